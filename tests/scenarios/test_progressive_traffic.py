@@ -200,7 +200,7 @@ async def test_a_wait_with_traffic_on_canary_ends_when_canary_goes_down(
 async def test_a_cluster_that_is_lost_for_a_moment_does_not_end_a_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(readiness_watch, "_AGAIN", timedelta(seconds=0.1))
+    monkeypatch.setattr(readiness_watch, "_RETRY_INTERVAL", timedelta(seconds=0.1))
     async with release_world.gate() as gate, given("us") as releases:
         gate.answers["/gate"] = 403
         asked = webhook.Webhook(f"{gate.url}/gate", "release manager")

@@ -45,20 +45,20 @@ def _open(path: Path) -> tuple[trees.Tree, str]:
             raise errors.user_error(f"there is no Canary in {path}", hint="name the file with it")
         return files, path.name
     files = directories.DirectoryTree(path)
-    found = [
-        each.name
-        for each in files.list("")
-        if each.kind is trees.Kind.FILE
-        and application_files.is_yaml_name(each.name)
-        and application_files.is_canary(trees.read_text(files, each.path))
+    names = [
+        entry.name
+        for entry in files.list("")
+        if entry.kind is trees.Kind.FILE
+        and application_files.is_yaml_name(entry.name)
+        and application_files.is_canary(trees.read_text(files, entry.path))
     ]
-    if len(found) != 1:
-        named = ", ".join(found) or "no file"
+    if len(names) != 1:
+        named = ", ".join(names) or "no file"
         raise errors.user_error(
-            f"{named} in {path} has a Canary" if not found else f"{named} have Canaries",
+            f"{named} in {path} has a Canary" if not names else f"{named} have Canaries",
             hint="name the file with the Canary",
         )
-    return files, found[0]
+    return files, names[0]
 
 
 def _text(converted: translation.Converted, file: str) -> str:

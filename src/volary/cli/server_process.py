@@ -65,8 +65,8 @@ async def _until_signalled(work: Coroutine[object, object, None]) -> None:
     """Carry out `work` until a signal says to stop; what it raises comes as it is."""
     loop, working = asyncio.get_running_loop(), asyncio.current_task()
     if working is not None:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(each, working.cancel)
+        for caught_signal in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(caught_signal, working.cancel)
     with contextlib.suppress(asyncio.CancelledError):
         await work
 
@@ -91,12 +91,13 @@ def create_token(
 def list_tokens(config: str) -> int:
     """Show what is known of every token; never the tokens."""
     now = inputs.SystemClock().now()
-    for each in _tokens(config).all():
-        state = "revoked" if each.revoked else "valid" if each.is_valid(now) else "expired"
-        labels = ",".join(f"{key}={value}" for key, value in each.match_labels.items()) or "-"
-        expires = tokens.utc(each.expires) if each.expires else "never"
+    for token in _tokens(config).all():
+        state = "revoked" if token.revoked else "valid" if token.is_valid(now) else "expired"
+        labels = ",".join(f"{key}={value}" for key, value in token.match_labels.items()) or "-"
+        expires = tokens.utc(token.expires) if token.expires else "never"
         console.write(
-            f"{each.id}  {each.name:<20} {each.role:<9} {state:<8} {labels:<20} expires {expires}"
+            f"{token.id}  {token.name:<20} {token.role:<9} {state:<8} {labels:<20}"
+            f" expires {expires}"
         )
     return exit_codes.Exit.DONE
 

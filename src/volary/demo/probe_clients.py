@@ -66,39 +66,39 @@ def show(console: rich_console.Console, users: Sequence[ProbeClient]) -> None:
         shown.add_column(title)
     for title in ("requests", "share", "p99 ms"):
         shown.add_column(title, justify="right")
-    for each in users:
-        for (version, status), counted in sorted(_outcomes(each.load.tally).items()):
+    for probe_client in users:
+        for (version, status), counted in sorted(_outcomes(probe_client.load.tally).items()):
             slowest = counted.quantile(0.99) or 0.0
             shown.add_row(
-                each.cluster,
-                *((each.group,) if grouped else ()),
+                probe_client.cluster,
+                *((probe_client.group,) if grouped else ()),
                 version or "-",
                 "good" if status == 200 else str(status or "none"),
                 str(counted.count),
-                f"{counted.count / each.load.tally.answered:.1%}",
+                f"{counted.count / probe_client.load.tally.answered:.1%}",
                 f"{slowest * 1000:.1f}",
             )
     console.print(shown)
 
 
 def _outcomes(tally: load.Tally) -> dict[tuple[str, int], counters.Histogram]:
-    found: dict[tuple[str, int], counters.Histogram] = {}
+    outcomes: dict[tuple[str, int], counters.Histogram] = {}
     for kind, counted in tally.answers.items():
         key = (kind.version, kind.status)
-        found.setdefault(key, counters.Histogram()).include(counted)
-    return found
+        outcomes.setdefault(key, counters.Histogram()).include(counted)
+    return outcomes
 
 
 def _failures(users: Sequence[ProbeClient], version: str) -> str:
     """Say how often a version failed in each cluster, and over all of them."""
     counted: dict[str, list[int]] = {}
     for user in users:
-        found = counted.setdefault(user.cluster, [0, 0])
+        counts = counted.setdefault(user.cluster, [0, 0])
         for kind, durations in user.load.tally.answers.items():
             if kind.version == version:
-                found[0] += durations.count if kind.status >= 400 else 0
-                found[1] += durations.count
-    parts = [f"{_share(*found)} in {name}" for name, found in counted.items()]
+                counts[0] += durations.count if kind.status >= 400 else 0
+                counts[1] += durations.count
+    parts = [f"{_share(*amounts)} in {name}" for name, amounts in counted.items()]
     total = [sum(column) for column in zip(*counted.values(), strict=True)]
     return f"{', '.join(parts)}; {_share(*total)} over all"
 
@@ -128,9 +128,9 @@ def check_losses(
             f"  {by_version} by {scenario.bad_version} itself, {lost} were lost on the way"
         )
         console.print(f"  {scenario.bad_version} failed {_failures(users, scenario.bad_version)}")
-    for each in users:
-        for at, text in each.load.tally.failures[:2]:
+    for probe_client in users:
+        for at, text in probe_client.load.tally.failures[:2]:
             if lost:
-                console.print(f"  {each.cluster} after {at:.1f} s: {text}", markup=False)
+                console.print(f"  {probe_client.cluster} after {at:.1f} s: {text}", markup=False)
     skipped = sum(user.load.tally.skipped for user in users)
     return not lost and not skipped

@@ -50,9 +50,9 @@ async def show(
     console.print(f"\n  [bold]{markup.escape(title)}[/]")
     width = max(len(name) for name in users.clusters)
     for name, cluster in users.clusters.items():
-        found = "  ".join(await deployments(clusters, name))
+        summary = "  ".join(await deployments(clusters, name))
         shares = users.look(cluster)
-        console.print(f"    {name:{width}}  {found}   [dim]users:[/] {_shares(shares)}")
+        console.print(f"    {name:{width}}  {summary}   [dim]users:[/] {_shares(shares)}")
     console.print()
 
 

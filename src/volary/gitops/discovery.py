@@ -67,11 +67,11 @@ class Discovery:
         paths = self._found(commit_tree, warnings)
         by_hand = {}
         missing = []
-        for each in self.listed:
+        for entry in self.listed:
             try:
-                by_hand[application_discovery.choose(commit_tree, each.path).path] = each
+                by_hand[application_discovery.choose(commit_tree, entry.path).path] = entry
             except errors.UserError as error:
-                missing.append(_missing(each.path, error.problems))
+                missing.append(_missing(entry.path, error.problems))
         known: dict[tuple[str, str], ParsedFile] = {}
         readings = []
         shared = application_discovery.shared_identity(commit_tree)
@@ -80,7 +80,7 @@ class Discovery:
             reading = known[key] = self._known.get(key) or _read(commit_tree, path)
             readings.append(_aimed(reading, by_hand.get(path)))
         self._known = known
-        readings += [each for each in missing if each.path not in paths]
+        readings += [parsed_file for parsed_file in missing if parsed_file.path not in paths]
         return Discovered(tuple(readings), tuple(warnings))
 
     def _found(self, commit_tree: repositories.GitTree, warnings: list[str]) -> set[str]:
@@ -90,17 +90,17 @@ class Discovery:
         """
         if self.listed and not self.spec.paths:
             return set()
-        found: set[str] = set()
+        paths: set[str] = set()
         for directory in self.spec.paths or ("",):
             entry = commit_tree.entry(directory)
             if entry is None or entry.kind is not trees.Kind.DIRECTORY:
                 warnings.append(f"{directory} is not a directory of {self.spec.name}")
                 continue
-            found |= {each.path for each in application_discovery.find(commit_tree, directory)}
-        if len(found) > MOST:
-            warnings.append(f"{len(found)} applications found, only {MOST} are taken")
-            found = set(sorted(found)[:MOST])
-        return found
+            paths |= {file.path for file in application_discovery.find(commit_tree, directory)}
+        if len(paths) > MOST:
+            warnings.append(f"{len(paths)} applications found, only {MOST} are taken")
+            paths = set(sorted(paths)[:MOST])
+        return paths
 
 
 def _read(commit_tree: repositories.GitTree, path: str) -> ParsedFile:
@@ -116,8 +116,10 @@ def _read(commit_tree: repositories.GitTree, path: str) -> ParsedFile:
         directory=directory,
         neighbours=application_discovery.sibling_files(commit_tree, path),
     )
-    found = loaded.application
-    return ParsedFile(path, found.name if found else default, found, loaded.problems)
+    application = loaded.application
+    return ParsedFile(
+        path, application.name if application else default, application, loaded.problems
+    )
 
 
 def _identity(commit_tree: repositories.GitTree, path: str) -> str:
@@ -145,7 +147,7 @@ def _aimed(reading: ParsedFile, listed: server_settings.ListedApplication | None
 
 
 def _missing(path: str, problems: Iterable[errors.Problem]) -> ParsedFile:
-    found = tuple(
+    hinted = tuple(
         dataclasses.replace(problem, hint="listed in the settings") for problem in problems
     )
-    return ParsedFile(path, path.rpartition("/")[2] or path, None, found)
+    return ParsedFile(path, path.rpartition("/")[2] or path, None, hinted)

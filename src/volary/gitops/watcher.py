@@ -229,8 +229,8 @@ class Watcher:
             return None
         head = await mirror.repository.resolve(fetched.head)
         commit_tree = await mirror.repository.tree(fetched.head)
-        found = await asyncio.to_thread(follower.finder.look, commit_tree)
-        applications = self._named(follower, found.readings, fetched.head)
+        discovered = await asyncio.to_thread(follower.finder.look, commit_tree)
+        applications = self._named(follower, discovered.readings, fetched.head)
         before = {application.name for application in last.applications} if last else set()
         return repository_state.RepositoryState(
             name=follower.spec.name,
@@ -239,7 +239,7 @@ class Watcher:
             applications=applications,
             removed=tuple(sorted(before - {application.name for application in applications})),
             update=follower.update,
-            warnings=found.warnings,
+            warnings=discovered.warnings,
         )
 
     def _state_without_head(
@@ -296,13 +296,13 @@ class Watcher:
             for reading in readings
         }
         freed = self._names.keep(spec.name, wanted)
-        found = tuple(
+        applications = tuple(
             self._claimed(spec, reading, wanted[reading.path], commit) for reading in readings
         )
         for name in freed - {spec.name}:
             self._followers[name].again = True
             self._followers[name].hint.set()
-        return found
+        return applications
 
     def _claimed(
         self,

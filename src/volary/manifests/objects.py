@@ -13,14 +13,14 @@ from volary.model import json
 
 def mapping(body: object, *path: str) -> json.JsonObject:
     """Return the object at `path`; an empty one when it is missing or something else."""
-    found = value(body, *path)
-    return cast("json.JsonObject", found) if isinstance(found, dict) else {}
+    content = value(body, *path)
+    return cast("json.JsonObject", content) if isinstance(content, dict) else {}
 
 
 def sequence(body: object, *path: str) -> list[Any]:
     """Return the list at `path`; an empty one when it is missing or something else."""
-    found = value(body, *path)
-    return found if isinstance(found, list) else []
+    content = value(body, *path)
+    return content if isinstance(content, list) else []
 
 
 def mappings(body: object, *path: str) -> Iterator[json.JsonObject]:
@@ -30,24 +30,24 @@ def mappings(body: object, *path: str) -> Iterator[json.JsonObject]:
 
 def text(body: object, *path: str) -> str:
     """Return the string at `path`; empty when it is missing or something else."""
-    found = value(body, *path)
-    return found if isinstance(found, str) else ""
+    content = value(body, *path)
+    return content if isinstance(content, str) else ""
 
 
 def number(body: object, *path: str, default: int = 0) -> int:
     """Return the whole number at `path`, `default` when it is missing or something else."""
-    found = value(body, *path)
-    return found if isinstance(found, int) and not isinstance(found, bool) else default
+    content = value(body, *path)
+    return content if isinstance(content, int) and not isinstance(content, bool) else default
 
 
 def value(body: object, *path: str) -> object:
     """Return whatever is at `path`; None when it is missing."""
-    found = body
+    content = body
     for step in path:
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             return None
-        found = found.get(step)
-    return found
+        content = content.get(step)
+    return content
 
 
 def duplicate(body: json.JsonObject) -> json.JsonObject:
@@ -69,10 +69,10 @@ def _unshared(value: Any) -> Any:
 
 def branch(body: json.JsonObject, *path: str) -> json.JsonObject:
     """Return the object at `path` for writing into it, made along the way where missing."""
-    found = body
+    content = body
     for step in path:
-        below = found.get(step)
+        below = content.get(step)
         if not isinstance(below, dict):
-            below = found[step] = {}
-        found = below
-    return found
+            below = content[step] = {}
+        content = below
+    return content

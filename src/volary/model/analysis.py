@@ -193,7 +193,7 @@ class HttpCheck:
 def faults(rule: Rule) -> tuple[str, ...]:
     """Return why a rule cannot be judged as it is written, a sentence each; empty: it can."""
     compares = rule.strategy.compares
-    found = {
+    conditions = {
         "expected is required with the strategy THRESHOLD": not compares and rule.expected is None,
         "expected needs a minimum or a maximum": rule.expected == Range(),
         "the expected minimum is above the maximum": _is_crossed(rule.expected),
@@ -220,7 +220,7 @@ def faults(rule: Rule) -> tuple[str, ...]:
         "the interval must be above zero": rule.interval <= timedelta(0),
         "the warm-up must not be below zero": rule.warm_up < timedelta(0),
     }
-    return tuple(sentence for sentence, is_so in found.items() if is_so)
+    return tuple(sentence for sentence, is_so in conditions.items() if is_so)
 
 
 def false_alarms(rule: Rule, duration: timedelta) -> float:

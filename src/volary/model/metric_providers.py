@@ -199,5 +199,7 @@ class Provider:
 
 def merged(first: Iterable[Provider], second: Iterable[Provider]) -> tuple[Provider, ...]:
     """Return both; of the same name the first counts (a server's settings before a fleet's)."""
-    by_name = {each.name: each for each in second} | {each.name: each for each in first}
+    by_name = {provider.name: provider for provider in second} | {
+        provider.name: provider for provider in first
+    }
     return tuple(by_name.values())

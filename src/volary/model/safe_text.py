@@ -24,7 +24,7 @@ def printable(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Return JSON with what steers or hides written as escapes: the same data, safe to show."""
-    return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def one_line(text: str) -> str:

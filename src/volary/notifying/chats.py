@@ -51,7 +51,7 @@ def _teams(notice: notices.Notice) -> json.JsonObject:
         "wrap": True,
     }
     parts: list[json.JsonObject] = [title]
-    parts += [{"type": "TextBlock", "text": _plain(each), "wrap": True} for each in _lines(notice)]
+    parts += [{"type": "TextBlock", "text": _plain(line), "wrap": True} for line in _lines(notice)]
     parts.append({"type": "FactSet", "facts": facts})
     card = {"$schema": _CARD_SCHEMA, "type": "AdaptiveCard", "version": "1.4", "body": parts}
     return {"type": "message", "attachments": [{"contentType": _CARD, "content": card}]}
@@ -92,20 +92,20 @@ def _google(notice: notices.Notice) -> json.JsonObject:
 
 def _lines(notice: notices.Notice) -> list[str]:
     """Return why, and all clusters in one line."""
-    found = (notice.reason or notice.progress.reason, notice.progress.line)
-    return [_cut(each, _LONGEST_FIELD) for each in found if each]
+    lines = (notice.reason or notice.progress.reason, notice.progress.line)
+    return [_cut(line, _LONGEST_FIELD) for line in lines if line]
 
 
 def _fields(notice: notices.Notice) -> Iterator[tuple[str, str]]:
     subject = notice.subject
-    found = {
+    fields = {
         "Application": subject.application,
         "Commit": " ".join(filter(None, (subject.commit[:7], subject.title))),
         "Stage": notice.stage or notice.progress.stage,
         "Run": subject.run,
         "Asked for by": subject.by,
     }
-    yield from ((name, value) for name, value in found.items() if value)
+    yield from ((name, value) for name, value in fields.items() if value)
 
 
 def _colour(notice: notices.Notice) -> str:

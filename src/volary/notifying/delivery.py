@@ -107,8 +107,12 @@ class DeliveryQueue:
 
     def _replace(self, line: _ReceiverQueue, message: outbox.OutboxMessage) -> bool:
         """Put a message in the place of one of its topic that waits; say whether there was one."""
-        for index, each in enumerate(line.messages):
-            if each.topic != message.topic or each.reply or (line.busy and index == 0):
+        for index, waiting_message in enumerate(line.messages):
+            if (
+                waiting_message.topic != message.topic
+                or waiting_message.reply
+                or (line.busy and index == 0)
+            ):
                 continue
             line.messages[index] = message
             return True
@@ -147,7 +151,7 @@ class DeliveryQueue:
         delay = self._limits.first_delay
         for attempt in range(1, self._limits.tries + 1):
             try:
-                found = await self._senders[name].send(message, self._places.get(place, ""))
+                message_place = await self._senders[name].send(message, self._places.get(place, ""))
             except errors.TemporaryError as error:
                 if attempt == 1:
                     _LOG.warning("receiver %s takes nothing now: %s; trying again", name, error)
@@ -159,13 +163,13 @@ class DeliveryQueue:
                 return
             if attempt > 1:
                 _LOG.info("receiver %s takes notifications again", name)
-            self._remember(place, found)
+            self._remember(place, message_place)
             return
         _LOG.warning("receiver %s did not get a notification in time", name)
 
-    def _remember(self, place: str, found: str) -> None:
-        if place and found:
-            self._places[place] = found
+    def _remember(self, place: str, message_place: str) -> None:
+        if place and message_place:
+            self._places[place] = message_place
             while len(self._places) > _MOST_PLACES:
                 del self._places[next(iter(self._places))]
 

@@ -97,11 +97,11 @@ def mentions(notice: notices.Notice, receiver: server_settings.Slack) -> str:
     fitting = [
         mention for mention in notice.subject.mentions if mention.event in ("*", notice.event.value)
     ]
-    users = [name for each in fitting for name in each.users]
-    groups = [name for each in fitting for name in each.groups]
+    users = [name for mention in fitting for name in mention.users]
+    groups = [name for mention in fitting for name in mention.groups]
     named = (
-        *(f"<@{_id(each)}>" for each in (*users, *receiver.mentioned_accounts)),
-        *(f"<!subteam^{_id(each)}>" for each in (*groups, *receiver.mentioned_groups)),
+        *(f"<@{_id(account)}>" for account in (*users, *receiver.mentioned_accounts)),
+        *(f"<!subteam^{_id(group)}>" for group in (*groups, *receiver.mentioned_groups)),
     )
     return " ".join(dict.fromkeys(named))
 
@@ -127,14 +127,14 @@ def webhook(notice: notices.Notice) -> json.JsonObject:
         "status": progress.status.value,
         "reason": notice.reason or progress.reason,
         "stage": notice.stage or progress.stage,
-        "clusters": {name: each.value for name, each in progress.clusters.items()},
+        "clusters": {name: status.value for name, status in progress.clusters.items()},
         "summary": progress.line,
         "cluster": "" if subject.application else ", ".join(subject.targets),
     }
 
 
 def _id(text: str) -> str:
-    return text.removeprefix("@").translate({ord(each): None for each in "<>|"})
+    return text.removeprefix("@").translate({ord(character): None for character in "<>|"})
 
 
 def _time(at: datetime) -> str:

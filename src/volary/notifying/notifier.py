@@ -58,11 +58,11 @@ class Notifier:
     def tell(self, notice: notices.Notice) -> tuple[str, ...]:
         """Send a notice to the receivers of its routes, and return them."""
         named = routes.receivers(self._settings.routes, notice)
-        found = tuple(name for name in named if name in self._receivers)
-        for name in found:
+        receivers = tuple(name for name in named if name in self._receivers)
+        for name in receivers:
             self._post(self._receivers[name], notice)
-        self._miss(notice.subject.application, set(named) - set(found))
-        return found
+        self._miss(notice.subject.application, set(named) - set(receivers))
+        return receivers
 
     def _miss(self, application: str, names: set[str]) -> None:
         """Say once for each application and receiver that the settings do not have it."""
@@ -158,12 +158,12 @@ async def open_notifier(
 ) -> AsyncIterator[Notifier]:
     """Open a notifier; its connections are closed at the end."""
     async with aiohttp.ClientSession() as session:
-        found: dict[str, senders.Sender] = {}
-        for each in settings.receivers:
-            sender = _sender(each, session, clock, slack_api)
+        senders_by_name: dict[str, senders.Sender] = {}
+        for receiver in settings.receivers:
+            sender = _sender(receiver, session, clock, slack_api)
             if sender is not None:
-                found[each.name] = sender
-        yield Notifier(settings, delivery.DeliveryQueue(found, box, limits))
+                senders_by_name[receiver.name] = sender
+        yield Notifier(settings, delivery.DeliveryQueue(senders_by_name, box, limits))
 
 
 def _sender(

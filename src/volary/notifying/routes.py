@@ -15,9 +15,9 @@ def receivers(routes: Iterable[server_settings.Route], notice: notices.Notice) -
     Those of the application's own alerts come last. PipeCD sends once per route, so two routes
     to one channel say everything twice.
     """
-    found = [route.receiver for route in routes if matches(route, notice)]
-    found += [alert.receiver for alert in notice.subject.alerts if _is_told(alert, notice)]
-    return tuple(dict.fromkeys(found))
+    names = [route.receiver for route in routes if matches(route, notice)]
+    names += [alert.receiver for alert in notice.subject.alerts if _is_told(alert, notice)]
+    return tuple(dict.fromkeys(names))
 
 
 def _is_told(alert: applications.Alert, notice: notices.Notice) -> bool:

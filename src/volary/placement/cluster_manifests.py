@@ -61,15 +61,15 @@ def apply(
     """
     if wanted == overrides.Differences():
         return list(manifests)
-    found = []
+    changed_manifests = []
     divided = shares.apply(manifests, wanted.replicas, cluster, targets, assigned=assigned, uid=uid)
     for item in divided:
         changed = item
         for rule in wanted.rules:
             if selectors.matches(rule.targets, cluster) and _selects(rule.resources, changed):
                 changed = _overridden(changed, rule.overrides, cluster)
-        found.append(changed)
-    return found
+        changed_manifests.append(changed)
+    return changed_manifests
 
 
 def _selects(resources: Sequence[overrides.ObjectSelector], item: manifest.Manifest) -> bool:
@@ -99,8 +99,8 @@ def _overridden(
     ordered = [change for kind in _ORDER for change in changes if isinstance(change, kind)]
     body = item.body
     try:
-        for each in ordered:
-            body = _changed(replace(item, body=body), each, lambda text: fill(text, cluster))
+        for override in ordered:
+            body = _changed(replace(item, body=body), override, lambda text: fill(text, cluster))
     except errors.UserError as error:
         raise errors.user_error(
             f"the override for {cluster.name} does not fit {item.key.title}: "
@@ -127,7 +127,7 @@ def fill(text: str, cluster: fleets.Cluster) -> str:
             f"cluster {cluster.name} has no {wrong[0]}", hint=f"known: {cluster_properties.KNOWN}"
         )
     known = cluster_properties.of(cluster)
-    return cluster_properties.PATTERN.sub(lambda found: known[found[1]], text)
+    return cluster_properties.PATTERN.sub(lambda match: known[match[1]], text)
 
 
 def _changed(item: manifest.Manifest, change: overrides.Override, filled: _Fill) -> json.JsonObject:
@@ -158,9 +158,9 @@ def _filled(value: object, filled: _Fill) -> object:
     if isinstance(value, str):
         return filled(value)
     if isinstance(value, list):
-        return [_filled(each, filled) for each in value]
+        return [_filled(element, filled) for element in value]
     if isinstance(value, dict):
-        return {key: _filled(each, filled) for key, each in value.items()}
+        return {key: _filled(inner, filled) for key, inner in value.items()}
     return value
 
 
@@ -229,12 +229,12 @@ def _containers(
     """Return the body with `change` made to each of its containers; init containers stay."""
     template = workloads.template_path(item.body)
     path = (*(template or ()), "spec", "containers")
-    found = objects.sequence(item.body, *path)
+    containers = objects.sequence(item.body, *path)
     if template is None and item.kind != "Pod":
         return item.body
     body = objects.duplicate(item.body)
     parent = objects.branch(body, *path[:-1])
-    parent["containers"] = [change(each) for each in found]
+    parent["containers"] = [change(container) for container in containers]
     return body
 
 
@@ -249,7 +249,10 @@ def _arguments(
         old = objects.sequence(container, change.which.value)
         if change.operator is overrides.Operator.ADD:
             return {**container, change.which.value: [*old, *values]}
-        return {**container, change.which.value: [each for each in old if each not in values]}
+        return {
+            **container,
+            change.which.value: [argument for argument in old if argument not in values],
+        }
 
     return _containers(item, one)
 
@@ -263,8 +266,8 @@ def _environment(
         if change.container_name not in ("", container.get("name")):
             return container
         old = list(objects.mappings(container, "env"))
-        known = {str(each.get("name")) for each in old}
-        kept = [each for each in old if each.get("name") not in values]
+        known = {str(variable.get("name")) for variable in old}
+        kept = [variable for variable in old if variable.get("name") not in values]
         match change.operator:
             case overrides.Operator.REMOVE:
                 new = kept
@@ -272,7 +275,7 @@ def _environment(
                 new = [*kept, *_variables(values)]
             case overrides.Operator.REPLACE:
                 present = {name: value for name, value in values.items() if name in known}
-                stays = [each for each in old if each.get("name") not in present]
+                stays = [variable for variable in old if variable.get("name") not in present]
                 new = [*stays, *_variables(present)]
             case _:
                 assert_never(change.operator)

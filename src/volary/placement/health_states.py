@@ -118,12 +118,12 @@ def untaint(
 
 
 def with_manual_taints(
-    found: cluster_health.ClusterHealth, before: cluster_health.ClusterHealth
+    health: cluster_health.ClusterHealth, before: cluster_health.ClusterHealth
 ) -> cluster_health.ClusterHealth:
     """Return what a look found with the marks by hand as they are by now."""
     by_hand = (taint for taint in before.taints if taint.by != taints.BY_RULE)
-    by_rule = (taint for taint in found.taints if taint.by == taints.BY_RULE)
-    return replace(found, taints=taints.merge(by_hand, by_rule))
+    by_rule = (taint for taint in health.taints if taint.by == taints.BY_RULE)
+    return replace(health, taints=taints.merge(by_hand, by_rule))
 
 
 def forget_observations(known: cluster_health.ClusterHealth) -> cluster_health.ClusterHealth:
@@ -213,8 +213,8 @@ def _rule_taint(
     rule: cluster_health.TaintRule,
     now: datetime,
 ) -> taints.Taint:
-    found = before.get((rule.key, rule.effect))
-    if found is not None and found.value == rule.value:
-        return found
+    existing = before.get((rule.key, rule.effect))
+    if existing is not None and existing.value == rule.value:
+        return existing
     reason = known.reason or f"it is {known.state.value}"
     return taints.Taint(rule.key, rule.value, rule.effect, now, taints.BY_RULE, reason)

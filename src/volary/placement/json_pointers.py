@@ -39,7 +39,7 @@ def tokens(path: str) -> list[str]:
         return []
     if not path.startswith("/"):
         raise errors.user_error(f"{path} is no JSON pointer", hint="write /spec/replicas")
-    return [each.replace("~1", "/").replace("~0", "~") for each in path[1:].split("/")]
+    return [token.replace("~1", "/").replace("~0", "~") for token in path[1:].split("/")]
 
 
 def escape(key: str) -> str:

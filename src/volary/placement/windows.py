@@ -66,14 +66,16 @@ def _obstacle(
     allow: Sequence[rollouts.Window], deny: Sequence[rollouts.Window], now: datetime
 ) -> tuple[str, str, datetime] | None:
     """Return why nothing may be changed, the zone, and until when at least."""
-    for each in deny:
-        end = _end(each, now)
+    for denied_window in deny:
+        end = _end(denied_window, now)
         if end is not None:
-            return f"denied by {each.name}", each.zone, end
-    if not allow or any(is_within(each, now) for each in allow):
+            return f"denied by {denied_window.name}", denied_window.zone, end
+    if not allow or any(is_within(window, now) for window in allow):
         return None
-    names = " or ".join(each.name for each in allow[:3]) + (" and more" if len(allow) > 3 else "")
-    starts = [(found, each.zone) for each in allow if (found := _next_start(each, now))]
+    names = " or ".join(window.name for window in allow[:3]) + (
+        " and more" if len(allow) > 3 else ""
+    )
+    starts = [(start, window.zone) for window in allow if (start := _next_start(window, now))]
     opens, zone = min(starts, default=(now + _FAR, "UTC"))
     why = f"outside {names}" if starts else f"outside {names}, which never begins again"
     return why, zone, opens
@@ -92,7 +94,7 @@ def _last_start(window: rollouts.Window, now: datetime) -> datetime | None:
         again = recurrence.parse(window.recurrence)
         if again.rule is None:
             once = _starts_on(window, again.start.date())
-            return next((each for each in once if earliest < each <= now), None)
+            return next((start for start in once if earliest < start <= now), None)
     zone = cron.zone(window.zone)
     # A day more: one that begins in the hours that a clock skips ends up on the next.
     last, day = now.astimezone(zone).date(), earliest.astimezone(zone).date() - _DAY
@@ -135,12 +137,12 @@ def _starts_on(window: rollouts.Window, day: date) -> tuple[datetime, ...]:
         if not again.falls_on(day):
             return ()
         return (datetime.combine(day, again.time, zone).astimezone(UTC),)
-    found = cron.parse(window.schedule)
-    if not found.falls_on(day):
+    schedule = cron.parse(window.schedule)
+    if not schedule.falls_on(day):
         return ()
     locals_ = (
         datetime.combine(day, time(hour, minute), zone)
-        for hour in found.hours
-        for minute in found.minutes
+        for hour in schedule.hours
+        for minute in schedule.minutes
     )
-    return tuple(sorted({each.astimezone(UTC) for each in locals_}))
+    return tuple(sorted({local_time.astimezone(UTC) for local_time in locals_}))

@@ -79,8 +79,8 @@ _Pair = tuple[manifest.Manifest, manifest.Manifest]
 def _pairs(old: Manifests, new: Manifests) -> list[_Pair]:
     """Return workloads that are on both sides; new and removed ones need no pipeline."""
     by_key = object_keys.index(new)
-    found = ((item, by_key.get(object_keys.normalise(item.key))) for item in old)
-    return [(before, after) for before, after in found if after is not None]
+    pairs = ((item, by_key.get(object_keys.normalise(item.key))) for item in old)
+    return [(before, after) for before, after in pairs if after is not None]
 
 
 def _changed_template(pairs: Sequence[_Pair]) -> str:
@@ -100,7 +100,7 @@ def _changed_service(pairs: Sequence[_Pair]) -> str:
         if new.kind != service_targets.KIND:
             continue
         changed = value_diff.below(value_diff.compare(old.body, new.body), "spec")
-        if any(each.dotted.startswith(_SELECTOR) for each in changed):
+        if any(change.dotted.startswith(_SELECTOR) for change in changed):
             return f"Service {new.name} leads to other pods"
         if changed:
             return f"{changed[0].dotted} of Service {new.name} was changed"

@@ -50,48 +50,48 @@ def _stages_of_run(
             assert_never(strategy)
     return tuple(
         replace(
-            each,
+            stage,
             index=index,
-            description=_describe(each),
-            targets=_limit(each, targets),
+            description=_describe(stage),
+            targets=_limit(stage, targets),
         )
-        for index, each in enumerate(chosen)
+        for index, stage in enumerate(chosen)
     )
 
 
 def _of_strategies(
     pipeline: Sequence[pipelines.Stage], assigned: Mapping[str, Sequence[str]] | None
 ) -> Iterator[pipelines.Stage]:
-    for each in pipeline:
-        if not each.strategy or assigned is None:
-            yield each
+    for stage in pipeline:
+        if not stage.strategy or assigned is None:
+            yield stage
             continue
-        members = tuple(assigned.get(each.strategy, ()))
+        members = tuple(assigned.get(stage.strategy, ()))
         if not members:
             continue
-        left = tuple(name for name in members if not each.targets or name in each.targets)
+        left = tuple(name for name in members if not stage.targets or name in stage.targets)
         if not left:  # an empty limit would mean every cluster
             raise errors.user_error(
-                f"no cluster is left for the stage {each.name}: it is limited to "
-                f"{', '.join(each.targets)}",
-                hint=f"the clusters of the strategy {each.strategy} are {', '.join(members)}",
+                f"no cluster is left for the stage {stage.name}: it is limited to "
+                f"{', '.join(stage.targets)}",
+                hint=f"the clusters of the strategy {stage.strategy} are {', '.join(members)}",
             )
-        yield replace(each, targets=left)
+        yield replace(stage, targets=left)
 
 
-def _describe(each: pipelines.Stage) -> str:
-    text = each.description or each.kind.description
-    return f"{each.strategy}: {text}" if each.strategy else text
+def _describe(stage: pipelines.Stage) -> str:
+    text = stage.description or stage.kind.description
+    return f"{stage.strategy}: {text}" if stage.strategy else text
 
 
-def _limit(each: pipelines.Stage, targets: Sequence[str] | None) -> tuple[str, ...]:
-    if targets is None or not each.targets:
-        return each.targets
-    left = tuple(name for name in each.targets if name in targets)
+def _limit(stage: pipelines.Stage, targets: Sequence[str] | None) -> tuple[str, ...]:
+    if targets is None or not stage.targets:
+        return stage.targets
+    left = tuple(name for name in stage.targets if name in targets)
     if not left:  # an empty limit would mean every cluster
         raise errors.user_error(
-            f"no cluster is left for the stage {each.name}: it is limited to "
-            f"{', '.join(each.targets)}",
+            f"no cluster is left for the stage {stage.name}: it is limited to "
+            f"{', '.join(stage.targets)}",
             hint=f"the targets of this run are {', '.join(targets)}",
         )
     return left

@@ -53,9 +53,9 @@ class Selection:
         Raises:
             UserError: There are errors, or no target is left; carries all problems.
         """
-        found = [problem for problem in self.problems if _is_error(problem)]
-        if found:
-            raise errors.UserError(*found)
+        problems = [problem for problem in self.problems if _is_error(problem)]
+        if problems:
+            raise errors.UserError(*problems)
         if not self.targets:
             raise errors.user_error("no cluster is left to deploy to")
         return self.targets
@@ -83,27 +83,29 @@ def select(
     chosen = fleet_checks.selected_clusters(app, clusters)
     deployed = fleet_checks.deployment_targets(app, clusters)
     return Selection(
-        targets=tuple(each for each in deployed if not eligibility.exclusion_reason(app, each)),
-        suspended=tuple(each.name for each in deployed if each.suspended),
-        left_out=tuple(each.name for each in chosen if each not in deployed),
+        targets=tuple(
+            cluster for cluster in deployed if not eligibility.exclusion_reason(app, cluster)
+        ),
+        suspended=tuple(cluster.name for cluster in deployed if cluster.suspended),
+        left_out=tuple(cluster.name for cluster in chosen if cluster not in deployed),
         tainted=tuple(
-            (each.name, reason)
-            for each in deployed
-            if not each.suspended and (reason := eligibility.exclusion_reason(app, each))
+            (cluster.name, reason)
+            for cluster in deployed
+            if not cluster.suspended and (reason := eligibility.exclusion_reason(app, cluster))
         ),
         absent=tuple(
-            (each.name, reason)
-            for each in deployed
-            if (reason := eligibility.exclusion_summary(app, each))
+            (cluster.name, reason)
+            for cluster in deployed
+            if (reason := eligibility.exclusion_summary(app, cluster))
         ),
         problems=fleet_checks.against_fleet(app, clusters, document=document, base=base),
     )
 
 
-def of_stage(each: pipelines.Stage, targets: Sequence[str]) -> tuple[str, ...]:
+def of_stage(stage: pipelines.Stage, targets: Sequence[str]) -> tuple[str, ...]:
     """Return the names of a run's targets that a stage visits, in the run's order."""
-    return tuple(name for name in targets if not each.targets or name in each.targets)
+    return tuple(name for name in targets if not stage.targets or name in stage.targets)
 
 
-def _is_error(each: errors.Problem) -> bool:
-    return each.severity is errors.Severity.ERROR
+def _is_error(problem: errors.Problem) -> bool:
+    return problem.severity is errors.Severity.ERROR

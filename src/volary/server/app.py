@@ -95,9 +95,9 @@ def document() -> dict[str, Any]:
 
 def _routed() -> "_Application":
     made = _Application(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    for each in ROUTERS:
-        check(each)
-        made.include_router(each)
+    for router in ROUTERS:
+        check(router)
+        made.include_router(router)
     return made
 
 

@@ -46,13 +46,13 @@ async def keep_watching(
                 continue
             seen = now
             try:
-                found = await asyncio.to_thread(read)
+                fleet = await asyncio.to_thread(read)
             except errors.UserError as error:
                 first = str(error.problems[0]).splitlines()[0]
                 _LOG.error("the fleet stays as it was: %s", first)
             else:
-                _LOG.info("the fleet file was read again: %d clusters", len(found.clusters))
-                change(found)
+                _LOG.info("the fleet file was read again: %d clusters", len(fleet.clusters))
+                change(fleet)
 
 
 async def _wait(asked: asyncio.Event, seconds: float) -> bool:
@@ -67,10 +67,10 @@ async def _wait(asked: asyncio.Event, seconds: float) -> bool:
 
 def _stamp(file: str) -> _Stamp:
     try:
-        found = os.stat(file)
+        file_status = os.stat(file)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return file_status.st_mtime_ns, file_status.st_size, file_status.st_ino
 
 
 @contextlib.contextmanager

@@ -61,9 +61,9 @@ class FleetGauges:
         if self._taken is not None and now - self._taken < _VALID_FOR:
             return
         self._taken = now
-        found = await _applications(backing)
+        counts = await _applications(backing)
         for status in application_statuses.StatusWord:
-            self._applications.labels(status.value).set(found[status.value])
+            self._applications.labels(status.value).set(counts[status.value])
         clusters = await backing.clusters()
         counted = Counter(cluster.status for cluster in clusters)
         for word in _CLUSTERS:
@@ -80,11 +80,11 @@ class FleetGauges:
 
 
 async def _applications(backing: service.Service) -> Counter[str]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     cursor = ""
     while True:
         page = await backing.applications(records.ApplicationFilter(), cursor=cursor, limit=_PAGE)
-        found.update(item.status for item in page.items)
+        counts.update(item.status for item in page.items)
         if not page.cursor:
-            return found
+            return counts
         cursor = page.cursor

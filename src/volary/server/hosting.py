@@ -43,10 +43,10 @@ def read_fleet(settings: server_settings.Settings) -> fleets.Fleet:
         errors.UserError: It cannot be read, or has errors.
     """
     file = settings.fleet
-    found = fleet_files.parse(
+    fleet = fleet_files.parse(
         _read(file, "fleet"), file=file, directory=str(Path(file).parent)
     ).require()
-    return replace(found, providers=metric_providers.merged(settings.providers, found.providers))
+    return replace(fleet, providers=metric_providers.merged(settings.providers, fleet.providers))
 
 
 def _read(file: str, what: str) -> str:
@@ -62,14 +62,14 @@ def secrets_of(settings: server_settings.Settings) -> tuple[str, ...]:
 
     A file that cannot be read is left to whoever needs it, who says so.
     """
-    found = []
+    secrets = []
     for file in _secret_files(settings):
         try:
             with Path(file).open(encoding="utf-8") as opened:
-                found.append(opened.read(_LARGEST_SECRET).strip())
+                secrets.append(opened.read(_LARGEST_SECRET).strip())
         except (OSError, UnicodeDecodeError):
             continue
-    return tuple(each for each in found if each)
+    return tuple(secret for secret in secrets if secret)
 
 
 def _secret_files(settings: server_settings.Settings) -> Iterator[str]:
@@ -117,16 +117,16 @@ class _RepositoryWatch:
         """Return who has which name, so that a newcomer does not take it away."""
         if self.controller is None:
             return {}
-        found: dict[str, tuple[str, str]] = {}
+        owners: dict[str, tuple[str, str]] = {}
         cursor = ""
         while True:
             page = await self.controller.service.applications(
                 records.ApplicationFilter(), cursor=cursor, limit=_PAGE
             )
-            found.update({item.name: (item.repository, item.path) for item in page.items})
+            owners.update({item.name: (item.repository, item.path) for item in page.items})
             cursor = page.cursor
             if not cursor:
-                return found
+                return owners
 
 
 async def run(

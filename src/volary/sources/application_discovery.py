@@ -46,7 +46,7 @@ def find(files: trees.Tree, directory: str = "") -> tuple[ApplicationFile, ...]:
     for in files whose names tell, such as ``canary.yaml`` or ``shop-canary.yaml``, and policies
     in those such as ``policy.yaml`` or ``propagation.yaml``.
     """
-    found: list[str] = []
+    application_paths: list[str] = []
     waiting, seen = [directory], 0
     while waiting and seen < _MOST_DIRECTORIES:
         seen += 1
@@ -56,7 +56,7 @@ def find(files: trees.Tree, directory: str = "") -> tuple[ApplicationFile, ...]:
             [entry for entry in entries if application_files.may_be_canary(entry.name)],
             [entry for entry in entries if policies.is_policy_file_name(entry.name)],
         )
-        found += here
+        application_paths += here
         waiting += [
             entry.path
             for entry in entries
@@ -64,7 +64,7 @@ def find(files: trees.Tree, directory: str = "") -> tuple[ApplicationFile, ...]:
             and not entry.name.startswith(".")
             and not (here and entry.name == policies.DIRECTORY)
         ]
-    return tuple(ApplicationFile(path) for path in sorted(found))
+    return tuple(ApplicationFile(path) for path in sorted(application_paths))
 
 
 def choose(files: trees.Tree, directory: str = "", *, app: str = "") -> ApplicationFile:
@@ -103,16 +103,16 @@ def sibling_files(files: trees.Tree, path: str) -> Mapping[str, str]:
     """
     chosen = ApplicationFile(path)
     beside = list(files.list(chosen.directory)[:_MOST_SIBLINGS])
-    if any(each.name == policies.DIRECTORY for each in beside):
+    if any(entry.name == policies.DIRECTORY for entry in beside):
         below = paths.join(chosen.directory, policies.DIRECTORY)
         beside += files.list(below)[:_MOST_SIBLINGS]
-    beside = [each for each in beside if not is_application_file(each.name)]
-    found = _texts(files, beside, path)
+    beside = [entry for entry in beside if not is_application_file(entry.name)]
+    texts = _texts(files, beside, path)
     if is_application_file(chosen.name) and not any(
-        map(policies.may_hold_policies, found.values())
+        map(policies.may_hold_policies, texts.values())
     ):
-        found = {}
-    return {**_texts(files, _shared(files), path), **found}
+        texts = {}
+    return {**_texts(files, _shared(files), path), **texts}
 
 
 def _texts(files: trees.Tree, entries: Sequence[trees.Entry], path: str) -> dict[str, str]:
@@ -133,8 +133,12 @@ def _shared(files: trees.Tree) -> Sequence[trees.Entry]:
     entry = files.entry(analysis_templates.DIRECTORY)
     if entry is None or entry.kind is not trees.Kind.DIRECTORY:
         return ()
-    found = files.list(analysis_templates.DIRECTORY)[:_MOST_SIBLINGS]
-    return [each for each in found if analysis_templates.is_template_path(each.path)]
+    entries = files.list(analysis_templates.DIRECTORY)[:_MOST_SIBLINGS]
+    return [
+        template_entry
+        for template_entry in entries
+        if analysis_templates.is_template_path(template_entry.path)
+    ]
 
 
 def _named(entries: Sequence[trees.Entry]) -> list[str]:
@@ -196,20 +200,20 @@ def _start(directory: str, app: str) -> str:
         ) from error
 
 
-def _only(found: tuple[ApplicationFile, ...], start: str) -> ApplicationFile:
+def _only(files: tuple[ApplicationFile, ...], start: str) -> ApplicationFile:
     where = start or "the root of the source"
-    if not found:
+    if not files:
         raise errors.user_error(
             f"no application file in {where} or below",
             hint="write a volary.yaml or app.pipecd.yaml, or name the directory with --app",
         )
-    if len(found) == 1:
-        return found[0]
-    named = [each.path for each in found[:_MOST_NAMED]]
-    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    if len(files) == 1:
+        return files[0]
+    named = [file.path for file in files[:_MOST_NAMED]]
+    more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
     raise errors.UserError(
         errors.Problem(
-            f"{len(found)} application files in {where}: {', '.join(named)}{more}",
+            f"{len(files)} application files in {where}: {', '.join(named)}{more}",
             hint="name one of them, or its directory, with --app",
         )
     )

@@ -41,7 +41,7 @@ async def _undo_scripts(
     context: contexts.StageContext, ended: statuses.Outcome
 ) -> statuses.Outcome:
     """Run the scripts' way back; one that fails makes the rollback a failure."""
-    options = [each.options for each in context.begun]
+    options = [stage.options for stage in context.begun]
     if not any(
         isinstance(option, external_stages.ScriptOptions) and option.on_rollback
         for option in options
@@ -66,8 +66,8 @@ async def _undo_scripts(
 
 
 def _post_rollout_webhooks(context: contexts.StageContext) -> Iterator[webhook.Webhook]:
-    for each in (*context.begun, context.stage):
-        for hook in each.options.all_webhooks:
+    for stage in (*context.begun, context.stage):
+        for hook in stage.options.all_webhooks:
             if hook.type is webhook.WebhookType.POST_ROLLOUT:
                 yield hook
 

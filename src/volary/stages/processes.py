@@ -164,8 +164,8 @@ async def _wait(
             timeout=max(0.0, limits.timeout.total_seconds()),
             return_when=asyncio.FIRST_COMPLETED,
         )
-        for each in waiting:
-            each.cancel()
+        for task in waiting:
+            task.cancel()
     if exit_ in done:
         return End.EXITED
     return End.STOPPED if asked in done else End.LATE

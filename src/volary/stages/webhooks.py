@@ -32,7 +32,7 @@ _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 10.0
 #: Metadata services that do not live on a link-local address.
 _METADATA = frozenset(
-    ipaddress.ip_address(each) for each in ("100.100.100.200", "fd00:ec2::254", "192.0.0.192")
+    ipaddress.ip_address(address) for address in ("100.100.100.200", "fd00:ec2::254", "192.0.0.192")
 )
 
 
@@ -49,14 +49,14 @@ class Reach:
 
     def problem(self, address: str) -> str:
         """Return why `address`, a number, must not be connected to; empty when it may."""
-        found = ipaddress.ip_address(address.partition("%")[0])
-        if isinstance(found, ipaddress.IPv6Address):
-            found = found.ipv4_mapped or found
-        if found.is_loopback:
+        parsed_address = ipaddress.ip_address(address.partition("%")[0])
+        if isinstance(parsed_address, ipaddress.IPv6Address):
+            parsed_address = parsed_address.ipv4_mapped or parsed_address
+        if parsed_address.is_loopback:
             return "" if self.loopback else _OURSELVES
-        if found.is_link_local or found in _METADATA:
+        if parsed_address.is_link_local or parsed_address in _METADATA:
             return "it leads to a metadata service or another link-local address"
-        if found.is_unspecified or found.is_multicast:
+        if parsed_address.is_unspecified or parsed_address.is_multicast:
             return "it leads to no single machine"
         return ""
 
@@ -76,12 +76,12 @@ class _Resolver(abc.AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[abc.ResolveResult]:
         """Return the addresses of a host."""
-        found = await self._inner.resolve(host, port, family)
-        for each in found:
-            problem = self._reach.problem(each["host"])
+        addresses = await self._inner.resolve(host, port, family)
+        for resolved in addresses:
+            problem = self._reach.problem(resolved["host"])
             if problem:
                 raise _ReachError(problem)
-        return found
+        return addresses
 
     async def close(self) -> None:
         """Nothing to close."""

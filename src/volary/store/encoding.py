@@ -30,9 +30,9 @@ def _every_text(value: object) -> object:
         case str():
             return clean(value)
         case dict():
-            return {clean(str(key)): _every_text(each) for key, each in value.items()}
+            return {clean(str(key)): _every_text(inner) for key, inner in value.items()}
         case list() | tuple():
-            return [_every_text(each) for each in value]
+            return [_every_text(element) for element in value]
         case _:
             return value
 

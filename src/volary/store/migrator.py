@@ -63,5 +63,7 @@ def _present(connection: sa.Connection) -> str:
     """Return the schema's revision; empty: there is no schema yet."""
     if not sa.inspect(connection).has_table("alembic_version"):
         return ""
-    found = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalars().all()
-    return max(found, default="")
+    revisions = (
+        connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalars().all()
+    )
+    return max(revisions, default="")

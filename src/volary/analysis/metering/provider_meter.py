@@ -77,12 +77,12 @@ def _texts(question: meters.Question, settings: metric_providers.Provider) -> qu
     """
     rule, application = question.rule, question.application
     method = application.traffic_routing.method
-    found = query_templates.for_rule(rule, method, settings, variant=question.side.value)
+    template = query_templates.for_rule(rule, method, settings, variant=question.side.value)
     values = _values(question)
-    total = query_placeholders.fill(found.total, values) if found.total else ""
+    total = query_placeholders.fill(template.total, values) if template.total else ""
     # A measurement bears its query. Every look has the same one, and each is kept until the end.
     return query_templates.Text(
-        sys.intern(query_placeholders.fill(found.query, values)), sys.intern(total)
+        sys.intern(query_placeholders.fill(template.query, values)), sys.intern(total)
     )
 
 

@@ -61,13 +61,13 @@ def find(
             of their own.
     """
     carriers = workloads.find(manifests, application.workloads)
-    found = services.find(manifests, application.service)
+    rendered_services = services.find(manifests, application.service)
     home = application.input.namespace or (carriers[0].namespace if carriers else "")
     own = _workloads_behind_services(application, manifests, running)
     return Names(
         namespace=home or namespace,
         workload=own.get(variant.Variant.PRIMARY) or (carriers[0].name if carriers else ""),
-        service=found[0].name if found else application.service.name,
+        service=rendered_services[0].name if rendered_services else application.service.name,
         ingress=_first(manifests, ("Ingress",)),
         route=_first(manifests, _ROUTES),
         suffixes={
@@ -88,11 +88,11 @@ def _workloads_behind_services(
     if not service_targets.is_target(application):
         return {}
     sources = {variant.Variant.PRIMARY: running, variant.Variant.CANARY: manifests}
-    found = {
-        which: service_targets.workload_name_pattern(each, application)
-        for which, each in sources.items()
+    names_by_variant = {
+        which: service_targets.workload_name_pattern(source, application)
+        for which, source in sources.items()
     }
-    return {which: names for which, names in found.items() if names}
+    return {which: names for which, names in names_by_variant.items() if names}
 
 
 def _services(application: applications.Application) -> dict[variant.Variant, str]:
@@ -107,10 +107,10 @@ def _first(manifests: Sequence[manifest.Manifest], kinds: Sequence[str]) -> str:
 
 
 def _suffix(application: applications.Application, which: variant.Variant) -> str:
-    found = (
-        each.options.suffix
-        for each in application.pipeline
-        if each.kind.applies is which
-        and isinstance(each.options, rollout_stages.VariantRolloutOptions)
+    suffixes = (
+        stage.options.suffix
+        for stage in application.pipeline
+        if stage.kind.applies is which
+        and isinstance(stage.options, rollout_stages.VariantRolloutOptions)
     )
-    return next(filter(None, found), "") or application.variant_label.value(which)
+    return next(filter(None, suffixes), "") or application.variant_label.value(which)

@@ -127,7 +127,7 @@ _FAMILIES: Mapping[metric_providers.Metrics, _Family] = {
 
 #: The order in which `stages.routing` lists the variants in a rule.
 _POSITIONS: Mapping[str, str] = {
-    each.value: str(position) for position, each in enumerate(variants.Variant)
+    variant.value: str(position) for position, variant in enumerate(variants.Variant)
 }
 
 #: Metrics of a router's own, where they tell variants apart. Gateway API has no metrics of its
@@ -224,8 +224,8 @@ def _finish(
     text: str, family: _Family, options: metric_providers.PrometheusOptions, variant: str
 ) -> str:
     more = f',{options.cluster_label}="{{{{ cluster }}}}"' if options.cluster_label else ""
-    found = text.replace("<which>", family.which).replace("<more>", more)
-    found = found.replace("<position>", _POSITIONS[variant])
-    found = found.replace("<namespace label>", options.namespace_label)
-    found = found.replace("<pod label>", options.pod_label)
-    return found.replace("<canary>", f'canary{"!=" if variant == "canary" else "="}""')
+    filled = text.replace("<which>", family.which).replace("<more>", more)
+    filled = filled.replace("<position>", _POSITIONS[variant])
+    filled = filled.replace("<namespace label>", options.namespace_label)
+    filled = filled.replace("<pod label>", options.pod_label)
+    return filled.replace("<canary>", f'canary{"!=" if variant == "canary" else "="}""')

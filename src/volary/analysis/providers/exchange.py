@@ -203,23 +203,23 @@ class Exchange:
         """
         host = url.host or ""
         if host not in self._proxies:
-            found = urllib.request.getproxies_environment().get(url.scheme)
-            self._proxies[host] = None if urllib.request.proxy_bypass(host) else found
+            proxy = urllib.request.getproxies_environment().get(url.scheme)
+            self._proxies[host] = None if urllib.request.proxy_bypass(host) else proxy
         return self._proxies[host]
 
     def _headers(self) -> dict[str, str]:
         """Return what every request carries."""
         access, reveal = self.settings.access, self.secrets.reveal
-        found = {"Accept": "application/json", "User-Agent": "volary", **access.headers}
-        found.update({name: reveal(each) for name, each in access.secret_headers.items()})
+        headers = {"Accept": "application/json", "User-Agent": "volary", **access.headers}
+        headers.update({name: reveal(secret) for name, secret in access.secret_headers.items()})
         if access.token:
-            found["Authorization"] = f"Bearer {reveal(access.token)}"
+            headers["Authorization"] = f"Bearer {reveal(access.token)}"
         elif access.password:
             name = access.literal_username or reveal(access.username)
             pair = base64.b64encode(f"{name}:{reveal(access.password)}".encode()).decode()
             self.secrets.tell(pair)
-            found["Authorization"] = f"Basic {pair}"
-        return found
+            headers["Authorization"] = f"Basic {pair}"
+        return headers
 
 
 @asynccontextmanager

@@ -96,8 +96,8 @@ class Providers:
 
     def find(self, name: str) -> metric_providers.Provider | None:
         """Return a provider's settings; an empty name is the only one's."""
-        found = self._exchange(name)
-        return found.settings if found else None
+        provider_exchange = self._exchange(name)
+        return provider_exchange.settings if provider_exchange else None
 
     def _exchange(self, name: str) -> exchange.Exchange | None:
         if name or len(self.exchanges) != 1:
@@ -109,17 +109,17 @@ class Providers:
 
         Whatever the other side does is an answer; nothing is raised for it.
         """
-        found = self._exchange(asked.provider)
-        if found is None:
+        provider_exchange = self._exchange(asked.provider)
+        if provider_exchange is None:
             return _error(_unknown_provider(asked.provider, tuple(self.exchanges)))
-        settings = found.settings
+        settings = provider_exchange.settings
         evened = replace(
             asked, provider="", end=round_down(asked.end, asked.window, settings.share)
         )
         # Clusters share an answer where one address knows about all of them.
         address = settings.access.address_of(asked.target)
         key = (settings.name, address, replace(evened, target=""))
-        return await self.shared.get(key, lambda: _ask(found, evened), settings.share)
+        return await self.shared.get(key, lambda: _ask(provider_exchange, evened), settings.share)
 
 
 @asynccontextmanager
@@ -150,13 +150,13 @@ async def open_providers(
         yield Providers(exchanges, AnswerCache())
 
 
-async def _ask(found: exchange.Exchange, asked: query.Query) -> query.Answer:
-    name = found.settings.name
+async def _ask(provider_exchange: exchange.Exchange, asked: query.Query) -> query.Answer:
+    name = provider_exchange.settings.name
     try:
-        series = await found.ask(asked)
+        series = await provider_exchange.ask(asked)
     except exchange.NoAnswerError as error:
         return _error(f"{name} {error}")
-    values = shaped(series, asked.shape, found.settings.points)
+    values = shaped(series, asked.shape, provider_exchange.settings.points)
     if len(values) > dialect.MOST_POINTS:
         return _error(f"{name} answered with {len(values)} points: aggregate them in the query")
     if not values:
@@ -169,12 +169,12 @@ def shaped(
     series: Iterable[dialect.Points], shape: query.Shape, points: metric_providers.Points
 ) -> tuple[float, ...]:
     """Return the values of an answer: all points, the newest of each series, or their sum."""
-    filled = [each.values for each in series if each.values]
+    filled = [series_points.values for series_points in series if series_points.values]
     if shape is query.Shape.TOTAL:
-        return (float(sum(each[-1] for each in filled)),) if filled else ()
+        return (float(sum(values[-1] for values in filled)),) if filled else ()
     if points is metric_providers.Points.LAST:
-        return tuple(each[-1] for each in filled)
-    return tuple(value for each in filled for value in each)
+        return tuple(values[-1] for values in filled)
+    return tuple(value for values in filled for value in values)
 
 
 def _unknown_provider(name: str, known: tuple[str, ...]) -> str:

@@ -24,15 +24,17 @@ class Secrets:
         Raises:
             errors.UserError: It is not there, or cannot be one; the text names the place only.
         """
-        found = self._read_file(secret.file) if secret.file else os.environ.get(secret.variable, "")
-        found = found.strip()
+        revealed = (
+            self._read_file(secret.file) if secret.file else os.environ.get(secret.variable, "")
+        )
+        revealed = revealed.strip()
         place = secret.file or f"the variable {secret.variable} of the environment"
-        if not found:
+        if not revealed:
             raise errors.user_error(f"has no secret in {place}: it is empty or not there")
-        if any(ord(each) < ord(" ") for each in found):
+        if any(ord(character) < ord(" ") for character in revealed):
             raise errors.user_error(f"has no secret in {place}: there are several lines")
-        self.tell(found)
-        return found
+        self.tell(revealed)
+        return revealed
 
     def tell(self, value: str) -> None:
         """Have a value masked that is, or holds, a secret."""

@@ -125,8 +125,8 @@ def _tails(blocks: Sequence[_Block]) -> ranks.Tails:
         least = sum(block.least for block in blocks)
         at = sum(block.observed for block in blocks) - least
         chances = [1.0]
-        for each in blocks:
-            chances = _convolved(chances, each.chances)
+        for counted_block in blocks:
+            chances = _convolved(chances, counted_block.chances)
         less, greater = math.fsum(chances[: at + 1]), math.fsum(chances[at:])
         return ranks.Tails(min(1.0, less), min(1.0, greater))
     excess = sum(block.observed - block.mean for block in blocks)

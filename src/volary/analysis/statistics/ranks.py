@@ -116,12 +116,12 @@ def tails(blocks: Sequence[RankSum]) -> Tails:
     """
     if len(blocks) == 1 and _is_small(blocks[0]):
         return _exact(blocks[0])
-    if len(blocks) > 1 and all(map(_is_small, blocks)) and (found := _exact_sum(blocks)):
-        return found
+    if len(blocks) > 1 and all(map(_is_small, blocks)) and (exact := _exact_sum(blocks)):
+        return exact
     weights = [1.0] if len(blocks) == 1 else [_weight(block) for block in blocks]
     pairs = list(zip(weights, blocks, strict=True))
-    excess = sum(weight * (each.u - each.mean) for weight, each in pairs)
-    deviation = math.sqrt(sum(weight * weight * each.variance for weight, each in pairs))
+    excess = sum(weight * (block.u - block.mean) for weight, block in pairs)
+    deviation = math.sqrt(sum(weight * weight * block.variance for weight, block in pairs))
     if deviation == 0:
         return Tails(1.0, 1.0)
     # Half a step of U towards the middle, as U moves in steps.
@@ -145,12 +145,12 @@ def _exact_sum(blocks: Sequence[RankSum]) -> Tails | None:
     scale = math.lcm(*(block.first + block.second + 1 for block in blocks))
     steps = [scale // (block.first + block.second + 1) for block in blocks]
     chances: dict[int, float] = {0: 1.0}
-    for step, each in zip(steps, blocks, strict=True):
-        ways = _ways(each)
+    for step, ranked_block in zip(steps, blocks, strict=True):
+        ways = _ways(ranked_block)
         if len(chances) * len(ways) > _EXACT_SUMS:
             return None
         chances = _added(chances, step, ways)
-    at = sum(step * round(2 * each.u) for step, each in zip(steps, blocks, strict=True))
+    at = sum(step * round(2 * block.u) for step, block in zip(steps, blocks, strict=True))
     less = math.fsum(chance for value, chance in chances.items() if value <= at)
     greater = math.fsum(chance for value, chance in chances.items() if value >= at)
     return Tails(min(1.0, less), min(1.0, greater))
@@ -276,8 +276,8 @@ def estimate(blocks: Sequence[RankSum]) -> Estimate:
 def _parts(blocks: Sequence[RankSum]) -> dict[tuple[int, int], float]:
     """Return the squares of the shares, added up by sizes: most looks have the same."""
     parts: dict[tuple[int, int], float] = {}
-    for share, each in zip(_shares(blocks), blocks, strict=True):
-        sizes = (each.first, each.second)
+    for share, block in zip(_shares(blocks), blocks, strict=True):
+        sizes = (block.first, block.second)
         parts[sizes] = parts.get(sizes, 0.0) + share * share
     return parts
 

@@ -33,7 +33,7 @@ _SPREAD = 0.2
 #: So many times the odds are bet on, each with the same stake.
 _ODDS = (1.3, 1.7, 2.5, 4.0, 8.0, 20.0)
 _LOG_ODDS = tuple(map(math.log, _ODDS))
-_LOWER_ODDS = tuple(-each for each in _LOG_ODDS)
+_LOWER_ODDS = tuple(-log_odds for log_odds in _LOG_ODDS)
 _NORMAL = NormalDist()
 _LEAST_TAIL = 1e-300
 
@@ -169,7 +169,9 @@ def _followed(
     now = best = 0.0
     for blocks in looks:
         for pair in blocks:
-            stakes = [stake + bet(pair, each) for stake, each in zip(stakes, odds, strict=True)]
+            stakes = [
+                stake + bet(pair, log_odds) for stake, log_odds in zip(stakes, odds, strict=True)
+            ]
         now = _log_mean_of(stakes)
         best = max(best, now)
     return Evidence(now, best)
@@ -197,7 +199,8 @@ def _followed_one(
             if is_impossible(count):
                 return Evidence(math.inf, math.inf)
             stakes = [
-                stake + bet(count, each) for stake, each in zip(stakes, _LOG_ODDS, strict=True)
+                stake + bet(count, log_odds)
+                for stake, log_odds in zip(stakes, _LOG_ODDS, strict=True)
             ]
         now = _log_mean_of(stakes)
         best = max(best, now)

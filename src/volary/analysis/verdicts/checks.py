@@ -141,14 +141,14 @@ def sample_count(rule: analysis.Rule, cells: Sequence[samples.Cell]) -> int:
     )
 
 
-def _side_samples(rule: analysis.Rule, found: Sequence[samples.Sample]) -> int:
+def _side_samples(rule: analysis.Rule, side_samples: Sequence[samples.Sample]) -> int:
     match rule.kind:
         case Kind.VALUE:
-            return sum(len(sample.values) for sample in found)
+            return sum(len(sample.values) for sample in side_samples)
         case Kind.PROPORTION:
-            return round(sum(sample.count.exposure for sample in found))
+            return round(sum(sample.count.exposure for sample in side_samples))
         case Kind.RATE:
-            return len(found)
+            return len(side_samples)
 
 
 def sides(cell: samples.Cell) -> tuple[str, str]:

@@ -28,7 +28,7 @@ def all_cells(blocks: Blocks) -> list[samples.Cell]:
 
 def p_value(rule: analysis.Rule, blocks: Blocks) -> float:
     """Test the looks of a rule that compares, as if there were no others."""
-    return _two_sided(rule, lambda each: _p_value(each, blocks))
+    return _two_sided(rule, lambda sided_rule: _p_value(sided_rule, blocks))
 
 
 def _p_value(rule: analysis.Rule, blocks: Blocks) -> float:
@@ -57,7 +57,7 @@ def _least_logarithm(rule: analysis.Rule, cell: samples.Cell) -> float:
         first, second = len(cell.judged.values), len(cell.reference.values)
         return -binomial.log_choose(first + second, first)
     pair = counts.Pair(cell.judged.count, cell.reference.count)
-    first, second = (max(1, round(each.exposure)) for each in (pair.first, pair.second))
+    first, second = (max(1, round(count.exposure)) for count in (pair.first, pair.second))
     is_low = rule.deviation is Deviation.LOW
     if _is_plain(rule):
         return -binomial.log_choose(first + second, second if is_low else first)
@@ -71,23 +71,29 @@ def p_value_so_far(rule: analysis.Rule, blocks: Blocks) -> float:
         return _limit_p_value(rule, _judged_counts(blocks))
     if rule.kind is Kind.VALUE:
         return _two_sided(
-            rule, lambda each: sequential.from_ranks(ranked(each, blocks), each.deviation).p_value
+            rule,
+            lambda sided_rule: (
+                sequential.from_ranks(ranked(sided_rule, blocks), sided_rule.deviation).p_value
+            ),
         )
-    return _two_sided(rule, lambda each: _bets(each, paired(blocks)).p_value)
+    return _two_sided(rule, lambda sided_rule: _bets(sided_rule, paired(blocks)).p_value)
 
 
 def least_p_value_so_far(rule: analysis.Rule, blocks: Blocks) -> float:
     """Return the smallest `p_value_so_far` that looks of these sizes could have."""
     if not rule.strategy.compares:
-        found = _judged_counts(blocks)
-        every = [[counts.Count(each.exposure, each.exposure) for each in look] for look in found]
-        none = [[counts.Count(0, each.exposure) for each in look] for look in found]
+        judged_counts = _judged_counts(blocks)
+        every = [
+            [counts.Count(count.exposure, count.exposure) for count in look]
+            for look in judged_counts
+        ]
+        none = [[counts.Count(0, count.exposure) for count in look] for look in judged_counts]
         return min(_limit_p_value(rule, every), _limit_p_value(rule, none))
     if rule.kind is Kind.VALUE:
         apart = [[_wholly_apart(rule, cell) for cell in cells] for cells in blocks]
         return sequential.from_ranks(apart, rule.deviation).p_value
     worst = [[_wholly_bad(rule, pair) for pair in look] for look in paired(blocks)]
-    return _two_sided(rule, lambda each: _bets(each, worst).p_value)
+    return _two_sided(rule, lambda sided_rule: _bets(sided_rule, worst).p_value)
 
 
 def ranked(rule: analysis.Rule, blocks: Blocks) -> list[list[ranks.RankSum]]:
@@ -123,10 +129,10 @@ def _wholly_bad(rule: analysis.Rule, pair: counts.Pair) -> counts.Pair:
     return counts.Pair(counts.Count(first, first), counts.Count(0, second))
 
 
-def _bets(rule: analysis.Rule, found: Sequence[Sequence[counts.Pair]]) -> sequential.Evidence:
+def _bets(rule: analysis.Rule, pairs: Sequence[Sequence[counts.Pair]]) -> sequential.Evidence:
     if _is_plain(rule):
-        return sequential.from_proportions(found, rule.deviation)
-    return sequential.from_rates(found, rule.deviation, ratio=rule.ratio_limit or 1.0)
+        return sequential.from_proportions(pairs, rule.deviation)
+    return sequential.from_rates(pairs, rule.deviation, ratio=rule.ratio_limit or 1.0)
 
 
 def _is_plain(rule: analysis.Rule) -> bool:
@@ -140,27 +146,27 @@ def _two_sided(rule: analysis.Rule, test: Callable[[analysis.Rule], float]) -> f
         return test(rule)
     ratio = max(rule.ratio_limit, 1 / rule.ratio_limit)
     sides = ((Deviation.HIGH, ratio), (Deviation.LOW, 1 / ratio))
-    found = [
+    p_values = [
         test(dataclasses.replace(rule, deviation=deviation, ratio_limit=limit))
         for deviation, limit in sides
     ]
-    return min(1.0, 2 * min(found))
+    return min(1.0, 2 * min(p_values))
 
 
 def _judged_counts(blocks: Blocks) -> list[list[counts.Count]]:
     return [[cell.judged.count for cell in cells] for cells in blocks]
 
 
-def _limit_p_value(rule: analysis.Rule, found: Sequence[Sequence[counts.Count]]) -> float:
+def _limit_p_value(rule: analysis.Rule, looks: Sequence[Sequence[counts.Count]]) -> float:
     expected = rule.expected or analysis.Range()
     is_proportion = rule.kind is Kind.PROPORTION
     p_values = []
     if expected.maximum is not None:
         above = sequential.above_proportion if is_proportion else sequential.above_rate
-        p_values.append(above(found, expected.maximum).p_value)
+        p_values.append(above(looks, expected.maximum).p_value)
     if expected.minimum is not None:
         below = sequential.below_proportion if is_proportion else sequential.below_rate
-        p_values.append(below(found, expected.minimum).p_value)
+        p_values.append(below(looks, expected.minimum).p_value)
     # Two questions share the accepted chance of a false alarm.
     return min(1.0, len(p_values) * min(p_values, default=1.0))
 
@@ -190,14 +196,14 @@ def _rank_numbers(
     rule: analysis.Rule, cells: Sequence[samples.Cell], p_value: float
 ) -> analysis.Numbers:
     plain = rule if rule.ratio_limit is None else dataclasses.replace(rule, ratio_limit=None)
-    found = ranked(plain, [cells])[0]
-    low, high = ranks.interval(found)
+    rank_sums = ranked(plain, [cells])[0]
+    low, high = ranks.interval(rank_sums)
     return analysis.Numbers(
-        samples=sum(each.first for each in found),
-        reference_samples=sum(each.second for each in found),
+        samples=sum(rank_sum.first for rank_sum in rank_sums),
+        reference_samples=sum(rank_sum.second for rank_sum in rank_sums),
         value=median(value for cell in cells for value in cell.judged.values),
         reference=median(value for cell in cells for value in cell.reference.values),
-        effect=ranks.superiority(found),
+        effect=ranks.superiority(rank_sums),
         effect_low=low,
         effect_high=high,
         p_value=p_value,

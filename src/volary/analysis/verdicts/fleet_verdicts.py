@@ -45,21 +45,23 @@ def find_outliers(
     rule: analysis.Rule, seen: Mapping[str, Sequence[samples.Look]], now: datetime
 ) -> tuple[str, ...]:
     """Return the outliers, in the order of `seen`."""
-    found = {
-        target: [cell for look in each for cell in look.usable] for target, each in seen.items()
+    cells_by_target = {
+        target: [cell for look in looks for cell in look.usable] for target, looks in seen.items()
     }
-    measured = {target: cells for target, cells in found.items() if cells}
+    measured = {target: cells for target, cells in cells_by_target.items() if cells}
     if len(measured) < 2:
         return ()
     if rule.strategy.compares:
         if rule.kind is Kind.VALUE:
-            ranked = {each: evidence.ranked(rule, [cells])[0] for each, cells in measured.items()}
+            ranked = {
+                target: evidence.ranked(rule, [cells])[0] for target, cells in measured.items()
+            }
             return _one_by_one(_fit_of_ranks, ranked)
-        paired = {each: evidence.paired([cells])[0] for each, cells in measured.items()}
+        paired = {target: evidence.paired([cells])[0] for target, cells in measured.items()}
         return _one_by_one(_fit_of_pairs, paired)
     if rule.kind is Kind.VALUE:
         return _mostly_outside(rule, measured, now)
-    counted = {each: [cell.judged.count for cell in cells] for each, cells in measured.items()}
+    counted = {target: [cell.judged.count for cell in cells] for target, cells in measured.items()}
     return _one_by_one(_fit_of_counts, counted)
 
 
@@ -135,11 +137,14 @@ def judge(
     itself, and if it is an outlier it is left out of the pool: what is wrong there is not wrong
     everywhere.
     """
-    seen = {target: samples.at_cluster(rule, each, now) for target, each in series.items()}
+    seen = {
+        target: samples.at_cluster(rule, cluster_series, now)
+        for target, cluster_series in series.items()
+    }
     if len(series) == 1:
         own = {
-            target: rule_verdicts.judge_looks(rule, [each], seen[target], now)
-            for target, each in series.items()
+            target: rule_verdicts.judge_looks(rule, [cluster_series], seen[target], now)
+            for target, cluster_series in series.items()
         }
         return analysis.FleetVerdict(
             own, own, dataclasses.replace(next(iter(own.values())), target="")
@@ -150,15 +155,21 @@ def judge(
         whole = dataclasses.replace(rule, significance=rule.significance / 2)
         single = dataclasses.replace(rule, significance=rule.significance / 2 / len(series))
     own = {
-        target: rule_verdicts.judge_looks(single, [each], seen[target], now)
-        for target, each in series.items()
+        target: rule_verdicts.judge_looks(single, [cluster_series], seen[target], now)
+        for target, cluster_series in series.items()
     }
     pool = set(series)
     if rule.decider is Decider.BOTH:
         pool -= {target for target in named if own[target].is_condemned}
-    gathered = [(each, seen[target]) for target, each in series.items() if target in (pool or own)]
+    gathered = [
+        (cluster_series, seen[target])
+        for target, cluster_series in series.items()
+        if target in (pool or own)
+    ]
     merged = samples.merge(rule, gathered)
-    pooled = rule_verdicts.judge_looks(whole, [each for each, _ in gathered], merged, now)
+    pooled = rule_verdicts.judge_looks(
+        whole, [cluster_series for cluster_series, _ in gathered], merged, now
+    )
     pooled = dataclasses.replace(pooled, target="", outliers=named)
     if named:
         pooled = dataclasses.replace(pooled, sentence=_with_outliers(pooled.sentence, named))

@@ -29,7 +29,9 @@ def worst(verdicts: Sequence[analysis.Verdict]) -> analysis.Verdict | None:
     order = (Result.FAIL, Result.INCONCLUSIVE, Result.PASS)
     deciding = [verdict for verdict in verdicts if not verdict.dry_run]
     # A pass that is not final holds the others up.
-    return min(deciding, key=lambda each: (order.index(each.result), each.is_final), default=None)
+    return min(
+        deciding, key=lambda verdict: (order.index(verdict.result), verdict.is_final), default=None
+    )
 
 
 def judge_looks(
@@ -42,7 +44,7 @@ def judge_looks(
     judged = _judge_looks(rule, seen) if seen else _Judged(missing=_unseen(series, now))
     case = _Case(rule, series, now, judged)
     result, why, is_final = _decided(case)
-    name = phrases.subject(rule, [each.target for each in series])
+    name = phrases.subject(rule, [cluster_series.target for cluster_series in series])
     return analysis.Verdict(
         result,
         f"{name}: {why}",
@@ -93,18 +95,18 @@ class _Case:
 
     @property
     def has_ended(self) -> bool:
-        return self.now >= max(each.ends for each in self.series)
+        return self.now >= max(cluster_series.ends for cluster_series in self.series)
 
     @property
     def is_overdue(self) -> bool:
-        return self.now >= max(each.deadline for each in self.series)
+        return self.now >= max(cluster_series.deadline for cluster_series in self.series)
 
     @property
     def missing(self) -> str:
         """Say why there is no pass yet; empty: there is."""
         if self.judged.missing:
             return self.judged.missing
-        planned = max(_planned(self.rule, each) for each in self.series)
+        planned = max(_planned(self.rule, cluster_series) for cluster_series in self.series)
         done = self.judged.covered
         if self.rule.no_data is NoData.HOLD and self.has_ended and 2 * done < planned:
             return f"only {done} of {phrases.times(planned, 'look')} could be judged"
@@ -151,42 +153,44 @@ def _judge_looks(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
 
 
 def _judge_singly(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
-    found = [checks.of_look(rule, look, seen[:at], in_words=False) for at, look in enumerate(seen)]
-    decided = [at for at, each in enumerate(found) if _counts(rule, each)]
-    failed = [at for at in decided if _is_failure(rule, found[at])]
-    good = [at for at, each in enumerate(found) if each.result is Result.PASS]
+    look_checks = [
+        checks.of_look(rule, look, seen[:at], in_words=False) for at, look in enumerate(seen)
+    ]
+    decided = [at for at, check in enumerate(look_checks) if _counts(rule, check)]
+    failed = [at for at in decided if _is_failure(rule, look_checks[at])]
+    good = [at for at, check in enumerate(look_checks) if check.result is Result.PASS]
     # Words only where they are shown.
-    for at in {len(found) - 1, *decided[-1:], *failed[-1:], *good[-1:]}:
-        found[at] = checks.of_look(rule, seen[at], seen[:at])
-    empty = sum(each.is_empty for each in found)
+    for at in {len(look_checks) - 1, *decided[-1:], *failed[-1:], *good[-1:]}:
+        look_checks[at] = checks.of_look(rule, seen[at], seen[:at])
+    empty = sum(check.is_empty for check in look_checks)
     numbers = dataclasses.replace(
-        found[decided[-1] if decided else -1].numbers,
+        look_checks[decided[-1] if decided else -1].numbers,
         looks=len(decided),
         failed_looks=len(failed),
         empty_looks=empty,
     )
-    is_measured = any(each.result is Result.FAIL for each in found)
-    if count_failures(rule, found) > rule.failure_limit:
-        sentence = _exceeded(rule, found, found[failed[-1]])
+    is_measured = any(check.result is Result.FAIL for check in look_checks)
+    if count_failures(rule, look_checks) > rule.failure_limit:
+        sentence = _exceeded(rule, look_checks, look_checks[failed[-1]])
         return _Judged(sentence, is_measured, numbers=numbers)
     went = f"{len(failed)} of {phrases.times(len(decided), 'look')} failed"
-    latest = f"; the last good one: {found[good[-1]].sentence}" if good else ""
+    latest = f"; the last good one: {look_checks[good[-1]].sentence}" if good else ""
     none_is_good = bool(failed) and not good
     return _Judged(
-        missing="no look was good" if none_is_good else _missing(rule, found),
+        missing="no look was good" if none_is_good else _missing(rule, look_checks),
         none_is_good=none_is_good,
         is_measured=is_measured,
         passing=went + latest,
         numbers=numbers,
         # Values too few to be compared in one look are used by those after it.
-        covered=len(found) - empty if rule.strategy.compares else len(decided),
+        covered=len(look_checks) - empty if rule.strategy.compares else len(decided),
     )
 
 
-def _missing(rule: analysis.Rule, found: Sequence[analysis.Check]) -> str:
+def _missing(rule: analysis.Rule, look_checks: Sequence[analysis.Check]) -> str:
     """Say why the looks allow no pass; empty: they do."""
-    last = found[-1]
-    if all(each.result is Result.INCONCLUSIVE for each in found):
+    last = look_checks[-1]
+    if all(check.result is Result.INCONCLUSIVE for check in look_checks):
         return last.sentence
     if _counts(rule, last) or (last.is_empty and rule.no_data is NoData.PASS):
         return ""
@@ -201,32 +205,34 @@ def _is_failure(rule: analysis.Rule, check: analysis.Check) -> bool:
     return check.result is Result.FAIL or (check.is_empty and rule.no_data is NoData.FAIL)
 
 
-def count_failures(rule: analysis.Rule, found: Sequence[analysis.Check]) -> int:
+def count_failures(rule: analysis.Rule, look_checks: Sequence[analysis.Check]) -> int:
     """Count the failed looks as the rule does: all, or the most in a row.
 
     A look without an answer neither fails nor mends, unless the rule makes it a failure.
     """
     if rule.failure_count is FailureCount.CUMULATIVE:
-        return sum(_is_failure(rule, each) for each in found)
+        return sum(_is_failure(rule, look_check) for look_check in look_checks)
     longest = current = 0
-    for each in found:
-        if _is_failure(rule, each):
+    for check in look_checks:
+        if _is_failure(rule, check):
             current += 1
-        elif each.result is Result.PASS:
+        elif check.result is Result.PASS:
             current = 0
         longest = max(longest, current)
     return longest
 
 
-def _exceeded(rule: analysis.Rule, found: Sequence[analysis.Check], last: analysis.Check) -> str:
-    number = count_failures(rule, found)
+def _exceeded(
+    rule: analysis.Rule, look_checks: Sequence[analysis.Check], last: analysis.Check
+) -> str:
+    number = count_failures(rule, look_checks)
     row = " in a row" if rule.failure_count is FailureCount.CONSECUTIVE else ""
     sentence = (
-        f"{number} of {phrases.times(len(found), 'look')} failed{row}, "
+        f"{number} of {phrases.times(len(look_checks), 'look')} failed{row}, "
         f"{rule.failure_limit} allowed; the last: {last.sentence}"
     )
     if rule.strategy.compares and rule.ratio_limit is None and not row:
-        chance = binomial.at_least(number, len(found), rule.significance)
+        chance = binomial.at_least(number, len(look_checks), rule.significance)
         sentence += f"; of healthy releases {phrases.share(chance)} come to this"
     return sentence
 

@@ -64,7 +64,9 @@ class Look:
 
 def gather(rule: analysis.Rule, series: Sequence[analysis.Series]) -> Sequence[Look]:
     """Return the looks after the warm-up, in their order, over one cluster or many."""
-    return merge(rule, [(each, at_cluster(rule, each)) for each in series])
+    return merge(
+        rule, [(cluster_series, at_cluster(rule, cluster_series)) for cluster_series in series]
+    )
 
 
 def at_cluster(
@@ -85,14 +87,17 @@ def merge(
     """
     if len(gathered) == 1:
         return gathered[0][1]
-    found: dict[int, list[Look]] = {}
+    looks_by_number: dict[int, list[Look]] = {}
     for series, seen in gathered:
         for look in seen:
             number = round((look.time - series.started) / rule.interval)
-            found.setdefault(number, []).append(look)
+            looks_by_number.setdefault(number, []).append(look)
     return tuple(
-        Look(max(each.time for each in same), tuple(cell for each in same for cell in each.cells))
-        for _, same in sorted(found.items())
+        Look(
+            max(cluster_look.time for cluster_look in same),
+            tuple(cell for cluster_look in same for cell in cluster_look.cells),
+        )
+        for _, same in sorted(looks_by_number.items())
     )
 
 
@@ -108,8 +113,8 @@ def _cells(rule: analysis.Rule, series: analysis.Series) -> list[tuple[datetime,
 def cell(rule: analysis.Rule, measurements: Iterable[analysis.Measurement], *, target: str) -> Cell:
     """Put the measurements of one look on one cluster side by side."""
     sides: dict[analysis.Role, list[analysis.Measurement]] = {}
-    for each in measurements:
-        sides.setdefault(each.role, []).append(each)
+    for measurement in measurements:
+        sides.setdefault(measurement.role, []).append(measurement)
     wanted = [analysis.Role.JUDGED]
     if rule.strategy.compares:
         wanted.append(analysis.Role.REFERENCE)
@@ -118,9 +123,9 @@ def cell(rule: analysis.Rule, measurements: Iterable[analysis.Measurement], *, t
         measured = sides.get(role, [])
         if not measured:
             return Cell(target, problem=f"no measurement of the {role.value} side")
-        for each in measured:
-            if problem := _problem(rule, each):
-                return Cell(target, problem=f"{each.variant}: {problem}")
+        for measurement in measured:
+            if problem := _problem(rule, measurement):
+                return Cell(target, problem=f"{measurement.variant}: {problem}")
         samples[role] = _sample(rule, measured)
     reference = samples.get(analysis.Role.REFERENCE, Sample())
     return Cell(target, samples[analysis.Role.JUDGED], reference)
@@ -174,12 +179,12 @@ def _value_problem(rule: analysis.Rule, values: Sequence[float]) -> str:
 
 
 def _count_problem(rule: analysis.Rule, measured: analysis.Measurement) -> str:
-    found = [*measured.values, *measured.totals]
-    if problem := _not_finite(found):
+    numbers = [*measured.values, *measured.totals]
+    if problem := _not_finite(numbers):
         return problem
-    if min(found) < 0:
+    if min(numbers) < 0:
         return "a count below zero"
-    if max(found) > _MOST:
+    if max(numbers) > _MOST:
         return "a count so large that nothing counted it"
     return _total_problem(measured) if rule.kind is analysis.Kind.PROPORTION else ""
 
@@ -195,12 +200,12 @@ def _total_problem(measured: analysis.Measurement) -> str:
 
 def _sample(rule: analysis.Rule, measured: Sequence[analysis.Measurement]) -> Sample:
     variant = measured[0].variant
-    values = tuple(value for each in measured for value in each.values)
+    values = tuple(value for measurement in measured for value in measurement.values)
     if rule.kind is analysis.Kind.VALUE:
         values = (median(values),) if rule.median_per_look else values
         return Sample(values, variant=variant)
     events = sum(values)
     if rule.kind is analysis.Kind.RATE:
         return Sample(count=counts.Count(events, rule.interval.total_seconds()), variant=variant)
-    total = sum(total for each in measured for total in each.totals)
+    total = sum(total for measurement in measured for total in measurement.totals)
     return Sample(count=counts.Count(min(events, total), total), variant=variant)

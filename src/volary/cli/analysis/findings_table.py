@@ -48,7 +48,7 @@ class JudgedMetric:
 
 def read(findings: Iterable[json.JsonObject]) -> list[JudgedMetric]:
     """Return what was found by stage, metric and cluster; of each the newest attempt."""
-    found: dict[tuple[str, str, str], JudgedMetric] = {}
+    judged_metrics: dict[tuple[str, str, str], JudgedMetric] = {}
     for finding in findings:
         stage, target, metric = (
             str(finding["stage"]),
@@ -57,11 +57,11 @@ def read(findings: Iterable[json.JsonObject]) -> list[JudgedMetric]:
         )
         key = (stage, metric, target)
         attempt = int(finding["attempt"])
-        if key not in found or found[key].attempt < attempt:
-            found[key] = JudgedMetric(stage, target, metric, attempt)
-        if found[key].attempt == attempt:
-            _add(found[key], str(finding["kind"]), finding["document"])
-    return [found[key] for key in sorted(found)]
+        if key not in judged_metrics or judged_metrics[key].attempt < attempt:
+            judged_metrics[key] = JudgedMetric(stage, target, metric, attempt)
+        if judged_metrics[key].attempt == attempt:
+            _add(judged_metrics[key], str(finding["kind"]), finding["document"])
+    return [judged_metrics[key] for key in sorted(judged_metrics)]
 
 
 def _add(judged: JudgedMetric, kind: str, document: json.JsonObject) -> None:
@@ -79,8 +79,8 @@ def _add(judged: JudgedMetric, kind: str, document: json.JsonObject) -> None:
 
 def _middle(document: json.JsonObject) -> float | None:
     """Return one number for a look: the middle value, or the share of the total."""
-    values = [float(each) for each in document.get("values", ())]
-    totals = [float(each) for each in document.get("totals", ())]
+    values = [float(value) for value in document.get("values", ())]
+    totals = [float(total) for total in document.get("totals", ())]
     if totals:
         whole = sum(totals)
         return sum(values) / whole if whole else None
@@ -91,11 +91,11 @@ def _middle(document: json.JsonObject) -> float | None:
 def sparkline(values: Sequence[float | None], width: int = _WIDTH) -> str:
     """Return the newest values as bars, from the least to the greatest of them."""
     shown = values[-width:]
-    known = [each for each in shown if each is not None]
+    known = [value for value in shown if value is not None]
     if not known:
         return _HOLE * len(shown)
     low, high = min(known), max(known)
-    return "".join(_HOLE if each is None else _bar(each, low, high) for each in shown)
+    return "".join(_HOLE if value is None else _bar(value, low, high) for value in shown)
 
 
 def _bar(value: float, low: float, high: float) -> str:
@@ -104,16 +104,18 @@ def _bar(value: float, low: float, high: float) -> str:
     return _BARS[round((value - low) / (high - low) * (len(_BARS) - 1))]
 
 
-def table(found: Sequence[JudgedMetric]) -> list[str]:
+def table(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
     """Return the lines of a table; a metric that compares has a row for each side."""
     rows = [("METRIC", "CLUSTER", "VARIANT", "LOOKS", "FAILED", "LAST", "VERDICT", "")]
-    for each in found:
+    for judged_metric in judged_metrics:
         first = True
-        for line in each.lines.values():
+        for line in judged_metric.lines.values():
             last = line.values[-1] if line.values else None
             shown = "-" if last is None else f"{last:.4g}"
-            head = (each.metric, each.target) if first else ("", "")
-            tail = (str(line.failed), shown, each.result or "-") if first else ("", shown, "")
+            head = (judged_metric.metric, judged_metric.target) if first else ("", "")
+            tail = (
+                (str(line.failed), shown, judged_metric.result or "-") if first else ("", shown, "")
+            )
             row = (*head, line.variant, str(len(line.values)), *tail, sparkline(line.values))
             rows.append(row)
             first = False
@@ -124,19 +126,25 @@ def table(found: Sequence[JudgedMetric]) -> list[str]:
     ]
 
 
-def sentences(found: Sequence[JudgedMetric]) -> list[str]:
+def sentences(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
     """Return the verdicts in words, what failed first, each sentence once."""
     order = {"fail": 0, "inconclusive": 1, "pass": 2}
-    judged = [each for each in found if each.verdict]
-    judged.sort(key=lambda each: order.get(str(each.verdict.get("result")), 3))
-    lines = [f"{each.result}: {each.verdict.get('sentence', '')}" for each in judged]
-    said = {str(each.verdict.get("sentence")) for each in judged}
-    pooled = [str(each.verdict["pooled"].get("sentence", "")) for each in _pooled(judged)]
-    lines += [f"pooled: {each}" for each in pooled if each not in said]
+    judged = [judged_metric for judged_metric in judged_metrics if judged_metric.verdict]
+    judged.sort(key=lambda judged_metric: order.get(str(judged_metric.verdict.get("result")), 3))
+    lines = [
+        f"{judged_metric.result}: {judged_metric.verdict.get('sentence', '')}"
+        for judged_metric in judged
+    ]
+    said = {str(judged_metric.verdict.get("sentence")) for judged_metric in judged}
+    pooled = [
+        str(judged_metric.verdict["pooled"].get("sentence", ""))
+        for judged_metric in _pooled(judged)
+    ]
+    lines += [f"pooled: {sentence}" for sentence in pooled if sentence not in said]
     lines += [
-        f"not answered: {each.metric} on {each.target}: {line.trouble}"
-        for each in found
-        for line in each.lines.values()
+        f"not answered: {judged_metric.metric} on {judged_metric.target}: {line.trouble}"
+        for judged_metric in judged_metrics
+        for line in judged_metric.lines.values()
         if line.trouble
     ]
     return list(dict.fromkeys(lines))
@@ -145,20 +153,20 @@ def sentences(found: Sequence[JudgedMetric]) -> list[str]:
 def _pooled(judged: Sequence[JudgedMetric]) -> list[JudgedMetric]:
     """Return the metrics whose clusters were also judged together, with another result."""
     return [
-        each
-        for each in judged
-        if isinstance(each.verdict.get("pooled"), dict)
-        and each.verdict["pooled"].get("sentence") != each.verdict.get("sentence")
-        and sum(other.metric == each.metric for other in judged) > 1
+        judged_metric
+        for judged_metric in judged
+        if isinstance(judged_metric.verdict.get("pooled"), dict)
+        and judged_metric.verdict["pooled"].get("sentence") != judged_metric.verdict.get("sentence")
+        and sum(other.metric == judged_metric.metric for other in judged) > 1
     ]
 
 
-def queries(found: Sequence[JudgedMetric]) -> list[str]:
+def queries(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
     """Return each query that was sent, once, with what it is for."""
     lines = [
-        f"{each.metric} ({line.variant}): {line.query}"
-        for each in found
-        for line in each.lines.values()
+        f"{judged_metric.metric} ({line.variant}): {line.query}"
+        for judged_metric in judged_metrics
+        for line in judged_metric.lines.values()
         if line.query
     ]
     return list(dict.fromkeys(lines))

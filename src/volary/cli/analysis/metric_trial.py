@@ -55,8 +55,8 @@ async def run(request: TrialRequest, form: output.Form) -> int:
     masker = manifest_redaction.Masker()
     async with inputs.open_meter(members.providers, clock=clock, learn=masker.add) as meter:
         tried = metric_trials.Trial(project.application, names, meter, clock)
-        found, verdicts = await tried.run(moment)
-    shown = [_clean(masker, each) for each in found]
+        findings, verdicts = await tried.run(moment)
+    shown = [_clean(masker, finding) for finding in findings]
     if form in (output.Form.JSON, output.Form.YAML):
         output.show({"at": moment.at.isoformat(), "findings": shown}, form)
     else:
@@ -67,9 +67,11 @@ async def run(request: TrialRequest, form: output.Form) -> int:
     return exit_codes.Exit.DONE if passed else exit_codes.Exit.FAILED
 
 
-def _clean(masker: manifest_redaction.Masker, found: metric_trials.TrialFinding) -> json.JsonObject:
-    document = redaction.clean_finding(masker, found.document)
-    return {**asdict(found), "attempt": 1, "document": document}
+def _clean(
+    masker: manifest_redaction.Masker, finding: metric_trials.TrialFinding
+) -> json.JsonObject:
+    document = redaction.clean_finding(masker, finding.document)
+    return {**asdict(finding), "attempt": 1, "document": document}
 
 
 def _show(shown: list[json.JsonObject]) -> None:
@@ -87,26 +89,28 @@ def _show(shown: list[json.JsonObject]) -> None:
 
 
 def _targets(project: projects.Project, members: fleets.Fleet, only: str) -> list[str]:
-    found = [each.name for each in fleet_checks.deployment_targets(project.application, members)]
-    if only and only not in found:
+    names = [
+        cluster.name for cluster in fleet_checks.deployment_targets(project.application, members)
+    ]
+    if only and only not in names:
         raise errors.user_error(
-            f"{only} is no cluster of the application", hint=f"there are {', '.join(found)}"
+            f"{only} is no cluster of the application", hint=f"there are {', '.join(names)}"
         )
-    return [only] if only else found
+    return [only] if only else names
 
 
 async def _names(project: projects.Project, targets: list[str]) -> dict[str, query_names.Names]:
     renderer = renderers.Renderer()
-    found = {}
+    names_by_target = {}
     for target in targets:
         # Names are the same whatever clusters get differently.
         rendered = await renderer.undivided(
             project.files, project.application, directory=project.directory, target=target
         )
-        found[target] = query_names.find(
+        names_by_target[target] = query_names.find(
             project.application, rendered.manifests, namespace="default"
         )
-    return found
+    return names_by_target
 
 
 def _moment(written: str, now: datetime) -> datetime | None:

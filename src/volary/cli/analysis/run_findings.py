@@ -16,7 +16,7 @@ async def show(
     async with client.Client.open(target) as server:
         whole = await queries.run_of(server, run)
         summary = whole["summary"]
-        found = await server.pages(
+        findings = await server.pages(
             "runs",
             summary["id"],
             "findings",
@@ -26,16 +26,18 @@ async def show(
             metric=metric,
         )
     if form in (output.Form.JSON, output.Form.YAML):
-        output.show({"run": summary, "findings": found}, form)
+        output.show({"run": summary, "findings": findings}, form)
         return exit_codes.Exit.DONE
     console.write_text(f"{summary['application']} {summary['id']}: {summary['status']}")
     if summary["reason"]:
         console.write_text(str(summary["reason"]))
-    judged = findings_table.read(found)
+    judged = findings_table.read(findings)
     if not judged:
         console.write_text(_nothing({"stage": stage, "cluster": cluster, "metric": metric}))
-    for name in dict.fromkeys(each.stage for each in judged):
-        _show_stage(name, [each for each in judged if each.stage == name], form)
+    for name in dict.fromkeys(judged_metric.stage for judged_metric in judged):
+        _show_stage(
+            name, [judged_metric for judged_metric in judged if judged_metric.stage == name], form
+        )
     return exit_codes.Exit.DONE
 
 

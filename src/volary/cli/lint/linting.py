@@ -58,20 +58,20 @@ def run(path: str, *, fleet: str, contexts: str, config: str = "", as_json: bool
     files = _collect(Path(path))
     if Path(path).is_file() and not lint.is_checked(Path(path).as_posix(), files):
         raise errors.user_error(f"{path} is none of the files that are checked", hint=_NAMES)
-    found = lint.check(files, members, anchored=(Path(path) / ".git").exists())
+    problems = lint.check(files, members, anchored=(Path(path) / ".git").exists())
     if members is not None:
-        found = (*found, *placement_findings(files, members))
+        problems = (*problems, *placement_findings(files, members))
     root = "" if Path(path).is_file() else path
-    found = (*found, *shared_routes.check(Path(path), members))
-    found = (*found, *replicas.findings(root, files))
-    found = (*found, *overrides.findings(root, files))
-    found = (*found, *routes.findings(root, files))
+    problems = (*problems, *shared_routes.check(Path(path), members))
+    problems = (*problems, *replicas.findings(root, files))
+    problems = (*problems, *overrides.findings(root, files))
+    problems = (*problems, *routes.findings(root, files))
     if as_json:
-        console.write(text.dumps([_to_json(each) for each in found], indent=2))
+        console.write(text.dumps([_to_json(problem) for problem in problems], indent=2))
     else:
-        console.show_problems(console.results(), found)
-        _summarize(files, found)
-    wrong = any(each.severity is errors.Severity.ERROR for each in found)
+        console.show_problems(console.results(), problems)
+        _summarize(files, problems)
+    wrong = any(problem.severity is errors.Severity.ERROR for problem in problems)
     return exit_codes.Exit.USAGE if wrong else exit_codes.Exit.DONE
 
 
@@ -108,28 +108,29 @@ def _templates(path: Path) -> dict[str, str]:
     """Return what the applications of the path's repository share, as seen from its root."""
     start = path.resolve()
     above = (start, *start.parents)
-    root = next((each for each in above if (each / ".git").exists()), None)
+    root = next((directory for directory in above if (directory / ".git").exists()), None)
     shared = (root or (start if start.is_dir() else start.parent)) / analysis_templates.DIRECTORY
     if not shared.is_dir():
         return {}
     named = {
-        f"{analysis_templates.DIRECTORY}/{each.name}": each for each in sorted(shared.iterdir())
+        f"{analysis_templates.DIRECTORY}/{template.name}": template
+        for template in sorted(shared.iterdir())
     }
     return {
-        name: _read(each)
-        for name, each in named.items()
-        if each.is_file() and analysis_templates.is_template_path(name)
+        name: _read(template)
+        for name, template in named.items()
+        if template.is_file() and analysis_templates.is_template_path(name)
     }
 
 
 def _below(path: Path) -> list[Path]:
-    found: list[Path] = []
+    paths: list[Path] = []
     for directory, folders, files in os.walk(path):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(directory, name) for name in _names_to_lint(Path(directory), sorted(files))]
-        if len(found) > _MOST_FILES:
+        paths += [Path(directory, name) for name in _names_to_lint(Path(directory), sorted(files))]
+        if len(paths) > _MOST_FILES:
             raise errors.user_error(f"more than {_MOST_FILES} files below {path}")
-    return found
+    return paths
 
 
 def _names_to_lint(directory: Path, files: list[str]) -> list[str]:
@@ -156,7 +157,7 @@ def _names_to_lint(directory: Path, files: list[str]) -> list[str]:
         )
     below = directory / policies.DIRECTORY
     if not needed and any(map(application_files.is_file_name, files)) and below.is_dir():
-        needed = any(_has_policy(each) for each in below.iterdir())
+        needed = any(_has_policy(neighbour) for neighbour in below.iterdir())
     return sorted({*known, *yamls} if needed else known)
 
 
@@ -174,14 +175,14 @@ def _with_neighbours(path: Path) -> list[Path]:
     below = path.parent / policies.DIRECTORY
     beside = [*path.parent.iterdir(), *(below.iterdir() if below.is_dir() else ())]
     others = [
-        each
-        for each in sorted(beside)
-        if each != path
-        and each.is_file()
-        and application_files.is_yaml_name(each.name)
-        and not application_files.is_file_name(each.name)
-        and not fleet_files.is_file_name(each.name)
-        and not application_files.is_canary(_read(each))
+        neighbour
+        for neighbour in sorted(beside)
+        if neighbour != path
+        and neighbour.is_file()
+        and application_files.is_yaml_name(neighbour.name)
+        and not application_files.is_file_name(neighbour.name)
+        and not fleet_files.is_file_name(neighbour.name)
+        and not application_files.is_canary(_read(neighbour))
     ]
     if is_named and not any(map(_has_policy, others)):
         return [path]
@@ -205,20 +206,20 @@ def _read(name: Path) -> str:
         raise errors.user_error(f"the file cannot be read: {cause}", where=where) from error
 
 
-def _to_json(each: errors.Problem) -> dict[str, object]:
+def _to_json(problem: errors.Problem) -> dict[str, object]:
     return {
-        "severity": each.severity.value,
-        "message": each.message,
-        "file": each.where.file,
-        "line": each.where.line,
-        "path": each.where.path,
-        "hint": each.hint,
+        "severity": problem.severity.value,
+        "message": problem.message,
+        "file": problem.where.file,
+        "line": problem.where.line,
+        "path": problem.where.path,
+        "hint": problem.hint,
     }
 
 
-def _summarize(files: dict[str, str], found: tuple[errors.Problem, ...]) -> None:
-    wrong = sum(each.severity is errors.Severity.ERROR for each in found)
-    warnings = len(found) - wrong
+def _summarize(files: dict[str, str], problems: tuple[errors.Problem, ...]) -> None:
+    wrong = sum(problem.severity is errors.Severity.ERROR for problem in problems)
+    warnings = len(problems) - wrong
     told = (_count(len(files), "file"), _count(wrong, "error"), _count(warnings, "warning"))
     console.messages().print(", ".join(told))
 

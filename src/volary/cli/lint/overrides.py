@@ -85,5 +85,5 @@ def _containers(item: manifest.Manifest) -> Iterator[str]:
     template = workloads.template_path(item.body)
     if template is None and item.kind != "Pod":
         return
-    for each in objects.sequence(item.body, *(template or ()), "spec", "containers"):
-        yield str(each.get("name"))
+    for container in objects.sequence(item.body, *(template or ()), "spec", "containers"):
+        yield str(container.get("name"))

@@ -43,11 +43,14 @@ def plain_manifests(
     if given.helm_chart is not None or kustomizations.find(files, ""):
         return []
     try:
-        found = plain_files.read(files, "", given.manifests)
+        manifests = plain_files.read(files, "", given.manifests)
     except errors.UserError:
         return []
     prefix = f"{place}/" if place else ""
-    return [manifest.Manifest(each.body, _below(prefix, each.origin)) for each in found]
+    return [
+        manifest.Manifest(plain_manifest.body, _below(prefix, plain_manifest.origin))
+        for plain_manifest in manifests
+    ]
 
 
 def _below(prefix: str, where: errors.Location) -> errors.Location:

@@ -47,19 +47,19 @@ def findings(root: str, files: Mapping[str, str]) -> Iterator[errors.Problem]:
 def _of(
     loaded: application_files.Loaded, described: applications.Application, root: str, place: str
 ) -> Iterator[errors.Problem]:
-    found: list[errors.Problem] = []
+    problems: list[errors.Problem] = []
     manifests = _made(described, root, place)
-    for each in described.pipeline if manifests else ():
+    for stage in described.pipeline if manifests else ():
         try:
-            registry.check_traffic(each, stage_runners.Sources(described, manifests))
+            registry.check_traffic(stage, stage_runners.Sources(described, manifests))
         except errors.UserError as error:
-            found += error.problems
+            problems += error.problems
     try:
         generated_routes.check_primary(_applied(manifests, described), described)
     except errors.UserError as error:
-        found += error.problems
+        problems += error.problems
     prefix = f"{place}/" if place else ""
-    for told in dict.fromkeys(found):
+    for told in dict.fromkeys(problems):
         if told.where.file:
             where = replace(told.where, file=f"{prefix}{told.where.file}")
         else:

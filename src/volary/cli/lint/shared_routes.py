@@ -48,17 +48,17 @@ def check(path: Path, members: fleets.Fleet | None) -> tuple[errors.Problem, ...
 async def _check(path: Path, members: fleets.Fleet | None) -> tuple[errors.Problem, ...]:
     files = directories.DirectoryTree(path)
     described = [
-        (each, app)
-        for each in application_discovery.find(files)[:_MOST]
-        if (app := _application(files, each)) is not None
+        (file, app)
+        for file in application_discovery.find(files)[:_MOST]
+        if (app := _application(files, file)) is not None
     ]
     if len(described) < 2:
         return ()
     renderer = renderers.Renderer(renderers.Settings(tools=programs.Programs()))
     moved = [
-        found
-        for each, app in described
-        if (found := await _moved_route(files, renderer, each, app, members)) is not None
+        moved_route
+        for file, app in described
+        if (moved_route := await _moved_route(files, renderer, file, app, members)) is not None
     ]
     return tuple(_problems(moved))
 
@@ -79,7 +79,7 @@ def _application(
     except (errors.UserError, UnicodeDecodeError):
         return None
     app = loaded.application
-    if app is None or not any(each.kind.routes_traffic for each in app.pipeline):
+    if app is None or not any(stage.kind.routes_traffic for stage in app.pipeline):
         return None
     if app.input.helm_chart is not None or kustomizations.find(files, file.directory):
         return None
@@ -93,7 +93,11 @@ async def _moved_route(
     app: applications.Application,
     members: fleets.Fleet | None,
 ) -> _MovedRoute | None:
-    names = [each.name for each in fleet_checks.deployment_targets(app, members)] if members else []
+    names = (
+        [cluster.name for cluster in fleet_checks.deployment_targets(app, members)]
+        if members
+        else []
+    )
     target = next(
         iter([*names, *(multi_target.target.name for multi_target in app.input.multi_targets)]), ""
     )
@@ -179,8 +183,8 @@ def _cookies(one: _MovedRoute, other: _MovedRoute) -> Iterator[tuple[str, str]]:
 
 
 def _affinities(app: applications.Application) -> list[traffic.SessionAffinity]:
-    found = [getattr(each.options, "session_affinity", None) for each in app.pipeline]
-    return list(dict.fromkeys(each for each in found if each is not None))
+    affinities = [getattr(stage.options, "session_affinity", None) for stage in app.pipeline]
+    return list(dict.fromkeys(affinity for affinity in affinities if affinity is not None))
 
 
 def _names(affinity: traffic.SessionAffinity) -> set[str]:
@@ -189,6 +193,6 @@ def _names(affinity: traffic.SessionAffinity) -> set[str]:
 
 def _hosts(route: manifest.Manifest) -> set[str]:
     """Return the hosts that browsers may use; inside of a mesh nobody keeps cookies of others."""
-    found = {*objects.sequence(route.body, "spec", "hostnames")}
-    found |= {*objects.sequence(route.body, "spec", "hosts")}
-    return {each for each in found if isinstance(each, str) and "." in each}
+    hosts = {*objects.sequence(route.body, "spec", "hostnames")}
+    hosts |= {*objects.sequence(route.body, "spec", "hosts")}
+    return {host for host in hosts if isinstance(host, str) and "." in host}

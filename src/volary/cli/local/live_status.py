@@ -28,5 +28,5 @@ async def read(path: str, *, app: str, fleet: str, contexts: str) -> json.JsonOb
         surveyor = surveys.Surveyor(clusters, clock)
         seen = await surveyor.look(status_service.subject(project.application, members))
     shown = status_service.of_survey(project.application.name, seen, redaction.Masker(()))
-    found: json.JsonObject = msgspec.to_builtins(encoding.to_struct(shown))
-    return found
+    document: json.JsonObject = msgspec.to_builtins(encoding.to_struct(shown))
+    return document

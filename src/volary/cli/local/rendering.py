@@ -97,9 +97,9 @@ def _choose(
     if request.stage:
         return _of_stage(request.stage, wanted, pipeline)
     chosen = wanted or variants.Variant.PRIMARY
-    for each in pipeline:
-        if each.kind.applies is chosen:
-            return chosen, each.options
+    for stage in pipeline:
+        if stage.kind.applies is chosen:
+            return chosen, stage.options
     return chosen, None
 
 
@@ -111,12 +111,12 @@ def _of_stage(
             f"the pipeline has no stage {number}", hint=f"it has {len(pipeline)}, counted from 1"
         )
     chosen = pipeline[number - 1]
-    found = chosen.kind.applies
-    if found is None:
+    variant = chosen.kind.applies
+    if variant is None:
         raise errors.user_error(f"stage {number}, {chosen.name}, applies no manifests")
-    if wanted not in (None, found):
+    if wanted not in (None, variant):
         raise errors.user_error(
-            f"stage {number}, {chosen.name}, applies {found.value}, not {wanted}",
+            f"stage {number}, {chosen.name}, applies {variant.value}, not {wanted}",
             hint="leave --variant out, or name another --stage",
         )
-    return found, chosen.options
+    return variant, chosen.options

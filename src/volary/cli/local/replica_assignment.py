@@ -31,7 +31,7 @@ async def decide(
     application = project.application
     if not replica_assignment.divides_replicas(application):
         return replica_assignment.ReplicaNumbers()
-    names = [each.name for each in target_selection.clusters_of(application, members)]
+    names = [cluster.name for cluster in target_selection.clusters_of(application, members)]
     undivided = await _undivided(project, names)
     over = replica_assignment.members_of(application, members, names, decisions.PlacementState())
     wish = await local_runs.with_memory(preparation.RunOptions(""), project, members)
@@ -55,16 +55,16 @@ async def pinned_pipeline(
     going = target_selection.clusters_of(application, members)
     renderer = renderers.Renderer()
     manifests = {}
-    for each in going:
+    for cluster in going:
         rendered = await renderer.render(
             project.files,
             application,
             directory=project.directory,
-            target=each.name,
+            target=cluster.name,
             members=members,
             assigned=assigned,
         )
-        manifests[each.name] = rendered.manifests
+        manifests[cluster.name] = rendered.manifests
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         counts = await replica_assignment.read_primary_pods(
             clusters, application, manifests, patience=free_capacity.PATIENCE
@@ -76,10 +76,10 @@ async def _undivided(
     project: projects.Project, names: Sequence[str]
 ) -> Mapping[str, Sequence[manifest.Manifest]]:
     renderer = renderers.Renderer()
-    found = {}
+    manifests = {}
     for name in names:
         rendered = await renderer.undivided(
             project.files, project.application, directory=project.directory, target=name
         )
-        found[name] = rendered.manifests
-    return found
+        manifests[name] = rendered.manifests
+    return manifests

@@ -110,9 +110,9 @@ def targets_of(application: applications.Application, members: fleets.Fleet) -> 
     going = choice.clusters
     in_wave = {}
     if application.waves.waves:
-        for each in planned_waves.divide(application.waves, going).waves:
-            in_wave.update(dict.fromkeys(each.targets, each.wave.name))
-    names = {each.name for each in going}
+        for planned_wave in planned_waves.divide(application.waves, going).waves:
+            in_wave.update(dict.fromkeys(planned_wave.targets, planned_wave.wave.name))
+    names = {cluster.name for cluster in going}
     return tuple(
         Target(
             cluster.name,
@@ -128,7 +128,9 @@ def admitted(
 ) -> tuple[fleets.Cluster, ...]:
     """Return the application's targets that take something new, in the order of the fleet."""
     deployed = fleet_checks.deployment_targets(application, members)
-    return tuple(each for each in deployed if not eligibility.exclusion_reason(application, each))
+    return tuple(
+        cluster for cluster in deployed if not eligibility.exclusion_reason(application, cluster)
+    )
 
 
 def choose(application: applications.Application, members: fleets.Fleet) -> spread.Choice:
@@ -175,7 +177,7 @@ async def show_differences(request: TargetsRequest, names: Sequence[str]) -> int
     console.show_problems(
         console.messages(), (*project.warnings, *projects.check_fleet(project, members))
     )
-    known = [each.name for each in target_selection.clusters_of(project.application, members)]
+    known = [cluster.name for cluster in target_selection.clusters_of(project.application, members)]
     chosen = _choose(names, known)
     numbers = await replica_assignment.decide(project, members)
     console.show_problems(console.messages(), numbers.warnings)
@@ -209,7 +211,7 @@ async def _rendered(
     assigned: assignment.Assignment,
 ) -> Mapping[str, Sequence[manifest.Manifest]]:
     renderer = renderers.Renderer()
-    found = {}
+    manifests = {}
     for name in names:
         made = await renderer.render(
             project.files,
@@ -219,5 +221,5 @@ async def _rendered(
             members=members,
             assigned=assigned,
         )
-        found[name] = made.manifests
-    return found
+        manifests[name] = made.manifests
+    return manifests

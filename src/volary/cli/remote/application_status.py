@@ -12,103 +12,105 @@ _LABEL = 11
 _Row = tuple[str, ...]
 
 
-def show(found: json.JsonObject, *, wide: bool) -> None:
+def show(status: json.JsonObject, *, wide: bool) -> None:
     """Write one view of an application; with `wide` also each cluster."""
-    for line in lines(found, wide=wide):
+    for line in lines(status, wide=wide):
         console.write_text(line)
 
 
-def lines(found: json.JsonObject, *, wide: bool) -> Iterator[str]:
+def lines(status: json.JsonObject, *, wide: bool) -> Iterator[str]:
     """Yield the text of a status, as the API gives it."""
-    health = found["health"]
-    yield _pair(found["name"], f"{health['status']}: {health['reason']}")
-    yield from _server_status(found)
-    silent = [each for each in found["clusters"] if not each["current"]]
-    seen = len(found["clusters"]) - len(silent)
+    health = status["health"]
+    yield _pair(status["name"], f"{health['status']}: {health['reason']}")
+    yield from _server_status(status)
+    silent = [cluster for cluster in status["clusters"] if not cluster["current"]]
+    seen = len(status["clusters"]) - len(silent)
     where = (
         _count(seen, "cluster")
         if not silent
         else f"{seen} of {_count(len(silent) + seen, 'cluster')}"
     )
-    if found["total"]:
-        yield _pair("pods", f"{found['ready']} of {found['total']} ready in {where}")
-    for each in found["releases"]:
-        yield _pair("release", f"{_commit(each['commit'])} in {_named(each['clusters'])}")
-    for each in found["variants"]:
-        yield _pair(each["name"], _variant(each))
-    for each in silent:
-        yield _pair("not seen", _unreachable(each))
-    for each in found["clusters"]:
-        for warning in each["warnings"]:
-            yield _pair("warning", f"{each['name']}: {warning}")
+    if status["total"]:
+        yield _pair("pods", f"{status['ready']} of {status['total']} ready in {where}")
+    for entry in status["releases"]:
+        yield _pair("release", f"{_commit(entry['commit'])} in {_named(entry['clusters'])}")
+    for entry in status["variants"]:
+        yield _pair(entry["name"], _variant(entry))
+    for entry in silent:
+        yield _pair("not seen", _unreachable(entry))
+    for entry in status["clusters"]:
+        for warning in entry["warnings"]:
+            yield _pair("warning", f"{entry['name']}: {warning}")
     yield ""
-    yield from table(_objects(found["objects"]))
+    yield from table(_objects(status["objects"]))
     if wide:
         yield ""
-        yield from table(_clusters(found["clusters"]))
+        yield from table(_clusters(status["clusters"]))
 
 
-def _server_status(found: json.JsonObject) -> Iterator[str]:
+def _server_status(status: json.JsonObject) -> Iterator[str]:
     """Yield what only a server knows."""
-    if found["status"]:
-        yield _pair("server", f"{found['status']}: {found['reason']}")
-    if found["run"]:
-        yield _pair("run", found["run"])
-    if found["waitingReason"]:
-        yield _pair("waits", found["waitingReason"])
-    if found["problem"]:
-        yield _pair("problem", found["problem"])
+    if status["status"]:
+        yield _pair("server", f"{status['status']}: {status['reason']}")
+    if status["run"]:
+        yield _pair("run", status["run"])
+    if status["waitingReason"]:
+        yield _pair("waits", status["waitingReason"])
+    if status["problem"]:
+        yield _pair("problem", status["problem"])
 
 
-def _objects(found: Sequence[json.JsonObject]) -> Iterator[_Row]:
+def _objects(summaries: Sequence[json.JsonObject]) -> Iterator[_Row]:
     yield ("KIND", "NAME", "CLUSTERS", "READY", "HEALTH")
-    for each in found:
-        name = f"{each['namespace']}/{each['name']}" if each["namespace"] else each["name"]
-        ready = f"{each['ready']}/{each['total']}" if each["total"] else "-"
-        counted = ", ".join(f"{count} {word}" for word, count in each["health"].items())
-        yield (each["kind"], name, str(len(each["clusters"])), ready, counted)
+    for summary in summaries:
+        name = (
+            f"{summary['namespace']}/{summary['name']}" if summary["namespace"] else summary["name"]
+        )
+        ready = f"{summary['ready']}/{summary['total']}" if summary["total"] else "-"
+        counted = ", ".join(f"{count} {word}" for word, count in summary["health"].items())
+        yield (summary["kind"], name, str(len(summary["clusters"])), ready, counted)
 
 
-def _clusters(found: Sequence[json.JsonObject]) -> Iterator[_Row]:
+def _clusters(clusters: Sequence[json.JsonObject]) -> Iterator[_Row]:
     yield ("CLUSTER", "STATE", "HEALTH", "READY", "RELEASE", "VARIANTS", "SEEN", "REASON")
-    for each in found:
-        state = each["health"]
-        was = f" (was {state['status']})" if each["seen"] else ""
-        word = state["status"] if each["current"] else f"unknown{was}"
+    for cluster in clusters:
+        state = cluster["health"]
+        was = f" (was {state['status']})" if cluster["seen"] else ""
+        word = state["status"] if cluster["current"] else f"unknown{was}"
         yield (
-            each["name"],
-            _state(each),
+            cluster["name"],
+            _state(cluster),
             word,
-            f"{each['ready']}/{each['total']}" if each["total"] else "-",
-            ",".join(_commit(commit) for commit in each["commits"]) or "-",
-            ", ".join(f"{one['name']} {_images(one)}" for one in each["variants"]) or "-",
-            _time(each["seen"]),
-            each["unreachableReason"] or state["reason"],
+            f"{cluster['ready']}/{cluster['total']}" if cluster["total"] else "-",
+            ",".join(_commit(commit) for commit in cluster["commits"]) or "-",
+            ", ".join(f"{one['name']} {_images(one)}" for one in cluster["variants"]) or "-",
+            _time(cluster["seen"]),
+            cluster["unreachableReason"] or state["reason"],
         )
 
 
-def _state(found: json.JsonObject) -> str:
+def _state(cluster: json.JsonObject) -> str:
     """Return how the cluster itself is, which only a server knows."""
-    marks = [found["state"]] * bool(found["state"]) + ["cordoned"] * found["cordoned"]
+    marks = [cluster["state"]] * bool(cluster["state"]) + ["cordoned"] * cluster["cordoned"]
     return ", ".join(marks) or "-"
 
 
-def _unreachable(found: json.JsonObject) -> str:
-    since = f" since {_time(found['unknownSince'])}" if found["unknownSince"] else ""
+def _unreachable(cluster: json.JsonObject) -> str:
+    since = f" since {_time(cluster['unknownSince'])}" if cluster["unknownSince"] else ""
     known = ""
-    if found["seen"]:
-        commits = ",".join(_commit(commit) for commit in found["commits"]) or "nothing"
-        known = f"; last known: {commits}, {found['ready']} of {found['total']} ready"
-    return f"{found['name']}{since}: {found['unreachableReason']}{known}"
+    if cluster["seen"]:
+        commits = ",".join(_commit(commit) for commit in cluster["commits"]) or "nothing"
+        known = f"; last known: {commits}, {cluster['ready']} of {cluster['total']} ready"
+    return f"{cluster['name']}{since}: {cluster['unreachableReason']}{known}"
 
 
-def _variant(found: json.JsonObject) -> str:
-    commits = ",".join(_commit(each) for each in found["commits"])
-    return f"{found['ready']} of {found['total']} ready, {_images(found)} ({commits})"
+def _variant(variant: json.JsonObject) -> str:
+    commits = ",".join(_commit(commit) for commit in variant["commits"])
+    return f"{variant['ready']} of {variant['total']} ready, {_images(variant)} ({commits})"
 
 
-def _images(found: json.JsonObject) -> str:
-    return ",".join(each.rpartition("/")[2] for each in found["images"]) or "-"
+def _images(variant: json.JsonObject) -> str:
+    return ",".join(image.rpartition("/")[2] for image in variant["images"]) or "-"
 
 
 def _named(names: Sequence[str]) -> str:

@@ -70,15 +70,15 @@ class Client:
         self, *path: str, most: int = 1000, **query: str | int
     ) -> list[json.JsonObject]:
         """Return up to `most` items of a list."""
-        found: list[json.JsonObject] = []
+        entries: list[json.JsonObject] = []
         cursor = ""
-        while len(found) < most:
+        while len(entries) < most:
             page = await self.get(*path, **{**query, "cursor": cursor, "limit": 200})
-            found += page["items"]
+            entries += page["items"]
             cursor = page["cursor"]
             if not cursor:
                 break
-        return found[:most]
+        return entries[:most]
 
     async def stream(self, *path: str, **query: str | int) -> AsyncIterator[StreamEvent]:
         """Yield a stream's events; a connection that breaks is taken up where it was.
@@ -153,7 +153,7 @@ class Client:
             raise self._unreachable(error) from error
 
     def _url(self, path: tuple[str, ...]) -> str:
-        return self._base + "/".join(parse.quote(each, safe="") for each in path)
+        return self._base + "/".join(parse.quote(segment, safe="") for segment in path)
 
     def _unreachable(self, error: Exception) -> errors.TemporaryError:
         why = "it does not answer in time" if isinstance(error, TimeoutError) else str(error)
@@ -190,7 +190,7 @@ async def _check(answer: aiohttp.ClientResponse) -> None:
     if answer.status in _LATER:
         raise errors.TemporaryError(detail)
     listed = told.get("problems") or [{"message": detail, "hint": told.get("hint", "")}]
-    raise errors.UserError(*(_problem(each) for each in listed if isinstance(each, dict)))
+    raise errors.UserError(*(_problem(problem) for problem in listed if isinstance(problem, dict)))
 
 
 def _problem(told: Mapping[str, object]) -> errors.Problem:

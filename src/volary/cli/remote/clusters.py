@@ -13,11 +13,11 @@ _HINT = "write KEY=VALUE:NoSchedule, KEY:NoExecute, or KEY- to remove it"
 async def get(target: login.Target, name: str, form: output.Form) -> int:
     """Show one cluster."""
     async with client.Client.open(target) as server:
-        found = await server.get("clusters", name)
+        cluster = await server.get("clusters", name)
     if form in (output.Form.JSON, output.Form.YAML):
-        output.show(found, form)
+        output.show(cluster, form)
     else:
-        output.describe_cluster(found)
+        output.describe_cluster(cluster)
     return exit_codes.Exit.DONE
 
 
@@ -31,11 +31,11 @@ async def send(target: login.Target, name: str, verb: str, body: json.JsonObject
 async def taint(target: login.Target, name: str, marks: Sequence[str], reason: str) -> int:
     """Make and remove marks, one after another."""
     wanted = [_read(mark, reason) for mark in marks]
-    found: json.JsonObject = {}
+    cluster: json.JsonObject = {}
     async with client.Client.open(target) as server:
         for verb, body in wanted:
-            found = await server.post("clusters", name, verb, body=body)
-    _print_status(found)
+            cluster = await server.post("clusters", name, verb, body=body)
+    _print_status(cluster)
     return exit_codes.Exit.DONE
 
 
@@ -44,7 +44,7 @@ def _read(text: str, reason: str) -> tuple[str, json.JsonObject]:
     removes = text.endswith("-")
     whole, _, effect = text.removesuffix("-").partition(":")
     key, equals, value = whole.partition("=")
-    known = [each.value for each in taints.Effect]
+    known = [known_effect.value for known_effect in taints.Effect]
     allowed = ["", *known] if removes else known
     if not key or effect not in allowed or (removes and equals):
         raise errors.user_error(f"{text} is no taint", hint=_HINT)
@@ -54,5 +54,5 @@ def _read(text: str, reason: str) -> tuple[str, json.JsonObject]:
 
 
 def _print_status(cluster: json.JsonObject) -> None:
-    marks = ", ".join(output.taint(each) for each in cluster["taints"]) or "no taints"
+    marks = ", ".join(output.taint(mark) for mark in cluster["taints"]) or "no taints"
     console.write_text(f"{cluster['name']}: {cluster['status']}, {marks}")

@@ -73,8 +73,10 @@ async def _exists(server: client.Client, run: str) -> bool:
 async def send_to_run(target: login.Target, kind: str, run: str, body: json.JsonObject) -> int:
     """Ask something of a run: of this id, or the newest of the application of this name."""
     async with client.Client.open(target) as server:
-        found = await queries.run_of(server, run)
-        asked = await server.post("runs", found["summary"]["id"], kind, body=_without_empty(body))
+        document = await queries.run_of(server, run)
+        asked = await server.post(
+            "runs", document["summary"]["id"], kind, body=_without_empty(body)
+        )
     console.write_text(f"{asked['run']}: {asked['reason'] or 'accepted'}")
     return exit_codes.Exit.DONE
 

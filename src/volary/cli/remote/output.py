@@ -21,9 +21,9 @@ def status_reason(cluster: json.JsonObject) -> str:
 
     What a rule about the cluster's state marks says nothing more than that state.
     """
-    marks = [_read_taint(each) for each in cluster.get("taints", ())]
+    marks = [_read_taint(mark) for mark in cluster.get("taints", ())]
     said = taints.explain([mark for mark in marks if mark.by != taints.BY_RULE])
-    return "; ".join(each for each in (cluster.get("reason", ""), said) if each)
+    return "; ".join(part for part in (cluster.get("reason", ""), said) if part)
 
 
 def _read_taint(mark: json.JsonObject) -> taints.Taint:
@@ -102,7 +102,7 @@ def show_list(noun: Noun, items: Sequence[json.JsonObject], form: Form) -> None:
     if form in (Form.JSON, Form.YAML):
         show(list(items), form)
         return
-    columns = [each for each in _COLUMNS[noun] if form is Form.WIDE or not each[2]]
+    columns = [column for column in _COLUMNS[noun] if form is Form.WIDE or not column[2]]
     rows = [[title for title, _, _ in columns]]
     if noun is Noun.CLUSTERS:
         items = [{**item, "reason": status_reason(item)} for item in items]
@@ -131,7 +131,7 @@ def _status_reason(application: json.JsonObject) -> str:
     """Return why an application has its status, and what a new run of it waits for."""
     waiting = application.get("waiting") or {}
     held = waiting.get("waitingReason") or application.get("paused", "")
-    return "; ".join(each for each in (application.get("reason", ""), held) if each)
+    return "; ".join(part for part in (application.get("reason", ""), held) if part)
 
 
 def show(body: Any, form: Form) -> None:
@@ -164,9 +164,11 @@ def _text(value: object) -> str:
         case None:
             return ""
         case dict():
-            return ",".join(f"{name}={each}" for name, each in value.items())
+            return ",".join(f"{name}={label}" for name, label in value.items())
         case list():
-            return ",".join(taint(each) if isinstance(each, dict) else str(each) for each in value)
+            return ",".join(
+                taint(element) if isinstance(element, dict) else str(element) for element in value
+            )
         case _:
             return str(value)
 
@@ -189,10 +191,10 @@ def describe_cluster(cluster: json.JsonObject) -> None:
     for name in ("name", "status", "since", "reason", "changing", "region", "labels"):
         shown = _moment if name == "since" else _text
         _pair(name, shown(cluster[name]))
-    for each in cluster["taints"]:
-        since = f" since {_moment(each['since'])}" if each["since"] else ""
-        reason = f": {each['reason']}" if each["reason"] else ""
-        _pair("taint", f"{taint(each)} by {each['by']}{since}{reason}")
+    for mark in cluster["taints"]:
+        since = f" since {_moment(mark['since'])}" if mark["since"] else ""
+        reason = f": {mark['reason']}" if mark["reason"] else ""
+        _pair("taint", f"{taint(mark)} by {mark['by']}{since}{reason}")
 
 
 def describe_run(run: json.JsonObject) -> None:
@@ -203,8 +205,8 @@ def describe_run(run: json.JsonObject) -> None:
     explain_run(run)
     if run.get("unfrozen"):  # a server of before says nothing about it
         _pair("windows", run["unfrozen"])
-    for each in run.get("replicas", ()):  # a server of before has none
-        _pair("replicas", f"{_workload(each['workload'])}: {each['reason']}")
+    for entry in run.get("replicas", ()):  # a server of before has none
+        _pair("replicas", f"{_workload(entry['workload'])}: {entry['reason']}")
     for stage in (*run["stages"], *([run["rollback"]] if run["rollback"] else [])):
         wave = f" in wave {stage['wave']}" if stage.get("wave") else ""
         data.print(
@@ -215,9 +217,9 @@ def describe_run(run: json.JsonObject) -> None:
         for task in stage["tasks"]:
             said = task["reason"] or task["progress"]
             data.print(f"  {task['target']}  {task['status']}  {said}", markup=False)
-    for each in run["approvals"]:
-        word = "approved" if each["approved"] else "not approved"
-        data.print(f"{word} by {each['by']}: {each['comment']}", markup=False)
+    for entry in run["approvals"]:
+        word = "approved" if entry["approved"] else "not approved"
+        data.print(f"{word} by {entry['by']}: {entry['comment']}", markup=False)
 
 
 def _workload(key: str) -> str:
@@ -239,19 +241,22 @@ def explain_run(run: json.JsonObject) -> None:
     _pair("if it fails", run["ifFailed"])
 
 
-def describe_application(found: json.JsonObject) -> None:
+def describe_application(application: json.JsonObject) -> None:
     """Write everything about an application."""
-    found = {**found, "status": _status(found)}
+    application = {**application, "status": _status(application)}
     for name in ("name", "status", "reason", "repository", "path", "branch", "head"):
-        _pair(name, found[name])
-    _pair("running", found["runningCommit"])
-    _pair("run", found["run"])
-    _pair("labels", _text(found["labels"]))
-    _pair("paused", found.get("paused", ""))
-    for name, why in found["missing"].items():
+        _pair(name, application[name])
+    _pair("running", application["runningCommit"])
+    _pair("run", application["run"])
+    _pair("labels", _text(application["labels"]))
+    _pair("paused", application.get("paused", ""))
+    for name, why in application["missing"].items():
         _pair("missing", f"{name}: {why}")
-    if found["waiting"]:
-        _pair("waiting", f"{found['waiting']['reason']}: {found['waiting']['waitingReason']}")
+    if application["waiting"]:
+        _pair(
+            "waiting",
+            f"{application['waiting']['reason']}: {application['waiting']['waitingReason']}",
+        )
 
 
 def _pair(name: str, value: object) -> None:

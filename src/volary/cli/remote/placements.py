@@ -10,38 +10,38 @@ from volary.model import json
 async def show(target: login.Target, application: str, form: output.Form) -> int:
     """Show where an application is, and what moves."""
     async with client.Client.open(target) as server:
-        found = await server.get("applications", application, "placement")
+        placement = await server.get("applications", application, "placement")
     if form in (output.Form.JSON, output.Form.YAML):
-        output.show(found, form)
+        output.show(placement, form)
         return exit_codes.Exit.DONE
-    for line in lines(found):
+    for line in lines(placement):
         console.write_text(line)
     return exit_codes.Exit.DONE
 
 
-def lines(found: json.JsonObject) -> Iterator[str]:
+def lines(placement: json.JsonObject) -> Iterator[str]:
     """Yield where an application is; evidence that was given once is not said again."""
-    yield f"on {', '.join(found['clusters']) or 'no cluster'}"
+    yield f"on {', '.join(placement['clusters']) or 'no cluster'}"
     told: dict[str, str] = {}
-    for each in found["leaving"]:
-        done = "replaced" if each["replaced"] else "not replaced yet"
-        told[each["cluster"]] = each["reason"]
-        yield f"leaving {each['cluster']} ({done}): {each['reason']}"
-    for each in found["away"]:
-        why = "" if told.get(each["cluster"]) == each["reason"] else f": {each['reason']}"
-        yield f"away from {each['cluster']} until a rebalance{why}"
-    for each in found["waiting"]:
-        known = told.get(each["cluster"])
-        reason = each["reason"].removeprefix(f"{known}; ") if known else each["reason"]
-        yield f"waiting, {each['cluster']}: {reason}"
+    for move in placement["leaving"]:
+        done = "replaced" if move["replaced"] else "not replaced yet"
+        told[move["cluster"]] = move["reason"]
+        yield f"leaving {move['cluster']} ({done}): {move['reason']}"
+    for move in placement["away"]:
+        why = "" if told.get(move["cluster"]) == move["reason"] else f": {move['reason']}"
+        yield f"away from {move['cluster']} until a rebalance{why}"
+    for move in placement["waiting"]:
+        known = told.get(move["cluster"])
+        reason = move["reason"].removeprefix(f"{known}; ") if known else move["reason"]
+        yield f"waiting, {move['cluster']}: {reason}"
 
 
 async def plan(target: login.Target, application: str) -> int:
     """Say what a rebalance would move."""
     async with client.Client.open(target) as server:
-        found = await server.post("applications", application, "rebalance", "plan", body={})
-    console.write_text(found["reason"])
-    console.write_text(f"it would be on {', '.join(found['clusters'])}")
-    for each in found["leftOut"]:
-        console.write_text(f"not on {each['cluster']}: {each['reason']}")
+        planned = await server.post("applications", application, "rebalance", "plan", body={})
+    console.write_text(planned["reason"])
+    console.write_text(f"it would be on {', '.join(planned['clusters'])}")
+    for exclusion in planned["leftOut"]:
+        console.write_text(f"not on {exclusion['cluster']}: {exclusion['reason']}")
     return exit_codes.Exit.DONE

@@ -99,29 +99,29 @@ async def get_app(target: Callable[[], login.Target], asked: StatusQuery, form: 
     if asked.fleet or asked.contexts:
         from volary.cli.local import live_status  # clusters, which a server's commands do without
 
-        found = await live_status.read(
+        document = await live_status.read(
             asked.name or ".", app=asked.app, fleet=asked.fleet, contexts=asked.contexts
         )
     else:
         async with client.Client.open(target()) as server:
-            found = await server.get("applications", asked.name or asked.app, "status")
+            document = await server.get("applications", asked.name or asked.app, "status")
     if form in (output.Form.JSON, output.Form.YAML):
-        output.show(found, form)
+        output.show(document, form)
     else:
-        application_status.show(found, wide=form is output.Form.WIDE)
+        application_status.show(document, wide=form is output.Form.WIDE)
     return exit_codes.Exit.DONE
 
 
 async def describe(target: login.Target, name: str, form: output.Form) -> int:
     """Show everything about a run or an application."""
     async with client.Client.open(target) as server:
-        found, is_run = await _either(server, name)
+        document, is_run = await _either(server, name)
     if form in (output.Form.JSON, output.Form.YAML):
-        output.show(found, form)
+        output.show(document, form)
     elif is_run:
-        output.describe_run(found)
+        output.describe_run(document)
     else:
-        output.describe_application(found)
+        output.describe_application(document)
     return exit_codes.Exit.DONE
 
 
@@ -142,24 +142,24 @@ async def run_of(server: client.Client, name: str) -> json.JsonObject:
     Raises:
         errors.UserError: There is neither.
     """
-    found, is_run = await _either(server, name)
+    document, is_run = await _either(server, name)
     if is_run:
-        return found
-    if not found["run"]:
+        return document
+    if not document["run"]:
         raise errors.user_error(f"{name} has no run yet")
-    return await server.get("runs", found["run"])
+    return await server.get("runs", document["run"])
 
 
 async def explain(target: login.Target, run: str, form: output.Form) -> int:
     """Say why a run is there, why it waits, what comes next and what if it fails."""
     async with client.Client.open(target) as server:
-        found = await run_of(server, run)
+        document = await run_of(server, run)
     if form in (output.Form.JSON, output.Form.YAML):
         keys = ("plan", "waitingReason", "whatNext", "ifFailed", "move")
-        shown = {key: found[key] for key in keys if key in found}
-        output.show({"summary": found["summary"]} | shown, form)
+        shown = {key: document[key] for key in keys if key in document}
+        output.show({"summary": document["summary"]} | shown, form)
     else:
-        output.explain_run(found)
+        output.explain_run(document)
     return exit_codes.Exit.DONE
 
 
@@ -167,10 +167,10 @@ async def watch(target: login.Target, run: str, *, as_json: bool) -> int:
     """Show a run as it happens, until its end."""
     messages = console.messages()
     async with client.Client.open(target) as server:
-        found = await run_of(server, run)
+        document = await run_of(server, run)
         view = _view(messages, as_json=as_json)
         with view:
-            async for piece in server.stream("runs", found["summary"]["id"], "events", "stream"):
+            async for piece in server.stream("runs", document["summary"]["id"], "events", "stream"):
                 event = run_events.read(piece.data)
                 if event is not None:
                     view.notify(event)
@@ -194,10 +194,10 @@ async def logs(
     async with client.Client.open(target) as server:
         run = (await run_of(server, run))["summary"]["id"]
         if not follow:
-            for each in await server.pages(
+            for line in await server.pages(
                 "runs", run, "logs", most=100_000, stage=stage, cluster=cluster
             ):
-                _write_log_line(each, form)
+                _write_log_line(line, form)
             return exit_codes.Exit.DONE
         path = ("runs", run, "logs", "stream")
         async for piece in server.stream(*path, stage=stage, cluster=cluster):
@@ -216,23 +216,23 @@ def _write_log_line(line: json.JsonObject, form: output.Form) -> None:
 async def status(target: login.Target, run: str, *, wait: bool, form: output.Form) -> int:
     """Say how a run is; with `wait` once it has ended or a person has to decide."""
     async with client.Client.open(target) as server:
-        found = await run_of(server, run)
-        if wait and not _is_settled(found):
-            found = await _until_settled(server, found["summary"]["id"])
-    summary = found["summary"]
+        document = await run_of(server, run)
+        if wait and not _is_settled(document):
+            document = await _until_settled(server, document["summary"]["id"])
+    summary = document["summary"]
     if form in (output.Form.JSON, output.Form.YAML):
         output.show(summary, form)
     else:
         console.write_text(f"{summary['id']}  {summary['status']}: {summary['reason']}")
-    if found["held"] or found["pendingApproval"]:
+    if document["held"] or document["pendingApproval"]:
         return exit_codes.Exit.WAITING
     return exit_code_of(summary["status"])
 
 
-def _is_settled(found: json.JsonObject) -> bool:
+def _is_settled(run: json.JsonObject) -> bool:
     """Say whether nothing happens any more without a person."""
-    ended = found["summary"]["finished"] is not None
-    return bool(ended or found["held"] or found["pendingApproval"])
+    ended = run["summary"]["finished"] is not None
+    return bool(ended or run["held"] or run["pendingApproval"])
 
 
 async def _until_settled(server: client.Client, run: str) -> json.JsonObject:
@@ -243,9 +243,9 @@ async def _until_settled(server: client.Client, run: str) -> json.JsonObject:
             continue
         shown = matrix.fold(shown, event)
         if shown.status in (*_ENDED, statuses.RunStatus.WAITING):
-            found = await server.get("runs", run)
-            if _is_settled(found):
-                return found
+            document = await server.get("runs", run)
+            if _is_settled(document):
+                return document
     return await server.get("runs", run)
 
 

@@ -31,9 +31,9 @@ def read(document: json.JsonObject) -> feed.RunEvent | None:
     given = {_CAPITAL.sub("_", key).lower(): _shown(value) for key, value in document.items()}
     try:
         values = {
-            each.name: msgspec.convert(given[each.name], hints[each.name])
-            for each in dataclasses.fields(kind)
-            if each.name in given
+            event_field.name: msgspec.convert(given[event_field.name], hints[event_field.name])
+            for event_field in dataclasses.fields(kind)
+            if event_field.name in given
         }
         return kind(**values)
     except (msgspec.ValidationError, TypeError):
@@ -46,8 +46,8 @@ def _shown(value: object) -> object:
         case str():
             return safe_text.printable(value)
         case list():
-            return [_shown(each) for each in value]
+            return [_shown(element) for element in value]
         case dict():
-            return {str(_shown(key)): _shown(each) for key, each in value.items()}
+            return {str(_shown(key)): _shown(inner) for key, inner in value.items()}
         case _:
             return value

@@ -18,14 +18,14 @@ def check(stages: Sequence[pipelines.Stage], approver: str) -> None:
     Raises:
         errors.UserError: A stage needs more, or other, approvers than `approver`.
     """
-    found = [
+    problems = [
         errors.Problem(_needs(stage.options, approver), hint=_HINT)
         for stage in stages
         if isinstance(stage.options, waiting_stages.ApprovalOptions)
         and _needs(stage.options, approver)
     ]
-    if found:
-        raise errors.UserError(*dict.fromkeys(found))
+    if problems:
+        raise errors.UserError(*dict.fromkeys(problems))
 
 
 _HINT = (

@@ -71,8 +71,8 @@ def weights(wanted: Mapping[str, int], observed: Mapping[str, int]) -> str:
     """Write ``80/10/10`` (primary/canary/baseline), with what was read back where it differs."""
     order = ("primary", "canary", "baseline")
     request = "/".join(str(wanted.get(name, 0)) for name in order)
-    found = "/".join(str(observed.get(name, 0)) for name in order) if observed else "?"
-    return request if request == found else f"{request} (seen {found})"
+    weights_seen = "/".join(str(observed.get(name, 0)) for name in order) if observed else "?"
+    return request if request == weights_seen else f"{request} (seen {weights_seen})"
 
 
 def seconds(value: float) -> str:

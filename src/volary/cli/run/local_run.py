@@ -377,15 +377,15 @@ def _interruptible(runner: runners.Runner, messages: rich_console.Console) -> It
         runner.interrupt(name)
 
     caught = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
-    before = {each: signal.getsignal(each) for each in caught}
-    for each, name in caught.items():
-        loop.add_signal_handler(each, interrupt, name)
+    before = {caught_signal: signal.getsignal(caught_signal) for caught_signal in caught}
+    for signal_number, name in caught.items():
+        loop.add_signal_handler(signal_number, interrupt, name)
 
     def release() -> None:
-        for each in caught:
-            loop.remove_signal_handler(each)
+        for caught_signal in caught:
+            loop.remove_signal_handler(caught_signal)
             # What the loop puts back is not what was there: asyncio.run cancels politely.
-            signal.signal(each, before[each])
+            signal.signal(caught_signal, before[caught_signal])
 
     try:
         yield

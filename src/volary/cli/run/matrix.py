@@ -72,10 +72,10 @@ class Matrix:
 
     def cell(self, stage: str, target: str) -> Cell | None:
         """Return the cell; None when the stage leaves the cluster out."""
-        found = self.cells.get((stage, target))
-        if found is None and (stage, self.waves.get(target, "")) not in self.begun:
+        known = self.cells.get((stage, target))
+        if known is None and (stage, self.waves.get(target, "")) not in self.begun:
             return Cell()
-        return found
+        return known
 
     @property
     def running(self) -> tuple[CellKey, ...]:
@@ -113,7 +113,10 @@ def _fold_run(matrix: Matrix, event: feed.RunEvent) -> Matrix:
                 commit=event.commit,
                 targets=_by_wave(event),
                 stages=tuple(sorted(dict.fromkeys(map(column, event.stages)), key=_place)),
-                names={each: each.partition("-")[2] or each for each in map(column, event.stages)},
+                names={
+                    column_name: column_name.partition("-")[2] or column_name
+                    for column_name in map(column, event.stages)
+                },
                 waves={name: wave for wave, names in event.waves.items() for name in names},
                 status=statuses.RunStatus.RUNNING,
                 started=event.at,

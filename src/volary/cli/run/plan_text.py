@@ -46,10 +46,10 @@ def show(console: rich_console.Console, prepared: preparation.PreparedRun) -> No
         console.print(f"  image    {markup.escape(version.image)}{suffix}")
     for line in assignment_formats.describe(prepared.numbers.now):
         console.print(f"  replicas {markup.escape(line)}")
-    for number, each in enumerate(decided.stages, start=1):
-        limit = f" on {_names(each.targets)}" if each.targets else ""
-        text = f"{each.name}{limit}{_options(each)}"
-        console.print(f"  stage {number}  {text}  [dim]{markup.escape(each.description)}[/]")
+    for number, stage in enumerate(decided.stages, start=1):
+        limit = f" on {_names(stage.targets)}" if stage.targets else ""
+        text = f"{stage.name}{limit}{_options(stage)}"
+        console.print(f"  stage {number}  {text}  [dim]{markup.escape(stage.description)}[/]")
 
     for skipped in decided.skipped:
         reason = markup.escape(skipped.reason)
@@ -88,7 +88,9 @@ def to_json(prepared: preparation.PreparedRun) -> json.JsonObject:
             {"name": stage.name, "targets": list(stage.targets or decided.targets)}
             for stage in decided.stages
         ],
-        "skipped": [{"name": each.name, "reason": each.reason} for each in decided.skipped],
+        "skipped": [
+            {"name": skipped.name, "reason": skipped.reason} for skipped in decided.skipped
+        ],
     }
 
 
@@ -126,8 +128,8 @@ def _steps(options: traffic_stages.ProgressiveTrafficOptions) -> str:
     return f"by {options.step_weight}% to {options.max_weight}% {every}"
 
 
-def _options(each: pipelines.Stage) -> str:
-    match each.options:
+def _options(stage: pipelines.Stage) -> str:
+    match stage.options:
         case traffic_stages.TrafficOptions(
             primary=primary, canary=canary, baseline=baseline, of=of
         ):
@@ -137,7 +139,7 @@ def _options(each: pipelines.Stage) -> str:
         case waiting_stages.WaitOptions(duration=duration):
             return f" {duration.total_seconds():g}s"
         case traffic_stages.ProgressiveTrafficOptions():
-            return f" {_steps(each.options)}"
+            return f" {_steps(stage.options)}"
         case external_stages.WebhookGateOptions(webhook=webhook):
             return f" {webhook.name}"
         case _:

@@ -34,11 +34,11 @@ def find_refusal(
     unless the policy goes on without it and another one is left; in a dry run, too, as
     nothing could be tried there. Those in `waved` are left to the rules of their waves.
     """
-    found = preflight.problems(trials)
+    problems = preflight.problems(trials)
     silent = preflight.silent(trials)
     unreachable = tuple(errors.Problem(reason, hint=_LEAVE_OUT_HINT) for reason in silent.values())
-    if found:
-        return Refusal((*found, *unreachable), exit_codes.Exit.USAGE)
+    if problems:
+        return Refusal((*problems, *unreachable), exit_codes.Exit.USAGE)
     lenient = policy is policies.OnUnreachable.CONTINUE_WITHOUT or all(
         map(waved.__contains__, silent)
     )

@@ -50,8 +50,8 @@ class Cause:
     @property
     def manager(self) -> str:
         """The other field manager of an apply conflict; empty otherwise."""
-        found = _MANAGER.search(self.message)
-        return found["manager"] if found else ""
+        match = _MANAGER.search(self.message)
+        return match["manager"] if match else ""
 
 
 class RequestError(errors.PermanentError):
@@ -228,10 +228,10 @@ def _causes(body: json.JsonObject) -> tuple[Cause, ...]:
 
 
 def _misfits(message: str) -> tuple[Cause, ...]:
-    found = _MISFIT_CAUSE.finditer(message[:_LONGEST_MESSAGE])
+    matches = _MISFIT_CAUSE.finditer(message[:_LONGEST_MESSAGE])
     return tuple(
-        Cause("FieldValueInvalid", each["field"].removeprefix("."), each["message"])
-        for each in found
+        Cause("FieldValueInvalid", match["field"].removeprefix("."), match["message"])
+        for match in matches
     )
 
 

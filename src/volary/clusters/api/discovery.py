@@ -75,7 +75,7 @@ def catalog(resources: Iterable[Resource], stale: Iterable[str] = ()) -> Catalog
     index: dict[_GroupKind, list[Resource]] = {}
     for resource in every:
         index.setdefault((resource.group, resource.kind), []).append(resource)
-    frozen = {key: tuple(found) for key, found in index.items()}
+    frozen = {key: tuple(versions) for key, versions in index.items()}
     return Catalog(every, tuple(stale), MappingProxyType(frozen))
 
 
@@ -107,7 +107,8 @@ def _aggregated_version(group: str, version: json.JsonObject) -> list[Resource]:
             namespaced=item.get("scope") == "Namespaced",
             verbs=frozenset(item.get("verbs") or ()),
             subresources=frozenset(
-                str(each.get("subresource")) for each in item.get("subresources") or ()
+                str(subresource.get("subresource"))
+                for subresource in item.get("subresources") or ()
             ),
         )
         for item in version.get("resources") or ()
@@ -117,13 +118,13 @@ def _aggregated_version(group: str, version: json.JsonObject) -> list[Resource]:
 
 def parse_legacy_groups(core: json.JsonObject, groups: json.JsonObject) -> list[tuple[str, str]]:
     """Return the (group, version) pairs of ``/api`` and ``/apis``, preferred versions first."""
-    found = [("", str(version)) for version in core.get("versions") or ()]
+    group_versions = [("", str(version)) for version in core.get("versions") or ()]
     for group in groups.get("groups") or ():
         preferred = (group.get("preferredVersion") or {}).get("version")
-        versions = [str(each["version"]) for each in group.get("versions") or ()]
+        versions = [str(version["version"]) for version in group.get("versions") or ()]
         versions.sort(key=lambda version: version != preferred)
-        found += [(str(group["name"]), version) for version in versions]
-    return found
+        group_versions += [(str(group["name"]), version) for version in versions]
+    return group_versions
 
 
 def parse_legacy_version(group: str, version: str, body: json.JsonObject) -> list[Resource]:

@@ -141,18 +141,30 @@ class _SetApply:
     async def run(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
         placement = await self._place(manifests, defining=manifests)
         mapped = [*placement.mapped, *await self._missing_namespaces(placement.mapped)]
-        found = await live_objects.read(self._client, mapped)
-        ground = _prerequisites(mapped, found, has_later=bool(placement.later))
-        built = {each.item.name for each in ground if resource_mapping.is_namespace(each.item)}
-        first = [each for each in mapped if each.item.namespace not in built]
-        dependent = [each for each in mapped if each.item.namespace in built and built]
-        assessed = await self._assess(first, found, alone=not ground)
+        live = await live_objects.read(self._client, mapped)
+        ground = _prerequisites(mapped, live, has_later=bool(placement.later))
+        built = {
+            mapped_manifest.item.name
+            for mapped_manifest in ground
+            if resource_mapping.is_namespace(mapped_manifest.item)
+        }
+        first = [
+            mapped_manifest
+            for mapped_manifest in mapped
+            if mapped_manifest.item.namespace not in built
+        ]
+        dependent = [
+            mapped_manifest
+            for mapped_manifest in mapped
+            if mapped_manifest.item.namespace in built and built
+        ]
+        assessed = await self._assess(first, live, alone=not ground)
         if ground:
-            keys = {each.item.key for each in ground}
-            await self._write([each for each in assessed if each.key in keys])
-            assessed = [each for each in assessed if each.key not in keys]
+            keys = {mapped_manifest.item.key for mapped_manifest in ground}
+            await self._write([step for step in assessed if step.key in keys])
+            assessed = [step for step in assessed if step.key not in keys]
             brought = await self._served(placement.later)
-            assessed += await self._assess([*dependent, *brought], found, alone=False)
+            assessed += await self._assess([*dependent, *brought], live, alone=False)
         await self._write(assessed)
         return apply_results.ChangeSet(tuple(self._changes))
 
@@ -184,7 +196,13 @@ class _SetApply:
             (apply_results.Change(item.key, apply_results.Action.CREATED), item.body)
             for item in later
         ]
-        return (*previewed, *(steps.ObjectPreview(each, None, body) for each, body in waiting))
+        return (
+            *previewed,
+            *(
+                steps.ObjectPreview(waiting_manifest, None, body)
+                for waiting_manifest, body in waiting
+            ),
+        )
 
     async def _foresee(
         self, manifests: Sequence[manifest.Manifest]
@@ -192,12 +210,24 @@ class _SetApply:
         """Try what can be tried now; return the rest, which the set itself makes room for."""
         placement = await self._place(manifests, defining=manifests)
         mapped = [*placement.mapped, *await self._missing_namespaces(placement.mapped)]
-        found = await live_objects.read(self._client, mapped)
-        ground = _prerequisites(mapped, found, has_later=bool(placement.later))
-        built = {each.item.name for each in ground if resource_mapping.is_namespace(each.item)}
-        first = [each for each in mapped if each.item.namespace not in built]
-        waiting = [each.item for each in mapped if each.item.namespace in built and built]
-        assessed = await self._assess(first, found, alone=False)
+        live = await live_objects.read(self._client, mapped)
+        ground = _prerequisites(mapped, live, has_later=bool(placement.later))
+        built = {
+            mapped_manifest.item.name
+            for mapped_manifest in ground
+            if resource_mapping.is_namespace(mapped_manifest.item)
+        }
+        first = [
+            mapped_manifest
+            for mapped_manifest in mapped
+            if mapped_manifest.item.namespace not in built
+        ]
+        waiting = [
+            mapped_manifest.item
+            for mapped_manifest in mapped
+            if mapped_manifest.item.namespace in built and built
+        ]
+        assessed = await self._assess(first, live, alone=False)
         return assessed, [*waiting, *placement.later]
 
     async def _place(
@@ -218,8 +248,12 @@ class _SetApply:
         """Return manifests of namespaces to create; who may not look at them is believed."""
         if not self._options.create_namespaces:
             return []
-        given = {each.item.name for each in mapped if resource_mapping.is_namespace(each.item)}
-        used = {each.item.namespace for each in mapped} - {""} - given
+        given = {
+            mapped_manifest.item.name
+            for mapped_manifest in mapped
+            if resource_mapping.is_namespace(mapped_manifest.item)
+        }
+        used = {mapped_manifest.item.namespace for mapped_manifest in mapped} - {""} - given
         wanted = [
             manifest.Manifest(
                 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
@@ -228,9 +262,13 @@ class _SetApply:
         ]
         candidates = (await self._place(wanted)).mapped if wanted else ()
         answers = await fan_out.run_all(
-            candidates, lambda each: live_objects.get(self._client, each)
+            candidates, lambda candidate: live_objects.get(self._client, candidate)
         )
-        return [each for each, answer in zip(candidates, answers, strict=True) if answer is None]
+        return [
+            candidate
+            for candidate, answer in zip(candidates, answers, strict=True)
+            if answer is None
+        ]
 
     async def _served(
         self, later: Sequence[manifest.Manifest]
@@ -263,15 +301,18 @@ class _SetApply:
     async def _assess(
         self,
         mapped: Sequence[resource_mapping.MappedManifest],
-        found: live_objects.Live,
+        live: live_objects.Live,
         *,
         alone: bool,
     ) -> list[steps.Step]:
         """Decide for each object what is to be done, trying those that would change."""
         left = await live_objects.leave_to_autoscalers(
-            self._client, mapped, found, manager=self._options.field_manager
+            self._client, mapped, live, manager=self._options.field_manager
         )
-        every = [steps.assess(each, found.get(each.item.key), self._tools) for each in left]
+        every = [
+            steps.assess(mapped_manifest, live.get(mapped_manifest.item.key), self._tools)
+            for mapped_manifest in left
+        ]
         changing = [step for step in every if not step.is_unchanged]
         if alone and len(changing) == 1:
             return every
@@ -319,16 +360,19 @@ class _SetApply:
 
 
 def _prerequisites(
-    mapped: Sequence[resource_mapping.MappedManifest], found: live_objects.Live, *, has_later: bool
+    mapped: Sequence[resource_mapping.MappedManifest], live: live_objects.Live, *, has_later: bool
 ) -> list[resource_mapping.MappedManifest]:
     """Return new namespaces that the set uses, and definitions whose kinds it uses."""
-    used = {each.item.namespace for each in mapped}
+    used = {mapped_manifest.item.namespace for mapped_manifest in mapped}
     return [
-        each
-        for each in mapped
-        if each.item.key not in found
+        mapped_manifest
+        for mapped_manifest in mapped
+        if mapped_manifest.item.key not in live
         and (
-            (resource_mapping.is_namespace(each.item) and each.item.name in used)
-            or (resource_mapping.is_definition(each.item) and has_later)
+            (
+                resource_mapping.is_namespace(mapped_manifest.item)
+                and mapped_manifest.item.name in used
+            )
+            or (resource_mapping.is_definition(mapped_manifest.item) and has_later)
         )
     ]

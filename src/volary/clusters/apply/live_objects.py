@@ -17,12 +17,12 @@ from volary.model.objects import manifest
 
 def autoscaled_workloads(autoscalers: Iterable[json.JsonObject]) -> frozenset[tuple[str, str, str]]:
     """Return (namespace, kind, name) of every workload that one of `autoscalers` scales."""
-    found = set()
+    scaled_workloads = set()
     for autoscaler in autoscalers:
         reference = autoscaler.get("spec", {}).get("scaleTargetRef", {})
         namespace = autoscaler["metadata"].get("namespace", "")
-        found.add((namespace, reference.get("kind", ""), reference.get("name", "")))
-    return frozenset(found)
+        scaled_workloads.add((namespace, reference.get("kind", ""), reference.get("name", "")))
+    return frozenset(scaled_workloads)
 
 
 def leave_replicas(
@@ -73,19 +73,25 @@ async def read(client: clients.Client, mapped: Sequence[resource_mapping.MappedM
     Kinds that may be written but not listed are asked for one by one.
     """
     groups: dict[tuple[str, str, str], list[resource_mapping.MappedManifest]] = defaultdict(list)
-    for each in mapped:
-        groups[(each.item.api_version, each.item.kind, each.item.namespace)].append(each)
+    for mapped_manifest in mapped:
+        groups[
+            (
+                mapped_manifest.item.api_version,
+                mapped_manifest.item.kind,
+                mapped_manifest.item.namespace,
+            )
+        ].append(mapped_manifest)
     answers = await fan_out.run_all(list(groups.values()), lambda group: _read_group(client, group))
-    found: Live = {}
+    live: Live = {}
     for answer in answers:
         if isinstance(answer, errors.VolaryError):
             raise answer
-        found.update(answer)
-    return found
+        live.update(answer)
+    return live
 
 
 async def _read_group(client: clients.Client, group: list[resource_mapping.MappedManifest]) -> Live:
-    selector = label_selectors.covering(each.item.labels for each in group)
+    selector = label_selectors.covering(mapped_manifest.item.labels for mapped_manifest in group)
     if len(group) >= _LIST_FROM and selector:
         try:
             return await _list(client, group, selector)
@@ -102,21 +108,25 @@ async def _list(
         first.resource, namespace=first.item.namespace, label_selector=selector
     )
     by_name = {objects.text(body, "metadata", "name"): body for body in listed.items}
-    return {each.item.key: by_name[each.item.name] for each in group if each.item.name in by_name}
+    return {
+        mapped_manifest.item.key: by_name[mapped_manifest.item.name]
+        for mapped_manifest in group
+        if mapped_manifest.item.name in by_name
+    }
 
 
 async def _get_each(client: clients.Client, group: list[resource_mapping.MappedManifest]) -> Live:
-    answers = await fan_out.run_all(group, lambda each: get(client, each))
-    found: Live = {}
-    for each, answer in zip(group, answers, strict=True):
+    answers = await fan_out.run_all(group, lambda group_manifest: get(client, group_manifest))
+    live: Live = {}
+    for mapped_manifest, answer in zip(group, answers, strict=True):
         if isinstance(answer, api_errors.Forbidden):
             # It may still be allowed to write; what cannot be seen is not compared.
             continue
         if isinstance(answer, errors.VolaryError):
             raise answer
         if answer is not None:
-            found[each.item.key] = answer
-    return found
+            live[mapped_manifest.item.key] = answer
+    return live
 
 
 async def get(
@@ -138,30 +148,48 @@ async def leave_to_autoscalers(
     Costs a request per namespace with live workloads that name their replicas or did so
     until now, none on a first deployment.
     """
-    scaled = [each for each in mapped if _is_scaled_here(each, live, manager)]
-    names = sorted({each.item.namespace for each in scaled})
-    coming = [each.item for each in mapped if each.item.kind in autoscalers.KINDS]
+    scaled = [
+        mapped_manifest
+        for mapped_manifest in mapped
+        if _is_scaled_here(mapped_manifest, live, manager)
+    ]
+    names = sorted({mapped_manifest.item.namespace for mapped_manifest in scaled})
+    coming = [
+        mapped_manifest.item
+        for mapped_manifest in mapped
+        if mapped_manifest.item.kind in autoscalers.KINDS
+    ]
     targets = await _autoscaled(client, names) | {
-        (each.item.namespace, each.item.kind, each.item.name)
-        for each in scaled
-        if autoscalers.of(each.item, coming)
+        (mapped_manifest.item.namespace, mapped_manifest.item.kind, mapped_manifest.item.name)
+        for mapped_manifest in scaled
+        if autoscalers.of(mapped_manifest.item, coming)
     }
 
-    def left(each: resource_mapping.MappedManifest) -> resource_mapping.MappedManifest:
-        if (each.item.namespace, each.item.kind, each.item.name) not in targets:
-            return each
-        body = leave_replicas(each.item.body, live.get(each.item.key), manager=manager)
-        return resource_mapping.MappedManifest(each.item.with_body(body), each.resource)
+    def left(mapped_manifest: resource_mapping.MappedManifest) -> resource_mapping.MappedManifest:
+        if (
+            mapped_manifest.item.namespace,
+            mapped_manifest.item.kind,
+            mapped_manifest.item.name,
+        ) not in targets:
+            return mapped_manifest
+        body = leave_replicas(
+            mapped_manifest.item.body, live.get(mapped_manifest.item.key), manager=manager
+        )
+        return resource_mapping.MappedManifest(
+            mapped_manifest.item.with_body(body), mapped_manifest.resource
+        )
 
-    return [left(each) for each in mapped] if targets else list(mapped)
+    return [left(mapped_manifest) for mapped_manifest in mapped] if targets else list(mapped)
 
 
-def _is_scaled_here(each: resource_mapping.MappedManifest, live: Live, manager: str) -> bool:
+def _is_scaled_here(
+    mapped_manifest: resource_mapping.MappedManifest, live: Live, manager: str
+) -> bool:
     """Say whether applying a live workload decides how many pods it has."""
-    known = live.get(each.item.key)
-    if known is None or not workloads.has_replicas(each.item):
+    known = live.get(mapped_manifest.item.key)
+    if known is None or not workloads.has_replicas(mapped_manifest.item):
         return False
-    named = "replicas" in each.item.body.get("spec", {})
+    named = "replicas" in mapped_manifest.item.body.get("spec", {})
     return named or owns_replicas(known, manager=manager)
 
 
@@ -173,12 +201,12 @@ async def _autoscaled(
     kind = (await client.discover()).find(*_AUTOSCALER)
     if kind is None:
         return frozenset()
-    found: frozenset[tuple[str, str, str]] = frozenset()
+    scaled_workloads: frozenset[tuple[str, str, str]] = frozenset()
     for namespace in namespaces:
         try:
             listed = await client.list(kind, namespace=namespace)
         except api_errors.Forbidden:
             # Then a conflict over replicas is reported, if there is one.
             continue
-        found |= autoscaled_workloads(listed.items)
-    return found
+        scaled_workloads |= autoscaled_workloads(listed.items)
+    return scaled_workloads

@@ -116,10 +116,10 @@ def _same_items(desired: list[Any], live: list[Any], children: json.JsonObject) 
         key = next((key for key in remaining if _names(key, item, remaining[key])), None)
         if key is None:
             return False
-        found = _position(key, live)
-        if found <= position or not _same(item, live[found], remaining.pop(key)):
+        live_position = _position(key, live)
+        if live_position <= position or not _same(item, live[live_position], remaining.pop(key)):
             return False
-        position = found
+        position = live_position
     return True
 
 
@@ -147,8 +147,8 @@ def _same_set(desired: list[Any], live: list[Any], children: json.JsonObject) ->
     owned = [text.loads(key.removeprefix("v:")) for key in children]
     return (
         len(desired) == len(owned)
-        and all(each in owned for each in desired)
-        and [each for each in live if each in desired] == desired
+        and all(element in owned for element in desired)
+        and [element for element in live if element in desired] == desired
     )
 
 

@@ -109,10 +109,12 @@ class ClientPool:
         if member is None or used is None:
             return False
         try:
-            found = kubeconfigs.load(member, environment=self._environment, reader=self._reader)
+            connection = kubeconfigs.load(
+                member, environment=self._environment, reader=self._reader
+            )
         except errors.UserError:
             return False
-        if found == used:
+        if connection == used:
             return False
         self._retire(name)
         return True
@@ -155,9 +157,9 @@ class ClientPool:
 
     async def client(self, name: str) -> clients.Client | Unavailable:
         """Return the client of a cluster; nothing has been sent yet when it is new."""
-        found = self._clients.get(name)
-        if found is not None:
-            return found
+        known_client = self._clients.get(name)
+        if known_client is not None:
+            return known_client
         member = self._members.get(name)
         if member is None:
             return Unavailable(name, f"cluster {name} is not in the fleet")

@@ -120,16 +120,16 @@ class Client:
             return discovery.parse_legacy_version(group, version, body)
 
         answers = await fan_out.run_all(pairs, ask)
-        found: list[discovery.Resource] = []
+        resources: list[discovery.Resource] = []
         stale: list[str] = []
         for (group, _), answer in zip(pairs, answers, strict=True):
             if not isinstance(answer, errors.VolaryError):
-                found += answer
+                resources += answer
             elif group and isinstance(answer, _BROKEN_GROUP):
                 stale.append(group)
             else:
                 raise answer  # not the group is broken, but the cluster
-        return discovery.catalog(found, stale)
+        return discovery.catalog(resources, stale)
 
     async def get(
         self, resource: discovery.Resource, name: str, *, namespace: str = ""

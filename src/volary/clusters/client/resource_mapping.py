@@ -67,9 +67,11 @@ async def map_manifests(
         elif resource is None:
             problems.append(_unknown(client.name, catalog, item))
         else:
-            found = MappedManifest(_in_namespace(item, resource, client.namespace), resource)
-            mapped.append(found)
-            problems.extend(_restricted(client.name, found, namespaces))
+            mapped_manifest = MappedManifest(
+                _in_namespace(item, resource, client.namespace), resource
+            )
+            mapped.append(mapped_manifest)
+            problems.extend(_restricted(client.name, mapped_manifest, namespaces))
     return ResourceMapping(tuple(mapped), tuple(later), tuple(problems))
 
 
@@ -119,9 +121,9 @@ def _unknown(cluster: str, catalog: discovery.Catalog, item: manifest.Manifest) 
 
 
 def _restricted(
-    cluster: str, found: MappedManifest, allowed: Sequence[str]
+    cluster: str, mapped_manifest: MappedManifest, allowed: Sequence[str]
 ) -> list[errors.Problem]:
-    item = found.item
+    item = mapped_manifest.item
     namespace = item.name if is_namespace(item) else item.namespace
     if not allowed or namespace in allowed:
         return []

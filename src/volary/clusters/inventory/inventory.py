@@ -89,7 +89,7 @@ def to_object(inventory: Inventory) -> json.JsonObject:
 def from_object(body: json.JsonObject, application: str) -> Inventory:
     """Read a ConfigMap; lines of another form, which a later version may write, are skipped."""
     lines = objects.text(body, "data", _DATA).splitlines()
-    references = frozenset(found for line in lines if (found := _parse(line)))
+    references = frozenset(object_reference for line in lines if (object_reference := _parse(line)))
     return Inventory(application, objects.text(body, "metadata", "namespace"), references)
 
 
@@ -99,13 +99,13 @@ def merge(bodies: Iterable[json.JsonObject], application: str, *, home: str) -> 
     Those of another application with the same label are left alone. Without any, the
     inventory is empty and at `home`.
     """
-    found = [
+    inventories = [
         from_object(body, application)
         for body in bodies
         if objects.text(body, "metadata", "annotations", tracking.APPLICATION) == application
     ]
-    every = frozenset(reference for inventory in found for reference in inventory.references)
-    namespaces = sorted(inventory.namespace for inventory in found)
+    every = frozenset(reference for inventory in inventories for reference in inventory.references)
+    namespaces = sorted(inventory.namespace for inventory in inventories)
     return Inventory(application, namespaces[0] if namespaces else home, every)
 
 

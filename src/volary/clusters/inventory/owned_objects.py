@@ -99,7 +99,7 @@ async def read(
         - {""}
     )
     selector = tracking.selector(scope.application, scope.variants, scope.label)
-    resources = [found for kind in sorted(kinds) if (found := catalog.find(*kind))]
+    resources = [resource for kind in sorted(kinds) if (resource := catalog.find(*kind))]
     answers = await fan_out.run_all(
         resources,
         lambda kind: list_kind(client, kind, selector, places, everywhere=not scope.namespaces),
@@ -123,12 +123,12 @@ async def _read_inventory(
     home = client.namespace
     namespaces = scope.namespaces or used
     try:
-        found = await inventory_store.load(
+        stored_inventory = await inventory_store.load(
             client, scope.application, namespaces=namespaces, home=home
         )
     except api_errors.Forbidden as refusal:
         return inventory.Inventory(scope.application, home), f"only common kinds: {refusal}"
-    return found, ""
+    return stored_inventory, ""
 
 
 async def list_kind(

@@ -80,8 +80,8 @@ async def prune(
     decided = await _decide(client, desired, scope, check)
     if isinstance(decided, PruneResult):
         return decided
-    found, decision, stays = decided
-    return await _delete(client, found, decision, stays, timeout, followed)
+    owned, decision, stays = decided
+    return await _delete(client, owned, decision, stays, timeout, followed)
 
 
 async def preview(
@@ -95,11 +95,11 @@ async def preview(
     decided = await _decide(client, desired, scope, keep_nothing)
     if isinstance(decided, PruneResult):
         return decided
-    found, decision, _ = decided
+    owned, decision, _ = decided
     to_delete = [
         apply_results.Change(item.key, apply_results.Action.DELETED) for item in decision.delete
     ]
-    return PruneResult((*to_delete, *decision.skipped), warnings=found.warnings)
+    return PruneResult((*to_delete, *decision.skipped), warnings=owned.warnings)
 
 
 async def _decide(
@@ -114,7 +114,7 @@ async def _decide(
     """Return what is to go and what was found, or the result when nothing may go."""
     if not desired:
         return PruneResult(refusal="nothing is pruned: the render is empty")
-    found = await owned_objects.read(client, desired, scope, owned_objects.COMMON_KINDS)
+    owned = await owned_objects.read(client, desired, scope, owned_objects.COMMON_KINDS)
     threshold = (
         prune_decisions.UNLIMITED
         if scope.allow_mass_deletion
@@ -123,7 +123,7 @@ async def _decide(
     catalog = await client.discover()
     decision = prune_decisions.decide_prune(
         namespace_scopes.fill(desired, client.namespace, _scope_of(catalog)),
-        found.live,
+        owned.live,
         application=scope.application,
         evidence=prune_decisions.Evidence(render_complete=True, list_complete=True),
         threshold=threshold,
@@ -132,9 +132,9 @@ async def _decide(
         variants=scope.variants,
     )
     if decision.refusal:
-        return PruneResult(refusal=decision.refusal, warnings=found.warnings)
+        return PruneResult(refusal=decision.refusal, warnings=owned.warnings)
     stays = _keep_check(scope.application, check)
-    return found, _without_kept(decision.delete, decision.skipped, stays), stays
+    return owned, _without_kept(decision.delete, decision.skipped, stays), stays
 
 
 async def delete_all(
@@ -148,11 +148,11 @@ async def delete_all(
 
     For undoing a first deployment: nothing is desired, so the evidence is the objects' own.
     """
-    found = await owned_objects.read(client, (), scope, owned_objects.COMMON_KINDS)
+    owned = await owned_objects.read(client, (), scope, owned_objects.COMMON_KINDS)
     stays = _keep_check(scope.application, check)
-    every = apply_order.for_deletion([manifest.Manifest(body) for body in found.live])
+    every = apply_order.for_deletion([manifest.Manifest(body) for body in owned.live])
     decision = _without_kept(every, (), stays)
-    return await _delete(client, found, decision, stays, timeout)
+    return await _delete(client, owned, decision, stays, timeout)
 
 
 async def delete_variant(
@@ -169,20 +169,20 @@ async def delete_variant(
             nothing was deleted.
     """
     narrowed = dataclasses.replace(scope, variants=(which,))
-    found = await owned_objects.read(client, (), narrowed, owned_objects.VARIANT_KINDS)
+    owned = await owned_objects.read(client, (), narrowed, owned_objects.VARIANT_KINDS)
     decision = prune_decisions.decide_variant_removal(
-        found.live, application=scope.application, label=scope.label, variant=which
+        owned.live, application=scope.application, label=scope.label, variant=which
     )
 
     def stays(body: json.JsonObject) -> str:
         return prune_decisions.unremovable(body, scope.application, scope.label, which)
 
-    return await _delete(client, found, decision, stays, timeout)
+    return await _delete(client, owned, decision, stays, timeout)
 
 
 async def _delete(
     client: clients.Client,
-    found: owned_objects.OwnedObjects,
+    owned: owned_objects.OwnedObjects,
     decision: prune_decisions.PruneDecision,
     stays: deletions.KeepCheck,
     timeout: timedelta,
@@ -200,9 +200,9 @@ async def _delete(
     gone = [
         change.key for change in removed.changes if change.action is apply_results.Action.DELETED
     ]
-    await inventory_store.forget(client, found.inventory, found.inventory.without(gone))
+    await inventory_store.forget(client, owned.inventory, owned.inventory.without(gone))
     return PruneResult(
-        (*removed.changes, *decision.skipped), warnings=found.warnings, failures=removed.failures
+        (*removed.changes, *decision.skipped), warnings=owned.warnings, failures=removed.failures
     )
 
 
@@ -241,7 +241,7 @@ def _protection(body: json.JsonObject) -> str:
 
 def _scope_of(catalog: discovery.Catalog) -> Callable[[str, str], bool | None]:
     def answer(group: str, kind: str) -> bool | None:
-        found = catalog.find(group, kind)
-        return found.namespaced if found else None
+        resource = catalog.find(group, kind)
+        return resource.namespaced if resource else None
 
     return answer

@@ -21,14 +21,14 @@ def with_proxy(
     """
     url = urlsplit(connection.server)
     name = f"{url.scheme}_proxy"
-    found = _variable(environment, name)
+    proxy_address = _variable(environment, name)
     host = url.hostname or ""
-    if connection.proxy_url or not found or _is_loopback(host):
+    if connection.proxy_url or not proxy_address or _is_loopback(host):
         return connection
     port = url.port or (443 if url.scheme == "https" else 80)
     if _is_excepted(host, port, _variable(environment, "no_proxy")):
         return connection
-    proxy = found if "://" in found else f"http://{found}"
+    proxy = proxy_address if "://" in proxy_address else f"http://{proxy_address}"
     if not is_supported(proxy):
         raise errors.user_error(
             f"cluster {connection.name}: {name.upper()} names a proxy of the form"

@@ -49,7 +49,7 @@ class Entry:
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of texts; empty when it is not given."""
         value = self.body.get(key) or []
-        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        if isinstance(value, list) and all(isinstance(element, str) for element in value):
             return tuple(value)
         raise self.error(f"{key} must be a list of texts", key=key)
 
@@ -65,7 +65,9 @@ class Entry:
         value = self.body.get(key) or []
         if not isinstance(value, list):
             raise self.error(f"{key} must be a list of objects", key=key)
-        return tuple(self._within(each, f"{key}[{place}]") for place, each in enumerate(value))
+        return tuple(
+            self._within(element, f"{key}[{place}]") for place, element in enumerate(value)
+        )
 
     def _within(self, value: object, key: str) -> "Entry":
         if not isinstance(value, dict):
@@ -127,15 +129,15 @@ def credentials(
 def impersonation(user: Entry, cluster: str) -> connections.Impersonation:
     """Return on whose behalf requests are made."""
     extra = user.inner("as-user-extra")
-    found = connections.Impersonation(
+    identity = connections.Impersonation(
         user=user.text("as"),
         uid=user.text("as-uid"),
         groups=user.texts("as-groups"),
         extra={key: extra.texts(key) for key in extra.body} if extra else {},
     )
-    if not found.user and (found.uid or found.groups or found.extra):
+    if not identity.user and (identity.uid or identity.groups or identity.extra):
         raise user.error(f"cluster {cluster}: as-uid, as-groups and as-user-extra need as")
-    return found
+    return identity
 
 
 def _program(program: Entry, cluster: str, server: Entry, authorities: bytes) -> connections.Exec:
@@ -181,7 +183,9 @@ def _check_mode(program: Entry, cluster: str, version: str) -> None:
 
 
 def _environment(program: Entry, cluster: str) -> dict[str, str]:
-    variables = {each.text("name"): each.text("value") for each in program.inners("env")}
+    variables = {
+        variable.text("name"): variable.text("value") for variable in program.inners("env")
+    }
     if "" in variables:
         raise program.error(f"cluster {cluster}: a variable in env of exec has no name", key="env")
     return variables

@@ -78,8 +78,8 @@ def load(
     if cluster.in_cluster:
         connection = service_account_connection(cluster.name, environment=environment)
     else:
-        found = read(cluster.kubeconfig, environment=environment, reader=reader)
-        connection = resolve(found, cluster.context, name=cluster.name)
+        kubeconfig = read(cluster.kubeconfig, environment=environment, reader=reader)
+        connection = resolve(kubeconfig, cluster.context, name=cluster.name)
     return environment_proxies.with_proxy(connection, environment)
 
 
@@ -97,8 +97,8 @@ class Reader:
         """
         text = ""
         try:
-            found = os.stat(name)
-            stamp = (found.st_mtime_ns, found.st_size)
+            file_status = os.stat(name)
+            stamp = (file_status.st_mtime_ns, file_status.st_size)
             known = self._known.get(name)
             if known is not None and known[0] == stamp:
                 return known[1]
@@ -158,15 +158,15 @@ def parse(text: str, *, file: str) -> Kubeconfig:
 
 
 def _named(whole: Entry, plural: str, singular: str) -> dict[str, Entry]:
-    found: dict[str, Entry] = {}
-    for each in whole.inners(plural):
-        name = each.text("name")
-        if name in found:
+    entries: dict[str, Entry] = {}
+    for entry in whole.inners(plural):
+        name = entry.text("name")
+        if name in entries:
             raise whole.error(f"the name {name} stands twice in {plural}", key=plural)
-        inner = each.inner(singular)
+        inner = entry.inner(singular)
         body = inner.body if inner is not None else {}
-        found[name] = Entry(body, whole.directory, whole.file, f"{plural}[{name}]")
-    return found
+        entries[name] = Entry(body, whole.directory, whole.file, f"{plural}[{name}]")
+    return entries
 
 
 def merge(parts: Sequence[Kubeconfig]) -> Kubeconfig:
@@ -182,8 +182,8 @@ def merge(parts: Sequence[Kubeconfig]) -> Kubeconfig:
 
 def _first_wins(maps: Sequence[Mapping[str, Entry]]) -> dict[str, Entry]:
     merged: dict[str, Entry] = {}
-    for each in reversed(maps):
-        merged.update(each)
+    for entries_by_name in reversed(maps):
+        merged.update(entries_by_name)
     return merged
 
 
@@ -221,9 +221,9 @@ def _contexts_hint(kubeconfig: Kubeconfig) -> str:
 
 def _pointed(entries: Mapping[str, Entry], context: Entry, what: str) -> Entry:
     pointed = context.text(what)
-    found = entries.get(pointed)
-    if found is None:
+    entry = entries.get(pointed)
+    if entry is None:
         raise context.error(
             f"the context names the {what} {pointed or '(none)'}, which does not exist", key=what
         )
-    return found
+    return entry

@@ -43,10 +43,14 @@ async def read(
 
     async with asyncio.TaskGroup() as group:
         tasks = {name: group.create_task(look(name)) for name in names}
-    found = {name: task.result() for name, task in tasks.items()}
+    answers = {name: task.result() for name, task in tasks.items()}
     return FreeCapacities(
-        {name: each for name, each in found.items() if isinstance(each, capacity.ClusterCapacity)},
-        {name: each for name, each in found.items() if isinstance(each, str)},
+        {
+            name: answer
+            for name, answer in answers.items()
+            if isinstance(answer, capacity.ClusterCapacity)
+        },
+        {name: answer for name, answer in answers.items() if isinstance(answer, str)},
     )
 
 

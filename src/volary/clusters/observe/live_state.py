@@ -51,9 +51,9 @@ async def read(
     kinds = {(reference.key.group, reference.key.kind) for reference in known.references}
     catalog = await client.discover()
     resources = [
-        found
+        resource
         for kind in sorted(_kinds_with_health(kinds or set(owned_objects.COMMON_KINDS), rules))
-        if (found := catalog.find(*kind))
+        if (resource := catalog.find(*kind))
     ]
     places = sorted(
         set(namespaces)
@@ -96,10 +96,12 @@ async def _read_inventory(
 ) -> tuple[inventory.Inventory, list[str]]:
     home = client.namespace
     try:
-        found = await inventory_store.load(client, application, namespaces=namespaces, home=home)
+        stored_inventory = await inventory_store.load(
+            client, application, namespaces=namespaces, home=home
+        )
     except api_errors.Forbidden as refusal:
         return inventory.Inventory(application, home), [f"only common kinds: {refusal}"]
-    return found, []
+    return stored_inventory, []
 
 
 def _kinds_with_health(

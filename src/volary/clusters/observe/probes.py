@@ -25,13 +25,13 @@ async def probe(
     clusters: client_pool.ClientPool, name: str, patience: timedelta
 ) -> cluster_health.ProbeResult:
     """Look at a cluster once; every failure is an answer."""
-    found = await clusters.client(name)
-    if isinstance(found, client_pool.Unavailable):
-        return cluster_health.ProbeResult(_State.NOT_READY, f"it cannot be asked: {found.reason}")
+    client = await clusters.client(name)
+    if isinstance(client, client_pool.Unavailable):
+        return cluster_health.ProbeResult(_State.NOT_READY, f"it cannot be asked: {client.reason}")
     seconds = patience.total_seconds()
     try:
         async with asyncio.timeout(seconds):
-            await _check(found, seconds)
+            await _check(client, seconds)
     except TimeoutError:
         return cluster_health.ProbeResult(_State.UNREACHABLE, f"no answer within {seconds:g} s")
     except errors.VolaryError as error:
@@ -56,12 +56,12 @@ def _classify(error: errors.VolaryError) -> cluster_health.ProbeResult:
 
 async def identity(clusters: client_pool.ClientPool, name: str, patience: timedelta) -> str:
     """Return what tells a cluster from one built in its place; empty: it does not say."""
-    found = await clusters.client(name)
-    if isinstance(found, client_pool.Unavailable):
+    client = await clusters.client(name)
+    if isinstance(client, client_pool.Unavailable):
         return ""
     try:
         async with asyncio.timeout(patience.total_seconds()):
-            return await found.identity()
+            return await client.identity()
     except (TimeoutError, errors.VolaryError):
         return ""
 

@@ -122,15 +122,15 @@ class Sessions:
             await self._tidy()
 
     async def _tidy(self) -> None:
-        for each in [each for each in self._retired if not each.users]:
-            self._retired.remove(each)
-            await each.session.close()
+        for opened in [retired for retired in self._retired if not retired.users]:
+            self._retired.remove(opened)
+            await opened.session.close()
 
     async def close(self) -> None:
         """Close all connections."""
         current, self._current = self._current, None
-        for each in [*self._retired, *([current] if current else [])]:
-            await each.session.close()
+        for opened in [*self._retired, *([current] if current else [])]:
+            await opened.session.close()
         self._retired.clear()
 
     def _make(self, proof: authenticators.Proof) -> Opened:

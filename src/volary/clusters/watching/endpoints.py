@@ -35,7 +35,7 @@ async def wait_followed(
     if slices is None or pods is None:
         return ""
     seen: dict[str, json.JsonObject] = {}
-    found: dict[str, json.JsonObject] = {}
+    pods_by_name: dict[str, json.JsonObject] = {}
     sources = [
         collection_watch.Source(
             slices,
@@ -46,7 +46,7 @@ async def wait_followed(
         collection_watch.Source(
             pods,
             namespace,
-            collection_watch.store_by_name(found),
+            collection_watch.store_by_name(pods_by_name),
             label_selector=label_selectors.exact(selector),
         ),
     ]
@@ -54,13 +54,13 @@ async def wait_followed(
         await collection_watch.watch_until(
             client,
             sources,
-            lambda: not missing_endpoints(seen, found),
+            lambda: not missing_endpoints(seen, pods_by_name),
             timeout=timeout,
             stop=waits.never,
         )
     except api_errors.Forbidden:
         return ""
-    return missing_endpoints(seen, found)
+    return missing_endpoints(seen, pods_by_name)
 
 
 async def wait_serving(
@@ -86,10 +86,10 @@ async def wait_serving(
     if slices is None or pods is None or services is None:
         return ""
     seen: dict[str, json.JsonObject] = {}
-    found: dict[str, json.JsonObject] = {}
+    pods_by_name: dict[str, json.JsonObject] = {}
 
     def is_serving() -> bool:
-        return not _none_is_serving(seen, found)
+        return not _none_is_serving(seen, pods_by_name)
 
     listed = collection_watch.Source(
         slices,
@@ -100,7 +100,7 @@ async def wait_serving(
     chosen = collection_watch.Source(
         pods,
         namespace,
-        collection_watch.store_by_name(found),
+        collection_watch.store_by_name(pods_by_name),
         label_selector=label_selectors.exact(labels),
     )
     try:
@@ -154,8 +154,8 @@ def _none_is_serving(
     return not any(
         objects.text(endpoint, "targetRef", "name") in pods
         and objects.value(endpoint, "conditions", "ready") is not False
-        for each in slices.values()
-        for endpoint in objects.mappings(each, "endpoints")
+        for endpoint_slice in slices.values()
+        for endpoint in objects.mappings(endpoint_slice, "endpoints")
     )
 
 
@@ -165,8 +165,8 @@ def missing_endpoints(
     """Return how far a Service's endpoints are from being `pods`; empty when they are."""
     names = {
         objects.text(endpoint, "targetRef", "name")
-        for each in slices.values()
-        for endpoint in objects.mappings(each, "endpoints")
+        for endpoint_slice in slices.values()
+        for endpoint in objects.mappings(endpoint_slice, "endpoints")
         if objects.value(endpoint, "conditions", "ready") is not False
     }
     strangers = sorted(names - pods.keys())
@@ -221,7 +221,7 @@ def _ready_pods(pods: Iterable[json.JsonObject]) -> int:
 
 
 async def _pod_kind(client: clients.Client) -> discovery.Resource:
-    found = (await client.discover()).find("", "Pod")
-    if found is None:
+    resource = (await client.discover()).find("", "Pod")
+    if resource is None:
         raise errors.PermanentError(f"cluster {client.name} does not serve Pods")
-    return found
+    return resource

@@ -163,18 +163,18 @@ def _pod_trouble(
     workload: json.JsonObject, pods: Mapping[tuple[str, str], json.JsonObject]
 ) -> tuple[str, str]:
     """Return the first trouble of a pod of the newest revision, and the first that stays."""
-    found = [
+    troubles = [
         (name, trouble)
         for (_, name), pod in sorted(pods.items())
         if _is_newest(workload, pod) and (trouble := assessment.pod_trouble(pod))
     ]
     stuck = [
         f"pod {name}: {trouble}"
-        for name, trouble in found
+        for name, trouble in troubles
         if trouble.reason in IMAGE_TROUBLE or not trouble.heals
     ]
     return (
-        next((f"pod {name}: {trouble.reason}" for name, trouble in found), ""),
+        next((f"pod {name}: {trouble.reason}" for name, trouble in troubles), ""),
         next(iter(stuck), ""),
     )
 

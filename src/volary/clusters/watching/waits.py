@@ -94,8 +94,12 @@ async def wait_ready(
         VolaryError: when the cluster refuses to be watched, or cannot be reached.
     """
     placement = await resource_mapping.map_manifests(client, manifests)
-    waited = [each for each in placement.mapped if _is_waited(each.item, rules)]
-    items = [each.item for each in waited]
+    waited = [
+        mapped_manifest
+        for mapped_manifest in placement.mapped
+        if _is_waited(mapped_manifest.item, rules)
+    ]
+    items = [mapped_manifest.item for mapped_manifest in waited]
     seen = readiness.Observed(telling=_keys_with_status(waited))
     if not waited:
         return WaitResult(End.READY, "nothing to wait for")
@@ -133,8 +137,12 @@ async def stay_ready(
         VolaryError: when the cluster refuses to be watched, or cannot be reached.
     """
     placement = await resource_mapping.map_manifests(client, manifests)
-    waited = [each for each in placement.mapped if _is_waited(each.item, rules)]
-    items = [each.item for each in waited]
+    waited = [
+        mapped_manifest
+        for mapped_manifest in placement.mapped
+        if _is_waited(mapped_manifest.item, rules)
+    ]
+    items = [mapped_manifest.item for mapped_manifest in waited]
     seen = readiness.Observed()
     sources = [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
 
@@ -169,8 +177,8 @@ async def wait_deleted(
         stop: Returns when the wait is to end early.
     """
     left: dict[manifest.ResourceKey, json.JsonObject] = {}
-    uids = {each.item.key: uid for each, uid in gone}
-    sources = _object_sources([each for each, _ in gone], left)
+    uids = {mapped_manifest.item.key: uid for mapped_manifest, uid in gone}
+    sources = _object_sources([mapped_manifest for mapped_manifest, _ in gone], left)
 
     def remaining() -> list[manifest.ResourceKey]:
         return [
@@ -259,7 +267,11 @@ class _ReadinessCheck:
 def _keys_with_status(
     waited: Iterable[resource_mapping.MappedManifest],
 ) -> frozenset[manifest.ResourceKey]:
-    return frozenset(each.item.key for each in waited if "status" in each.resource.subresources)
+    return frozenset(
+        mapped_manifest.item.key
+        for mapped_manifest in waited
+        if "status" in mapped_manifest.resource.subresources
+    )
 
 
 def _is_waited(item: manifest.Manifest, rules: Sequence[object_health.Rule]) -> bool:
@@ -275,8 +287,10 @@ def _object_sources(
     kept: dict[manifest.ResourceKey, json.JsonObject],
 ) -> list[collection_watch.Source]:
     groups: dict[tuple[discovery.Resource, str], list[manifest.Manifest]] = defaultdict(list)
-    for each in waited:
-        groups[(each.resource, each.item.namespace)].append(each.item)
+    for mapped_manifest in waited:
+        groups[(mapped_manifest.resource, mapped_manifest.item.namespace)].append(
+            mapped_manifest.item
+        )
     return [
         # One object is asked for by name: as it is, it may not have the labels it is to get.
         collection_watch.Source(
@@ -316,10 +330,10 @@ async def _pod_sources(
 ) -> list[collection_watch.Source]:
     kind = await _kind(client, "", "Pod")
     groups: dict[str, list[dict[str, str]]] = defaultdict(list)
-    for each in waited:
-        labels = readiness.pod_selector(each.item.body)
+    for mapped_manifest in waited:
+        labels = readiness.pod_selector(mapped_manifest.item.body)
         if labels:
-            groups[each.item.namespace].append(labels)
+            groups[mapped_manifest.item.namespace].append(labels)
     if kind is None:
         return []
     return [

@@ -94,9 +94,9 @@ def is_canary(text: str) -> bool:
     return _CANARY.search(text) is not None and _FLAGGER.search(text) is not None
 
 
-def is_error(each: errors.Problem) -> bool:
+def is_error(problem: errors.Problem) -> bool:
     """Say whether a problem stops the work."""
-    return each.severity is errors.Severity.ERROR
+    return problem.severity is errors.Severity.ERROR
 
 
 def parse(
@@ -150,11 +150,11 @@ def _karmada(documents: _Documents, beside: _Texts, directory: str, name: str) -
         return Loaded(None, broken)
     translated = karmada.translate((*documents, *readable(beside)), directory, name)
     loaded = _parse(readings.Reading(translated.draft.document()), name, None)
-    found = None if translated.has_errors else loaded.application
-    if found is not None:
-        found = replace(found, dialect=applications.Dialect.KARMADA)
+    application = None if translated.has_errors else loaded.application
+    if application is not None:
+        application = replace(application, dialect=applications.Dialect.KARMADA)
     return replace(
-        loaded, application=found, problems=_sorted((*translated.problems, *loaded.problems))
+        loaded, application=application, problems=_sorted((*translated.problems, *loaded.problems))
     )
 
 
@@ -173,20 +173,22 @@ def _with_policies(loaded: Loaded, documents: _Documents, beside: _Texts, direct
     translated = karmada.translate(documents, directory, "policies", own)
     read = _parse(readings.Reading(translated.draft.document()), "", None)
     problems = _sorted((*loaded.problems, *translated.problems, *read.problems))
-    found, added = loaded.application, read.application
-    if found is None or added is None or translated.has_errors:
+    application, added = loaded.application, read.application
+    if application is None or added is None or translated.has_errors:
         return replace(loaded, application=None, problems=problems)
-    spread = (found if own.has_replicas else added).differences.replicas
-    rules = (*added.differences.rules, *found.differences.rules)
+    spread = (application if own.has_replicas else added).differences.replicas
+    rules = (*added.differences.rules, *application.differences.rules)
     targets = added.targets
     if own.has_targets:
         # Of the policies only those count that they hold back.
-        exclude = tuple(dict.fromkeys((*found.targets.exclude, *targets.exclude)))
-        targets = replace(found.targets, exclude=exclude)
-    found = replace(found, targets=targets, differences=overrides.Differences(rules, spread))
-    found = spread_and_failover.with_policies(found, added)
+        exclude = tuple(dict.fromkeys((*application.targets.exclude, *targets.exclude)))
+        targets = replace(application.targets, exclude=exclude)
+    application = replace(
+        application, targets=targets, differences=overrides.Differences(rules, spread)
+    )
+    application = spread_and_failover.with_policies(application, added)
     document = karmada.merged(loaded.document, translated.draft.document(), own)
-    return replace(loaded, application=found, problems=problems, document=document)
+    return replace(loaded, application=application, problems=problems, document=document)
 
 
 def _flagger(
@@ -200,25 +202,25 @@ def _flagger(
         return Loaded(None, _sorted(translated.problems), documents[0])
     loaded = _parse(readings.Reading(draft.document()), "", directory)
     problems = (*translated.problems, *loaded.problems)
-    found = loaded.application
-    if found is not None:
-        found = replace(found, dialect=applications.Dialect.FLAGGER)
-    return Loaded(found, _sorted(problems), loaded.document, loaded.base)
+    application = loaded.application
+    if application is not None:
+        application = replace(application, dialect=applications.Dialect.FLAGGER)
+    return Loaded(application, _sorted(problems), loaded.document, loaded.base)
 
 
 def readable(neighbours: Mapping[str, str]) -> list[yaml.Document]:
     """Return the documents of files that can be read; rendering says what is wrong with others."""
-    found: list[yaml.Document] = []
+    documents: list[yaml.Document] = []
     for file, text in neighbours.items():
         try:
-            found += yaml.load_all(text, file)
+            documents += yaml.load_all(text, file)
         except errors.UserError:
             continue
-    return karmada_policies.expand_lists(found)
+    return karmada_policies.expand_lists(documents)
 
 
 def _sorted(problems: Iterable[errors.Problem]) -> tuple[errors.Problem, ...]:
-    return tuple(sorted(dict.fromkeys(problems), key=lambda each: each.where.line))
+    return tuple(sorted(dict.fromkeys(problems), key=lambda problem: problem.where.line))
 
 
 def _parse(reading: readings.Reading, default_name: str, directory: str | None) -> Loaded:
@@ -228,13 +230,13 @@ def _parse(reading: readings.Reading, default_name: str, directory: str | None) 
     reading.dialect = dialect
     reading.arguments = _arguments(reading)
     if dialect is applications.Dialect.PIPECD:
-        found, base = _pipecd(reading, default_name, directory)
+        application, base = _pipecd(reading, default_name, directory)
     else:
-        found, base = _volary(reading, default_name, directory)
-    if found is None:
+        application, base = _volary(reading, default_name, directory)
+    if application is None:
         _check_stages_alone(reading, base)
     problems = _sorted(reading.problems)
-    return Loaded(None if reading.has_errors else found, problems, reading.document, base)
+    return Loaded(None if reading.has_errors else application, problems, reading.document, base)
 
 
 def _arguments(reading: readings.Reading) -> Mapping[str, str]:

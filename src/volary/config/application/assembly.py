@@ -125,8 +125,8 @@ def _health(
 def _waves(reading: readings.Reading, spec: application_sections.Spec) -> rollouts.Waves:
     """Return how the application moves; only our own dialect can say."""
     if isinstance(spec, application_sections.VolarySpec):
-        found = wave_rules.convert(reading, spec)
-        return replace(found, windows=change_windows.convert(reading, spec.windows))
+        waves = wave_rules.convert(reading, spec)
+        return replace(waves, windows=change_windows.convert(reading, spec.windows))
     return rollouts.Waves()
 
 

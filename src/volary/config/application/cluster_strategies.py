@@ -41,8 +41,8 @@ def convert(
         _check(reading, entries, i)
         wave_rules.check_selector(reading, entry.targets, (*PATH, i, "targets"))
         strategies.append(applications.Strategy(entry.name, entry.targets))
-        for each in _stages(reading, entry, quick_sync, method, i):
-            stages.append(replace(each, index=first + each.index, strategy=entry.name))
+        for stage in _stages(reading, entry, quick_sync, method, i):
+            stages.append(replace(stage, index=first + stage.index, strategy=entry.name))
         first += max(1, len(entry.pipeline.stages))
     return tuple(strategies), tuple(stages)
 
@@ -86,9 +86,9 @@ def assign(
         fitting = (
             strategy for strategy in app.strategies if selectors.matches(strategy.targets, cluster)
         )
-        found = next(fitting, None)
-        if found is not None:
-            assigned[found.name].append(cluster.name)
+        assigned_strategy = next(fitting, None)
+        if assigned_strategy is not None:
+            assigned[assigned_strategy.name].append(cluster.name)
     return {name: tuple(members) for name, members in assigned.items()}
 
 
@@ -104,7 +104,7 @@ def lists(
     if len({strategy.name for strategy in app.strategies}) < len(app.strategies):
         return []
     return [
-        (_list(i), tuple(each for each in app.pipeline if each.strategy == strategy.name))
+        (_list(i), tuple(stage for stage in app.pipeline if stage.strategy == strategy.name))
         for i, strategy in enumerate(app.strategies)
     ]
 
@@ -116,12 +116,12 @@ def written(reading: readings.Reading) -> list[yaml.Path]:
     return [STAGES, *(_list(i) for i in range(count))]
 
 
-def where(app: applications.Application, each: pipeline_pipelines.Stage) -> yaml.Path:
+def where(app: applications.Application, stage: pipeline_pipelines.Stage) -> yaml.Path:
     """Return the path of a stage of an application whose stages could all be read."""
     for path, stages in lists(app):
-        if stages and stages[0].strategy == each.strategy:
-            return (*path, each.index - stages[0].index)
-    return (*STAGES, each.index)
+        if stages and stages[0].strategy == stage.strategy:
+            return (*path, stage.index - stages[0].index)
+    return (*STAGES, stage.index)
 
 
 def _list(index: int) -> yaml.Path:

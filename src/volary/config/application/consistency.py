@@ -22,8 +22,8 @@ def _check_additions(
     reading: readings.Reading, app: applications.Application, base: yaml.Path
 ) -> None:
     """Note every problem of the objects and the Service that the file adds."""
-    for i, each in enumerate(app.input.objects):
-        _check_object(reading, each, (*base, "input", "objects", i))
+    for i, added in enumerate(app.input.objects):
+        _check_object(reading, added, (*base, "input", "objects", i))
     if app.made_service is None:
         return
     path = (*base, "service")
@@ -61,11 +61,11 @@ def _check_service_rollout(
     if len(app.workloads) > 1:
         message = "a Service is rolled out alone"
         reading.error(here, message, "name nothing but the Service: its selector says which pods")
-    found = next(workload for workload in app.workloads if workload.kind == _KIND)
-    if not found.name:
+    service_workload = next(workload for workload in app.workloads if workload.kind == _KIND)
+    if not service_workload.name:
         reading.error(here, "the Service that is rolled out has no name")
-    elif app.service.name != found.name:
-        hint = f"write service: {{name: {found.name}}}"
+    elif app.service.name != service_workload.name:
+        hint = f"write service: {{name: {service_workload.name}}}"
         reading.error((*base, "service"), "is the Service that is rolled out", hint)
     if app.made_service is not None:
         message = "the Service that is rolled out is in Git, so none is made"
@@ -81,15 +81,17 @@ def _check_service_rollout(
         reading.error(here, _NO_PODS, "remove it")
     for path, stages in cluster_strategies.lists(app):
         first = stages[0].index if stages and stages[0].strategy else 0
-        for each in stages:
-            _check_service_stage(reading, each, (*path, each.index - first))
+        for stage in stages:
+            _check_service_stage(reading, stage, (*path, stage.index - first))
 
 
-def _check_service_stage(reading: readings.Reading, each: pipelines.Stage, path: yaml.Path) -> None:
-    if variant.Variant.BASELINE in (each.kind.applies, each.kind.removes):
+def _check_service_stage(
+    reading: readings.Reading, stage: pipelines.Stage, path: yaml.Path
+) -> None:
+    if variant.Variant.BASELINE in (stage.kind.applies, stage.kind.removes):
         message = "a Service has no baseline: it would lead to the pods that primary leads to"
         reading.error((*path, "name"), message, "compare with primary")
-    for option in _check_unused_options(each.options):
+    for option in _check_unused_options(stage.options):
         reading.error((*path, "with", option), _NO_PODS, "remove it")
 
 
@@ -152,8 +154,10 @@ def _check_stages(
         return  # where its stages are cannot be told any more
     if is_complete:
         stage_order.check(reading, placed, path)
-    for each in placed:
-        _check_names(reading, each.targets, (*path, each.index, "with", "multiTargets"))
+    for placed_stage in placed:
+        _check_names(
+            reading, placed_stage.targets, (*path, placed_stage.index, "with", "multiTargets")
+        )
 
 
 def _check_input(reading: readings.Reading, read: applications.Input, path: yaml.Path) -> None:
@@ -163,8 +167,8 @@ def _check_input(reading: readings.Reading, read: applications.Input, path: yaml
     if helm and not read.helm_chart:
         reading.warn((*path, "helmOptions"), "helmOptions have no effect without helmChart")
     seen: set[str] = set()
-    for i, each in enumerate(read.multi_targets):
-        name = each.target.name
+    for i, entry in enumerate(read.multi_targets):
+        name = entry.target.name
         if name in seen:
             here = (*path, "multiTargets", i, "target", "name")
             reading.error(here, f"the target {name} is listed twice", "join the entries")
@@ -194,10 +198,10 @@ def _paths(read: applications.Input, base: yaml.Path) -> Iterable[tuple[yaml.Pat
     yield from (((*options, "valueFiles", i), text) for i, text in files)
     settings = read.helm_options.set_files.items()
     yield from (((*options, "setFiles", key), text) for key, text in settings)
-    for i, each in enumerate(read.multi_targets):
+    for i, entry in enumerate(read.multi_targets):
         here = (*base, "multiTargets", i)
-        yield (*here, "kustomizeDir"), each.kustomize_dir
-        yield from (((*here, "manifests", j), text) for j, text in enumerate(each.manifests))
+        yield (*here, "kustomizeDir"), entry.kustomize_dir
+        yield from (((*here, "manifests", j), text) for j, text in enumerate(entry.manifests))
 
 
 def _check_names(reading: readings.Reading, names: Sequence[str], path: yaml.Path) -> None:
@@ -211,24 +215,24 @@ def _check_variant_label(
 ) -> None:
     label = app.variant_label
     by_value: dict[str, list[str]] = {}
-    for each in variant.Variant:
-        by_value.setdefault(label.value(each), []).append(each.value)
+    for variant_role in variant.Variant:
+        by_value.setdefault(label.value(variant_role), []).append(variant_role.value)
     for value, owners in by_value.items():
         if len(owners) > 1:
             both = " and ".join(owners)
             reading.error(path, f"{both} have the same label value {value!r}")
-    for each in stage_order.EXTRA_VARIANTS:
-        rollout = catalog.rollout_of(each)
+    for variant_role in stage_order.EXTRA_VARIANTS:
+        rollout = catalog.rollout_of(variant_role)
         uses_default = any(
             isinstance(step.options, rollout_stages.VariantRolloutOptions)
             and step.kind is rollout
             and not step.options.suffix
             for step in app.pipeline
         )
-        if uses_default and not _is_suffix(label.value(each)):
+        if uses_default and not _is_suffix(label.value(variant_role)):
             reading.error(
-                (*path, f"{each.value}Value"),
-                f"{label.value(each)!r} cannot be a part of names",
+                (*path, f"{variant_role.value}Value"),
+                f"{label.value(variant_role)!r} cannot be a part of names",
                 f"set the suffix of {rollout.name}",
             )
 
@@ -246,11 +250,11 @@ def _check_workloads(
 ) -> None:
     if not any(step.kind.applies in stage_order.EXTRA_VARIANTS for step in app.pipeline):
         return
-    for i, each in enumerate(app.workloads):
-        if each.kind not in _VARIANT_KINDS:
+    for i, workload in enumerate(app.workloads):
+        if workload.kind not in _VARIANT_KINDS:
             here = (*path, i, "kind")
             reading.error(
-                here, f"a {each.kind} cannot have variants", "use Deployment or StatefulSet"
+                here, f"a {workload.kind} cannot have variants", "use Deployment or StatefulSet"
             )
 
 

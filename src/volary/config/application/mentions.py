@@ -22,8 +22,8 @@ def convert(
     reading: readings.Reading, read: application_sections.Notification
 ) -> tuple[applications.Mention, ...]:
     """Return the mentions (PipeCD: 2); problems are noted."""
-    for index, each in enumerate(read.mentions):
-        _check(reading, each, (*_AT, index))
+    for index, entry in enumerate(read.mentions):
+        _check(reading, entry, (*_AT, index))
     return tuple(
         applications.Mention(
             mention.event, (*mention.slack, *mention.slack_users), tuple(mention.slack_groups)
@@ -38,8 +38,8 @@ def own_routes(
     """Return the application's own routes; problems are noted. Only our own dialect has some."""
     if not isinstance(read, application_sections.OwnNotification):
         return ()
-    for i, each in enumerate(read.routes):
-        for j, name in enumerate(each.events):
+    for i, entry in enumerate(read.routes):
+        for j, name in enumerate(entry.events):
             if name not in notification_routes.EVENTS:
                 hint = readings.did_you_mean(name, notification_routes.EVENTS)
                 here = ("spec", "notification", "routes", i, "events", j)

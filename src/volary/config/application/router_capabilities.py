@@ -64,14 +64,14 @@ def unsupported_features(
     That ``podselector`` moves all traffic or none is said where the percentages are read.
     """
     able = _capabilities_of(routing)
-    found = list(_unsupported(able, wish))
-    for each in wish.match:
-        found += _match(able, each)
+    features = list(_unsupported(able, wish))
+    for condition in wish.match:
+        features += _match(able, condition)
     if routing.method is _Method.NGINX:
-        found += _nginx(wish.match)
+        features += _nginx(wish.match)
     if routing.method in (_Method.GATEWAY_API, _Method.ISTIO):
-        found += _one_cookie(able.title, wish.match)
-    return list(dict.fromkeys(found))
+        features += _one_cookie(able.title, wish.match)
+    return list(dict.fromkeys(features))
 
 
 def _capabilities_of(routing: applications.TrafficRouting) -> _Capabilities:
@@ -131,6 +131,6 @@ def _nginx(matches: Sequence[traffic.RequestMatch]) -> Iterator[UnsupportedFeatu
         yield UnsupportedFeature(
             "match", "nginx can look at one header and at one cookie", _ELSEWHERE
         )
-    if any((each.value, each.kind) != ("always", _Kind.EXACT) for _, each in cookies):
+    if any((cookie.value, cookie.kind) != ("always", _Kind.EXACT) for _, cookie in cookies):
         message = "nginx sends requests to canary whose cookie is exactly `always`"
         yield UnsupportedFeature("match", message, "write exact: always")

@@ -26,19 +26,19 @@ def check(reading: readings.Reading, app: applications.Application, base: yaml.P
     """Note options without effect, and what the pipeline wants that the router cannot do."""
     path, routing = (*base, "trafficRouting"), app.traffic_routing
     _check_options(reading, routing, path)
-    moving = [each for each in app.pipeline if each.kind.routes_traffic]
+    moving = [stage for stage in app.pipeline if stage.kind.routes_traffic]
     if moving:
         _check_host(reading, app, path)
-    for each in moving:
-        at = (*cluster_strategies.where(app, each), "with")
-        _check_cookies(reading, each.options, at)
+    for moving_stage in moving:
+        at = (*cluster_strategies.where(app, moving_stage), "with")
+        _check_cookies(reading, moving_stage.options, at)
         # What a selector cannot do in steps is said where the steps are read.
         if routing.method is _Method.POD_SELECTOR and not isinstance(
-            each.options, traffic_stages.TrafficOptions
+            moving_stage.options, traffic_stages.TrafficOptions
         ):
             continue
         for refusal in router_capabilities.unsupported_features(
-            routing, requested_features(each.options)
+            routing, requested_features(moving_stage.options)
         ):
             reading.error((*at, refusal.option), refusal.message, refusal.hint)
     _check_services(reading, app)
@@ -103,7 +103,7 @@ def _check_cookies(
     if options.session_affinity is None:
         return
     own = {options.session_affinity.cookie_name, options.session_affinity.primary_cookie_name}
-    for name in sorted({name for each in options.match for name in each.cookies} & own):
+    for name in sorted({name for condition in options.match for name in condition.cookies} & own):
         message = f"match looks at the cookie {name}, which sessionAffinity sets itself"
         reading.error((*path, "sessionAffinity"), message, "choose another cookieName")
 
@@ -118,14 +118,14 @@ def _check_services(reading: readings.Reading, app: applications.Application) ->
         variant.Variant.BASELINE: routing.services.baseline,
     }
     for which in _used(app):
-        rollouts = [each for each in app.pipeline if each.kind.applies is which]
-        for each in rollouts:
-            options = each.options
+        rollouts = [stage for stage in app.pipeline if stage.kind.applies is which]
+        for rollout in rollouts:
+            options = rollout.options
             if given[which] or not isinstance(options, rollout_stages.VariantRolloutOptions):
                 continue
             if not options.create_service:
                 reading.error(
-                    (*cluster_strategies.where(app, each), "with"),
+                    (*cluster_strategies.where(app, rollout), "with"),
                     f"{routing.method.value} sends traffic to {which.value} through a Service of"
                     " its own, which is not made",
                     "set createService: true, or name a Service in trafficRouting.services",
@@ -133,12 +133,16 @@ def _check_services(reading: readings.Reading, app: applications.Application) ->
 
 
 def _used(app: applications.Application) -> Iterator[variant.Variant]:
-    moving = [each.options for each in app.pipeline if each.kind.routes_traffic]
+    moving = [stage.options for stage in app.pipeline if stage.kind.routes_traffic]
     if any(
-        not isinstance(each, traffic_stages.TrafficOptions) or _to_canary(each) for each in moving
+        not isinstance(options, traffic_stages.TrafficOptions) or _to_canary(options)
+        for options in moving
     ):
         yield variant.Variant.CANARY
-    if any(isinstance(each, traffic_stages.TrafficOptions) and each.baseline for each in moving):
+    if any(
+        isinstance(options, traffic_stages.TrafficOptions) and options.baseline
+        for options in moving
+    ):
         yield variant.Variant.BASELINE
 
 

@@ -9,7 +9,7 @@ def exclusion_reason(app: applications.Application, cluster: fleets.Cluster) -> 
     """Return why nothing new begins on a cluster of the application; empty: it may."""
     if cluster.suspended:
         return "suspended in the fleet"
-    return "; ".join(f"tainted {taints.title(each)}" for each in untolerated_taints(app, cluster))
+    return "; ".join(f"tainted {taints.title(taint)}" for taint in untolerated_taints(app, cluster))
 
 
 def exclusion_summary(app: applications.Application, cluster: fleets.Cluster) -> str:
@@ -29,11 +29,13 @@ def untolerated_taints(
     Where a wave says what becomes of clusters that cannot be reached, it decides, when its
     turn comes and within its budget: what the rules say of a cluster's health does not.
     """
-    found = taints.untolerated(cluster.taints, app.tolerations)
+    untolerated = taints.untolerated(cluster.taints, app.tolerations)
     if not _handles_unreachable(app):
-        return found
+        return untolerated
     own = (taints.NOT_READY, taints.UNREACHABLE)
-    return tuple(each for each in found if each.by != taints.BY_RULE or each.key not in own)
+    return tuple(
+        taint for taint in untolerated if taint.by != taints.BY_RULE or taint.key not in own
+    )
 
 
 def _handles_unreachable(app: applications.Application) -> bool:

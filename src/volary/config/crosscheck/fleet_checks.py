@@ -32,10 +32,10 @@ def against_fleet(
         document: The application's file, to name lines.
         base: Where its Kubernetes part is, see `application.Loaded`.
     """
-    found = [*_findings(app, clusters, base), *metric_providers.findings(app, clusters)]
+    findings = [*_findings(app, clusters, base), *metric_providers.findings(app, clusters)]
     return tuple(
         errors.Problem(text, _where(document, path), hint, severity)
-        for path, text, hint, severity in found
+        for path, text, hint, severity in findings
     )
 
 
@@ -69,8 +69,10 @@ def deployment_targets(
     Unlike PipeCD, in the order of the fleet.
     """
     entries = {multi_target.target.name for multi_target in app.input.multi_targets}
-    found = selected_clusters(app, clusters)
-    return tuple(each for each in found if each.name in entries) if entries else found
+    selected = selected_clusters(app, clusters)
+    return (
+        tuple(cluster for cluster in selected if cluster.name in entries) if entries else selected
+    )
 
 
 _Finding = tuple[yaml.Path, str, str, errors.Severity]
@@ -118,9 +120,9 @@ def _limits(
     """Yield every list of cluster names that limits something."""
     if app.quick_sync_targets:
         yield (*base, "quickSync", "multiTargets"), app.quick_sync_targets
-    for each in app.pipeline:
-        if each.targets:
-            yield (*cluster_strategies.where(app, each), "with", "multiTargets"), each.targets
+    for stage in app.pipeline:
+        if stage.targets:
+            yield (*cluster_strategies.where(app, stage), "with", "multiTargets"), stage.targets
 
 
 def _unknown_names(
@@ -170,11 +172,11 @@ def _left_out(
         return
     path = (*base, "input", "multiTargets")
     entries = {multi_target.target.name for multi_target in app.input.multi_targets}
-    left_out = [each.name for each in selected if each.name not in entries]
+    left_out = [cluster.name for cluster in selected if cluster.name not in entries]
     if left_out:
         text = f"not deployed to {_names(left_out)}: multiTargets has no entry for it"
         yield path, text, "add an entry with the target's name", _WARNING
-    unselected = [name for name in entries if name not in {each.name for each in selected}]
+    unselected = [name for name in entries if name not in {cluster.name for cluster in selected}]
     if unselected and app.targets != applications.TargetSelector():
         text = f"the entry for {_names(sorted(unselected))} has no effect: targets leaves it out"
         yield path, text, "", _WARNING
@@ -212,17 +214,17 @@ def _without_strategy(
     active = [target for target in targets if not eligibility.exclusion_reason(app, target)]
     assigned = cluster_strategies.assign(app, active)
     taken = {name for members in assigned.values() for name in members}
-    left = [each.name for each in active if each.name not in taken]
+    left = [cluster.name for cluster in active if cluster.name not in taken]
     if left:
         hint = "add a last strategy without targets, or limit the application's own targets"
         yield cluster_strategies.PATH, f"no strategy matches {_names(left)}", hint, _ERROR
-    for i, each in enumerate(app.strategies):
-        if not assigned[each.name]:
-            text = f"no cluster is left for the strategy {each.name}"
+    for i, strategy in enumerate(app.strategies):
+        if not assigned[strategy.name]:
+            text = f"no cluster is left for the strategy {strategy.name}"
             yield (*cluster_strategies.PATH, i), text, "", _WARNING
-        own = (step for step in app.pipeline if step.strategy == each.name and step.targets)
+        own = (step for step in app.pipeline if step.strategy == strategy.name and step.targets)
         for step in own:
-            yield from _outside(app, step, assigned[each.name])
+            yield from _outside(app, step, assigned[strategy.name])
 
 
 def _outside(

@@ -30,21 +30,21 @@ def check(
         anchored: The paths start at the root of the repository, so that paths leading
             out of it can be told.
     """
-    found: list[errors.Problem] = []
+    problems: list[errors.Problem] = []
     described = _application_files(files)
     providers = _providers(files)
     for path, text in files.items():
         if path in described:
-            found += _application(path, files, clusters, providers, anchored=anchored)
+            problems += _application(path, files, clusters, providers, anchored=anchored)
         elif _is_fleet(path, text):
-            found += fleet_files.parse(text, file=path).problems
+            problems += fleet_files.parse(text, file=path).problems
         elif _is_of_kind("Controller", text):
-            found += settings_files.parse(text, file=path).problems
-    found += _same_names(files)
-    found += [
-        problem for problem in analysis_templates.load(files).problems if problem not in found
+            problems += settings_files.parse(text, file=path).problems
+    problems += _same_names(files)
+    problems += [
+        problem for problem in analysis_templates.load(files).problems if problem not in problems
     ]
-    return tuple(sorted(found, key=_position))
+    return tuple(sorted(problems, key=_position))
 
 
 def is_checked(path: str, files: Mapping[str, str]) -> bool:
@@ -59,21 +59,21 @@ def _is_fleet(path: str, text: str) -> bool:
 
 def _is_of_kind(kind: str, text: str) -> bool:
     """Say whether a file is of one of our kinds, at a glance."""
-    found = re.search(rf"^kind\s*:\s*[\"']?{kind}\b", text, re.MULTILINE)
-    return found is not None and _OURS.search(text) is not None
+    match = re.search(rf"^kind\s*:\s*[\"']?{kind}\b", text, re.MULTILINE)
+    return match is not None and _OURS.search(text) is not None
 
 
 def _application_files(files: Mapping[str, str]) -> list[str]:
     """Return the paths of the application files, in order."""
     named = {path for path in files if application_files.is_file_name(path)}
-    found = {*named, *_by_content(files, named, application_files.is_canary)}
+    paths = {*named, *_by_content(files, named, application_files.is_canary)}
     first: dict[str, str] = {}
-    for path in sorted(_by_content(files, found, policies.has_propagation_policy)):
+    for path in sorted(_by_content(files, paths, policies.has_propagation_policy)):
         above, last = posixpath.split(posixpath.dirname(path))
-        belongs = last == policies.DIRECTORY and above in map(posixpath.dirname, found)
+        belongs = last == policies.DIRECTORY and above in map(posixpath.dirname, paths)
         if not belongs:
             first.setdefault(posixpath.dirname(path), path)
-    return sorted({*found, *first.values()})
+    return sorted({*paths, *first.values()})
 
 
 def _by_content(
@@ -93,8 +93,8 @@ def _by_content(
 def _providers(files: Mapping[str, str]) -> tuple[metric_providers.Provider, ...]:
     """Return the providers of the tree's fleet file; none when there is not just one."""
     named = [path for path in files if fleet_files.is_file_name(path)]
-    found = fleet_files.parse(files[named[0]], file=named[0]).fleet if len(named) == 1 else None
-    return found.providers if found else ()
+    fleet = fleet_files.parse(files[named[0]], file=named[0]).fleet if len(named) == 1 else None
+    return fleet.providers if fleet else ()
 
 
 def _application(
@@ -127,7 +127,7 @@ def load_applications(files: Mapping[str, str]) -> Mapping[str, application_file
 def _same_names(files: Mapping[str, str]) -> list[errors.Problem]:
     """Two applications with one name would prune each other's objects."""
     first: dict[str, str] = {}
-    found: list[errors.Problem] = []
+    problems: list[errors.Problem] = []
     for path in _application_files(files):
         loaded = _load(path, files, directory=None)
         if loaded.application is None:
@@ -136,9 +136,9 @@ def _same_names(files: Mapping[str, str]) -> list[errors.Problem]:
         if name in first:
             message = f"the application {name} is also described by {first[name]}"
             hint = "give each application its own name"
-            found.append(errors.Problem(message, errors.Location(path), hint))
+            problems.append(errors.Problem(message, errors.Location(path), hint))
         first.setdefault(name, path)
-    return found
+    return problems
 
 
 def _load(
@@ -146,14 +146,14 @@ def _load(
 ) -> application_files.Loaded:
     own = posixpath.dirname(path)
     beside = {
-        each: text
-        for each, text in files.items()
-        if analysis_templates.is_template_path(each)
+        neighbour: text
+        for neighbour, text in files.items()
+        if analysis_templates.is_template_path(neighbour)
         or (
-            each != path
-            and not application_files.is_file_name(each)
-            and posixpath.dirname(each) in (own, posixpath.join(own, policies.DIRECTORY))
-            and application_files.is_yaml_name(each)
+            neighbour != path
+            and not application_files.is_file_name(neighbour)
+            and posixpath.dirname(neighbour) in (own, posixpath.join(own, policies.DIRECTORY))
+            and application_files.is_yaml_name(neighbour)
         )
     }
     return application_files.parse(
@@ -170,5 +170,5 @@ def default_name(path: str) -> str:
     return posixpath.basename(posixpath.dirname(path)) or "application"
 
 
-def _position(each: errors.Problem) -> tuple[str, int, str, str]:
-    return each.where.file, each.where.line, each.where.path, each.message
+def _position(problem: errors.Problem) -> tuple[str, int, str, str]:
+    return problem.where.file, problem.where.line, problem.where.path, problem.message

@@ -35,9 +35,9 @@ def findings(app: applications.Application, clusters: fleets.Fleet) -> Iterator[
     over either.
     """
     for where, rule in _all_rules(app):
-        found = _problem(rule, clusters.providers)
-        if found is not None:
-            message, hint, severity = found
+        problem = _problem(rule, clusters.providers)
+        if problem is not None:
+            message, hint, severity = problem
             yield (*where, "provider"), f"{rule.name}: {message}", hint, severity
     yield from provider_findings(app, clusters.providers)
 
@@ -61,8 +61,8 @@ def _providers_of_metric(
     rule: analysis.Rule, providers: Sequence[metric_providers.Provider]
 ) -> Sequence[metric_providers.Provider]:
     """Return the system that is asked; nothing where that cannot be said."""
-    found = [one for one in providers if rule.provider in ("", one.name)]
-    return found[:1] if rule.provider or len(providers) == 1 else ()
+    matching = [one for one in providers if rule.provider in ("", one.name)]
+    return matching[:1] if rule.provider or len(providers) == 1 else ()
 
 
 def _scrapes(
@@ -77,9 +77,9 @@ def _scrapes(
 
 def _all_rules(app: applications.Application) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
     """Yield every metric with where it is written: in stages, and at the end of waves."""
-    for each in app.pipeline:
-        for path, rule in _rules(each):
-            yield (*cluster_strategies.where(app, each), *path), rule
+    for stage in app.pipeline:
+        for path, rule in _rules(stage):
+            yield (*cluster_strategies.where(app, stage), *path), rule
     for place, wave in enumerate(app.waves.waves):
         for number, rule in enumerate(wave.gate.analysis.metrics if wave.gate.analysis else ()):
             at = ("spec", "waves", place, "gate", "analysis", "metrics", number)
@@ -92,10 +92,10 @@ def _too_short(rule: analysis.Rule, asked: metric_providers.Provider) -> str:
     if not isinstance(options, metric_providers.PrometheusOptions):
         return ""
     scrape = options.scrape_interval
-    found = [each for each in _ranges(rule) if each < _SCRAPES * scrape]
-    if not found:
+    short_ranges = [window for window in _ranges(rule) if window < _SCRAPES * scrape]
+    if not short_ranges:
         return ""
-    looked, between = (f"{each.total_seconds():g}s" for each in (min(found), scrape))
+    looked, between = (f"{length.total_seconds():g}s" for length in (min(short_ranges), scrape))
     return (
         f"looks back on {looked} and may find nothing: {asked.name} is taken to look at pods every "
         f"{between}, and a rate needs {_SCRAPES} of its looks"
@@ -117,9 +117,9 @@ def _ranges(rule: analysis.Rule) -> Iterator[timedelta]:
             continue
 
 
-def _rules(each: pipelines.Stage) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
+def _rules(stage: pipelines.Stage) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
     """Yield the metrics of a stage with the path of each."""
-    options = each.options
+    options = stage.options
     lists: dict[yaml.Path, tuple[analysis.Rule, ...]] = {}
     if isinstance(
         options, waiting_stages.AnalysisOptions | traffic_stages.ProgressiveTrafficOptions
@@ -131,8 +131,8 @@ def _rules(each: pipelines.Stage) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
             ("postPromotion", options.post_promotion),
         ):
             lists[("with", name, "metrics")] = checks.metrics if checks else ()
-    if each.beside is not None:
-        lists[("analysis", "metrics")] = each.beside.metrics
+    if stage.beside is not None:
+        lists[("analysis", "metrics")] = stage.beside.metrics
     for path, rules in lists.items():
         yield from (((*path, i), rule) for i, rule in enumerate(rules))
 
@@ -146,11 +146,13 @@ def _problem(
     if not rule.provider and len(providers) > 1:
         hint = f"write provider: {' or '.join(names)}"
         return "names no provider, and there are several", hint, _ERROR
-    found = [provider for provider in providers if rule.provider in ("", provider.name)]
-    if not found:
+    matching = [provider for provider in providers if rule.provider in ("", provider.name)]
+    if not matching:
         message = f"there is no provider {rule.provider}"
         return message, readings.did_you_mean(rule.provider, names), _ERROR
-    if rule.built_in and found[0].type is not metric_providers.ProviderType.PROMETHEUS:
-        message = f"is built in for Prometheus only, and {found[0].name} is {found[0].type.value}"
+    if rule.built_in and matching[0].type is not metric_providers.ProviderType.PROMETHEUS:
+        message = (
+            f"is built in for Prometheus only, and {matching[0].name} is {matching[0].type.value}"
+        )
         return message, "write its query", _ERROR
     return None

@@ -119,11 +119,11 @@ class Reading:
             return value
         cleaned: dict[str, object] = {}
         for key, inner in self._in_order(section, value):
-            found = _find(section, key, any_case=self.is_pipecd)
-            if found is None:
+            known_field = _find(section, key, any_case=self.is_pipecd)
+            if known_field is None:
                 self._unknown(section, key, (*path, key))
                 continue
-            name, info = found
+            name, info = known_field
             here = (*path, name)
             self._written[here] = key
             if inner is None or (self.is_pipecd and _is_zero(inner, info)):
@@ -176,7 +176,7 @@ class Reading:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a hint that names the closest word; without a close one, all of them."""
     known = list(known)
-    by_lower = {each.lower(): each for each in known}
+    by_lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(word[:_SHOWN].lower(), list(by_lower), n=1, cutoff=0.6)
     if close:
         return f"did you mean {by_lower[close[0]]}?"

@@ -12,7 +12,9 @@ from volary.config.text import yaml
 from volary.model.fleet import fleets, selectors
 
 #: For hints.
-KNOWN = ", ".join(f"${{cluster.{each}}}" for each in ("name", *selectors.FIELDS, "labels.KEY"))
+KNOWN = ", ".join(
+    f"${{cluster.{property_name}}}" for property_name in ("name", *selectors.FIELDS, "labels.KEY")
+)
 #: What stands for a property of the cluster; its name is the group.
 PATTERN = re.compile(r"\$\{cluster\.([^}]*)\}")
 _LABEL = "labels."
@@ -23,9 +25,9 @@ _SHOWN = 60
 def of(cluster: fleets.Cluster) -> Mapping[str, str]:
     """Return the properties that a cluster has; of several zones the first counts."""
     fields = {
-        key: min(found)
+        key: min(property_values)
         for key in selectors.FIELDS
-        if (found := selectors.field_values(cluster, key))
+        if (property_values := selectors.field_values(cluster, key))
     }
     labels = {f"{_LABEL}{key}": value for key, value in cluster.labels.items()}
     return {"name": cluster.name, **fields, **labels}
@@ -35,7 +37,7 @@ def absent(text: str, cluster: fleets.Cluster) -> tuple[str, ...]:
     """Return what the text asks for and the cluster does not have, in words, each once."""
     asked = dict.fromkeys(PATTERN.findall(text))
     known = of(cluster) if asked else {}
-    return tuple(_worded(each) for each in asked if each not in known)
+    return tuple(_worded(placeholder) for placeholder in asked if placeholder not in known)
 
 
 def check(reading: readings.Reading, value: object, path: yaml.Path) -> None:
@@ -47,7 +49,7 @@ def check(reading: readings.Reading, value: object, path: yaml.Path) -> None:
 
 def check_name(reading: readings.Reading, word: str, path: yaml.Path) -> None:
     """Note a word between braces that stands for nothing."""
-    known = [f"cluster.{each}" for each in _NAMES]
+    known = [f"cluster.{property_name}" for property_name in _NAMES]
     if word not in known and not re.fullmatch(r"cluster\.labels\..+", word):
         hint = readings.did_you_mean(word, (*known, "cluster.labels.KEY"))
         reading.error(path, f"${{{word[:_SHOWN]}}} is not known", hint)
@@ -60,11 +62,11 @@ def texts(value: object) -> Iterator[tuple[yaml.Path, str]]:
         return
     inside: Sequence[tuple[str | int, object]] = ()
     if isinstance(value, Mapping):
-        inside = [(str(key), each) for key, each in value.items()]
+        inside = [(str(key), inner) for key, inner in value.items()]
     elif isinstance(value, list | tuple):
         inside = list(enumerate(value))
-    for step, each in inside:
-        for place, text in texts(each):
+    for step, element in inside:
+        for place, text in texts(element):
             yield (step, *place), text
 
 

@@ -77,9 +77,9 @@ def parse(text: str, *, file: str, directory: str = "") -> LoadedFleet:
         return LoadedFleet(None, (errors.Problem(message, errors.Location(file)),))
     reading = readings.Reading(documents[0])
     is_piped = documents[0].value.get("kind") == "Piped"
-    found = piped_files.convert(reading, directory) if is_piped else _convert(reading, directory)
-    problems = tuple(sorted(reading.problems, key=lambda each: each.where.line))
-    return LoadedFleet(None if reading.has_errors else found, problems)
+    fleet = piped_files.convert(reading, directory) if is_piped else _convert(reading, directory)
+    problems = tuple(sorted(reading.problems, key=lambda problem: problem.where.line))
+    return LoadedFleet(None if reading.has_errors else fleet, problems)
 
 
 def from_contexts(names: Iterable[str]) -> fleets.Fleet:
@@ -104,21 +104,21 @@ def _convert(reading: readings.Reading, directory: str) -> fleets.Fleet | None:
     if not read.clusters:
         reading.error(("clusters",), "the fleet has no cluster")
     seen: set[str] = set()
-    for i, each in enumerate(read.clusters):
-        if each.name in seen:
-            reading.error(("clusters", i, "name"), f"the cluster {each.name} is listed twice")
-        seen.add(each.name)
-        if each.in_cluster and (each.kubeconfig or each.context):
+    for i, entry in enumerate(read.clusters):
+        if entry.name in seen:
+            reading.error(("clusters", i, "name"), f"the cluster {entry.name} is listed twice")
+        seen.add(entry.name)
+        if entry.in_cluster and (entry.kubeconfig or entry.context):
             message = "inCluster takes neither kubeconfig nor context"
             reading.error(
                 ("clusters", i, "inCluster"), message, "keep one way to reach the cluster"
             )
-    found = provider_readers.convert(reading, read.analysis_providers, directory, sorted(seen))
+    providers = provider_readers.convert(reading, read.analysis_providers, directory, sorted(seen))
     for i, cluster in enumerate(read.clusters):
         cluster_taints.check_taints(reading, cluster.taints, ("clusters", i, "taints"))
     clusters = tuple(_with_paths(cluster, directory) for cluster in read.clusters)
     rules = health_rules.convert(reading, read.health, ("health",))
-    return fleets.Fleet(clusters, found, rules)
+    return fleets.Fleet(clusters, providers, rules)
 
 
 def _with_paths(cluster: fleets.Cluster, directory: str) -> fleets.Cluster:

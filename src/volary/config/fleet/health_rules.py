@@ -16,15 +16,15 @@ def convert(
 ) -> tuple[object_health.Rule, ...]:
     """Return the rules in order; problems are noted, those of expressions too."""
     seen: set[tuple[str, str, str]] = set()
-    found = []
-    for place, each in enumerate(read):
+    rules = []
+    for place, rule in enumerate(read):
         here = (*path, place)
-        key = (each.group, each.kind, each.version)
+        key = (rule.group, rule.kind, rule.version)
         if key in seen:
-            reading.error(here, f"there is a rule for {each.kind} already", "keep one of them")
+            reading.error(here, f"there is a rule for {rule.kind} already", "keep one of them")
         seen.add(key)
-        found.append(_rule(reading, each, here))
-    return tuple(found)
+        rules.append(_rule(reading, rule, here))
+    return tuple(rules)
 
 
 def _rule(

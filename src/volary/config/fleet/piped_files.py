@@ -27,16 +27,16 @@ def convert(reading: readings.Reading, directory: str) -> fleets.Fleet:
     An empty ``kubeConfigPath`` is kubectl's own default, as in PipeCD.
     """
     plugins = _items(reading, ("spec", "plugins"))
-    found: dict[str, fleets.Cluster] = {}
+    clusters: dict[str, fleets.Cluster] = {}
     for wanted in _PLUGINS:
         for path, plugin in plugins:
             if plugin.get("name") == wanted:
                 for cluster in _targets(reading, path, directory):
-                    found.setdefault(cluster.name, cluster)
-    if not found and not reading.has_errors:
+                    clusters.setdefault(cluster.name, cluster)
+    if not clusters and not reading.has_errors:
         hint = f"list deployTargets of the plugin {_PLUGINS[0]}"
         reading.error(("spec", "plugins"), "no deploy target of a Kubernetes plugin", hint)
-    return fleets.Fleet(tuple(found.values()), _providers(reading, plugins, directory))
+    return fleets.Fleet(tuple(clusters.values()), _providers(reading, plugins, directory))
 
 
 def _providers(
@@ -50,13 +50,13 @@ def _providers(
         for path, plugin in plugins
         if plugin.get("name") == _ANALYSIS
     ]
-    found: dict[str, metric_providers.Provider] = {}
+    providers: dict[str, metric_providers.Provider] = {}
     for place in (*places, ("spec", "analysisProviders")):
         for path, entry in _items(reading, place):
             made = _provider(reading, entry, path, directory)
             if made is not None:
-                found.setdefault(made.name, made)
-    return tuple(found.values())
+                providers.setdefault(made.name, made)
+    return tuple(providers.values())
 
 
 def _provider(
@@ -69,7 +69,7 @@ def _provider(
         known = " and ".join(_FIELDS)
         reading.warn(path, f"the provider {name[:80]} is left out: {known} are asked")
         return None
-    data = sorted(each for each in config if str(each).endswith("Data"))
+    data = sorted(key for key in config if str(key).endswith("Data"))
     if data:
         hint = f"write {data[0].removesuffix('Data')}File, with the path of a file"
         message = f"the provider {name} is left out: secrets are read from files only"
@@ -117,10 +117,10 @@ def _items(
     value = reading.written(path)
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
+    if not isinstance(value, list) or not all(isinstance(element, Mapping) for element in value):
         reading.error(path, "must be a list of objects")
         return []
-    return [((*path, i), each) for i, each in enumerate(value)]
+    return [((*path, i), element) for i, element in enumerate(value)]
 
 
 def _text(reading: readings.Reading, entry: Mapping[str, object], path: yaml.Path) -> str:

@@ -41,14 +41,14 @@ def convert(
         clusters: Names of the fleet's; None: they are not known here.
         at: Path of the list.
     """
-    found: list[metric_providers.Provider] = []
-    for i, each in enumerate(read):
-        if any(each.name == other.name for other in read[:i]):
-            reading.error((*at, i, "name"), f"the provider {each.name} is listed twice")
-        made = convert_one(reading, each, directory, (*at, i), clusters)
+    providers: list[metric_providers.Provider] = []
+    for i, entry in enumerate(read):
+        if any(entry.name == other.name for other in read[:i]):
+            reading.error((*at, i, "name"), f"the provider {entry.name} is listed twice")
+        made = convert_one(reading, entry, directory, (*at, i), clusters)
         if made is not None:
-            found.append(made)
-    return tuple(found)
+            providers.append(made)
+    return tuple(providers)
 
 
 def convert_one(
@@ -104,7 +104,7 @@ class _Place:
         required: bool = False,
     ) -> metric_providers.Secret:
         """Return where a secret is, by its name as in ``apiKey``."""
-        snake = re.sub(r"([A-Z])", lambda found: f"_{found[1].lower()}", name)
+        snake = re.sub(r"([A-Z])", lambda match: f"_{match[1].lower()}", name)
         file: str = getattr(config, f"{snake}_file")
         variable: str = getattr(config, f"{snake}_env")
         if file and variable:
@@ -123,7 +123,9 @@ def _access(
     if not address:
         place.error(("address",), "is required", "write http://prometheus.monitoring:9090")
     written: dict[yaml.Path, str] = {("address",): config.address}
-    written |= {("addresses", name): each for name, each in config.addresses.items()}
+    written |= {
+        ("addresses", name): cluster_address for name, cluster_address in config.addresses.items()
+    }
     for path, text in written.items():
         if wrong := _wrong_address(text):
             place.error(path, wrong)
@@ -136,7 +138,9 @@ def _access(
     )
     return metric_providers.Access(
         address=address.rstrip("/"),
-        addresses={name: each.rstrip("/") for name, each in config.addresses.items()},
+        addresses={
+            name: cluster_address.rstrip("/") for name, cluster_address in config.addresses.items()
+        },
         username=username,
         literal_username=config.username,
         password=password,
@@ -161,15 +165,15 @@ def _wrong_address(text: str) -> str:
     if not text:
         return ""
     try:
-        found = parse.urlsplit(text.replace(metric_providers.CLUSTER, "cluster"))
-        port = found.port
+        url = parse.urlsplit(text.replace(metric_providers.CLUSTER, "cluster"))
+        port = url.port
     except ValueError:
         return "is not an address"
-    if found.scheme not in ("http", "https") or not found.hostname or port == 0:
+    if url.scheme not in ("http", "https") or not url.hostname or port == 0:
         return "must be an address with https:// or http://"
-    if "@" in found.netloc:
+    if "@" in url.netloc:
         return "must not have a user or password in it; write username and passwordFile"
-    if found.query or found.fragment or any(each.isspace() for each in text):
+    if url.query or url.fragment or any(character.isspace() for character in text):
         return "must end with its path"
     return ""
 
@@ -198,26 +202,26 @@ def _check_credentials(
 
 
 def _headers(place: _Place, config: provider_sections.Connection) -> Mapping[str, str]:
-    found = dict(config.headers)
+    headers = dict(config.headers)
     for name, value in config.headers.items():
         path = ("headers", name)
         if name.lower() in _SECRET_HEADERS:
             place.error(path, "holds a secret", "write headerFiles or headerEnv, or tokenFile")
-        elif not _HEADER.fullmatch(name) or any(ord(each) < ord(" ") for each in value):
+        elif not _HEADER.fullmatch(name) or any(ord(character) < ord(" ") for character in value):
             place.error(path, "is not a header")
     if isinstance(config, provider_sections.PrometheusConfig) and config.tenant:
         if not _HEADER.fullmatch(config.tenant_header):
             place.error(("tenantHeader",), "is not the name of a header")
-        if any(ord(each) < ord(" ") for each in config.tenant):
+        if any(ord(character) < ord(" ") for character in config.tenant):
             place.error(("tenant",), "is not the name of a tenant")
-        found[config.tenant_header] = config.tenant
-    return found
+        headers[config.tenant_header] = config.tenant
+    return headers
 
 
 def _secret_headers(
     place: _Place, config: provider_sections.Connection
 ) -> Mapping[str, metric_providers.Secret]:
-    found: dict[str, metric_providers.Secret] = {}
+    headers: dict[str, metric_providers.Secret] = {}
     for field, given in (("headerFiles", config.header_files), ("headerEnv", config.header_env)):
         for name, where in given.items():
             path = (field, name)
@@ -225,13 +229,13 @@ def _secret_headers(
                 place.error(path, "is not the name of a header")
             elif not where:
                 place.error(path, "must not be empty")
-            elif name in found or name in config.headers:
+            elif name in headers or name in config.headers:
                 place.error(path, f"the header {name} is given twice", "keep one")
             is_file = field == "headerFiles"
-            found[name] = metric_providers.Secret(
+            headers[name] = metric_providers.Secret(
                 place.file(where) if is_file else "", "" if is_file else where
             )
-    return found
+    return headers
 
 
 def _tls(place: _Place, read: provider_sections.ProviderTls) -> metric_providers.Tls:

@@ -247,9 +247,9 @@ def _name(annotation: object, info: fields.FieldInfo) -> str:
 
 def _simple(annotation: object, info: fields.FieldInfo) -> str:
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
-        return " or ".join(f"`{each.value}`" for each in annotation)
+        return " or ".join(f"`{member.value}`" for member in annotation)
     if annotation is str and any(
-        getattr(each, "func", None) is values.relative_path for each in info.metadata
+        getattr(constraint, "func", None) is values.relative_path for constraint in info.metadata
     ):
         return "path"
     if isinstance(annotation, type) and issubclass(annotation, base_sections.Section):

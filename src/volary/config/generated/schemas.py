@@ -59,16 +59,16 @@ def controller_schema() -> json.JsonObject:
 def _with_providers(model: type[base_sections.Section], title: str) -> json.JsonObject:
     """Return a file's schema, with the `config` of analysis providers by their type."""
     _, schema = json_schema.models_json_schema(
-        [(each, "validation") for each in (model, *provider_sections.CONFIGS.values())],
+        [(section, "validation") for section in (model, *provider_sections.CONFIGS.values())],
         by_alias=True,
     )
     definitions: dict[str, Any] = schema["$defs"]
     definitions["ProviderEntry"]["allOf"] = [
         {
             "if": {"properties": {"type": {"const": kind.value}}},
-            "then": {"properties": {"config": {"$ref": f"#/$defs/{each.__name__}"}}},
+            "then": {"properties": {"config": {"$ref": f"#/$defs/{section.__name__}"}}},
         }
-        for kind, each in provider_sections.CONFIGS.items()
+        for kind, section in provider_sections.CONFIGS.items()
     ]
     file = definitions.pop(model.__name__)
     return {"$schema": _DRAFT, **file, "$defs": definitions, "title": title}

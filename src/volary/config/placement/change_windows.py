@@ -80,18 +80,22 @@ _WAYS = ("schedule", "start", "calendar")
 
 def convert(reading: readings.Reading, read: Windows) -> rollouts.Windows:
     """Return when clusters may be changed; problems are noted."""
-    found = rollouts.Windows(
+    windows = rollouts.Windows(
         tuple(_windows(reading, read.allow, (*PATH, "allow"))),
         tuple(_windows(reading, read.deny, (*PATH, "deny"))),
     )
-    _check_length(reading, found)
-    return found
+    _check_length(reading, windows)
+    return windows
 
 
-def _check_length(reading: readings.Reading, found: rollouts.Windows) -> None:
+def _check_length(reading: readings.Reading, windows: rollouts.Windows) -> None:
     """Refuse more than can be looked through at each step: every day of a window is looked at."""
-    again = [each.window for each in (*found.allow, *found.deny) if _comes_again(each.window)]
-    if sum(each.duration.days + 1 for each in again) > _MOST_DAYS:
+    again = [
+        cluster_window.window
+        for cluster_window in (*windows.allow, *windows.deny)
+        if _comes_again(cluster_window.window)
+    ]
+    if sum(window.duration.days + 1 for window in again) > _MOST_DAYS:
         message = f"windows that come again last longer than {_MOST_DAYS} days in all"
         reading.error(PATH, message, "say fewer of them, or shorter ones")
 
@@ -103,18 +107,18 @@ def _comes_again(window: rollouts.Window) -> bool:
 def _windows(
     reading: readings.Reading, read: Sequence[Window], path: yaml.Path
 ) -> Iterator[rollouts.ClusterWindow]:
-    for place, each in enumerate(read):
+    for place, entry in enumerate(read):
         at = (*path, place, "targets")
-        if each.targets is not None:
-            wave_rules.check_selector(reading, each.targets, at)
-        for window in _window(reading, each, (*path, place)):
-            yield rollouts.ClusterWindow(window, each.targets)
+        if entry.targets is not None:
+            wave_rules.check_selector(reading, entry.targets, at)
+        for window in _window(reading, entry, (*path, place)):
+            yield rollouts.ClusterWindow(window, entry.targets)
 
 
 def _window(
     reading: readings.Reading, read: Window, path: yaml.Path
 ) -> tuple[rollouts.Window, ...]:
-    given = [each for each in _WAYS if getattr(read, each)]
+    given = [option for option in _WAYS if getattr(read, option)]
     if len(given) != 1:
         message = f"needs one of {', '.join(_WAYS)}" if not given else f"has {' and '.join(given)}"
         reading.error(path, f"{read.name} {message}", "say in one way when it begins")

@@ -15,8 +15,8 @@ PATH: yaml.Path = ("spec", "placement")
 def convert(reading: readings.Reading, read: placement_sections.Placement) -> overrides.Differences:
     """Return what clusters have different; problems are noted."""
     rules = tuple(
-        _rule(reading, each, (*PATH, "overrides", place))
-        for place, each in enumerate(read.overrides)
+        _rule(reading, override, (*PATH, "overrides", place))
+        for place, override in enumerate(read.overrides)
     )
     _check_division(reading, read.replicas)
     return overrides.Differences(rules, read.replicas)
@@ -84,8 +84,8 @@ def _field(
     document = overrides.Document.YAML if read.yaml else overrides.Document.JSON
     key = document.value
     patches = read.yaml or read.json_
-    for place, each in enumerate(patches):
-        _check_pointer(reading, each.sub_path, (*path, key, place, "subPath"))
+    for place, field_patch in enumerate(patches):
+        _check_pointer(reading, field_patch.sub_path, (*path, key, place, "subPath"))
     return overrides.FieldOverride(
         read.field_path,
         document,

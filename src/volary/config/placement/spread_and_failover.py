@@ -21,14 +21,14 @@ _LONGEST_WITNESS = timedelta(seconds=30)
 
 
 def with_policies(
-    found: applications.Application, added: applications.Application
+    application: applications.Application, added: applications.Application
 ) -> applications.Application:
     """Return an application with what policies beside its file say; its own word counts."""
     return replace(
-        found,
-        tolerations=(*found.tolerations, *added.tolerations),
-        spread=found.spread or added.spread,
-        failover=found.failover or added.failover,
+        application,
+        tolerations=(*application.tolerations, *added.tolerations),
+        spread=application.spread or added.spread,
+        failover=application.failover or added.failover,
     )
 
 
@@ -44,19 +44,23 @@ def check_spread(reading: readings.Reading, read: Sequence[spread_constraints.Co
 
 
 def _check_counts(
-    reading: readings.Reading, found: Sequence[spread_constraints.Constraint]
+    reading: readings.Reading, constraints: Sequence[spread_constraints.Constraint]
 ) -> None:
-    by_cluster = [place for place, each in enumerate(found) if each.is_of_clusters]
-    by_group = [place for place, each in enumerate(found) if not each.is_of_clusters]
+    by_cluster = [
+        place for place, constraint in enumerate(constraints) if constraint.is_of_clusters
+    ]
+    by_group = [
+        place for place, constraint in enumerate(constraints) if not constraint.is_of_clusters
+    ]
     for place in (*by_cluster[1:], *by_group[1:]):
-        first = found[(by_cluster if place in by_cluster else by_group)[0]]
+        first = constraints[(by_cluster if place in by_cluster else by_group)[0]]
         reading.error(
             (*SPREAD, place),
             f"it is spread by {first.key} already",
             "one constraint by cluster and one by region, zone, provider or a label",
         )
     if by_cluster and by_group:
-        limit, groups = found[by_cluster[0]], found[by_group[0]]
+        limit, groups = constraints[by_cluster[0]], constraints[by_group[0]]
         if limit.max_groups and limit.max_groups < groups.least:
             reading.error(
                 (*SPREAD, by_cluster[0], "maxGroups"),

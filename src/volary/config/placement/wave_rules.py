@@ -23,7 +23,7 @@ def convert(reading: readings.Reading, read: wave_sections.InWaves) -> rollouts.
     """Return how the application moves; problems are noted."""
     if not read.waves:
         _without_waves(reading)
-    waves = tuple(_wave(reading, each, (*PATH, place)) for place, each in enumerate(read.waves))
+    waves = tuple(_wave(reading, wave, (*PATH, place)) for place, wave in enumerate(read.waves))
     _check_names(reading, waves)
     _check_last(reading, waves)
     return rollouts.Waves(
@@ -127,8 +127,8 @@ def _analysis(
 
 def _check_last(reading: readings.Reading, waves: Sequence[rollouts.Wave]) -> None:
     """Note what the last wave would be compared with: nothing is left then."""
-    found = waves[-1].gate.analysis if waves else None
-    for place, rule in enumerate(found.metrics if found else ()):
+    analysis = waves[-1].gate.analysis if waves else None
+    for place, rule in enumerate(analysis.metrics if analysis else ()):
         if rule.strategy is model_analysis.Strategy.NOT_UPDATED:
             at = (*PATH, len(waves) - 1, "gate", "analysis", "metrics", place, "strategy")
             message = "NOT_UPDATED: after the last wave every cluster has the release"
@@ -137,12 +137,12 @@ def _check_last(reading: readings.Reading, waves: Sequence[rollouts.Wave]) -> No
 
 def _check_names(reading: readings.Reading, waves: Sequence[rollouts.Wave]) -> None:
     seen: set[str] = set()
-    for place, each in enumerate(waves):
-        if each.name in seen or (each.name == "rest" and place < len(waves) - 1):
-            what = "is listed twice" if each.name in seen else "is the name of the last wave"
-            reading.error((*PATH, place, "name"), f"the wave {each.name} {what}")
-        seen.add(each.name)
-        takes_all = each.targets is None and each.size is None and not each.one_per
+    for place, wave in enumerate(waves):
+        if wave.name in seen or (wave.name == "rest" and place < len(waves) - 1):
+            what = "is listed twice" if wave.name in seen else "is the name of the last wave"
+            reading.error((*PATH, place, "name"), f"the wave {wave.name} {what}")
+        seen.add(wave.name)
+        takes_all = wave.targets is None and wave.size is None and not wave.one_per
         if takes_all and place < len(waves) - 1:
-            message = f"{each.name} takes every cluster, none is left for the waves below it"
+            message = f"{wave.name} takes every cluster, none is left for the waves below it"
             reading.error((*PATH, place), message, "add targets, a size or onePer")

@@ -60,9 +60,9 @@ def parse(text: str, *, file: str, directory: str = "") -> LoadedController:
         return LoadedController(None, (errors.Problem(message, errors.Location(file)),))
     reading = readings.Reading(documents[0])
     read = reading.read(settings_sections.ControllerFile, reading.document.value, ())
-    found = _convert(reading, read, directory) if read else None
-    problems = tuple(sorted(reading.problems, key=lambda each: each.where.line))
-    return LoadedController(None if reading.has_errors else found, problems)
+    settings = _convert(reading, read, directory) if read else None
+    problems = tuple(sorted(reading.problems, key=lambda problem: problem.where.line))
+    return LoadedController(None if reading.has_errors else settings, problems)
 
 
 def _convert(
@@ -210,13 +210,13 @@ def _check_repositories(
 ) -> None:
     by_name: set[str] = set()
     by_url: dict[str, server_settings.Repository] = {}
-    for i, each in enumerate(repositories):
-        if each.name in by_name:
-            message = f"the repository {each.name} is listed twice"
+    for i, repository in enumerate(repositories):
+        if repository.name in by_name:
+            message = f"the repository {repository.name} is listed twice"
             reading.error(("repositories", i, "name"), message)
-        by_name.add(each.name)
-        first = by_url.setdefault(each.url, each)
-        if first.credentials != each.credentials:
+        by_name.add(repository.name)
+        first = by_url.setdefault(repository.url, repository)
+        if first.credentials != repository.credentials:
             message = f"has other credentials than {first.name}, which has the same url"
             hint = "one mirror serves both; give them the same credentials"
             reading.error(("repositories", i, "credentials"), message, hint)
@@ -226,23 +226,23 @@ def _applications(
     reading: readings.Reading, read: settings_sections.ControllerFile
 ) -> tuple[server_settings.ListedApplication, ...]:
     names = [repository.name for repository in read.repositories]
-    found: dict[tuple[str, str], server_settings.ListedApplication] = {}
-    for i, each in enumerate(read.applications):
+    listed_applications: dict[tuple[str, str], server_settings.ListedApplication] = {}
+    for i, entry in enumerate(read.applications):
         at: yaml.Path = ("applications", i)
-        if each.repository not in names:
-            hint = readings.did_you_mean(each.repository, names)
-            reading.error((*at, "repository"), f"no repository {each.repository} is listed", hint)
-        path = "" if each.path == "." else each.path
+        if entry.repository not in names:
+            hint = readings.did_you_mean(entry.repository, names)
+            reading.error((*at, "repository"), f"no repository {entry.repository} is listed", hint)
+        path = "" if entry.path == "." else entry.path
         if path == ".." or path.startswith("../"):
             reading.error((*at, "path"), f"{path} leaves the repository")
-        if (each.repository, path) in found:
+        if (entry.repository, path) in listed_applications:
             reading.error((*at, "path"), f"{path or '.'} is listed twice")
-        if each.targets is not None:
-            if each.targets.names and each.targets.match_labels:
+        if entry.targets is not None:
+            if entry.targets.names and entry.targets.match_labels:
                 reading.error((*at, "targets"), "names and matchLabels are both given", "keep one")
-            wave_rules.check_selector(reading, each.targets, (*at, "targets"))
-        found[each.repository, path] = replace(each, path=path)
-    return tuple(found.values())
+            wave_rules.check_selector(reading, entry.targets, (*at, "targets"))
+        listed_applications[entry.repository, path] = replace(entry, path=path)
+    return tuple(listed_applications.values())
 
 
 def _check_auth(reading: readings.Reading, oidc: server_settings.Oidc | None) -> None:

@@ -52,7 +52,7 @@ def convert(
         convert_stage_analysis(reading, read, path), duration=read.duration, hold_for=read.hold_for
     )
     _check_unit(reading, read.duration, (*path, "duration"))
-    for rule in (*options.metrics, *(each.rule for each in options.http)):
+    for rule in (*options.metrics, *(http_check.rule for http_check in options.http)):
         first = rule.warm_up + rule.interval
         if timedelta(0) < read.duration < first:
             after = query_placeholders.interval_text(first)
@@ -109,14 +109,14 @@ def rules(
         path: Of their list.
         interval: Of metrics that name none; None: each has to.
     """
-    found: list[analysis.Rule] = []
-    for i, each in enumerate(read):
-        place = _place(reading, metric_sections.Metric, each, _METRICS, (*path, i))
+    metric_rules: list[analysis.Rule] = []
+    for i, metric in enumerate(read):
+        place = _place(reading, metric_sections.Metric, metric, _METRICS, (*path, i))
         if place is None:
             continue
-        arguments = dict(reading.arguments) | (each.template.app_args if each.template else {})
+        arguments = dict(reading.arguments) | (metric.template.app_args if metric.template else {})
         rule = replace(_rule(place, interval), arguments=arguments)
-        _check_name(reading, rule.name, (other.name for other in found), (*path, i))
+        _check_name(reading, rule.name, (other.name for other in metric_rules), (*path, i))
         if rule.strategy is analysis.Strategy.NOT_UPDATED and path[:2] != ("spec", "waves"):
             message = "NOT_UPDATED is for the gate of a wave"
             reading.error((*path, i, "strategy"), message, "write it into the wave's gate.analysis")
@@ -124,23 +124,23 @@ def rules(
             place.reading.error((*place.path, name), wrong.message, wrong.hint)
         for name, fault in http_queries.unsendable_fields(rule):
             place.reading.error((*place.path, name), fault.message, fault.hint)
-        found.append(rule)
-    return tuple(found)
+        metric_rules.append(rule)
+    return tuple(metric_rules)
 
 
 def http_checks(
     reading: readings.Reading, read: Sequence[metric_sections.HttpCheck], path: yaml.Path
 ) -> tuple[analysis.HttpCheck, ...]:
     """Return the requests at `path`; what is wrong with them is noted."""
-    found: list[analysis.HttpCheck] = []
-    for i, each in enumerate(read):
-        place = _place(reading, metric_sections.HttpCheck, each, _HTTPS, (*path, i))
+    checks: list[analysis.HttpCheck] = []
+    for i, http_check in enumerate(read):
+        place = _place(reading, metric_sections.HttpCheck, http_check, _HTTPS, (*path, i))
         if place is None:
             continue
         made = _http(place)
-        _check_name(reading, made.rule.name, (other.rule.name for other in found), (*path, i))
-        found.append(made)
-    return tuple(found)
+        _check_name(reading, made.rule.name, (other.rule.name for other in checks), (*path, i))
+        checks.append(made)
+    return tuple(checks)
 
 
 def _place(
@@ -154,7 +154,7 @@ def _place(
     reading.problems += [problem for problem in shared.problems if problem not in reading.problems]
     document = shared.document
     if document is None or (section, name) not in shared.entries:
-        known = [each for where, each in shared.entries if where == section]
+        known = [entry_name for where, entry_name in shared.entries if where == section]
         there = "an AnalysisTemplate in the directory .pipe of the repository would have it"
         hint = readings.did_you_mean(name, known) if known else there
         message = f"analysis template {name} not found despite template specified"
@@ -165,12 +165,12 @@ def _place(
         message = f"{', '.join(ignored)} beside a template has no effect"
         reading.lenient(path, message, "write it into the template")
     source = readings.Reading(document, shared.dialect, reading.problems)
-    found: yaml.Path = ("spec", section, name)
-    entry = source.read(kind, source.written(found), found)
+    template_path: yaml.Path = ("spec", section, name)
+    entry = source.read(kind, source.written(template_path), template_path)
     if entry is not None and entry.template is not None:
-        source.error((*found, "template"), "a template cannot name another one")
+        source.error((*template_path, "template"), "a template cannot name another one")
         return None
-    return None if entry is None else _Place(entry, source, found, name)
+    return None if entry is None else _Place(entry, source, template_path, name)
 
 
 def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> analysis.Rule:
@@ -223,7 +223,7 @@ def _http(place: _Place[metric_sections.HttpCheck]) -> analysis.HttpCheck:
         reading.error((*path, "url"), "must be an address with https:// or http://")
     for i, header in enumerate(read.headers):
         is_bad = not _HEADER.fullmatch(header.key) or any(
-            ord(each) < ord(" ") for each in header.value
+            ord(character) < ord(" ") for character in header.value
         )
         if is_bad:
             reading.error((*path, "headers", i), "is not a header of a request")

@@ -52,17 +52,17 @@ def check_order(
 ) -> None:
     """Note traffic for canary on every cluster where some may have got none of it."""
     shared = False
-    for each in pipeline:
-        options = each.options
-        if each.kind.applies is variant.Variant.CANARY:
+    for stage in pipeline:
+        options = stage.options
+        if stage.kind.applies is variant.Variant.CANARY:
             of = options.of if isinstance(options, rollout_stages.VariantRolloutOptions) else None
             shared = of is stage_kind.Scope.FLEET
-        elif each.kind.removes is variant.Variant.CANARY:
+        elif stage.kind.removes is variant.Variant.CANARY:
             shared = False
         elif shared and _is_for_every_cluster(options):
             message = "a cluster without its share of canary cannot send traffic there"
             hint = "write of: fleet here too; where a cluster gets none, the run is refused"
-            reading.warn((*path, each.index), message, hint)
+            reading.warn((*path, stage.index), message, hint)
 
 
 def _is_for_every_cluster(options: stage_kind.StageOptions) -> bool:

@@ -48,8 +48,8 @@ class HttpQuery:
 def read(text: str) -> HttpQuery:
     """Take a query apart."""
     written = text.strip().splitlines()
-    numbers = tuple(each.strip() for each in written if each.lstrip().startswith("$"))
-    lines = [each for each in written if not each.lstrip().startswith("$")]
+    numbers = tuple(line.strip() for line in written if line.lstrip().startswith("$"))
+    lines = [line for line in written if not line.lstrip().startswith("$")]
     first = _FIRST_LINE.fullmatch(lines[0].strip()) if lines else None
     if first is None or first["path"].startswith("//"):
         return HttpQuery(GET, "", "", numbers)
@@ -59,7 +59,7 @@ def read(text: str) -> HttpQuery:
 
 def is_one(text: str) -> bool:
     """Say whether a query can be for nobody else, whoever is asked."""
-    lines = [each for each in text.strip().splitlines() if not each.lstrip().startswith("$")]
+    lines = [line for line in text.strip().splitlines() if not line.lstrip().startswith("$")]
     return bool(lines) and _UNMISTAKABLE.fullmatch(lines[0].strip()) is not None
 
 
@@ -110,16 +110,16 @@ def unsendable_fields(rule: analysis.Rule) -> Iterator[tuple[str, Fault]]:
     """
     for name, text in _texts(rule):
         if is_one(text):
-            yield from ((name, each) for each in _wrong(rule, text))
+            yield from ((name, fault) for fault in _wrong(rule, text))
 
 
 def refused_by_provider(rule: analysis.Rule, *, may_post: bool) -> Iterator[tuple[str, Fault]]:
     """Yield what else this provider would not be asked, beside what `never_asked` says."""
     for name, text in _texts(rule):
         if not is_one(text):
-            yield from ((name, each) for each in _wrong(rule, text))
+            yield from ((name, fault) for fault in _wrong(rule, text))
         if not may_post:
-            yield from ((name, each) for each in forbidden(read(text)))
+            yield from ((name, fault) for fault in forbidden(read(text)))
 
 
 def _texts(rule: analysis.Rule) -> Iterator[tuple[str, str]]:

@@ -41,21 +41,21 @@ def convert(
     path: yaml.Path,
 ) -> tuple[pipelines.Stage, ...]:
     """Return the stages that could be read; problems of the others are noted."""
-    found = (convert_one(reading, entry, method, (*path, i)) for i, entry in enumerate(entries))
-    return _opened(tuple(each for each in found if each is not None))
+    stages = (convert_one(reading, entry, method, (*path, i)) for i, entry in enumerate(entries))
+    return _opened(tuple(stage for stage in stages if stage is not None))
 
 
 def _opened(stages: tuple[pipelines.Stage, ...]) -> tuple[pipelines.Stage, ...]:
     """Let the gates before anything runs ask what Flagger calls ``confirm-rollout``."""
-    before = tuple(itertools.takewhile(lambda each: not each.kind.may_start_version, stages))
+    before = tuple(itertools.takewhile(lambda stage: not stage.kind.may_start_version, stages))
     return (*map(_opening, before), *stages[len(before) :])
 
 
-def _opening(each: pipelines.Stage) -> pipelines.Stage:
-    if not isinstance(each.options, external_stages.WebhookGateOptions):
-        return each
-    asked = replace(each.options.webhook, type=webhook.WebhookType.CONFIRM_ROLLOUT)
-    return replace(each, options=replace(each.options, webhook=asked))
+def _opening(stage: pipelines.Stage) -> pipelines.Stage:
+    if not isinstance(stage.options, external_stages.WebhookGateOptions):
+        return stage
+    asked = replace(stage.options.webhook, type=webhook.WebhookType.CONFIRM_ROLLOUT)
+    return replace(stage, options=replace(stage.options, webhook=asked))
 
 
 def convert_one(
@@ -198,12 +198,12 @@ def _check_replicas(
 def _patches(read: list[stage_sections.Patch]) -> tuple[rollout_stages.Patch, ...]:
     return tuple(
         rollout_stages.Patch(
-            kind=each.target.kind,
-            name=each.target.name,
-            operations=tuple(rollout_stages.PatchOperation(op.path, op.value) for op in each.ops),
-            document_root=each.target.document_root,
+            kind=patch.target.kind,
+            name=patch.target.name,
+            operations=tuple(rollout_stages.PatchOperation(op.path, op.value) for op in patch.ops),
+            document_root=patch.target.document_root,
         )
-        for each in read
+        for patch in read
     )
 
 

@@ -39,7 +39,7 @@ def convert(
     """Return the options; None when they cannot be used, which is noted then."""
     before = len(reading.problems)
     check_interval(reading, read.interval, (*path, "interval"))
-    found = traffic_stages.ProgressiveTrafficOptions(
+    options = traffic_stages.ProgressiveTrafficOptions(
         interval=read.interval,
         threshold=read.threshold,
         step_weight=read.step_weight,
@@ -60,19 +60,19 @@ def convert(
         ready_threshold=read.canary_ready_threshold,
         scale_canary=read.scale_canary,
     )
-    for name, message in problems(found):
+    for name, message in problems(options):
         reading.error((*path, name) if name else path, message)
-    for name, message in idle(found):
+    for name, message in idle(options):
         if reading.written((*path, name)) is not None:
             reading.lenient((*path, name), f"{name} has no effect: {message}")
     if method is _POD_SELECTOR:
-        _check_selector(reading, found, path)
-    if not found.metrics and not any(webhook.type in _CHECKING for webhook in found.webhooks):
+        _check_selector(reading, options, path)
+    if not options.metrics and not any(webhook.type in _CHECKING for webhook in options.webhooks):
         message = "nothing is measured: traffic moves as long as canary's pods are ready"
         reading.warn(path, message, "add metrics, or webhooks of type rollout")
     found_here = reading.problems[before:]
-    is_bad = any(each.severity is errors.Severity.ERROR for each in found_here)
-    return None if is_bad else found
+    is_bad = any(problem.severity is errors.Severity.ERROR for problem in found_here)
+    return None if is_bad else options
 
 
 def convert_blue_green(
@@ -135,9 +135,9 @@ def least_time(options: stage_kind.StageOptions) -> timedelta:
         case traffic_stages.BlueGreenOptions():
             both = (options.pre_promotion, options.post_promotion)
             checks = (
-                each.interval * (each.count - (0 if each.metrics else 1))
-                for each in both
-                if each is not None
+                analysis.interval * (analysis.count - (0 if analysis.metrics else 1))
+                for analysis in both
+                if analysis is not None
             )
             return sum(checks, options.scale_down_delay)
     return timedelta(0)
@@ -180,39 +180,39 @@ def matches(
     reading: readings.Reading, read: list[progressive_sections.RequestMatch], path: yaml.Path
 ) -> tuple[traffic.RequestMatch, ...]:
     """Return the matches at `path`; what is wrong with them is noted."""
-    found = []
-    for i, each in enumerate(read):
+    request_matches = []
+    for i, entry in enumerate(read):
         here = (*path, i)
-        if not (each.headers or each.cookies or each.query_params):
+        if not (entry.headers or entry.cookies or entry.query_params):
             reading.error(here, "matches every request", "add headers, cookies or queryParams")
-        found.append(
+        request_matches.append(
             traffic.RequestMatch(
-                _texts(reading, each.headers, (*here, "headers")),
-                _texts(reading, each.cookies, (*here, "cookies")),
-                _texts(reading, each.query_params, (*here, "queryParams")),
+                _texts(reading, entry.headers, (*here, "headers")),
+                _texts(reading, entry.cookies, (*here, "cookies")),
+                _texts(reading, entry.query_params, (*here, "queryParams")),
             )
         )
-    return tuple(found)
+    return tuple(request_matches)
 
 
 def _texts(
     reading: readings.Reading, read: dict[str, progressive_sections.TextMatch], path: yaml.Path
 ) -> dict[str, traffic.TextMatch]:
-    found = {}
-    for name, each in read.items():
+    texts = {}
+    for name, text_match in read.items():
         if not (name if path[-1] == "queryParams" else _TOKEN.fullmatch(name)):
             reading.error(path, f"{name[:80]!r} is not a name of a {_NAMED[str(path[-1])]}")
         given = {
             kind: value
             for kind in traffic.MatchKind
-            if (value := getattr(each, kind.value)) is not None
+            if (value := getattr(text_match, kind.value)) is not None
         }
         if len(given) != 1:
             reading.error((*path, name), "needs exactly one of exact, prefix, suffix and regex")
             continue
         ((kind, value),) = given.items()
-        found[name] = traffic.TextMatch(value, kind)
-    return found
+        texts[name] = traffic.TextMatch(value, kind)
+    return texts
 
 
 def affinity(
@@ -248,17 +248,17 @@ def affinity(
 
 
 def _check_selector(
-    reading: readings.Reading, found: traffic_stages.ProgressiveTrafficOptions, path: yaml.Path
+    reading: readings.Reading, options: traffic_stages.ProgressiveTrafficOptions, path: yaml.Path
 ) -> None:
     """Note what a Service's selector cannot do: it moves everything or nothing."""
     hint = "use a trafficRouting.method that divides traffic, or iterations alone"
-    name = "stepWeight" if found.step_weight else "stepWeights"
-    if not found.iterations:
+    name = "stepWeight" if options.step_weight else "stepWeights"
+    if not options.iterations:
         reading.error((*path, name), "podselector cannot divide traffic by weights", hint)
     for option, is_set in (
-        ("match", bool(found.match)),
-        ("mirror", found.mirror),
-        ("sessionAffinity", found.session_affinity is not None),
+        ("match", bool(options.match)),
+        ("mirror", options.mirror),
+        ("sessionAffinity", options.session_affinity is not None),
     ):
         if is_set:
             reading.error((*path, option), f"podselector cannot do {option}", hint)
@@ -266,7 +266,7 @@ def _check_selector(
 
 def problems(options: traffic_stages.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
     """Return why a plan can never end or contradicts itself, by option; empty when it is good."""
-    found: list[tuple[str, str]] = []
+    reasons: list[tuple[str, str]] = []
     ways = [
         name
         for name, is_set in (
@@ -277,42 +277,44 @@ def problems(options: traffic_stages.ProgressiveTrafficOptions) -> list[tuple[st
         if is_set
     ]
     if not ways:
-        found.append(("", "one of stepWeight, stepWeights and iterations is needed"))
+        reasons.append(("", "one of stepWeight, stepWeights and iterations is needed"))
     elif len(ways) > 1:
-        found.append((ways[-1], f"{' and '.join(ways)} exclude each other"))
-    found += _weight_problems(options)
+        reasons.append((ways[-1], f"{' and '.join(ways)} exclude each other"))
+    reasons += _weight_problems(options)
     if options.match and not options.iterations:
-        found.append(("match", "an A/B test counts iterations, not weights: set iterations"))
+        reasons.append(("match", "an A/B test counts iterations, not weights: set iterations"))
     if options.match and options.mirror:
-        found.append(("mirror", "an A/B test cannot mirror requests"))
-    return found
+        reasons.append(("mirror", "an A/B test cannot mirror requests"))
+    return reasons
 
 
 def idle(options: traffic_stages.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
     """Return options that mean nothing beside the others, each with the reason."""
-    found: list[tuple[str, str]] = []
+    idle_options: list[tuple[str, str]] = []
     if not options.mirror:
-        found.append(("mirrorWeight", "mirror is false"))
+        idle_options.append(("mirrorWeight", "mirror is false"))
     if options.step_weights:
-        found.append(("maxWeight", "the last of stepWeights is the maximum"))
+        idle_options.append(("maxWeight", "the last of stepWeights is the maximum"))
     if options.iterations:
-        found.append(("maxWeight", "iterations have no weights"))
-        found.append(("overshoot", "iterations have no weights"))
-    return found
+        idle_options.append(("maxWeight", "iterations have no weights"))
+        idle_options.append(("overshoot", "iterations have no weights"))
+    return idle_options
 
 
 def _weight_problems(options: traffic_stages.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    reasons: list[tuple[str, str]] = []
     if options.step_weights:
         pairs = zip(options.step_weights, options.step_weights[1:], strict=False)
         if any(later <= earlier for earlier, later in pairs):
-            found.append(("stepWeights", "must rise from weight to weight, or the end is not met"))
+            reasons.append(
+                ("stepWeights", "must rise from weight to weight, or the end is not met")
+            )
         if not all(0 < step_weight <= _ALL for step_weight in options.step_weights):
-            found.append(("stepWeights", "must be from 1 to 100"))
+            reasons.append(("stepWeights", "must be from 1 to 100"))
     if not 0 < options.max_weight <= _ALL:
-        found.append(("maxWeight", "must be from 1 to 100, or it is never reached"))
+        reasons.append(("maxWeight", "must be from 1 to 100, or it is never reached"))
     if options.step_weight > _ALL:
-        found.append(("stepWeight", "must be from 1 to 100"))
+        reasons.append(("stepWeight", "must be from 1 to 100"))
     if options.overshoot and options.step_weights:
-        found.append(("overshoot", "stepWeights are met exactly; overshoot needs stepWeight"))
-    return found
+        reasons.append(("overshoot", "stepWeights are met exactly; overshoot needs stepWeight"))
+    return reasons

@@ -88,8 +88,10 @@ def fill(text: str, values: Values) -> str:
         for word in dict.fromkeys(empty)
     ]
     if wrong:
-        raise errors.UserError(*(errors.Problem(each.message, hint=each.hint) for each in wrong))
-    return _PLACEHOLDER.sub(lambda found: _replacement(found[1].strip(), values), text)
+        raise errors.UserError(
+            *(errors.Problem(finding.message, hint=finding.hint) for finding in wrong)
+        )
+    return _PLACEHOLDER.sub(lambda match: _replacement(match[1].strip(), values), text)
 
 
 def blanked(text: str, by: str = "x") -> str:
@@ -134,12 +136,12 @@ def of_rule(rule: analysis.Rule) -> Iterator[tuple[str, Finding]]:
     for field_name, text in (("query", rule.query), ("totalQuery", rule.total_query)):
         said: set[Finding] = set()
         for variant, given in variants.items():
-            for each in findings(text, rule.arguments, given):
-                if each not in said:
-                    said.add(each)
-                    is_of_variant = _OF_VARIANT in text and "argument" in each.message
+            for finding in findings(text, rule.arguments, given):
+                if finding not in said:
+                    said.add(finding)
+                    is_of_variant = _OF_VARIANT in text and "argument" in finding.message
                     ending = f" for {variant}" if is_of_variant and len(variants) > 1 else ""
-                    yield field_name, Finding(each.message + ending, each.hint)
+                    yield field_name, Finding(finding.message + ending, finding.hint)
 
 
 def interval_text(interval: timedelta) -> str:
@@ -162,12 +164,12 @@ def _unknown(word: str) -> Finding:
 
 
 def _words(text: str) -> list[str]:
-    return [each.strip() for each in _PLACEHOLDER.findall(text)]
+    return [placeholder.strip() for placeholder in _PLACEHOLDER.findall(text)]
 
 
 def _argument(word: str) -> tuple[str, str] | None:
-    found = _ARGUMENT.fullmatch(word) or _INDEX.fullmatch(word)
-    return None if found is None else (found[1].removeprefix("."), found[2])
+    match = _ARGUMENT.fullmatch(word) or _INDEX.fullmatch(word)
+    return None if match is None else (match[1].removeprefix("."), match[2])
 
 
 def _replacement(word: str, values: Values) -> str:
@@ -182,5 +184,5 @@ def _replacement(word: str, values: Values) -> str:
 def _value(word: str, values: Values) -> str:
     if word == ".K8s.Namespace" and _NAMESPACE_ARGUMENT in values.arguments:
         return values.arguments[_NAMESPACE_ARGUMENT]
-    found = getattr(values, NAMES[word])
-    return interval_text(found) if isinstance(found, timedelta) else str(found)
+    value = getattr(values, NAMES[word])
+    return interval_text(value) if isinstance(value, timedelta) else str(value)

@@ -27,8 +27,8 @@ def check(reading: readings.Reading, pipeline: Sequence[pipelines.Stage], path: 
 
     `path` is that of their list, in which each stage's index is counted.
     """
-    for each in EXTRA_VARIANTS:
-        _check_variant_order(reading, pipeline, each, path)
+    for variant_role in EXTRA_VARIANTS:
+        _check_variant_order(reading, pipeline, variant_role, path)
     _check_sides(reading, pipeline, path)
     _check_promotion(reading, pipeline, path)
     _check_repeated(reading, pipeline, path)
@@ -73,7 +73,9 @@ def _check_sides(
         if step.kind.applies is not None:
             running.add(step.kind.applies)
         for strategy, sides in _SIDES.items():
-            rule = next((each for each in _rules(step) if each.strategy is strategy), None)
+            rule = next(
+                (candidate for candidate in _rules(step) if candidate.strategy is strategy), None
+            )
             missing = [side for side in sides if side not in running]
             if rule is not None and missing:
                 name = missing[0].value

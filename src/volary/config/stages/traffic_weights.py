@@ -70,7 +70,9 @@ def _weights(
         if read.primary or others:
             message = "all and single percentages are both given"
             reading.lenient(path, message, "keep one of them", then="all wins")
-        primary, canary, baseline = (100 * (read.all == each.value) for each in variant.Variant)
+        primary, canary, baseline = (
+            100 * (read.all == variant_role.value) for variant_role in variant.Variant
+        )
         return traffic_stages.TrafficOptions(primary, canary, baseline)
     primary = read.primary or 0
     if read.primary is None and not others and read.match:

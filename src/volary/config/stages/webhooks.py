@@ -89,27 +89,27 @@ def convert(
 ) -> tuple[webhook.Webhook, ...]:
     """Return the webhooks at `path`; what is wrong with them is noted."""
     seen: set[str] = set()
-    for i, each in enumerate(read):
+    for i, entry in enumerate(read):
         here = (*path, i)
-        _check(reading, each, here)
-        if each.name in seen:
-            reading.lenient((*here, "name"), f"two webhooks are called {each.name}")
-        seen.add(each.name)
-        if each.type not in allowed:
+        _check(reading, entry, here)
+        if entry.name in seen:
+            reading.lenient((*here, "name"), f"two webhooks are called {entry.name}")
+        seen.add(entry.name)
+        if entry.type not in allowed:
             known = ", ".join(sorted(allowed))
-            reading.error((*here, "type"), f"{each.type} is not asked here", f"possible: {known}")
+            reading.error((*here, "type"), f"{entry.type} is not asked here", f"possible: {known}")
     return tuple(
         webhook.Webhook(
-            url=each.url,
-            name=each.name,
-            type=each.type,
-            timeout=each.timeout,
-            retries=each.retries,
-            disable_tls=each.disable_tls,
-            mute_alert=each.mute_alert,
-            metadata=each.metadata,
+            url=section.url,
+            name=section.name,
+            type=section.type,
+            timeout=section.timeout,
+            retries=section.retries,
+            disable_tls=section.disable_tls,
+            mute_alert=section.mute_alert,
+            metadata=section.metadata,
         )
-        for each in read
+        for section in read
     )
 
 
@@ -148,15 +148,15 @@ def url_problem(text: str) -> str:
     if _CONTROL.search(text):
         return "must not contain spaces or control characters"
     try:
-        found = parse.urlsplit(text)
-        host, _ = found.hostname, found.port
+        url = parse.urlsplit(text)
+        host, _ = url.hostname, url.port
     except ValueError:
         return "is not an address"
-    if found.scheme not in ("http", "https"):
+    if url.scheme not in ("http", "https"):
         return "must begin with https:// or http://"
     if not host:
         return "must name a host"
-    if found.username or found.password:
+    if url.username or url.password:
         return "must not contain a password; it would be stored in Git and shown in logs"
     return ""
 

@@ -60,7 +60,7 @@ def _lines(text: str) -> list[Line]:
             unfolded.append(raw)
     if len(unfolded) > _MOST_LINES:
         raise ValueError(f"more than {_MOST_LINES} lines")
-    return [_line(each) for each in unfolded]
+    return [_line(line) for line in unfolded]
 
 
 def _line(text: str) -> Line:
@@ -68,7 +68,7 @@ def _line(text: str) -> Line:
     name, *given = left.split(";")
     if not colon:
         raise ValueError(f"{text[:40]!r} is no line of a calendar")
-    pairs = (each.partition("=") for each in given)
+    pairs = (parameter.partition("=") for parameter in given)
     parameters = {key.upper(): said.strip('"') for key, _, said in pairs}
     return Line(name.strip().upper(), value.strip(), parameters)
 
@@ -105,9 +105,9 @@ def _read(event: Sequence[Line], name: str, zone: str) -> rollouts.Window:
     start = _one(event, "DTSTART")
     if start is None:
         raise ValueError("DTSTART is missing")
-    for each in event:
-        if each.name in _REFUSED:
-            raise ValueError(f"{each.name} is not read here")
+    for line in event:
+        if line.name in _REFUSED:
+            raise ValueError(f"{line.name} is not read here")
     home = start.parameters.get("TZID", "UTC" if start.value.endswith("Z") else zone)
     cron.zone(home)
     rule = _one(event, "RRULE")
@@ -123,29 +123,29 @@ def _read(event: Sequence[Line], name: str, zone: str) -> rollouts.Window:
 def _left_out(event: Sequence[Line], home: str) -> Iterator[str]:
     for line in event:
         if line.name == "EXDATE":
-            for each in line.value.split(","):
-                yield _local(Line("EXDATE", each.strip(), line.parameters), home)
+            for date_text in line.value.split(","):
+                yield _local(Line("EXDATE", date_text.strip(), line.parameters), home)
 
 
 def _lasts(event: Sequence[Line], start: Line, home: str) -> timedelta:
     end, length = _one(event, "DTEND"), _one(event, "DURATION")
     if end is not None:
-        found = _moment(_local(end, home)) - _moment(_local(start, home))
+        duration = _moment(_local(end, home)) - _moment(_local(start, home))
     elif length is not None:
-        found = _duration(length.value)
+        duration = _duration(length.value)
     else:
         # A day without an end is that day (RFC 5545, 3.6.1).
-        found = timedelta(days=1) if len(start.value) == 8 else timedelta()
-    if not timedelta() < found <= _LONGEST:
+        duration = timedelta(days=1) if len(start.value) == 8 else timedelta()
+    if not timedelta() < duration <= _LONGEST:
         raise ValueError("it must last more than 0 and not above a year")
-    return found
+    return duration
 
 
 def _duration(text: str) -> timedelta:
-    found = _DURATION.fullmatch(text.strip().upper())
-    if found is None or not any(found.groups()):
+    match = _DURATION.fullmatch(text.strip().upper())
+    if match is None or not any(match.groups()):
         raise ValueError(f"{text[:40]!r} is not a duration such as PT8H or P14D")
-    weeks, days, hours, minutes, seconds = (int(each or 0) for each in found.groups())
+    weeks, days, hours, minutes, seconds = (int(number or 0) for number in match.groups())
     return timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
 
 
@@ -157,12 +157,12 @@ def _local(line: Line, home: str) -> str:
 
 
 def _moment(text: str) -> datetime:
-    found = recurrence.moment(text)
-    return found if isinstance(found, datetime) else datetime.combine(found, time())
+    moment = recurrence.moment(text)
+    return moment if isinstance(moment, datetime) else datetime.combine(moment, time())
 
 
 def _one(event: Sequence[Line], name: str) -> Line | None:
-    found = [each for each in event if each.name == name]
-    if len(found) > 1:
+    lines = [line for line in event if line.name == name]
+    if len(lines) > 1:
         raise ValueError(f"{name} is given twice")
-    return found[0] if found else None
+    return lines[0] if lines else None

@@ -149,22 +149,22 @@ def _visible(body: json.JsonObject) -> json.JsonObject:
 
 def _longest(value: object) -> int:
     """Return the length of the longest list or object."""
-    found, left = 1, [value]
+    longest, left = 1, [value]
     while left:
-        each = left.pop()
-        if isinstance(each, Mapping):
-            found = max(found, len(each))
-            left.extend(each.values())
-        elif isinstance(each, list):
-            found = max(found, len(each))
-            left.extend(each)
-    return found
+        inner = left.pop()
+        if isinstance(inner, Mapping):
+            longest = max(longest, len(inner))
+            left.extend(inner.values())
+        elif isinstance(inner, list):
+            longest = max(longest, len(inner))
+            left.extend(inner)
+    return longest
 
 
 def _macros(text: str) -> tuple[int, int]:
     """Return how many macros there are, and how deep they are nested in parentheses."""
     bare = _TEXTS.sub("''", text)
-    starts = {found.end() - 1 for found in _MACRO.finditer(bare)}
+    starts = {match.end() - 1 for match in _MACRO.finditer(bare)}
     deepest, open_ones = 0, []
     for place, sign in enumerate(bare):
         if sign in "([{":
@@ -176,11 +176,11 @@ def _macros(text: str) -> tuple[int, int]:
 
 
 def _fault(message: str) -> str:
-    found = _FAULT.search(message)
-    if found is None:
+    match = _FAULT.search(message)
+    if match is None:
         return "it cannot be read"
-    what = _EXPECTING.sub("", found[2]).strip().replace("'<EOF>'", "the end")
-    return f"{what} at character {found[1]}"
+    what = _EXPECTING.sub("", match[2]).strip().replace("'<EOF>'", "the end")
+    return f"{what} at character {match[1]}"
 
 
 def _sentence(error: Exception) -> str:

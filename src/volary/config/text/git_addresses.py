@@ -40,7 +40,7 @@ def transport(url: str) -> Transport:
         raise ValueError("must be a path of this machine after file://")
     if parts.scheme != "file" and (parts.hostname or "-").startswith("-"):
         raise ValueError("names no host")
-    known = {each.value: each for each in Transport}
+    known = {kind.value: kind for kind in Transport}
     if parts.scheme not in known:
         raise ValueError("must be https, ssh, file or a path")
     return known[parts.scheme]

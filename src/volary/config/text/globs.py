@@ -52,7 +52,7 @@ def check(pattern: str) -> str:
 
 
 def _read(patterns: Sequence[str]) -> list[str]:
-    found = []
+    cleaned = []
     for pattern in patterns:
         wrong = check(pattern)
         if wrong:
@@ -60,8 +60,8 @@ def _read(patterns: Sequence[str]) -> list[str]:
         text = pattern.strip()
         if text:
             negated = text.startswith("!")
-            found.append(("!" if negated else "") + _clean(text.removeprefix("!")))
-    return found
+            cleaned.append(("!" if negated else "") + _clean(text.removeprefix("!")))
+    return cleaned
 
 
 def _clean(pattern: str) -> str:

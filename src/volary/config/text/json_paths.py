@@ -35,10 +35,10 @@ class Path:
 
     def find(self, document: object) -> Iterator[object]:
         """Yield what is there, in the document's order; nothing where the path leads nowhere."""
-        found = [document]
+        values = [document]
         for step in self.steps:
-            found = [inner for each in found for inner in _follow(each, step)]
-        yield from found
+            values = [inner for value in values for inner in _follow(value, step)]
+        yield from values
 
 
 def parse(text: str) -> Path:
@@ -52,25 +52,23 @@ def parse(text: str) -> Path:
     steps: list[Step] = []
     position = 1
     while position < len(text):
-        found = _STEP.match(text, position)
-        if found is None:
+        match = _STEP.match(text, position)
+        if match is None:
             raise ValueError(
                 f"{text[position : position + 20]!r} is not understood: there are .name, ['name'],"
                 " [0] and [*]"
             )
-        steps.append(_step(found))
-        position = found.end()
+        steps.append(_step(match))
+        position = match.end()
     return Path(tuple(steps))
 
 
-def _step(found: re.Match[str]) -> Step:
-    if found["all"]:
+def _step(match: re.Match[str]) -> Step:
+    if match["all"]:
         return Every.EVERY
-    if found["place"] is not None:
-        return int(found["place"])
-    return next(
-        each for each in (found["name"], found["single"], found["double"]) if each is not None
-    )
+    if match["place"] is not None:
+        return int(match["place"])
+    return next(key for key in (match["name"], match["single"], match["double"]) if key is not None)
 
 
 def _follow(value: object, step: Step) -> Iterator[object]:

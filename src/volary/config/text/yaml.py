@@ -43,10 +43,10 @@ class Document:
         """Return the line of the value at `path`, or of the closest parent that exists."""
         mark = self.mark
         for step in path:
-            found = _step(mark, step)
-            if found is None:
+            child_mark = _step(mark, step)
+            if child_mark is None:
                 break
-            mark = found
+            mark = child_mark
         return mark.line
 
     def where(self, path: Path = ()) -> errors.Location:

@@ -145,9 +145,9 @@ class CommandClient:
 
     async def _answer(self, request_id: str) -> records.RequestRecord:
         while True:
-            found = await self._store.requests.get(request_id)
-            if found is not None and found.answered is not None:
-                return found
+            request = await self._store.requests.get(request_id)
+            if request is not None and request.answered is not None:
+                return request
             await self._kept.wait(_POLL_SECONDS)
 
 

@@ -214,32 +214,32 @@ def _all_divided(made: assignment.Assignment) -> tuple[representations.DividedRe
 
 
 def _divided(
-    each: assignment.WorkloadAssignment, made: assignment.Assignment
+    divided: assignment.WorkloadAssignment, made: assignment.Assignment
 ) -> representations.DividedReplicasView:
     def one(name: str, share: assignment.Share) -> representations.ReplicasView:
-        read_at = made.read_at.get(name) if name in each.room else None
+        read_at = made.read_at.get(name) if name in divided.room else None
         return representations.ReplicasView(
             name,
             share.replicas,
             share.completions,
             share.least,
-            each.room[name] if read_at else None,
+            divided.room[name] if read_at else None,
             read_at,
         )
 
-    clusters = tuple(one(name, share) for name, share in each.shares.items())
-    return representations.DividedReplicasView(str(each.key), each.reason, clusters)
+    clusters = tuple(one(name, share) for name, share in divided.shares.items())
+    return representations.DividedReplicasView(str(divided.key), divided.reason, clusters)
 
 
-def _planned_cluster(each: previews.TargetPreview) -> representations.PlannedClusterView:
+def _planned_cluster(preview: previews.TargetPreview) -> representations.PlannedClusterView:
     return representations.PlannedClusterView(
-        name=each.target,
-        status=each.status.value,
-        created=each.count(previews.Verb.CREATED),
-        changed=each.count(previews.Verb.CHANGED),
-        pruned=each.count(previews.Verb.PRUNED),
-        kept=each.count(previews.Verb.KEPT),
-        unchanged=each.unchanged,
+        name=preview.target,
+        status=preview.status.value,
+        created=preview.count(previews.Verb.CREATED),
+        changed=preview.count(previews.Verb.CHANGED),
+        pruned=preview.count(previews.Verb.PRUNED),
+        kept=preview.count(previews.Verb.KEPT),
+        unchanged=preview.unchanged,
         objects=tuple(
             representations.PlannedObjectView(
                 object=str(item.key),
@@ -248,11 +248,11 @@ def _planned_cluster(each: previews.TargetPreview) -> representations.PlannedClu
                 differences=tuple(map(json_format.difference, item.differences)),
                 omitted=item.omitted,
             )
-            for item in each.objects
+            for item in preview.objects
         ),
-        problems=each.problems,
-        unreachable_reason=each.unreachable_reason,
-        warnings=each.warnings,
+        problems=preview.problems,
+        unreachable_reason=preview.unreachable_reason,
+        warnings=preview.warnings,
     )
 
 
@@ -286,17 +286,17 @@ def of_line(kept: records.StoredLogLine) -> representations.LogView:
 
 def of_finding(kept: records.StoredFinding) -> representations.FindingView:
     """Return what an analysis found."""
-    found = kept.finding
+    finding = kept.finding
     return representations.FindingView(
         position=kept.position,
         number=kept.number,
-        at=found.at,
-        stage=found.stage,
-        target=found.target,
-        attempt=found.attempt,
-        kind=found.kind,
-        metric=found.metric,
-        document=found.document,
+        at=finding.at,
+        stage=finding.stage,
+        target=finding.target,
+        attempt=finding.attempt,
+        kind=finding.kind,
+        metric=finding.metric,
+        document=finding.document,
     )
 
 

@@ -111,17 +111,17 @@ class PlacementService:
 
     async def moving(self) -> Counter[str]:
         """Return how many applications are on their way off a cluster, by cause."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         cursor = ""
         while True:
             wanted = records.ApplicationFilter()
             page = await self.store.applications.list(wanted, cursor=cursor, limit=_PAGE)
             for item in page.items:
                 placed = application_statuses.from_document(item.document).placed
-                found.update({leaving.cause.value for leaving in placed.leaving})
+                counts.update({leaving.cause.value for leaving in placed.leaving})
             cursor = page.cursor
             if not cursor:
-                return found
+                return counts
 
     async def get(self, application: str) -> PlacementView:
         """Return where an application is.
@@ -182,15 +182,15 @@ class PlacementService:
             made.chosen,
             made.more,
             made.less,
-            tuple(each.cluster for each in made.leaving),
+            tuple(eviction.cluster for eviction in made.leaving),
             tuple(LeftOutClusterView(name, why) for name, why in made.left_out.items()),
         )
 
     async def _application(self, name: str) -> records.ApplicationRecord:
-        found = await self.store.applications.get(name)
-        if found is None:
+        application = await self.store.applications.get(name)
+        if application is None:
             raise refusals.not_found("application", name)
-        return found
+        return application
 
 
 def _view(
@@ -207,13 +207,13 @@ def _view(
     )
 
 
-def _leaving(each: decisions.Eviction) -> EvictionView:
+def _leaving(eviction: decisions.Eviction) -> EvictionView:
     return EvictionView(
-        each.cluster,
-        each.cause.value,
-        each.reason,
-        each.since,
-        each.purge.value,
-        each.replacements,
-        each.replaced,
+        eviction.cluster,
+        eviction.cause.value,
+        eviction.reason,
+        eviction.since,
+        eviction.purge.value,
+        eviction.replacements,
+        eviction.replaced,
     )

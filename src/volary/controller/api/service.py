@@ -101,15 +101,15 @@ class Service:
         self, run_id: str, after: int = 0, *, limit: int = 500
     ) -> tuple[representations.EventView, ...]:
         """Return a run's events after the one with that number, in order."""
-        found = await self.store.events.after(run_id, after, limit=limit)
-        return tuple(map(conversions.of_event, found))
+        events = await self.store.events.after(run_id, after, limit=limit)
+        return tuple(map(conversions.of_event, events))
 
     async def all_events(
         self, after: int = 0, *, application: str = "", limit: int = 500
     ) -> tuple[representations.EventView, ...]:
         """Return events of all runs, or of one application's, after a position, in order."""
-        found = await self.store.events.all_after(after, application=application, limit=limit)
-        return tuple(map(conversions.of_event, found))
+        events = await self.store.events.all_after(after, application=application, limit=limit)
+        return tuple(map(conversions.of_event, events))
 
     async def logs(
         self,
@@ -121,8 +121,8 @@ class Service:
         limit: int = 500,
     ) -> tuple[representations.LogView, ...]:
         """Return lines of a run's logs after a position, in order."""
-        found = await self.store.logs.after(run_id, after, stage=stage, target=target, limit=limit)
-        return tuple(map(conversions.of_line, found))
+        lines = await self.store.logs.after(run_id, after, stage=stage, target=target, limit=limit)
+        return tuple(map(conversions.of_line, lines))
 
     async def findings(
         self,
@@ -133,8 +133,8 @@ class Service:
         limit: int = 500,
     ) -> tuple[representations.FindingView, ...]:
         """Return what a run's analyses found after a position, in order."""
-        found = await self.store.findings.after(run_id, after, wanted=wanted, limit=limit)
-        return tuple(map(conversions.of_finding, found))
+        findings = await self.store.findings.after(run_id, after, wanted=wanted, limit=limit)
+        return tuple(map(conversions.of_finding, findings))
 
     async def clusters(self) -> tuple[representations.ClusterView, ...]:
         """Return the fleet and how each cluster is."""
@@ -406,10 +406,10 @@ class Service:
         return conversions.of_plan(shown)
 
     async def _application(self, name: str) -> records.ApplicationRecord:
-        found = await self.store.applications.get(name)
-        if found is None:
+        application = await self.store.applications.get(name)
+        if application is None:
             raise refusals.not_found("application", name)
-        return found
+        return application
 
     async def _summary(self, run_id: str) -> records.RunSummary:
         found = await self.store.runs.summary(run_id)

@@ -60,12 +60,12 @@ class StatusService:
         )
 
     def _marked(
-        self, found: status_representations.ClusterStateView
+        self, cluster_state: status_representations.ClusterStateView
     ) -> status_representations.ClusterStateView:
         """Return a cluster's part with how the cluster itself is."""
-        known = self.register.of(found.name)
+        known = self.register.of(cluster_state.name)
         held = known.cordon or known.drain
-        return replace(found, state=known.state.value, cordoned=held is not None)
+        return replace(cluster_state, state=known.state.value, cordoned=held is not None)
 
     async def _subject(self, known: records.ApplicationRecord) -> surveys.Subject:
         """Return what is looked at: as its file says at the commit that counts.
@@ -134,10 +134,10 @@ def subject(
     there = [cluster for cluster in members.clusters if cluster.name in here]
     choice = destinations.choose(application, there, placed)
     # A spread that cannot be met says nothing of where it is.
-    found = choice.names or placed.chosen or selection.names
+    names = choice.names or placed.chosen or selection.names
     return surveys.Subject(
         application.name,
-        found,
+        names,
         (*others, *selection.names, *selection.suspended, *marked),
         executor.with_rules(application, members).health,
     )
@@ -170,72 +170,78 @@ def of_survey(
 
 
 def _health(
-    found: object_health.Health, masker: redaction.Masker
+    health: object_health.Health, masker: redaction.Masker
 ) -> status_representations.HealthView:
-    return status_representations.HealthView(found.status.value, masker.clean(found.reason))
+    return status_representations.HealthView(health.status.value, masker.clean(health.reason))
 
 
-def _variant(found: fleet_status.VariantStatus) -> status_representations.VariantStateView:
+def _variant(variant_status: fleet_status.VariantStatus) -> status_representations.VariantStateView:
     return status_representations.VariantStateView(
-        found.name, found.commits, found.images, found.ready, found.total
+        variant_status.name,
+        variant_status.commits,
+        variant_status.images,
+        variant_status.ready,
+        variant_status.total,
     )
 
 
-def _sum(found: fleet_status.ObjectSummary) -> status_representations.ObjectSumView:
-    group, kind, namespace, name = _parts(found.key)
+def _sum(summary: fleet_status.ObjectSummary) -> status_representations.ObjectSumView:
+    group, kind, namespace, name = _parts(summary.key)
     return status_representations.ObjectSumView(
         group=group,
         kind=kind,
         namespace=namespace,
         name=name,
-        clusters=found.clusters,
-        observed=found.observed,
-        ready=found.ready,
-        total=found.total,
-        numbers=found.status,
-        health={word.value: count for word, count in found.health.items()},
+        clusters=summary.clusters,
+        observed=summary.observed,
+        ready=summary.ready,
+        total=summary.total,
+        numbers=summary.status,
+        health={word.value: count for word, count in summary.health.items()},
     )
 
 
 def _cluster(
-    found: fleet_status.ClusterReport, masker: redaction.Masker
+    report: fleet_status.ClusterReport, masker: redaction.Masker
 ) -> status_representations.ClusterStateView:
-    state = found.state or fleet_status.ClusterStatus(
+    state = report.state or fleet_status.ClusterStatus(
         object_health.Health(statuses.HealthStatus.UNKNOWN, "it was never seen")
     )
     return status_representations.ClusterStateView(
-        name=found.cluster,
-        current=found.current is not None,
-        seen=found.seen,
-        unreachable_reason=masker.clean(found.unreachable_reason),
-        unknown_since=found.silent_since,
-        wanted=found.wanted,
+        name=report.cluster,
+        current=report.current is not None,
+        seen=report.seen,
+        unreachable_reason=masker.clean(report.unreachable_reason),
+        unknown_since=report.silent_since,
+        wanted=report.wanted,
         health=_health(state.health, masker),
         commits=state.commits,
         variants=tuple(map(_variant, state.variants)),
         ready=state.ready,
         total=state.total,
-        objects=tuple(_object(found.cluster, each, masker) for each in state.objects),
+        objects=tuple(
+            _object(report.cluster, object_status, masker) for object_status in state.objects
+        ),
         warnings=tuple(masker.clean(warning) for warning in state.warnings),
     )
 
 
 def _object(
-    cluster: str, found: fleet_status.ObjectStatus, masker: redaction.Masker
+    cluster: str, object_status: fleet_status.ObjectStatus, masker: redaction.Masker
 ) -> status_representations.ObjectStateView:
-    group, kind, namespace, name = _parts(found.key)
+    group, kind, namespace, name = _parts(object_status.key)
     return status_representations.ObjectStateView(
         group=group,
         kind=kind,
         namespace=namespace,
         name=name,
-        health=_health(found.health, masker),
-        commit=found.commit,
-        variant=found.variant,
-        ready=found.ready,
-        total=found.total,
-        images=found.images,
-        numbers=fleet_status.numbers(cluster, found),
+        health=_health(object_status.health, masker),
+        commit=object_status.commit,
+        variant=object_status.variant,
+        ready=object_status.ready,
+        total=object_status.total,
+        images=object_status.images,
+        numbers=fleet_status.numbers(cluster, object_status),
     )
 
 

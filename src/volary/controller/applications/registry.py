@@ -94,12 +94,13 @@ class ApplicationRegistry:
     async def _take(self, seen: repository_state.RepositoryState) -> None:
         orphans = self._orphans_by_path()
         found_names = self._name_index.of_seen(
-            seen, lambda found: self._continued(found, seen, orphans.get(found.path, ()))
+            seen,
+            lambda candidate: self._continued(candidate, seen, orphans.get(candidate.path, ())),
         )
         async with asyncio.TaskGroup() as group:
-            for name, found in found_names.items():
-                self._newest[name] = found
-                group.create_task(self._guarded(name, self._apply_one(name, found, seen)))
+            for name, discovered in found_names.items():
+                self._newest[name] = discovered
+                group.create_task(self._guarded(name, self._apply_one(name, discovered, seen)))
         if seen.problem:
             return  # what is missing may only not have been read
         for name, reconciler in tuple(self._reconcilers.items()):
@@ -131,7 +132,7 @@ class ApplicationRegistry:
             return f"there is no repository {repository} in the settings"
         async with self._locks[repository]:
             seen = self._seen.get(repository)
-            found = (
+            candidates = (
                 [
                     application
                     for application in seen.applications
@@ -140,12 +141,12 @@ class ApplicationRegistry:
                 if seen
                 else []
             )
-            if seen is None or not found:
+            if seen is None or not candidates:
                 return (
                     f"{repository} has no application called {reconciler.name}, as it was seen last"
                 )
             self._name_index.places[reconciler.name] = application_names.ApplicationLocation(
-                repository, found[0].path
+                repository, candidates[0].path
             )
             _LOG.warning(
                 "application %s goes on with %s: %s says so", reconciler.name, repository, by
@@ -175,15 +176,15 @@ class ApplicationRegistry:
         return ""
 
     def _orphans_by_path(self) -> Mapping[str, Sequence[records.ApplicationRecord]]:
-        found: defaultdict[str, list[records.ApplicationRecord]] = defaultdict(list)
+        orphans_by_path: defaultdict[str, list[records.ApplicationRecord]] = defaultdict(list)
         for reconciler in self._reconcilers.values():
             if reconciler.why_orphaned and reconciler.record.removed is None:
-                found[reconciler.record.path].append(reconciler.record)
-        return found
+                orphans_by_path[reconciler.record.path].append(reconciler.record)
+        return orphans_by_path
 
     def _continued(
         self,
-        found: repository_state.DiscoveredApplication,
+        discovered: repository_state.DiscoveredApplication,
         seen: repository_state.RepositoryState,
         orphans: Iterable[records.ApplicationRecord],
     ) -> str:
@@ -192,7 +193,7 @@ class ApplicationRegistry:
         same = (
             orphan.name
             for orphan in orphans
-            if application_identity.is_same_application(orphan, found, seen, addresses)
+            if application_identity.is_same_application(orphan, discovered, seen, addresses)
         )
         return next(same, "")
 
@@ -230,21 +231,23 @@ class ApplicationRegistry:
     async def _apply_one(
         self,
         name: str,
-        found: repository_state.DiscoveredApplication,
+        discovered: repository_state.DiscoveredApplication,
         seen: repository_state.RepositoryState,
     ) -> None:
         reconciler = self.reconciler_of(name)
-        if name != found.name and found.application is not None:
-            taken = errors.Problem(self._why_taken(found.name))
-            found = self._newest[name] = replace(found, application=None, problems=(taken,))
+        if name != discovered.name and discovered.application is not None:
+            taken = errors.Problem(self._why_taken(discovered.name))
+            discovered = self._newest[name] = replace(
+                discovered, application=None, problems=(taken,)
+            )
         lost, why = reconciler.record.repository, reconciler.why_orphaned
         try:
-            await repository_events.apply(self._leader, reconciler, found, seen)
+            await repository_events.apply(self._leader, reconciler, discovered, seen)
             if why:
                 await self._tell_found_again(reconciler, lost)
         except errors.TemporaryError as error:
             _LOG.warning("application %s is looked at again soon: %s", name, error)
-            again = self._guarded(name, self._apply_again(reconciler, found, seen))
+            again = self._guarded(name, self._apply_again(reconciler, discovered, seen))
             self._leader.group.create_task(again, name=f"look at {name} again")
 
     def _why_taken(self, name: str) -> str:
@@ -272,17 +275,17 @@ class ApplicationRegistry:
     async def _apply_again(
         self,
         reconciler: reconcilers.ApplicationReconciler,
-        found: repository_state.DiscoveredApplication,
+        discovered: repository_state.DiscoveredApplication,
         seen: repository_state.RepositoryState,
     ) -> None:
         """Take what was seen once it can be taken, unless there is something newer."""
         delay = self._leader.rules.first_delay
         while True:
             await asyncio.sleep(delay)
-            if self._newest.get(reconciler.name) is not found:
+            if self._newest.get(reconciler.name) is not discovered:
                 return None
             try:
-                return await repository_events.apply(self._leader, reconciler, found, seen)
+                return await repository_events.apply(self._leader, reconciler, discovered, seen)
             except errors.TemporaryError:
                 delay = min(delay * 2, self._leader.rules.longest_delay)
 
@@ -299,14 +302,14 @@ class ApplicationRegistry:
             _LOG.exception("application %s was not looked at", name)
 
     async def _records(self) -> list[records.ApplicationRecord]:
-        found: list[records.ApplicationRecord] = []
+        application_records: list[records.ApplicationRecord] = []
         wanted, cursor = records.ApplicationFilter(with_removed=True), ""
         while True:
             page = await self._page(wanted, cursor)
-            found += page.items
+            application_records += page.items
             cursor = page.cursor
             if not cursor:
-                return found
+                return application_records
 
     async def _page(
         self, wanted: records.ApplicationFilter, cursor: str

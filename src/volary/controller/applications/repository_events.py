@@ -20,23 +20,27 @@ _UNREADABLE = (
 async def apply(
     leader: context.LeaderContext,
     reconciler: reconcilers.ApplicationReconciler,
-    found: repository_state.DiscoveredApplication,
+    discovered: repository_state.DiscoveredApplication,
     seen: repository_state.RepositoryState,
 ) -> None:
     """Bring an application up to date with what was found of it."""
     columns: dict[str, object] = {
         "repository": seen.name,
-        "path": found.path,
+        "path": discovered.path,
         "branch": seen.branch,
         "removed": None,
     }
-    application = found.application
+    application = discovered.application
     address = leader.dependencies.addresses.get(seen.name, "")
-    noted: dict[str, object] = {"head": found.commit, "address": address, "before_orphaned": None}
+    noted: dict[str, object] = {
+        "head": discovered.commit,
+        "address": address,
+        "before_orphaned": None,
+    }
     if application is None:
         # What was looked at stays: the commit that mends the file is decided with this one's.
         faults = [
-            problem for problem in found.problems if problem.severity is errors.Severity.ERROR
+            problem for problem in discovered.problems if problem.severity is errors.Severity.ERROR
         ]
         reason = "; ".join(str(fault).splitlines()[0] for fault in faults) or "it has errors"
         holding = [fault for fault in faults if fault.holds]
@@ -53,7 +57,7 @@ async def apply(
         return
     columns["labels"] = dict(application.labels)
     was_held, noted["held"] = bool(reconciler.application_status.held), ""
-    listed = {(seen.name, found.path), (seen.name, found.directory)} & leader.rules.listed
+    listed = {(seen.name, discovered.path), (seen.name, discovered.directory)} & leader.rules.listed
     noted["targets"] = application.targets if listed else None
     noted["mentions"] = application.mentions
     noted["alerts"] = application.alerts
@@ -62,14 +66,14 @@ async def apply(
     await reconciler.change(noted, **columns)
     if was_held:
         reconciler.work()
-    if reconciler.application_status.looked_at == found.commit:
+    if reconciler.application_status.looked_at == discovered.commit:
         return
     async with leader.planners:
-        run_request = await _decide(leader, reconciler, found, application.triggers)
+        run_request = await _decide(leader, reconciler, discovered, application.triggers)
     if run_request is None:
-        await reconciler.change({"looked_at": found.commit})
+        await reconciler.change({"looked_at": discovered.commit})
     else:
-        await reconciler.submit(run_request, looked_at=found.commit)
+        await reconciler.submit(run_request, looked_at=discovered.commit)
 
 
 def _status_once_readable(reconciler: reconcilers.ApplicationReconciler) -> dict[str, object]:
@@ -92,14 +96,14 @@ def _status_once_readable(reconciler: reconcilers.ApplicationReconciler) -> dict
 async def _decide(
     leader: context.LeaderContext,
     reconciler: reconcilers.ApplicationReconciler,
-    found: repository_state.DiscoveredApplication,
+    discovered: repository_state.DiscoveredApplication,
     options: applications.Triggers,
 ) -> run_requests.RunRequest | None:
     repository = await leader.dependencies.repositories.repository(reconciler.record.repository)
-    decision = await _trigger(leader, repository, reconciler, found, options)
+    decision = await _trigger(leader, repository, reconciler, discovered, options)
     if decision.trigger is None:
         return None
-    commit = await repository.resolve(found.commit)
+    commit = await repository.resolve(discovered.commit)
     return run_requests.RunRequest(
         id=leader.new_id(),
         commit=commit.id,
@@ -116,7 +120,7 @@ async def _trigger(
     leader: context.LeaderContext,
     repository: repositories.Repository,
     reconciler: reconcilers.ApplicationReconciler,
-    found: repository_state.DiscoveredApplication,
+    discovered: repository_state.DiscoveredApplication,
     options: applications.Triggers,
 ) -> triggers.Decision:
     changed: tuple[str, ...] = ()
@@ -124,9 +128,11 @@ async def _trigger(
     if previous:
         name = reconciler.record.repository
         try:
-            changed = await leader.differences.between(name, repository, previous, found.commit)
+            changed = await leader.differences.between(
+                name, repository, previous, discovered.commit
+            )
         except errors.UserError:
             # A force-push took the commit away; what changed since cannot be told.
             previous = ""
-    head = triggers.Head(found.commit, previous, changed, found.directory)
+    head = triggers.Head(discovered.commit, previous, changed, discovered.directory)
     return triggers.on_commit(options, head)

@@ -57,12 +57,14 @@ class ClusterRegistry:
     async def load(self) -> None:
         """Read what was kept; what only this process saw stays where nothing else was kept."""
         stored = await retry.until_available(self.store.clusters.list, "reading clusters")
-        found = {each.name: cluster_documents.read_cluster(each) for each in stored}
-        for name, each in found.items():
+        health_by_cluster = {
+            record.name: cluster_documents.read_cluster(record) for record in stored
+        }
+        for name, health in health_by_cluster.items():
             mine = self._known.get(name)
-            if mine is not None and health_states.is_stored_same(mine, each):
-                found[name] = mine
-        self._known = found
+            if mine is not None and health_states.is_stored_same(mine, health):
+                health_by_cluster[name] = mine
+        self._known = health_by_cluster
         self._tell()
 
     def replace(self, members: fleets.Fleet) -> None:
@@ -77,8 +79,8 @@ class ClusterRegistry:
         here = {cluster.name: cluster for cluster in members.clusters}
         async with self._lock:
             changed = [
-                health_states.mark_removed(each, now)
-                for name, each in self._known.items()
+                health_states.mark_removed(health, now)
+                for name, health in self._known.items()
                 if name not in here
             ]
             for name, cluster in here.items():
@@ -87,11 +89,14 @@ class ClusterRegistry:
                 changed.append(health_states.suspend(known, now) if cluster.suspended else known)
             before = self._known
             await self._keep(changed, fence)
-        for each in changed:
-            _log_membership(before.get(each.cluster), each)
+        for changed_health in changed:
+            _log_membership(before.get(changed_health.cluster), changed_health)
 
     async def take(
-        self, found: Sequence[cluster_health.ClusterHealth], *, fence: run_records.Fence | None
+        self,
+        observed_health: Sequence[cluster_health.ClusterHealth],
+        *,
+        fence: run_records.Fence | None,
     ) -> tuple[cluster_health.ClusterHealth, ...]:
         """Take what a look found; returns those whose state changed.
 
@@ -101,16 +106,16 @@ class ClusterRegistry:
             before = self._known
             here = {cluster.name for cluster in self.members.clusters if not cluster.suspended}
             merged = [
-                _with_hand_made(each, before.get(each.cluster))
-                for each in found
-                if each.cluster in here
+                _with_hand_made(health, before.get(health.cluster))
+                for health in observed_health
+                if health.cluster in here
             ]
             changed = tuple(
-                each for each in merged if _is_state_change(before.get(each.cluster), each)
+                health for health in merged if _is_state_change(before.get(health.cluster), health)
             )
             await self._keep(merged, fence)
-        for each in changed:
-            _log_state(each)
+        for changed_health in changed:
+            _log_state(changed_health)
         return changed
 
     async def change(self, cluster: str, change: Change, *, fence: run_records.Fence | None) -> str:
@@ -129,25 +134,27 @@ class ClusterRegistry:
                 lambda: self.store.clusters.forget(names, fence=fence), "forgetting clusters"
             )
             self._known = {
-                name: each for name, each in self._known.items() if name not in set(names)
+                name: health for name, health in self._known.items() if name not in set(names)
             }
 
     async def _keep(
-        self, found: Sequence[cluster_health.ClusterHealth], fence: run_records.Fence | None
+        self,
+        changed_health: Sequence[cluster_health.ClusterHealth],
+        fence: run_records.Fence | None,
     ) -> None:
         now = self.clock.now()
         new = [
-            each
-            for each in found
-            if each.cluster not in self._known
-            or not health_states.is_stored_same(each, self._known[each.cluster])
+            health
+            for health in changed_health
+            if health.cluster not in self._known
+            or not health_states.is_stored_same(health, self._known[health.cluster])
         ]
         if new:
-            written = [cluster_documents.write_cluster(each, now) for each in new]
+            written = [cluster_documents.write_cluster(health, now) for health in new]
             await retry.until_available(
                 lambda: self.store.clusters.keep(written, fence=fence), "keeping clusters"
             )
-        self._known = {**self._known, **{each.cluster: each for each in found}}
+        self._known = {**self._known, **{health.cluster: health for health in changed_health}}
         if new:
             self.kept.notify_all()
         self._tell()
@@ -160,9 +167,9 @@ class ClusterRegistry:
 
 
 def _with_hand_made(
-    found: cluster_health.ClusterHealth, before: cluster_health.ClusterHealth | None
+    health: cluster_health.ClusterHealth, before: cluster_health.ClusterHealth | None
 ) -> cluster_health.ClusterHealth:
-    return found if before is None else health_states.with_manual_taints(found, before)
+    return health if before is None else health_states.with_manual_taints(health, before)
 
 
 def _is_state_change(

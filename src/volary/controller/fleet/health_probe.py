@@ -97,17 +97,19 @@ class HealthProbe:
             await asyncio.sleep(self.chance() * rules.interval.total_seconds() / 2)
         try:
             async with self._slots:
-                found, stumbled = await self._probe(name)
+                probe_result, stumbled = await self._probe(name)
                 asks = stumbled or self._asks_identity(known)
-                if found.state is cluster_health.ClusterState.READY and asks:
+                if probe_result.state is cluster_health.ClusterState.READY and asks:
                     identity = await probes.identity(self.register.clusters, name, rules.timeout)
-                    found = cluster_health.ProbeResult(found.state, found.reason, identity)
+                    probe_result = cluster_health.ProbeResult(
+                        probe_result.state, probe_result.reason, identity
+                    )
         # A bug about one cluster must not stop the others; it is logged with its trace.
         except (LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
             _LOG.exception("cluster %s cannot be looked at", name)
             told = f"internal error ({type(error).__name__}), see the log"
-            found = cluster_health.ProbeResult(cluster_health.ClusterState.NOT_READY, told)
-        return _Probed(found, self.register.clock.now())
+            probe_result = cluster_health.ProbeResult(cluster_health.ClusterState.NOT_READY, told)
+        return _Probed(probe_result, self.register.clock.now())
 
     async def _probe(self, name: str) -> tuple[cluster_health.ProbeResult, bool]:
         """Ask once; again when it failed and the kubeconfig says something else by now.
@@ -115,9 +117,9 @@ class HealthProbe:
         Also says whether it failed at first.
         """
         clusters, patience = self.register.clusters, self.register.rules.timeout
-        found = await probes.probe(clusters, name, patience)
-        if found.state is cluster_health.ClusterState.READY or not clusters.refresh(name):
-            return found, False
+        probe_result = await probes.probe(clusters, name, patience)
+        if probe_result.state is cluster_health.ClusterState.READY or not clusters.refresh(name):
+            return probe_result, False
         return await probes.probe(clusters, name, patience), True
 
     def _asks_identity(self, known: cluster_health.ClusterHealth) -> bool:
@@ -128,24 +130,24 @@ class HealthProbe:
     async def _take(
         self, members: list[fleets.Cluster], seen: Mapping[str, _Probed], doubt: str
     ) -> None:
-        rules, found = self.register.rules, []
+        rules, observed_health = self.register.rules, []
         for member in members:
             known, look = self.register.of(member.name), seen[member.name]
             if doubt:
                 known = health_states.forget_observations(known)
             if not doubt or look.probe.state is cluster_health.ClusterState.READY:
                 known = health_states.observe(known, look.probe, look.at, rules)
-            found.append(health_states.apply_taint_rules(known, member, look.at, rules))
+            observed_health.append(health_states.apply_taint_rules(known, member, look.at, rules))
         before = {member.name: self.register.of(member.name) for member in members}
-        for each in await self.register.take(found, fence=self.fence):
-            self.news(before[each.cluster], each)
+        for changed_health in await self.register.take(observed_health, fence=self.fence):
+            self.news(before[changed_health.cluster], changed_health)
 
     async def _forget(self) -> None:
         before = self.register.clock.now() - _KEPT_AFTER_LEAVING
         old = [
             name
-            for name, each in self.register.known.items()
-            if each.left is not None and each.left < before
+            for name, health in self.register.known.items()
+            if health.left is not None and health.left < before
         ]
         if old:
             await self.register.forget(old, fence=self.fence)

@@ -33,14 +33,14 @@ class StallDetector:
 
     def doubt(self) -> str:
         """Say what happened since this was asked last; empty: nothing."""
-        found, self._doubt = self._doubt, ""
+        doubt, self._doubt = self._doubt, ""
         wall, steady = self.clock.now(), _now()
         if self._wall is not None:
             drift = (wall - self._wall).total_seconds() - (steady - self._steady)
             if abs(drift) > _DRIFT:
-                found = found or f"the clock was changed by {drift:+.1f} s"
+                doubt = doubt or f"the clock was changed by {drift:+.1f} s"
         self._wall, self._steady = wall, steady
-        return found
+        return doubt
 
 
 def _now() -> float:

@@ -98,10 +98,10 @@ class Surveyor:
             now = self._clock.now()
             if entry.last is not None and now - entry.last.at < self._memory:
                 return entry.last
-            found = await self.look(await subject(), entry.reports)
-            entry.reports = {cluster.cluster: cluster for cluster in found.whole.clusters}
-            entry.last = found
-            return found
+            survey = await self.look(await subject(), entry.reports)
+            entry.reports = {cluster.cluster: cluster for cluster in survey.whole.clusters}
+            entry.last = survey
+            return survey
 
     async def look(
         self, subject: Subject, before: Mapping[str, fleet_status.ClusterReport] | None = None
@@ -115,8 +115,8 @@ class Surveyor:
             was_silent = last is not None and bool(last.unreachable_reason)
             patience = self._hurry if was_silent or self._is_away(name) else self._patience
             async with gate:
-                found = await self._report(name, subject, patience.total_seconds())
-            return _with_last_known(found, last)
+                cluster_report = await self._report(name, subject, patience.total_seconds())
+            return _with_last_known(cluster_report, last)
 
         names = _ordered({*subject.targets, *subject.others}, self._clusters.fleet.names)
         async with asyncio.TaskGroup() as group:
@@ -160,17 +160,17 @@ class Surveyor:
 
 
 def _with_last_known(
-    found: fleet_status.ClusterReport, before: fleet_status.ClusterReport | None
+    report: fleet_status.ClusterReport, before: fleet_status.ClusterReport | None
 ) -> fleet_status.ClusterReport:
     """Return a report with what was last known, where nothing is known now."""
-    if not found.unreachable_reason or before is None:
-        return found
+    if not report.unreachable_reason or before is None:
+        return report
     since = before.silent_since if before.unreachable_reason else before.seen
     return replace(
-        found,
+        report,
         state=before.state,
         seen=before.seen,
-        silent_since=since or found.silent_since,
+        silent_since=since or report.silent_since,
     )
 
 

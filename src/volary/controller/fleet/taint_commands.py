@@ -72,15 +72,15 @@ def _untaint(
 ) -> tuple[str, cluster_registry.Change]:
     wanted = taints.Effect(effect) if effect else None
 
-    def meant(each: taints.Taint) -> bool:
-        return each.key == key and wanted in (None, each.effect)
+    def meant(taint: taints.Taint) -> bool:
+        return taint.key == key and wanted in (None, taint.effect)
 
     title = f"{key}:{effect}" if effect else key
-    found = [taint for taint in known.taints if meant(taint)]
-    if any(each.by != taints.BY_RULE for each in found):
+    matching_taints = [taint for taint in known.taints if meant(taint)]
+    if any(taint.by != taints.BY_RULE for taint in matching_taints):
         return "", _removing([key], wanted)
-    if found:
-        return f"{title} follows from how {member.name} is: {found[0].reason}", _unchanged
+    if matching_taints:
+        return f"{title} follows from how {member.name} is: {matching_taints[0].reason}", _unchanged
     if any(map(meant, member.taints)):
         return f"{title} is written in the fleet file", _unchanged
     return f"{member.name} has no taint {title}", _unchanged

@@ -45,10 +45,10 @@ class RedactingObserver:
         if isinstance(event, feed.TaskFinding):
             return replace(event, document=clean_finding(self._masker, dict(event.document)))
         changed: dict[str, object] = {}
-        for each in fields(event):
-            if each.name not in PROSE:
+        for event_field in fields(event):
+            if event_field.name not in PROSE:
                 continue
-            value = getattr(event, each.name)
+            value = getattr(event, event_field.name)
             if isinstance(value, str):
                 cleaned: object = self._masker.clean(str(value))
             elif isinstance(value, tuple):
@@ -58,7 +58,7 @@ class RedactingObserver:
             else:
                 continue
             if cleaned != value:
-                changed[each.name] = cleaned
+                changed[event_field.name] = cleaned
         return replace(event, **changed) if changed else event  # type: ignore[arg-type]
 
 
@@ -73,8 +73,8 @@ def clean_transition(
         stages=tuple(_clean_stage_or_task(masker, stage) for stage in transition.stages),
         tasks=tuple(_clean_stage_or_task(masker, task) for task in transition.tasks),
         feed=tuple(
-            replace(each, document=clean_document(masker, each.document))
-            for each in transition.feed
+            replace(entry, document=clean_document(masker, entry.document))
+            for entry in transition.feed
         ),
         approvals=tuple(
             replace(approval, comment=masker.clean(approval.comment))
@@ -106,7 +106,7 @@ def _descend(masker: redaction.Masker, value: object) -> object:
     if isinstance(value, dict):
         return clean_document(masker, value)
     if isinstance(value, list | tuple):
-        return [_descend(masker, each) for each in value]
+        return [_descend(masker, element) for element in value]
     return value
 
 
@@ -114,7 +114,7 @@ def _clean_prose(masker: redaction.Masker, value: object) -> object:
     if isinstance(value, str):
         return masker.clean(value)
     if isinstance(value, list | tuple):
-        return [_clean_prose(masker, each) for each in value]
+        return [_clean_prose(masker, element) for element in value]
     return _descend(masker, value)
 
 

@@ -42,7 +42,7 @@ class TaskStateStore:
         wanted = records.FindingFilter(
             stage=place.stage, target=place.target, kind=findings.MEASUREMENT
         )
-        found: list[json.JsonObject] = []
+        documents: list[json.JsonObject] = []
         position = 0
         while True:
             page = await retry.until_available(
@@ -51,11 +51,13 @@ class TaskStateStore:
                 ),
                 place.run,
             )
-            found += [
-                each.finding.document for each in page if each.finding.attempt == place.attempt
+            documents += [
+                stored_finding.finding.document
+                for stored_finding in page
+                if stored_finding.finding.attempt == place.attempt
             ]
             if len(page) < _PAGE:
-                return found
+                return documents
             position = page[-1].position
 
     async def recall(self, subject: task_states.StateKey) -> json.JsonObject:

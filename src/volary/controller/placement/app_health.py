@@ -45,16 +45,19 @@ async def read_health(
                 placed = await resource_mapping.map_manifests(
                     client, _watched(project, rendered.manifests), defining=rendered.manifests
                 )
-                found = await live_objects.read(client, placed.mapped)
+                live = await live_objects.read(client, placed.mapped)
         except (errors.VolaryError, TimeoutError):
             return None
         rules = executor.with_rules(project.application, clusters.fleet).health
-        said = [assessment.assess(found.get(each.item.key), rules).status for each in placed.mapped]
-        return next((each for each in _WORST_FIRST if each in said), None)
+        said = [
+            assessment.assess(live.get(mapped_manifest.item.key), rules).status
+            for mapped_manifest in placed.mapped
+        ]
+        return next((status for status in _WORST_FIRST if status in said), None)
 
     async with asyncio.TaskGroup() as group:
         tasks = {name: group.create_task(one(name)) for name in names}
-    return {name: found for name, task in tasks.items() if (found := task.result()) is not None}
+    return {name: health for name, task in tasks.items() if (health := task.result()) is not None}
 
 
 def _watched(

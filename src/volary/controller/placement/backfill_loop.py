@@ -89,11 +89,11 @@ class BackfillLoop:
         clusters, now = self.leader.dependencies.clusters, self.leader.dependencies.clock.now()
         if clusters.former:
             under_way = [
-                each
-                for each in everybody
-                if each.application_status.under_way and not each.why_orphaned
+                reconciler
+                for reconciler in everybody
+                if reconciler.application_status.under_way and not reconciler.why_orphaned
             ]
-            runs = [each.run_under_way for each in under_way]
+            runs = [reconciler.run_under_way for reconciler in under_way]
             if None not in runs:
                 used = {name for run in runs if run is not None for name in run.targets}
                 clusters.release(set(clusters.former) - used)
@@ -112,8 +112,8 @@ class BackfillLoop:
         if reconciler.is_moving:
             return  # what leaves a drained cluster is no new work there
         for cluster in run.clusters:
-            found = known.get(cluster.name)
-            cordon = found.cordon if found else None
+            health = known.get(cluster.name)
+            cordon = health.cordon if health else None
             if cordon is None or cluster.left_out or cluster.touched:
                 continue
             if any(
@@ -252,13 +252,15 @@ class BackfillLoop:
         """Return the clusters that the application is on and that take something new."""
         members = self.leader.dependencies.clusters.fleet
         there = fleet_checks.deployment_targets(app, members)
-        open_to = {each.name for each in there if not eligibility.exclusion_reason(app, each)}
+        open_to = {
+            cluster.name for cluster in there if not eligibility.exclusion_reason(app, cluster)
+        }
         qualified = [
-            each
-            for each in there
-            if each.name in open_to or each.name in application_status.placed.chosen
+            cluster
+            for cluster in there
+            if cluster.name in open_to or cluster.name in application_status.placed.chosen
         ]
-        leaving = {each.cluster for each in application_status.placed.leaving}
+        leaving = {eviction.cluster for eviction in application_status.placed.leaving}
         chosen = destinations.choose(app, qualified, application_status.placed).names
         return tuple(name for name in chosen if name in open_to and name not in leaving)
 

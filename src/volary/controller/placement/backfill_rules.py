@@ -18,18 +18,18 @@ def why_not_now(
     app: applications.Application,
     cluster: fleets.Cluster,
     application_status: application_statuses.ApplicationStatus,
-    found: cluster_health.ClusterHealth | None,
+    health: cluster_health.ClusterHealth | None,
     now: datetime,
 ) -> str:
     """Return why a cluster does not get the release now, in a clause; empty: it does.
 
     Nothing in it changes with every look, so that it is kept rarely.
     """
-    if found is None:
+    if health is None:
         return "it was not looked at yet"
-    if not is_ready(found):
-        seen = found.pending
-        return f"it was just seen {seen.state.value}" if seen else f"it is {found.state.value}"
+    if not is_ready(health):
+        seen = health.pending
+        return f"it was just seen {seen.state.value}" if seen else f"it is {health.state.value}"
     if replica_assignment.divides_replicas(app) and not _has_share(
         application_status, cluster.name
     ):
@@ -41,16 +41,16 @@ def why_not_now(
     return f"{closed.why}; opens {closed.opening}" if closed else ""
 
 
-def is_ready(found: cluster_health.ClusterHealth | None) -> bool:
+def is_ready(health: cluster_health.ClusterHealth | None) -> bool:
     """Say whether a cluster is ready, and nothing else was seen since."""
     ready = cluster_health.ClusterState.READY
-    return found is not None and found.state is ready and found.pending is None
+    return health is not None and health.state is ready and health.pending is None
 
 
 def _has_share(application_status: application_statuses.ApplicationStatus, name: str) -> bool:
     """Where nothing was divided (autoscalers own all of it), everybody gets all of it."""
     shared = application_status.assigned.workloads
-    return not shared or any(name in each.replicas for each in shared)
+    return not shared or any(name in workload.replicas for workload in shared)
 
 
 def _closure(
@@ -58,9 +58,10 @@ def _closure(
 ) -> windows.Closure | None:
     allow, deny = (
         [
-            each.window
-            for each in listed
-            if each.selector is None or selectors.matches(each.selector, cluster)
+            cluster_window.window
+            for cluster_window in listed
+            if cluster_window.selector is None
+            or selectors.matches(cluster_window.selector, cluster)
         ]
         for listed in (app.waves.windows.allow, app.waves.windows.deny)
     )
@@ -90,11 +91,11 @@ class Attempts:
 
     def note(self, application: str, clusters: Iterable[str], now: datetime) -> None:
         """Note that clusters are tried now."""
-        for each in clusters:
-            before = self._known.get((application, each))
+        for cluster_name in clusters:
+            before = self._known.get((application, cluster_name))
             times = before.times + 1 if before else 1
             pause = min(FIRST * 2 ** (min(times, 16) - 1), LONGEST)
-            self._known[application, each] = _Attempt(times, now + pause)
+            self._known[application, cluster_name] = _Attempt(times, now + pause)
 
     def forget(self, application: str, missing: Iterable[str]) -> None:
         """Forget the clusters of an application that miss nothing any more."""

@@ -101,7 +101,7 @@ class FailoverLoop:
         self, reconciler: reconcilers.ApplicationReconciler, app: applications.Application
     ) -> bool:
         placed = reconciler.application_status.placed
-        drained = any(each.drain for each in self._known.values())
+        drained = any(health.drain for health in self._known.values())
         if (
             app.failover is not None
             or placed.leaving
@@ -124,7 +124,7 @@ class FailoverLoop:
         decision = decisions.decide(situation, allowance)
         here = self.leader.register.members.names
         # Of a cluster that left the fleet nobody can tell any more what it has.
-        left = tuple(each for each in before.leaving if each.cluster in here)
+        left = tuple(eviction for eviction in before.leaving if eviction.cluster in here)
         after = evictions.next_steps(situation, (*left, *decision.leaving), decision.chosen)
         if pinned := run_admission.why_blocked(
             reconciler.application_status, reconciler.run_under_way
@@ -133,7 +133,7 @@ class FailoverLoop:
         away = {name: why for name, why in before.away.items() if name in here}
         placed = decisions.PlacementState(
             decision.chosen if decision.leaving else before.chosen,
-            {**away, **{each.cluster: each.reason for each in decision.leaving}},
+            {**away, **{eviction.cluster: eviction.reason for eviction in decision.leaving}},
             after.leaving,
             decision.timers,
             {**decision.waiting, **after.waiting},
@@ -191,11 +191,13 @@ class FailoverLoop:
         """Say what was decided, and count it, once it is kept."""
         if not set(placed.leaving) <= set(reconciler.application_status.placed.leaving):
             return
-        for each in decision.leaving:
-            _LOG.warning("application %s leaves %s: %s", reconciler.name, each.cluster, each.reason)
-            if each.cause is not decisions.Cause.DRAIN:
-                self._begun[reconciler.name, each.cluster] = each.since
-            document = {"reason": f"{each.cluster}: {each.reason}"}
+        for eviction in decision.leaving:
+            _LOG.warning(
+                "application %s leaves %s: %s", reconciler.name, eviction.cluster, eviction.reason
+            )
+            if eviction.cause is not decisions.Cause.DRAIN:
+                self._begun[reconciler.name, eviction.cluster] = eviction.since
+            document = {"reason": f"{eviction.cluster}: {eviction.reason}"}
             await self.leader.note(_BY, "failover.moved", document, application=reconciler.name)
 
     def _allowance(
@@ -244,18 +246,19 @@ class FailoverLoop:
             return situation
         if policy.application is not None:
             here = situation.placement.chosen
-            well = [each for each in here if situation.is_well(each)]
-            found = await app_health.read_health(
+            well = [cluster_name for cluster_name in here if situation.is_well(cluster_name)]
+            health_by_cluster = await app_health.read_health(
                 dependencies.clusters, dependencies.renderer, project, well, dependencies.patience
             )
             situation = replace(
-                situation, health=_unhealthy(found, in_release=application_status.under_way)
+                situation,
+                health=_unhealthy(health_by_cluster, in_release=application_status.under_way),
             )
         if policy.cluster is not None and policy.witness is not None:
             answers = await self._ask(policy.witness, situation)
-            refused = {name: each.refusal for name, each in answers.items() if each.refusal}
+            refused = {name: answer.refusal for name, answer in answers.items() if answer.refusal}
             self._refusals.tell(project.application.name, refused)
-            asked = {name: each.served for name, each in answers.items() if not each.refusal}
+            asked = {name: answer.served for name, answer in answers.items() if not answer.refusal}
             situation = replace(situation, served=asked, unasked=refused)
         return situation
 
@@ -273,18 +276,18 @@ class FailoverLoop:
         ]
         async with asyncio.TaskGroup() as group:
             tasks = {
-                each.name: group.create_task(external_probe.ask(witness, each, reach))
-                for each in marked
+                cluster.name: group.create_task(external_probe.ask(witness, cluster, reach))
+                for cluster in marked
             }
         return {name: task.result() for name, task in tasks.items()}
 
     def _recent(self) -> list[datetime]:
         """Return when moves began, of all applications: as it is kept, and those that ended."""
         kept = {
-            (reconciler.name, each.cluster): each.since
+            (reconciler.name, eviction.cluster): eviction.since
             for reconciler in self.all_reconcilers()
-            for each in reconciler.application_status.placed.leaving
-            if each.cause in (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
+            for eviction in reconciler.application_status.placed.leaving
+            if eviction.cause in (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
         }
         now = self._now()
         self._begun = {key: at for key, at in self._begun.items() if now - at < _COUNTED}
@@ -304,13 +307,19 @@ class FailoverLoop:
             reconciler.application_status, run, move, self._now(), patience
         )
         if answer.room is moves.Preemption.WAIT:
-            await reconciler.amend(lambda each: moves.delayed(each, answer.reason))
+            await reconciler.amend(
+                lambda application_status: moves.delayed(application_status, answer.reason)
+            )
         if run is None or answer.room is not moves.Preemption.INTERRUPT:
             return
         again = moves.request_resumption(run, move, self._now(), self.leader.new_id())
         # First what comes after: a process that dies in between leaves a run too many, not too few.
         await reconciler.amend(
-            lambda each: each if each.run_request else replace(each, run_request=again)
+            lambda application_status: (
+                application_status
+                if application_status.run_request
+                else replace(application_status, run_request=again)
+            )
         )
         reason = f"interrupted by a move: {move.reason}"
         event = events.Cancel(self._now(), _BY, rollback=False, reason=reason)
@@ -346,7 +355,7 @@ class FailoverLoop:
 
 
 def _unhealthy(
-    found: Mapping[str, statuses.HealthStatus], *, in_release: bool
+    health_by_cluster: Mapping[str, statuses.HealthStatus], *, in_release: bool
 ) -> Mapping[str, statuses.HealthStatus]:
     """Return how the application is; what is not complete is ill unless a release is under way.
 
@@ -355,6 +364,6 @@ def _unhealthy(
     ill = statuses.HealthStatus.DEGRADED
     progressing = statuses.HealthStatus.PROGRESSING
     return {
-        name: ill if each is progressing and not in_release else each
-        for name, each in found.items()
+        name: ill if status is progressing and not in_release else status
+        for name, status in health_by_cluster.items()
     }

@@ -38,7 +38,7 @@ def situation(
     targets = fleet_checks.deployment_targets(app, dependencies.clusters.fleet)
     names = tuple(target.name for target in targets)
     chosen = application_status.placed.chosen or (() if app.spread else names)
-    here = tuple(each for each in chosen if each in names)
+    here = tuple(cluster_name for cluster_name in chosen if cluster_name in names)
     placed = replace(application_status.placed, chosen=here)
     has_shares = bool(
         application_status.assigned.workloads

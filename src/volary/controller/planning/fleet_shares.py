@@ -60,11 +60,11 @@ def fix_shares(
     return tuple(pinning.take(stage) for stage in stages)
 
 
-def _of(each: pipelines.Stage) -> stage_kind.Scope:
+def _of(stage: pipelines.Stage) -> stage_kind.Scope:
     if isinstance(
-        each.options, rollout_stages.VariantRolloutOptions | traffic_stages.TrafficOptions
+        stage.options, rollout_stages.VariantRolloutOptions | traffic_stages.TrafficOptions
     ):
-        return each.options.of
+        return stage.options.of
     return stage_kind.Scope.CLUSTER
 
 
@@ -74,8 +74,8 @@ def _groups(
     """Yield the clusters that go through the pipeline together."""
     wanted = application.waves
     if wanted.waves and wanted.over is rollouts.WavesOver.PIPELINE:
-        for each in planned_waves.divide(wanted, clusters).waves:
-            yield each.targets
+        for planned_wave in planned_waves.divide(wanted, clusters).waves:
+            yield planned_wave.targets
     else:
         yield tuple(cluster.name for cluster in clusters)
 
@@ -88,75 +88,75 @@ class _ShareCalculation:
     #: Pods of a variant by cluster, as far as they are a share of the fleet.
     pods: dict[variant.Variant, dict[str, int]] = field(default_factory=dict)
 
-    def take(self, each: pipelines.Stage) -> pipelines.Stage:
+    def take(self, stage: pipelines.Stage) -> pipelines.Stage:
         """Return a stage with its shares, and remember what it leaves."""
-        which = each.kind.applies
-        if each.kind.removes is not None:
-            self.pods.pop(each.kind.removes, None)
-        match each.options:
+        which = stage.kind.applies
+        if stage.kind.removes is not None:
+            self.pods.pop(stage.kind.removes, None)
+        match stage.options:
             case rollout_stages.VariantRolloutOptions() as options if which is not None:
-                return self._rolled_out(each, options, which)
+                return self._rolled_out(stage, options, which)
             case traffic_stages.TrafficOptions(of=stage_kind.Scope.FLEET) as options:
-                return self._divided(each, options)
+                return self._divided(stage, options)
             case traffic_stages.TrafficOptions(canary=canary, baseline=baseline):
-                self._require(each, variant.Variant.CANARY, needed=canary > 0)
-                self._require(each, variant.Variant.BASELINE, needed=baseline > 0)
+                self._require(stage, variant.Variant.CANARY, needed=canary > 0)
+                self._require(stage, variant.Variant.BASELINE, needed=baseline > 0)
             case traffic_stages.ProgressiveTrafficOptions() | traffic_stages.BlueGreenOptions():
-                self._require(each, variant.Variant.CANARY, needed=True)
-        return self._measured(each)
+                self._require(stage, variant.Variant.CANARY, needed=True)
+        return self._measured(stage)
 
     def _rolled_out(
         self,
-        each: pipelines.Stage,
+        stage: pipelines.Stage,
         options: rollout_stages.VariantRolloutOptions,
         which: variant.Variant,
     ) -> pipelines.Stage:
         if options.of is stage_kind.Scope.CLUSTER:
             self.pods.pop(which, None)
-            return each
+            return stage
         batch: dict[str, dict[str, int]] = {}
-        for group in self._visited(each):
-            for name, found in self._batch(each, options, group).items():
-                batch[name] = found
-        totals = {name: sum(found.values()) for name, found in batch.items()}
+        for group in self._visited(stage):
+            for name, cluster_counts in self._batch(stage, options, group).items():
+                batch[name] = cluster_counts
+        totals = {name: sum(counts.values()) for name, counts in batch.items()}
         self.pods[which] = {**self.pods.get(which, {}), **totals}
         told = f"{options.replicas} of the fleet's pods: {_listed(totals)}"
-        return _with_explanation(each, replace(options, batch=batch), told)
+        return _with_explanation(stage, replace(options, batch=batch), told)
 
     def _batch(
         self,
-        each: pipelines.Stage,
+        stage: pipelines.Stage,
         options: rollout_stages.VariantRolloutOptions,
         group: Sequence[str],
     ) -> dict[str, dict[str, int]]:
-        found: dict[str, dict[str, int]] = {name: {} for name in group}
+        batch: dict[str, dict[str, int]] = {name: {} for name in group}
         workloads = dict.fromkeys(title for name in group for title in self.counts[name])
         for title in workloads:
             held = {name: self.counts[name].get(title, 0) for name in group}
             wanted = options.replicas or rollout_stages.Replicas(1)
-            with _named(each, title):
+            with _named(stage, title):
                 divided = fleet_batches.pods(wanted, held, options.at_most)
             for name, count in divided.items():
-                found[name][title] = count
-        return found
+                batch[name][title] = count
+        return batch
 
     def _divided(
-        self, each: pipelines.Stage, options: traffic_stages.TrafficOptions
+        self, stage: pipelines.Stage, options: traffic_stages.TrafficOptions
     ) -> pipelines.Stage:
-        found: dict[str, tuple[int, int]] = {}
+        shares: dict[str, tuple[int, int]] = {}
         reached = []
-        for group in self._visited(each):
+        for group in self._visited(stage):
             load = {name: sum(self.counts[name].values()) for name in group}
-            with _named(each):
+            with _named(stage):
                 canary = self._traffic(variant.Variant.CANARY, options.canary, load)
                 left = {name: _ALL - weight for name, weight in canary.weights.items()}
                 baseline = self._traffic(variant.Variant.BASELINE, options.baseline, load, left)
             for name in group:
-                found[name] = (canary.weights[name], baseline.weights[name])
+                shares[name] = (canary.weights[name], baseline.weights[name])
             reached.append(canary.told)
-        listed = _listed({name: canary for name, (canary, _) in found.items()}, " %")
+        listed = _listed({name: canary for name, (canary, _) in shares.items()}, " %")
         told = f"{options.canary} % of all traffic to canary ({', '.join(reached)}): {listed}"
-        return _with_explanation(each, replace(options, shares=found), told)
+        return _with_explanation(stage, replace(options, shares=shares), told)
 
     def _traffic(
         self,
@@ -168,45 +168,45 @@ class _ShareCalculation:
         # A variant that was rolled out on every cluster for itself is everywhere alike.
         return fleet_batches.traffic(wanted, load, self.pods.get(which, load), limits)
 
-    def _visited(self, each: pipelines.Stage) -> Iterator[Sequence[str]]:
+    def _visited(self, stage: pipelines.Stage) -> Iterator[Sequence[str]]:
         for group in self.groups:
-            visited = target_choice.of_stage(each, group)
+            visited = target_choice.of_stage(stage, group)
             if visited:
                 yield visited
 
-    def _without(self, each: pipelines.Stage, which: variant.Variant) -> tuple[str, ...]:
+    def _without(self, stage: pipelines.Stage, which: variant.Variant) -> tuple[str, ...]:
         pods = self.pods.get(which)
         if pods is None:
             return ()
-        visited = [name for group in self._visited(each) for name in group]
+        visited = [name for group in self._visited(stage) for name in group]
         return tuple(name for name in visited if not pods.get(name, 0))
 
-    def _require(self, each: pipelines.Stage, which: variant.Variant, *, needed: bool) -> None:
-        missing = self._without(each, which) if needed else ()
+    def _require(self, stage: pipelines.Stage, which: variant.Variant, *, needed: bool) -> None:
+        missing = self._without(stage, which) if needed else ()
         if missing:
             raise errors.user_error(
-                f"stage {each.index + 1}, {each.name}, sends traffic to {which.value} on"
+                f"stage {stage.index + 1}, {stage.name}, sends traffic to {which.value} on"
                 f" every cluster, and {', '.join(missing[:_MOST_NAMED])} got none of the fleet's"
                 " share",
                 hint="write of: fleet there too, or give every cluster one: replicas without of",
             )
 
-    def _measured(self, each: pipelines.Stage) -> pipelines.Stage:
+    def _measured(self, stage: pipelines.Stage) -> pipelines.Stage:
         """Return a stage that measures, with the clusters on which there is nothing to measure."""
-        missing = self._without(each, variant.Variant.CANARY)
+        missing = self._without(stage, variant.Variant.CANARY)
         if not missing:
-            return each
-        if isinstance(each.options, waiting_stages.AnalysisOptions):
-            each = replace(each, options=replace(each.options, without_canary=missing))
-        if each.beside is not None:
-            each = replace(each, beside=replace(each.beside, without_canary=missing))
-        return each
+            return stage
+        if isinstance(stage.options, waiting_stages.AnalysisOptions):
+            stage = replace(stage, options=replace(stage.options, without_canary=missing))
+        if stage.beside is not None:
+            stage = replace(stage, beside=replace(stage.beside, without_canary=missing))
+        return stage
 
 
 @contextlib.contextmanager
-def _named(each: pipelines.Stage, workload: str = "") -> Iterator[None]:
+def _named(stage: pipelines.Stage, workload: str = "") -> Iterator[None]:
     """Say which stage, and of which workload, an error is about."""
-    what = f"stage {each.index + 1}, {each.name}" + (f", {workload}" if workload else "")
+    what = f"stage {stage.index + 1}, {stage.name}" + (f", {workload}" if workload else "")
     try:
         yield
     except errors.UserError as error:
@@ -214,9 +214,9 @@ def _named(each: pipelines.Stage, workload: str = "") -> Iterator[None]:
         raise errors.user_error(f"{what}: {first.message}", hint=first.hint) from error
 
 
-def _with_explanation(each: pipelines.Stage, options: Options, told: str) -> pipelines.Stage:
-    text = f"{each.description}: {told}" if each.description else told
-    return replace(each, options=options, description=text)
+def _with_explanation(stage: pipelines.Stage, options: Options, told: str) -> pipelines.Stage:
+    text = f"{stage.description}: {told}" if stage.description else told
+    return replace(stage, options=options, description=text)
 
 
 def _listed(numbers: Mapping[str, int], unit: str = "") -> str:

@@ -107,19 +107,19 @@ async def _try(
         return _refused(target, error)
 
 
-def _named(found: client_pool.Unavailable) -> tuple[errors.Problem, ...]:
+def _named(unavailable: client_pool.Unavailable) -> tuple[errors.Problem, ...]:
     """Return the problems of a cluster's connection, each with the cluster's name."""
-    name = f"cluster {found.name}"
+    name = f"cluster {unavailable.name}"
     return tuple(
         problem
         if name in problem.message
         else replace(problem, message=f"{name}: {problem.message}")
-        for problem in found.problems
+        for problem in unavailable.problems
     )
 
 
-def _unless_problems(found: client_pool.Unavailable) -> str:
-    return "" if found.problems else found.reason
+def _unless_problems(unavailable: client_pool.Unavailable) -> str:
+    return "" if unavailable.problems else unavailable.reason
 
 
 def _options(prepared: preparation.PreparedRun, member: fleets.Cluster | None) -> applier.Options:
@@ -134,7 +134,7 @@ async def _preview(
 ) -> Trial:
     """Try every set, also after one was refused, so that all problems show at once."""
     changes = apply_results.ChangeSet()
-    found: list[errors.Problem] = []
+    problems: list[errors.Problem] = []
     for rollout in rollouts:
         try:
             changes = await applier.preview_set(client, rollout.manifests, options)
@@ -142,8 +142,8 @@ async def _preview(
             refused = _refused(client.name, error)
             if refused.unreachable_reason:
                 return refused
-            found += refused.problems
-    return Trial(client.name, changes, tuple(dict.fromkeys(found)))
+            problems += refused.problems
+    return Trial(client.name, changes, tuple(dict.fromkeys(problems)))
 
 
 async def _inspect_closely(
@@ -172,7 +172,7 @@ async def _inspect(
         previewed = await applier.inspect_set(client, last.manifests, options)
     except applier.ApplyError as error:
         return _refused(client.name, error)
-    changes = tuple(each.change for each in previewed)
+    changes = tuple(object_preview.change for object_preview in previewed)
     if not last.prune:
         return Trial(client.name, apply_results.ChangeSet(changes), previewed=previewed)
     pruned = await pruning.preview(client, last.manifests, scope)
@@ -224,18 +224,18 @@ def _rollouts(prepared: preparation.PreparedRun, target: str) -> list[stage_runn
         UserError: With the problems of every stage whose manifests cannot be made.
     """
     made: list[stage_runners.Rollout] = []
-    found: list[errors.Problem] = []
+    problems: list[errors.Problem] = []
     for stage in prepared.plan.stages:
         if not target_choice.of_stage(stage, (target,)):
             continue
         try:
             rollout = _of_stage(prepared, stage, target)
         except errors.UserError as error:
-            found += error.problems
+            problems += error.problems
         else:
             made += [rollout] if rollout.manifests else []
-    if found:
-        raise errors.UserError(*dict.fromkeys(found))
+    if problems:
+        raise errors.UserError(*dict.fromkeys(problems))
     return made
 
 
@@ -258,18 +258,23 @@ def warn_of_unknown_kinds(
     previewed: Sequence[steps.ObjectPreview], rules: Sequence[object_health.Rule]
 ) -> tuple[str, ...]:
     """Return a sentence for each kind, by name."""
-    found: dict[tuple[str, str], bool] = {}
-    for each in previewed:
-        body = each.after or each.before
+    ruled_by_kind: dict[tuple[str, str], bool] = {}
+    for object_preview in previewed:
+        body = object_preview.after or object_preview.before
         if body is None or assessment.has_rule(manifest.Manifest(body), rules):
             continue
         item = manifest.Manifest(body)
-        judged = each.before is not None and assessment.assess(each.before, rules).ruled
-        found[item.group, item.kind] = found.get((item.group, item.kind), False) or judged
+        judged = (
+            object_preview.before is not None
+            and assessment.assess(object_preview.before, rules).ruled
+        )
+        ruled_by_kind[item.group, item.kind] = (
+            ruled_by_kind.get((item.group, item.kind), False) or judged
+        )
     return tuple(
         f"no rule says when a {kind} ({group}) is healthy: unless its controller writes a"
         " condition such as Ready, stages go on once it is there; give a rule under `health` of"
         " the application or the fleet file"
-        for (group, kind), judged in sorted(found.items())
+        for (group, kind), judged in sorted(ruled_by_kind.items())
         if not judged
     )

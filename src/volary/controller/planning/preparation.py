@@ -115,7 +115,7 @@ async def prepare(
     selection, placed = target_selection.narrow(
         application, selection, options.placed, clusters.fleet, loaded.document
     )
-    names = tuple(each.name for each in selection.require())
+    names = tuple(cluster.name for cluster in selection.require())
     sides = {project.commit: _side(project)}
     rendering = run_renderer.RunRenderer(
         sides, renderer or renderers.Renderer(), clusters.fleet, new=project.commit
@@ -223,7 +223,7 @@ async def _running_sides(
 ) -> Mapping[str, run_renderer.RunSource]:
     """Return the running sources by commit; the new commit's own side stays as it is."""
     wanted = dict.fromkeys(commit for commit in commits if commit and commit != project.commit)
-    return {each: await _running_side(project, each) for each in wanted}
+    return {commit: await _running_side(project, commit) for commit in wanted}
 
 
 async def _running_side(project: projects.Project, commit: str) -> run_renderer.RunSource:
@@ -285,33 +285,33 @@ async def _numbers(
 async def _each(
     render: Callable[[str, str], Awaitable[Manifests]], commit: str, names: Sequence[str]
 ) -> dict[str, Manifests]:
-    found: dict[str, Manifests] = {}
+    manifests: dict[str, Manifests] = {}
     problems: dict[errors.Problem, None] = {}
     for name in names:
         try:
-            found[name] = await render(commit, name)
+            manifests[name] = await render(commit, name)
         except errors.UserError as error:
             problems.update(dict.fromkeys(error.problems))
     if problems:
         raise errors.UserError(*problems)
-    return found
+    return manifests
 
 
 async def _render_known(
     rendering: run_renderer.RunRenderer, commits: Mapping[str, str]
 ) -> tuple[dict[str, Manifests], list[errors.Problem]]:
     """Render what each target runs; one for which that is not possible counts as new."""
-    found: dict[str, Manifests] = {}
+    manifests: dict[str, Manifests] = {}
     problems: list[errors.Problem] = []
     for name, commit in commits.items():
         if not commit:
             continue
         try:
-            found[name] = await rendering.render_before(commit, name)
+            manifests[name] = await rendering.render_before(commit, name)
         except errors.UserError as error:
             text = f"{name} has nothing to go back to: {error.problems[0].message}"
             problems.append(errors.Problem(text, severity=errors.Severity.WARNING))
-    return found, problems
+    return manifests, problems
 
 
 async def _running(
@@ -323,10 +323,10 @@ async def _running(
     if options.running == running_commit.NONE:
         return running_commit.RunningCommits("", "--running none was passed")
     if options.running:
-        found = options.running
+        commit_id = options.running
         if project.repository is not None:
-            found = (await project.repository.resolve(options.running)).id
-        return running_commit.RunningCommits(found, "--running was passed")
+            commit_id = (await project.repository.resolve(options.running)).id
+        return running_commit.RunningCommits(commit_id, "--running was passed")
     seen = await running_commit.observe(
         clusters, project.application, manifests, patience=options.patience
     )

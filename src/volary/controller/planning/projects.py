@@ -227,13 +227,13 @@ def check_fleet(project: Project, members: fleets.Fleet) -> tuple[errors.Problem
     Raises:
         errors.UserError: They do not fit; all problems at once.
     """
-    found = fleet_checks.against_fleet(
+    problems = fleet_checks.against_fleet(
         project.application,
         members,
         document=project.loaded.document,
         base=project.loaded.base,
     )
-    wrong = [each for each in found if each.severity is errors.Severity.ERROR]
+    wrong = [problem for problem in problems if problem.severity is errors.Severity.ERROR]
     if wrong:
         raise errors.UserError(*wrong)
-    return found
+    return problems

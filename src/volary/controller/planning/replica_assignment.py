@@ -58,9 +58,9 @@ def members_of(
     having been left: what they have of the application is still there.
     """
     return tuple(
-        each
-        for each in fleet_checks.deployment_targets(application, known)
-        if each.name in targets or _is_still_there(application, each, placed)
+        cluster
+        for cluster in fleet_checks.deployment_targets(application, known)
+        if cluster.name in targets or _is_still_there(application, cluster, placed)
     )
 
 
@@ -183,8 +183,8 @@ async def _before(
     unknown = [dividend.key for dividend in dividends if known.find(dividend.key) is None]
     if not unknown:
         return known, {}
-    found, silent = await _observe(clusters, application, manifests, dividends, patience)
-    extra = [workload for workload in found.workloads if workload.key in unknown]
+    observed, silent = await _observe(clusters, application, manifests, dividends, patience)
+    extra = [workload for workload in observed.workloads if workload.key in unknown]
     return replace(known, workloads=(*known.workloads, *extra)), silent
 
 
@@ -205,9 +205,9 @@ async def _observe(
         assignment.WorkloadAssignment(
             dividend.key,
             {
-                target: found[dividend.key]
-                for target, found in shares.items()
-                if dividend.key in found
+                target: target_shares[dividend.key]
+                for target, target_shares in shares.items()
+                if dividend.key in target_shares
             },
             "as it was seen live",
         )
@@ -246,8 +246,8 @@ async def observe(
         tasks = {target: group.create_task(look(target)) for target in wanted}
     seen = {target: task.result() for target, task in tasks.items()}
     return (
-        {target: each for target, each in seen.items() if not isinstance(each, str)},
-        {target: each for target, each in seen.items() if isinstance(each, str)},
+        {target: answer for target, answer in seen.items() if not isinstance(answer, str)},
+        {target: answer for target, answer in seen.items() if isinstance(answer, str)},
     )
 
 
@@ -257,8 +257,8 @@ async def _live(
     wanted: Sequence[manifest.Manifest],
 ) -> Shares:
     placement = await resource_mapping.map_manifests(client, wanted)
-    found = await live_objects.read(client, placement.mapped)
-    by_name = {(key.kind, key.name): body for key, body in found.items()}
+    live = await live_objects.read(client, placement.mapped)
+    by_name = {(key.kind, key.name): body for key, body in live.items()}
     shares: dict[manifest.ResourceKey, assignment.Share] = {}
     for item in wanted:
         body = by_name.get((item.kind, item.name))
@@ -294,7 +294,7 @@ async def read_primary_pods(
     Raises:
         errors.UserError: A cluster whose live number counts does not tell it.
     """
-    found: dict[str, dict[str, int]] = {}
+    pods_by_target: dict[str, dict[str, int]] = {}
     left_open: dict[str, list[manifest.Manifest]] = {}
     for target, listed in manifests.items():
         chosen = [
@@ -302,7 +302,9 @@ async def read_primary_pods(
             for item in workloads.find(listed, application.workloads)
             if workloads.has_replicas(item)
         ]
-        found[target] = {workload_title(item): workloads.replicas(item.body) for item in chosen}
+        pods_by_target[target] = {
+            workload_title(item): workloads.replicas(item.body) for item in chosen
+        }
         undecided = [item for item in chosen if scaling.is_scaled_by_others(item, listed)]
         if undecided:
             left_open[target] = undecided
@@ -316,8 +318,8 @@ async def read_primary_pods(
     for target, shares in seen.items():
         for item in left_open[target]:
             if item.key in shares:
-                found[target][workload_title(item)] = shares[item.key].replicas
-    return found
+                pods_by_target[target][workload_title(item)] = shares[item.key].replicas
+    return pods_by_target
 
 
 def workload_title(item: manifest.Manifest) -> str:

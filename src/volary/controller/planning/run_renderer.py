@@ -105,7 +105,7 @@ async def digests_by_target(
     if undecided:
         whole = replace(described.differences, replicas=overrides.ReplicaDivision())
         described = replace(described, differences=whole)
-    found = {}
+    digests = {}
     for target in targets:
         rendered = await renderer.render(
             project.files,
@@ -115,5 +115,5 @@ async def digests_by_target(
             members=members,
             assigned=assigned,
         )
-        found[target] = f"{rendered.digest} {policy}" if undecided else rendered.digest
-    return found
+        digests[target] = f"{rendered.digest} {policy}" if undecided else rendered.digest
+    return digests

@@ -79,7 +79,7 @@ def plan_waves(
     limits = wanted.budget
     return RunWaves(
         tuple(_rule(wave, application) for wave in division.waves),
-        tuple(_step(each) for each in wave_steps.sequence(stages, division, wanted.over)),
+        tuple(_step(step) for step in wave_steps.sequence(stages, division, wanted.over)),
         None if limits is None else limits.failures.of(len(clusters)),
         None if limits is None else limits.unreachable.of(len(clusters)),
         division.warnings,
@@ -93,15 +93,15 @@ def _require_others(division: planned_waves.Division) -> None:
     Raises:
         UserError: There are none.
     """
-    for place, each in enumerate(division.waves):
-        found = each.wave.gate.analysis
-        compares = found is not None and any(
-            rule.strategy is analysis.Strategy.NOT_UPDATED for rule in found.metrics
+    for place, planned_wave in enumerate(division.waves):
+        gate_analysis = planned_wave.wave.gate.analysis
+        compares = gate_analysis is not None and any(
+            rule.strategy is analysis.Strategy.NOT_UPDATED for rule in gate_analysis.metrics
         )
         if compares and not any(later.targets for later in division.waves[place + 1 :]):
             raise errors.user_error(
-                f"the gate of wave {each.wave.name} compares with clusters that do not have the"
-                " release yet, but no later wave has any",
+                f"the gate of wave {planned_wave.wave.name} compares with clusters that do not have"
+                " the release yet, but no later wave has any",
                 hint="give a later wave clusters, or use THRESHOLD or PREVIOUS there",
             )
 
@@ -111,14 +111,15 @@ def _windows(
 ) -> Iterator[policies.WindowRule]:
     """Yield the windows of a run with the names of the clusters that they are for."""
     for deny, listed in ((False, windows.allow), (True, windows.deny)):
-        for each in listed:
+        for cluster_window in listed:
             targets = tuple(
                 cluster.name
                 for cluster in clusters
-                if each.selector is None or selectors.matches(each.selector, cluster)
+                if cluster_window.selector is None
+                or selectors.matches(cluster_window.selector, cluster)
             )
             if targets:
-                yield policies.WindowRule(each.window, targets, deny)
+                yield policies.WindowRule(cluster_window.window, targets, deny)
 
 
 def _rule(

@@ -59,12 +59,12 @@ async def observe(
     """
 
     async def look(target: str) -> ObservedCommits:
-        found = await clusters.client(target)
-        if isinstance(found, client_pool.Unavailable):
-            return ObservedCommits(target, trouble=found.reason)
+        client = await clusters.client(target)
+        if isinstance(client, client_pool.Unavailable):
+            return ObservedCommits(target, trouble=client.reason)
         try:
             async with asyncio.timeout(patience.total_seconds()):
-                return await _look(found, application, manifests[target])
+                return await _look(client, application, manifests[target])
         except TimeoutError:
             return ObservedCommits(
                 target, trouble=f"no answer within {patience.total_seconds():g} s"
@@ -84,10 +84,10 @@ async def _look(
 ) -> ObservedCommits:
     wanted = workloads.find(manifests, application.workloads) or list(manifests)
     placement = await resource_mapping.map_manifests(client, wanted)
-    found = (await live_objects.read(client, placement.mapped)).values()
-    commits = frozenset(commit for body in found if (commit := tracking.commit_of(body)))
+    bodies = (await live_objects.read(client, placement.mapped)).values()
+    commits = frozenset(commit for body in bodies if (commit := tracking.commit_of(body)))
     return ObservedCommits(
-        client.name, commits, any(not tracking.commit_of(body) for body in found)
+        client.name, commits, any(not tracking.commit_of(body) for body in bodies)
     )
 
 
@@ -95,7 +95,7 @@ def with_known_exceptions(
     running: RunningCommits, seen: Sequence[ObservedCommits], kept: Mapping[str, str]
 ) -> RunningCommits:
     """Add what single clusters are known to have kept, where their workloads say the same."""
-    said = {each.target: each.commits for each in seen}
+    said = {observation.target: observation.commits for observation in seen}
     others = {
         name: commit
         for name, commit in kept.items()
@@ -112,7 +112,7 @@ def _distinct(others: Mapping[str, str]) -> list[str]:
 
 
 def _of(others: Mapping[str, str], commit: str) -> list[str]:
-    return [name for name, each in others.items() if each == commit]
+    return [name for name, other_commit in others.items() if other_commit == commit]
 
 
 def decide(seen: Sequence[ObservedCommits], *, remembered: str) -> RunningCommits:
@@ -124,13 +124,15 @@ def decide(seen: Sequence[ObservedCommits], *, remembered: str) -> RunningCommit
     Raises:
         errors.UserError: The clusters disagree; says what to pass.
     """
-    commits = sorted({commit for each in seen for commit in each.commits})
-    present = [each.target for each in seen if each.commits or each.unmarked]
-    silent = all(each.trouble for each in seen)
+    commits = sorted({commit for observation in seen for commit in observation.commits})
+    present = [
+        observation.target for observation in seen if observation.commits or observation.unmarked
+    ]
+    silent = all(observation.trouble for observation in seen)
     if remembered and (present or silent):
         return RunningCommits(remembered, "the last commit that succeeded from here")
     if not commits:
-        unmarked = [each.target for each in seen if each.unmarked]
+        unmarked = [observation.target for observation in seen if observation.unmarked]
         verb = "runs" if len(unmarked) == 1 else "run"
         note = f"; {', '.join(unmarked)} {verb} it without Volary so far" if unmarked else ""
         return RunningCommits("", f"no cluster says which commit it runs{note}")
@@ -138,9 +140,9 @@ def decide(seen: Sequence[ObservedCommits], *, remembered: str) -> RunningCommit
         verb = "runs" if len(present) == 1 else "run"
         return RunningCommits(commits[0], f"{', '.join(present)} {verb} it")
     lines = [
-        f"{each.target}: {', '.join(sorted(commit[:12] for commit in each.commits))}"
-        for each in seen
-        if each.commits
+        f"{observation.target}: {', '.join(sorted(commit[:12] for commit in observation.commits))}"
+        for observation in seen
+        if observation.commits
     ]
     raise errors.UserError(
         errors.Problem(

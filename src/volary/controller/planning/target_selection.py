@@ -14,7 +14,7 @@ from volary.planner import targets as target_choice
 def clusters_of(app: applications.Application, members: fleets.Fleet) -> tuple[fleets.Cluster, ...]:
     """Return the clusters that a run would go to, told from the fleet alone; none: it cannot."""
     there = fleet_checks.deployment_targets(app, members)
-    admitted = [each for each in there if not eligibility.exclusion_reason(app, each)]
+    admitted = [cluster for cluster in there if not eligibility.exclusion_reason(app, cluster)]
     return destinations.choose(app, admitted, decisions.PlacementState()).clusters
 
 
@@ -33,7 +33,11 @@ def narrow(
     from it because of that.
     """
     names = set(selection.names) | set(placement.chosen)
-    there = [each for each in fleet_checks.deployment_targets(app, members) if each.name in names]
+    there = [
+        cluster
+        for cluster in fleet_checks.deployment_targets(app, members)
+        if cluster.name in names
+    ]
     choice = destinations.choose(app, there, placement)
     if choice.failure:
         error = errors.Problem(

@@ -49,4 +49,7 @@ def _value(value: object) -> Sequence[str]:
 
 def plain(text: str) -> str:
     """Return a line with characters that steer terminals, or hide, replaced."""
-    return "".join(each if each.isprintable() or each == "\t" else _STRANGE for each in text)
+    return "".join(
+        character if character.isprintable() or character == "\t" else _STRANGE
+        for character in text
+    )

@@ -34,12 +34,14 @@ def render(shown: previews.Preview) -> json.JsonObject:
     }
 
 
-def replicas(each: assignment.WorkloadAssignment, made: assignment.Assignment) -> json.JsonObject:
+def replicas(
+    divided: assignment.WorkloadAssignment, made: assignment.Assignment
+) -> json.JsonObject:
     """Return who gets how many replicas of a workload; what does not apply is null."""
     return {
-        "workload": str(each.key),
-        "reason": each.reason,
-        "clusters": [_share(name, each, made) for name in each.shares],
+        "workload": str(divided.key),
+        "reason": divided.reason,
+        "clusters": [_share(name, divided, made) for name in divided.shares],
     }
 
 
@@ -58,16 +60,16 @@ def _share(
     }
 
 
-def _target(each: previews.TargetPreview) -> json.JsonObject:
+def _target(preview: previews.TargetPreview) -> json.JsonObject:
     return {
-        "name": each.target,
-        "status": each.status.value,
-        **{verb.value: each.count(verb) for verb in previews.Verb},
-        "unchanged": each.unchanged,
-        "objects": [_object(item) for item in each.objects],
-        "problems": list(each.problems),
-        "unreachableReason": each.unreachable_reason,
-        "warnings": list(each.warnings),
+        "name": preview.target,
+        "status": preview.status.value,
+        **{verb.value: preview.count(verb) for verb in previews.Verb},
+        "unchanged": preview.unchanged,
+        "objects": [_object(item) for item in preview.objects],
+        "problems": list(preview.problems),
+        "unreachableReason": preview.unreachable_reason,
+        "warnings": list(preview.warnings),
     }
 
 
@@ -76,7 +78,7 @@ def _object(item: previews.ObjectPreview) -> json.JsonObject:
         "object": str(item.key),
         "action": item.verb.value,
         "reason": item.reason,
-        "differences": [difference(each) for each in item.differences],
+        "differences": [difference(changed_value) for changed_value in item.differences],
         "omitted": item.omitted,
     }
 

@@ -41,7 +41,9 @@ def render(shown: previews.Preview, *, longest: int = LONGEST) -> str:
             block = "\n".join(_block(names, example, lines))
             if len(block) < room:
                 text += f"\n{block}"
-                left_out += not lines and any(each.differences for each in example.objects)
+                left_out += not lines and any(
+                    object_preview.differences for object_preview in example.objects
+                )
                 break
         else:
             left_out += 1
@@ -76,46 +78,46 @@ def _table(shown: previews.Preview) -> Iterator[str]:
     # What needs a look comes first when not everything fits.
     calm = previews.TargetStatus.UNCHANGED
     many = len(shown.targets) > _MOST_ROWS
-    ordered = sorted(shown.targets, key=lambda each: many and each.status is calm)
-    for each in ordered[:_MOST_ROWS]:
-        yield _row(each)
+    ordered = sorted(shown.targets, key=lambda preview: many and preview.status is calm)
+    for target_preview in ordered[:_MOST_ROWS]:
+        yield _row(target_preview)
     if many:
         yield f"| … and {len(shown.targets) - _MOST_ROWS} more | | | | | |"
 
 
-def _row(each: previews.TargetPreview) -> str:
-    if each.unreachable_reason:
-        reason = _text(each.unreachable_reason)
-        return f"| {_text(each.target)} | | | | | **could not be asked**: {reason} |"
-    if each.problems:
-        more = f" (and {len(each.problems) - 1} more)" if len(each.problems) > 1 else ""
-        first = _text(each.problems[0].splitlines()[0])
-        return f"| {_text(each.target)} | | | | | **would refuse**: {first}{more} |"
+def _row(preview: previews.TargetPreview) -> str:
+    if preview.unreachable_reason:
+        reason = _text(preview.unreachable_reason)
+        return f"| {_text(preview.target)} | | | | | **could not be asked**: {reason} |"
+    if preview.problems:
+        more = f" (and {len(preview.problems) - 1} more)" if len(preview.problems) > 1 else ""
+        first = _text(preview.problems[0].splitlines()[0])
+        return f"| {_text(preview.target)} | | | | | **would refuse**: {first}{more} |"
     shown = (previews.Verb.CREATED, previews.Verb.CHANGED, previews.Verb.PRUNED)
-    counts = " | ".join(str(each.count(verb)) for verb in shown)
-    note = f"{each.count(previews.Verb.KEPT)} kept" if each.count(previews.Verb.KEPT) else ""
-    note = ", ".join(filter(None, (note, "see the warning below" if each.warnings else "")))
-    return f"| {_text(each.target)} | {counts} | {each.unchanged} | {note} |"
+    counts = " | ".join(str(preview.count(verb)) for verb in shown)
+    note = f"{preview.count(previews.Verb.KEPT)} kept" if preview.count(previews.Verb.KEPT) else ""
+    note = ", ".join(filter(None, (note, "see the warning below" if preview.warnings else "")))
+    return f"| {_text(preview.target)} | {counts} | {preview.unchanged} | {note} |"
 
 
 def _replicas(shown: previews.Preview) -> Iterator[str]:
-    found = list(assignment_formats.describe(shown.replicas))
-    for line in found[:_MOST_ROWS]:
+    lines = list(assignment_formats.describe(shown.replicas))
+    for line in lines[:_MOST_ROWS]:
         yield f"- {_text(line)}"
-    if len(found) > _MOST_ROWS:
-        yield f"- and {len(found) - _MOST_ROWS} more workloads"
-    if found:
+    if len(lines) > _MOST_ROWS:
+        yield f"- and {len(lines) - _MOST_ROWS} more workloads"
+    if lines:
         yield ""
 
 
 def _stages(shown: previews.Preview) -> Iterator[str]:
-    for number, each in enumerate(shown.stages[:_MOST_STAGES], start=1):
-        if each.skipped:
-            yield f"{number}. ~~{_text(each.name)}~~ skipped: {_text(each.skipped)}"
+    for number, stage in enumerate(shown.stages[:_MOST_STAGES], start=1):
+        if stage.skipped:
+            yield f"{number}. ~~{_text(stage.name)}~~ skipped: {_text(stage.skipped)}"
             continue
-        every = len(each.targets) == len(shown.targets)
-        where = "" if every else f" on {_text(', '.join(each.targets))}"
-        yield f"{number}. {_code(each.name)}{where}: {_text(each.description)}"
+        every = len(stage.targets) == len(shown.targets)
+        where = "" if every else f" on {_text(', '.join(stage.targets))}"
+        yield f"{number}. {_code(stage.name)}{where}: {_text(stage.description)}"
     if len(shown.stages) > _MOST_STAGES:
         yield f"\n… and {len(shown.stages) - _MOST_STAGES} more stages"
 
@@ -128,20 +130,20 @@ def _warnings(warnings: Iterable[str]) -> Iterator[str]:
         yield f"\n> … and {len(every) - _MOST_WARNINGS} more warnings"
 
 
-def _block(names: list[str], each: previews.TargetPreview, most_lines: int) -> Iterator[str]:
+def _block(names: list[str], preview: previews.TargetPreview, most_lines: int) -> Iterator[str]:
     """Yield what clusters that would do the same do; nothing where the table says it all."""
-    if not (each.objects or each.problems or each.warnings):
+    if not (preview.objects or preview.problems or preview.warnings):
         return
-    what = "would refuse" if each.problems else each.summary
+    what = "would refuse" if preview.problems else preview.summary
     yield f"\n<details><summary>{_text(', '.join(names))}: {_text(what)}</summary>"
     yield ""
-    for problem in each.problems[:_MOST_OBJECTS]:
+    for problem in preview.problems[:_MOST_OBJECTS]:
         yield f"- {_text(' '.join(problem.split()))}"
-    for item in each.objects[:_MOST_OBJECTS]:
+    for item in preview.objects[:_MOST_OBJECTS]:
         yield from _object(item, most_lines)
-    if len(each.objects) > _MOST_OBJECTS:
-        yield f"- … and {len(each.objects) - _MOST_OBJECTS} more objects"
-    yield from _warnings(each.warnings)
+    if len(preview.objects) > _MOST_OBJECTS:
+        yield f"- … and {len(preview.objects) - _MOST_OBJECTS} more objects"
+    yield from _warnings(preview.warnings)
     yield "\n</details>"
 
 
@@ -165,10 +167,10 @@ def _text(text: str) -> str:
     return _ACTIVE.sub(_neutral, cut)
 
 
-def _neutral(found: re.Match[str]) -> str:
+def _neutral(occurrence: re.Match[str]) -> str:
     # Inside a word these mean nothing, and mostly they stand in names; an "@" would notify
     # somebody even behind a backslash.
-    match found.group():
+    match occurrence.group():
         case "@":
             return "&#64;"
         case "<":
@@ -178,7 +180,7 @@ def _neutral(found: re.Match[str]) -> str:
         case "&":
             return "&amp;"
         case "-" | "(" | ")" | "+" | "!" | "{" | "}":
-            return found.group()
+            return occurrence.group()
         case other:
             return f"\\{other}"
 

@@ -96,11 +96,11 @@ class TargetPreview:
     @property
     def has_changes(self) -> bool:
         """Whether anything would be written."""
-        return any(each.verb is not Verb.KEPT for each in self.objects)
+        return any(object_preview.verb is not Verb.KEPT for object_preview in self.objects)
 
     def count(self, verb: Verb) -> int:
         """Return how many objects that would happen to."""
-        return sum(each.verb is verb for each in self.objects)
+        return sum(object_preview.verb is verb for object_preview in self.objects)
 
     @property
     def summary(self) -> str:
@@ -177,8 +177,8 @@ def of(
     for trial in trials:
         masker.learn(
             manifest.Manifest(body)
-            for each in trial.previewed
-            for body in (each.before, each.after)
+            for object_preview in trial.previewed
+            for body in (object_preview.before, object_preview.after)
             if body is not None
         )
     project, decided = prepared.project, prepared.plan
@@ -207,7 +207,8 @@ def _stages(decided: run_plans.Plan) -> tuple[StagePreview, ...]:
         for stage in decided.stages
     }
     left_out = {
-        each.index: StagePreview(each.name, skipped=each.reason) for each in decided.skipped
+        skipped_stage.index: StagePreview(skipped_stage.name, skipped=skipped_stage.reason)
+        for skipped_stage in decided.skipped
     }
     every = {**visited, **left_out}
     return tuple(every[index] for index in sorted(every))
@@ -216,13 +217,13 @@ def _stages(decided: run_plans.Plan) -> tuple[StagePreview, ...]:
 def _target(
     trial: preflight.Trial, masker: redaction.Masker, rules: Sequence[object_health.Rule]
 ) -> TargetPreview:
-    previewed = {each.change.key: each for each in trial.previewed}
+    previewed = {object_preview.change.key: object_preview for object_preview in trial.previewed}
     shown = [
         _object(change, previewed.get(change.key), masker)
         for change in trial.changes.changes
         if change.action is not apply_results.Action.UNCHANGED
     ]
-    kept = tuple(each for each in shown if each is not None)
+    kept = tuple(object_preview for object_preview in shown if object_preview is not None)
     return TargetPreview(
         trial.target,
         # Nothing would be written at all to a cluster that refuses a part.
@@ -231,8 +232,11 @@ def _target(
         tuple(masker.clean(str(problem)) for problem in trial.problems),
         masker.clean(trial.unreachable_reason),
         tuple(
-            masker.clean(each)
-            for each in (*trial.warnings, *preflight.warn_of_unknown_kinds(trial.previewed, rules))
+            masker.clean(warning)
+            for warning in (
+                *trial.warnings,
+                *preflight.warn_of_unknown_kinds(trial.previewed, rules),
+            )
         ),
     )
 
@@ -252,15 +256,15 @@ def _object(
     verb, reason = _VERBS[made.action], masker.clean(made.reason)
     if verb is not Verb.CHANGED or previewed is None:
         return ObjectPreview(made.key, verb, reason)
-    found = differences(previewed.before, previewed.after, masker)
-    if not found and not reason:
+    changed_values = differences(previewed.before, previewed.after, masker)
+    if not changed_values and not reason:
         return None  # only who owns which field would change
     return ObjectPreview(
         made.key,
         verb,
         reason,
-        tuple(found[:MOST_DIFFERENCES]),
-        max(0, len(found) - MOST_DIFFERENCES),
+        tuple(changed_values[:MOST_DIFFERENCES]),
+        max(0, len(changed_values) - MOST_DIFFERENCES),
     )
 
 
@@ -271,7 +275,7 @@ def differences(
     if before is None or after is None:
         return []
     compared = value_diff.compare(_substance(before), _substance(after), value_diff.PLAIN)
-    return [_shown(each, after, masker) for each in compared]
+    return [_shown(changed_value, after, masker) for changed_value in compared]
 
 
 def _substance(body: json.JsonObject) -> json.JsonObject:
@@ -309,8 +313,8 @@ def _clean(value: object, masker: redaction.Masker) -> object:
         case str():
             return masker.clean(value)
         case dict():
-            return {masker.clean(str(key)): _clean(each, masker) for key, each in value.items()}
+            return {masker.clean(str(key)): _clean(inner, masker) for key, inner in value.items()}
         case list():
-            return [_clean(each, masker) for each in value]
+            return [_clean(element, masker) for element in value]
         case _:
             return value

@@ -47,11 +47,11 @@ def _lines(shown: previews.Preview) -> Iterator[str]:
     before = short(shown.running_commit) or "nothing yet"
     yield f"running  {before}: {plain(shown.running_reason)}"
     yield f"strategy {shown.strategy.value.replace('_', ' ')}: {plain(shown.reason)}"
-    for number, each in enumerate(shown.stages, start=1):
-        every = len(each.targets) == len(shown.targets)
-        where = "" if every or each.skipped else f" on {', '.join(each.targets)}"
-        what = f"skipped: {plain(each.skipped)}" if each.skipped else plain(each.description)
-        yield f"stage {number}  {each.name}{where}  {what}"
+    for number, stage in enumerate(shown.stages, start=1):
+        every = len(stage.targets) == len(shown.targets)
+        where = "" if every or stage.skipped else f" on {', '.join(stage.targets)}"
+        what = f"skipped: {plain(stage.skipped)}" if stage.skipped else plain(stage.description)
+        yield f"stage {number}  {stage.name}{where}  {what}"
     for line in assignment_formats.describe(shown.replicas):
         yield f"replicas {plain(line)}"
     for names, example in groups(shown):
@@ -63,7 +63,7 @@ def _lines(shown: previews.Preview) -> Iterator[str]:
 
 def groups(shown: previews.Preview) -> list[tuple[list[str], previews.TargetPreview]]:
     """Return clusters that would do the same, in the order of the first of each."""
-    found: dict[str, tuple[list[str], previews.TargetPreview]] = {}
+    cluster_groups: dict[str, tuple[list[str], previews.TargetPreview]] = {}
     for target in shown.targets:
         same = repr(
             (
@@ -74,25 +74,25 @@ def groups(shown: previews.Preview) -> list[tuple[list[str], previews.TargetPrev
                 target.warnings,
             )
         )
-        found.setdefault(same, ([], target))[0].append(target.target)
-    return list(found.values())
+        cluster_groups.setdefault(same, ([], target))[0].append(target.target)
+    return list(cluster_groups.values())
 
 
-def _of_target(names: str, each: previews.TargetPreview) -> Iterator[str]:
+def _of_target(names: str, preview: previews.TargetPreview) -> Iterator[str]:
     plain = diff_lines.plain
-    match each.status:
+    match preview.status:
         case previews.TargetStatus.UNREACHABLE:
-            yield f"{names}: could not be asked: {plain(each.unreachable_reason)}"
+            yield f"{names}: could not be asked: {plain(preview.unreachable_reason)}"
         case previews.TargetStatus.REFUSED:
             yield f"{names}: would refuse"
-            for problem in each.problems:
+            for problem in preview.problems:
                 yield from (f"  {plain(line)}" for line in problem.splitlines())
         case _:
-            yield f"{names}: {each.summary}"
-    for item in each.objects:
+            yield f"{names}: {preview.summary}"
+    for item in preview.objects:
         reason = f" ({plain(item.reason)})" if item.reason else ""
         yield f"  {_SIGNS[item.verb]} {item.verb.value} {plain(item.key.title)}{reason}"
         for line in diff_lines.of_object(item, most=_MOST_LINES):
             yield f"      {line}"
-    for warning in each.warnings:
+    for warning in preview.warnings:
         yield f"  warning: {plain(warning)}"

@@ -41,7 +41,8 @@ def is_urgent(application_status: application_statuses.ApplicationStatus) -> boo
     """
     causes = (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
     return any(
-        each.cause in causes and not each.replaced for each in application_status.placed.leaving
+        eviction.cause in causes and not eviction.replaced
+        for eviction in application_status.placed.leaving
     )
 
 
@@ -121,10 +122,12 @@ def delayed(
     """Return the status with why a requested move does not begin."""
     shift = application_status.move.shift if application_status.move else None
     names = shift.clusters if shift else ()
-    leaving = [each for each in application_status.placed.leaving if each.cluster in names]
+    leaving = [
+        eviction for eviction in application_status.placed.leaving if eviction.cluster in names
+    ]
     told = {
-        each.cluster: f"{each.reason}; {reason}"
-        for each in leaving or application_status.placed.leaving
+        eviction.cluster: f"{eviction.reason}; {reason}"
+        for eviction in leaving or application_status.placed.leaving
     }
     placed = replace(
         application_status.placed, waiting={**application_status.placed.waiting, **told}
@@ -141,7 +144,7 @@ def waiting_reason(application_status: application_statuses.ApplicationStatus, r
     ):
         return ""
     waiting = application_status.placed.waiting
-    leaving = (each.cluster for each in application_status.placed.leaving)
+    leaving = (eviction.cluster for eviction in application_status.placed.leaving)
     told = (f"{name}: {waiting[name]}" for name in leaving if name in waiting)
     return "; ".join(told) or application_status.move.reason
 
@@ -159,9 +162,9 @@ def summary_of_end(
         return f"move {run.id} has ended {run.status.value}: {run.reason}"
     placed, concerned = application_status.placed, {*shift_of_run(run).clusters}
     causes = (
-        each.reason
-        for each in placed.leaving
-        if concerned.intersection((each.cluster, *each.replacements))
+        eviction.reason
+        for eviction in placed.leaving
+        if concerned.intersection((eviction.cluster, *eviction.replacements))
     )
     why = "; ".join(dict.fromkeys(causes))
     where = f"it is on {phrases.join_names(placed.chosen)}" if placed.chosen else run.reason
@@ -249,8 +252,8 @@ def after_release(
         first = not placed.chosen and run.status is not statuses.RunStatus.ROLLED_BACK
         return replace(placed, chosen=run.touched) if first else placed
     chosen = chosen or run.targets
-    staying = [each for each in placed.leaving if each.cluster not in chosen]
-    known = {*chosen, *(each.cluster for each in staying)}
+    staying = [eviction for eviction in placed.leaving if eviction.cluster not in chosen]
+    known = {*chosen, *(eviction.cluster for eviction in staying)}
     dropped = [
         decisions.Eviction(
             name,
@@ -374,7 +377,7 @@ def _plan_of(
         groups=run_builder.one_group(shift.clusters),
         stages=move_plans.stages(shift),
         running_commit=remembered,
-        running_commits={name: each for name, each in running.items() if each != remembered},
+        running_commits={name: commit for name, commit in running.items() if commit != remembered},
         policy=policies.Policy(
             on_failure=policies.OnFailure.STOP,
             stop_reason=_NO_ROLLBACK,
@@ -400,10 +403,10 @@ async def divide(
         return replica_assignment.ReplicaNumbers()
     rendered: dict[str, list[manifest.Manifest]] = {}
     for name in chosen:
-        found = await dependencies.renderer.undivided(
+        undivided = await dependencies.renderer.undivided(
             project.files, application, directory=project.directory, target=name
         )
-        rendered[name] = list(found.manifests)
+        rendered[name] = list(undivided.manifests)
     members = tuple(
         cluster for cluster in dependencies.clusters.fleet.clusters if cluster.name in chosen
     )
@@ -423,8 +426,8 @@ def pod_counts(
 ) -> tuple[Mapping[str, int], Mapping[str, int]]:
     """Return how many pods each cluster has and will have of all that is divided."""
     sums: tuple[dict[str, int], dict[str, int]] = ({}, {})
-    for found, made in zip(sums, (numbers.before, numbers.now), strict=True):
+    for pod_sums, made in zip(sums, (numbers.before, numbers.now), strict=True):
         for workload in made.workloads:
             for name, count in workload.replicas.items():
-                found[name] = found.get(name, 0) + count
+                pod_sums[name] = pod_sums.get(name, 0) + count
     return sums

@@ -35,8 +35,12 @@ _NAMED = 5
 
 def why_wait_for_clusters(app: applications.Application, members: fleets.Fleet) -> str:
     """Return why a release waits, one sentence; empty: it does not."""
-    there = [each for each in fleet_checks.deployment_targets(app, members) if not each.suspended]
-    away = [each.name for each in there if _is_lost(app, each)]
+    there = [
+        cluster
+        for cluster in fleet_checks.deployment_targets(app, members)
+        if not cluster.suspended
+    ]
+    away = [cluster.name for cluster in there if _is_lost(app, cluster)]
     if 2 * len(away) <= len(there):
         return ""
     named = ", ".join(away[:_NAMED]) + (" and more" if len(away) > _NAMED else "")
@@ -47,8 +51,8 @@ def why_wait_for_clusters(app: applications.Application, members: fleets.Fleet) 
 
 
 def _is_lost(app: applications.Application, cluster: fleets.Cluster) -> bool:
-    found = eligibility.untolerated_taints(app, cluster)
-    return any(each.by == taints.BY_RULE and each.key in _LOST for each in found)
+    untolerated = eligibility.untolerated_taints(app, cluster)
+    return any(taint.by == taints.BY_RULE and taint.key in _LOST for taint in untolerated)
 
 
 _LONGEST_ROLLBACK = timedelta(minutes=30)
@@ -228,11 +232,13 @@ def refuse_scripts(stages: Sequence[pipelines.Stage], *, allowed: bool) -> None:
     """
     if allowed:
         return
-    found = [stage.index + 1 for stage in stages if stage.kind is external_stages.SCRIPT_RUN]
-    if found:
+    script_stages = [
+        stage.index + 1 for stage in stages if stage.kind is external_stages.SCRIPT_RUN
+    ]
+    if script_stages:
         raise errors.user_error(
-            f"stage {found[0]} is a {external_stages.SCRIPT_RUN.name}, and this server runs no"
-            " scripts",
+            f"stage {script_stages[0]} is a {external_stages.SCRIPT_RUN.name}, and this server runs"
+            " no scripts",
             hint="remove the stage, or let who runs the server write `scripts: allow` into its"
             " settings: whoever may push then runs programs there",
         )
@@ -250,9 +256,9 @@ async def run_preflight(
     trials = await preflight.try_run(
         prepared, dependencies.clusters, patience=dependencies.patience
     )
-    found = preflight.problems(trials)
-    if found:
-        raise errors.UserError(*found)
+    problems = preflight.problems(trials)
+    if problems:
+        raise errors.UserError(*problems)
     silent = preflight.silent(trials)
     if prepared.options.on_unreachable is policies.OnUnreachable.FAIL:
         missing = [why for name, why in silent.items() if name not in prepared.waves.lenient]
@@ -401,7 +407,7 @@ def parse_strategy(word: str) -> run_plans.Strategy | None:
         return None
     known = {
         "quick": run_plans.Strategy.QUICK_SYNC,
-        **{each.value: each for each in run_plans.Strategy},
+        **{strategy.value: strategy for strategy in run_plans.Strategy},
     }
     if word not in known:
         raise errors.user_error(f"{word} is no strategy", hint="quick or pipeline")

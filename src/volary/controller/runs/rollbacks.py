@@ -38,8 +38,10 @@ async def request_rollback(
         for item in page.items
         if item.head.finished and run_origins.from_document(item.origin).kind.is_release
     ]
-    loaded = [await store.runs.load(each) for each in ended]
-    chosen = choose_run([codec.read_run(each) for each in loaded if each is not None])
+    loaded = [await store.runs.load(run_id) for run_id in ended]
+    chosen = choose_run(
+        [codec.read_run(stored_run) for stored_run in loaded if stored_run is not None]
+    )
     if chosen is None:
         raise refusals.conflict("there is no run whose change is still there; name a commit")
     first = [name for name in rollback.clusters_left(chosen) if not chosen.running_commit_of(name)]

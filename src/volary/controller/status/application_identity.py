@@ -29,7 +29,7 @@ def why_orphaned(addresses: Addresses, repository: str) -> str:
 
 def is_same_application(
     known: records.ApplicationRecord,
-    found: repository_state.DiscoveredApplication,
+    discovered: repository_state.DiscoveredApplication,
     seen: repository_state.RepositoryState,
     addresses: Addresses,
 ) -> bool:
@@ -44,8 +44,8 @@ def is_same_application(
     return (
         bool(before)
         and git_addresses.is_same(before, now)
-        and (known.path, known.branch) == (found.path, seen.branch)
-        and (found.application is None or found.name == known.name)
+        and (known.path, known.branch) == (discovered.path, seen.branch)
+        and (discovered.application is None or discovered.name == known.name)
     )
 
 
@@ -89,27 +89,31 @@ class NameIndex:
         """
         found_names: dict[str, repository_state.DiscoveredApplication] = {}
         here = {application.path for application in seen.applications}
-        for found in sorted(seen.applications, key=lambda each: each.application is None):
-            mine = application_names.ApplicationLocation(seen.name, found.path)
-            if name := continued(found):
+        for discovered in sorted(
+            seen.applications, key=lambda candidate: candidate.application is None
+        ):
+            mine = application_names.ApplicationLocation(seen.name, discovered.path)
+            if name := continued(discovered):
                 self.places[name] = mine
-            name = self._name(found, mine)
+            name = self._name(discovered, mine)
             owner = self.places.get(name, mine)
             gone = owner.repository == seen.name and owner.path not in here
             if owner == mine or gone:
                 self.places[name] = mine
-                found_names[name] = found
+                found_names[name] = discovered
             else:
-                found_names[f"{found.name}{_PLACEHOLDER_MARK}{seen.name}/{found.path}"] = found
+                found_names[
+                    f"{discovered.name}{_PLACEHOLDER_MARK}{seen.name}/{discovered.path}"
+                ] = discovered
         return found_names
 
     def _name(
         self,
-        found: repository_state.DiscoveredApplication,
+        discovered: repository_state.DiscoveredApplication,
         mine: application_names.ApplicationLocation,
     ) -> str:
         """Return what a file is called; one that cannot be read as it was called before."""
-        if found.application is not None:
-            return found.name
+        if discovered.application is not None:
+            return discovered.name
         known = (name for name, place in self.places.items() if place == mine)
-        return next(known, found.name)
+        return next(known, discovered.name)

@@ -193,12 +193,14 @@ def from_document(document: json.JsonObject) -> ApplicationStatus:
             tuple(targets.get("exclude", ())),
         ),
         mentions=tuple(
-            applications.Mention(each["event"], tuple(each["users"]), tuple(each["groups"]))
-            for each in document.get("mentions", ())
+            applications.Mention(
+                mention["event"], tuple(mention["users"]), tuple(mention["groups"])
+            )
+            for mention in document.get("mentions", ())
         ),
         alerts=tuple(
-            applications.Alert(each["name"], each["receiver"], tuple(each["events"]))
-            for each in document.get("alerts", ())
+            applications.Alert(alert["name"], alert["receiver"], tuple(alert["events"]))
+            for alert in document.get("alerts", ())
         ),
         releases=cluster_releases.from_document(document.get("releases")),
         assigned=assignment_formats.from_document(document.get("assigned") or {}),

@@ -12,8 +12,8 @@ def to_document(placed: decisions.PlacementState) -> json.JsonObject:
     return {
         "chosen": list(placed.chosen),
         "away": dict(placed.away),
-        "leaving": [_leaving(each) for each in placed.leaving],
-        "timers": {key: _clock(each) for key, each in placed.timers.items()},
+        "leaving": [_leaving(eviction) for eviction in placed.leaving],
+        "timers": {key: _clock(timer) for key, timer in placed.timers.items()},
         "waiting": dict(placed.waiting),
     }
 
@@ -25,27 +25,27 @@ def from_document(document: json.JsonObject | None) -> decisions.PlacementState:
         tuple(read.get("chosen", ())),
         dict(read.get("away", {})),
         tuple(map(_read_leaving, read.get("leaving", ()))),
-        {key: _read_clock(each) for key, each in read.get("timers", {}).items()},
+        {key: _read_clock(timer) for key, timer in read.get("timers", {}).items()},
         dict(read.get("waiting", {})),
     )
 
 
-def _leaving(each: decisions.Eviction) -> json.JsonObject:
+def _leaving(eviction: decisions.Eviction) -> json.JsonObject:
     return {
-        "cluster": each.cluster,
-        "cause": each.cause.value,
-        "reason": each.reason,
-        "since": each.since.isoformat(),
-        "purge": each.purge.value,
-        "grace": None if each.grace is None else each.grace.total_seconds(),
-        "replacements": list(each.replacements),
-        "replaced": each.replaced,
-        "removed": each.removed,
-        "before": list(each.before),
-        "lost": each.lost,
-        "waited": None if each.waited is None else _clock(each.waited),
-        "tried": None if each.tried is None else each.tried.isoformat(),
-        "attempts": each.attempts,
+        "cluster": eviction.cluster,
+        "cause": eviction.cause.value,
+        "reason": eviction.reason,
+        "since": eviction.since.isoformat(),
+        "purge": eviction.purge.value,
+        "grace": None if eviction.grace is None else eviction.grace.total_seconds(),
+        "replacements": list(eviction.replacements),
+        "replaced": eviction.replaced,
+        "removed": eviction.removed,
+        "before": list(eviction.before),
+        "lost": eviction.lost,
+        "waited": None if eviction.waited is None else _clock(eviction.waited),
+        "tried": None if eviction.tried is None else eviction.tried.isoformat(),
+        "attempts": eviction.attempts,
     }
 
 

@@ -81,10 +81,10 @@ class _LoadBalancer:
 
     def look(self) -> None:
         """Count how many pods serve users right now."""
-        found = sum(map(self.ready, NAMES))
+        ready_pods = sum(map(self.ready, NAMES))
         self.samples += 1
-        self.unserved += not found
-        self.least = min(self.least, found)
+        self.unserved += not ready_pods
+        self.least = min(self.least, ready_pods)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ async def _play(environment: _Environment) -> bool:
     target = login.Target(server.url, server.token)
     async with client.Client.open(target) as asked:
         environment.repository.remotes["origin"].push(["refs/heads/main:refs/heads/main"])
-        await _until(environment, asked, lambda each: len(each["clusters"]) == 3)
+        await _until(environment, asked, lambda placement: len(placement["clusters"]) == 3)
         messages.print("[bold]1.[/] A first release")
         _show(environment)
         environment.load_balancer.reset()
@@ -186,10 +186,12 @@ async def _replaced(environment: _Environment, asked: client.Client) -> bool:
     messages.print(f"\n[bold]2.[/] {LOST} is lost for good: its API server and its users")
     environment.lose(LOST)
     environment.load_balancer.gone.add(LOST)
-    waiting = await _until(environment, asked, lambda each: each["waiting"])
+    waiting = await _until(environment, asked, lambda placement: placement["waiting"])
     _print_step(environment, f"nothing moves yet: {waiting['waiting'][0]['reason']}")
     leaving = await _until(
-        environment, asked, lambda each: each["leaving"] and each["leaving"][0]["replaced"]
+        environment,
+        asked,
+        lambda placement: placement["leaving"] and placement["leaving"][0]["replaced"],
     )
     _print_step(environment, leaving["leaving"][0]["reason"])
     _show(environment)
@@ -202,11 +204,11 @@ async def _returned(environment: _Environment, asked: client.Client) -> bool:
     messages.print(f"\n[bold]3.[/] {LOST} is back, with what it ran")
     environment.lose()
     environment.load_balancer.gone.clear()
-    found = await _until(environment, asked, lambda each: not each["leaving"])
+    settled = await _until(environment, asked, lambda placement: not placement["leaving"])
     runs = await _runs(asked)
     _print_step(environment, f"run {runs[0]['id']} {runs[0]['status']}: {runs[0]['trigger']}")
     _show(environment)
-    return list(found["clusters"]) == list(_OTHERS) and _pods(environment) == [2, 0, 2, 2]
+    return list(settled["clusters"]) == list(_OTHERS) and _pods(environment) == [2, 0, 2, 2]
 
 
 async def _stopped(environment: _Environment, asked: client.Client) -> bool:
@@ -215,18 +217,20 @@ async def _stopped(environment: _Environment, asked: client.Client) -> bool:
     before = len(await _runs(asked))
     messages.print("\n[bold]4.[/] Three of four do not answer at once; their users are served")
     environment.lose(*_OTHERS)
-    found = await _until(
-        environment, asked, lambda each: any("failover suppressed" in one for one in _reasons(each))
+    settled = await _until(
+        environment,
+        asked,
+        lambda placement: any("failover suppressed" in one for one in _reasons(placement)),
     )
     _print_step(
-        environment, next(each for each in _reasons(found) if "failover suppressed" in each)
+        environment, next(reason for reason in _reasons(settled) if "failover suppressed" in reason)
     )
     environment.lose()
     messages.print("   they answer again")
-    found = await _until(environment, asked, lambda each: not each["waiting"])
+    settled = await _until(environment, asked, lambda placement: not placement["waiting"])
     _show(environment)
     runs = len(await _runs(asked))
-    return list(found["clusters"]) == list(_OTHERS) and not found["leaving"] and runs == before
+    return list(settled["clusters"]) == list(_OTHERS) and not settled["leaving"] and runs == before
 
 
 async def _runs(asked: client.Client) -> list[json.JsonObject]:
@@ -234,8 +238,8 @@ async def _runs(asked: client.Client) -> list[json.JsonObject]:
     return list((await asked.get("runs"))["items"])
 
 
-def _reasons(found: json.JsonObject) -> list[str]:
-    return [each["reason"] for each in found["waiting"]]
+def _reasons(placement: json.JsonObject) -> list[str]:
+    return [move["reason"] for move in placement["waiting"]]
 
 
 async def _until(

@@ -80,28 +80,38 @@ async def _play(environment: _Environment) -> None:
     await server.start()
     messages.print(f"[bold]1.[/] volary server listens on {server.url}; a first push")
     _push(environment)
-    first = await _until(environment, lambda each: each["status"] == "succeeded")
+    first = await _until(environment, lambda run_document: run_document["status"] == "succeeded")
     _print_run(environment, first)
     messages.print("\n[bold]2.[/] Version 2 is pushed: the pipeline runs and waits for ana")
     _release(environment, "v1", "v2")
-    waiting = await _until(environment, lambda each: each["status"] == "waiting", after=first)
+    waiting = await _until(
+        environment, lambda run_document: run_document["status"] == "waiting", after=first
+    )
     _print_run(environment, waiting)
     killed = await server.kill()
     messages.print(f"\n[bold]3.[/] kill -9 {killed}, and a new server: the run is still there")
     await server.start()
-    same = await _until(environment, lambda each: each["status"] == "waiting", after=first)
+    same = await _until(
+        environment, lambda run_document: run_document["status"] == "waiting", after=first
+    )
     _print_run(environment, same)
     _expect(same["id"] == waiting["id"], "the run went on under its own name")
     messages.print(f"\n[bold]4.[/] volary approve {waiting['id']} --comment 'looks good'")
     await server.command("approve", waiting["id"], "--comment", "looks good")
-    done = await _until(environment, lambda each: each["status"] == "succeeded", after=first)
+    done = await _until(
+        environment, lambda run_document: run_document["status"] == "succeeded", after=first
+    )
     _print_run(environment, done)
     messages.print("\n[bold]5.[/] Version 3 is pushed, and reverted while its run waits")
     _release(environment, "v2", "v3")
-    third = await _until(environment, lambda each: each["status"] == "waiting", after=done)
+    third = await _until(
+        environment, lambda run_document: run_document["status"] == "waiting", after=done
+    )
     _print_run(environment, third)
     _release(environment, "v3", "v2", subject='Revert "Release simple v3"')
-    back = await _until(environment, lambda each: each["status"] == "rolled_back", after=done)
+    back = await _until(
+        environment, lambda run_document: run_document["status"] == "rolled_back", after=done
+    )
     _print_run(environment, back)
     messages.print("\n[bold]6.[/] volary get runs; volary get apps")
     for noun in ("runs", "apps"):

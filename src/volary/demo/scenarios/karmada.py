@@ -117,8 +117,10 @@ async def _released(environment: _Environment, version: str, currency: str) -> b
         environment.console, environment.clusters, environment.repository, _SCENARIO.service
     )
     _show(environment)
-    found = {name: _described(environment, name) for name in environment.sandbox.clusters}
-    return ended.status is statuses.RunStatus.SUCCEEDED and found == _wanted(version, currency)
+    descriptions = {name: _described(environment, name) for name in environment.sandbox.clusters}
+    return ended.status is statuses.RunStatus.SUCCEEDED and descriptions == _wanted(
+        version, currency
+    )
 
 
 def _wanted(version: str, currency: str) -> dict[str, Sequence[str]]:

@@ -160,14 +160,14 @@ class Runner:
         clusters does not cost a thousand transactions for each stage.
         """
         first, self._held = self._held or await self._inbox.get(), None
-        found = [first]
-        while _is_report(first) and not self._inbox.empty() and len(found) < _MOST_AT_ONCE:
+        messages = [first]
+        while _is_report(first) and not self._inbox.empty() and len(messages) < _MOST_AT_ONCE:
             letter = self._inbox.get_nowait()
             if not _is_report(letter):
                 self._held = letter
                 break
-            found.append(letter)
-        return found
+            messages.append(letter)
+        return messages
 
     async def _take(self, group: asyncio.TaskGroup, letters: Sequence[_Message]) -> None:
         before = self._run
@@ -313,9 +313,11 @@ def _begun(run: state.Run, command: commands.StartTask) -> tuple[pipelines.Stage
     """Return the stages that were begun on the command's cluster, in order."""
     tasks = ((stage, stage.task(command.target)) for stage in run.stages)
     return tuple(
-        each.stage
-        for each, task in tasks
-        if task is not None and task.attempt and (each.id != command.stage or command.rolling_back)
+        stage_state.stage
+        for stage_state, task in tasks
+        if task is not None
+        and task.attempt
+        and (stage_state.id != command.stage or command.rolling_back)
     )
 
 

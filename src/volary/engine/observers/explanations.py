@@ -15,7 +15,7 @@ def waiting_reason(run: state.Run) -> str:
         return run.reason
     if not running:
         silent = run.current.unreachable_tasks[:1]
-        return "; ".join([run.reason, *[f"{each.target}: {each.reason}" for each in silent]])
+        return "; ".join([run.reason, *[f"{task.target}: {task.reason}" for task in silent]])
     return f"{run.reason}; {_slowest_task(running)}"
 
 
@@ -68,5 +68,5 @@ def if_failed(run: state.Run) -> str:
 def _would_roll_back(run: state.Run) -> list[str]:
     """Return the touched clusters: of the wave alone, where its rule says so."""
     wave = budgets.wave_to_roll_back(run)
-    members = {name for each in run.waves if each.name == wave for name in each.targets}
+    members = {name for run_wave in run.waves if run_wave.name == wave for name in run_wave.targets}
     return [name for name in run.touched if name in members or not wave]

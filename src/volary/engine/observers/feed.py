@@ -217,8 +217,8 @@ class Observer(Protocol):
 def to_json(event: RunEvent) -> json.JsonObject:
     """Return the event's JSON form: camelCase keys, times as text, tuples as lists."""
     body: json.JsonObject = {"event": event.event}
-    for each in fields(event):
-        body[_camel(each.name)] = _plain(getattr(event, each.name))
+    for event_field in fields(event):
+        body[_camel(event_field.name)] = _plain(getattr(event, event_field.name))
     return body
 
 
@@ -235,8 +235,8 @@ def _plain(value: object) -> object:
         case StrEnum():
             return value.value
         case tuple():
-            return [_plain(each) for each in value]
+            return [_plain(element) for element in value]
         case Mapping():
-            return {str(key): _plain(each) for key, each in value.items()}
+            return {str(key): _plain(inner) for key, inner in value.items()}
         case _:
             return value

@@ -88,7 +88,7 @@ def _changed(before: state.Run | None, after: state.Run) -> Iterator[_Changed]:
 
 
 def _is_same(before: object, after: object, leave_out: tuple[str, ...]) -> bool:
-    names = (each.name for each in fields(before))  # type: ignore[arg-type]
+    names = (dataclass_field.name for dataclass_field in fields(before))  # type: ignore[arg-type]
     return all(
         getattr(before, name) == getattr(after, name) for name in names if name not in leave_out
     )

@@ -44,7 +44,7 @@ def of(clusters: tuple[M, ...]) -> ClusterIndex:
     if known is not None and known[0] is clusters:
         return known[1]
     made = ClusterIndex(
-        {each.name: place for place, each in enumerate(clusters)},
+        {cluster.name: place for place, cluster in enumerate(clusters)},
         {cluster.name: cluster.left_out for cluster in clusters if cluster.left_out},
     )
     return _remember(clusters, made)

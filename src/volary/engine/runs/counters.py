@@ -131,7 +131,7 @@ def _count(tasks: tuple[T, ...]) -> TaskCounts:
         running=statuses.count(words.TaskStatus.RUNNING),
         rolling_back=sum(bool(task.rolling_back) for task in tasks),
         waiting=statuses.count(words.TaskStatus.WAITING),
-        failing=tuple(place for place, each in enumerate(statuses) if each in _FAILING),
+        failing=tuple(place for place, status in enumerate(statuses) if status in _FAILING),
         deadlines=deadlines,
         first_pending=statuses.index(pending) if pending in statuses else len(tasks),
     )
@@ -164,7 +164,7 @@ def _failing(before: tuple[int, ...], place: int, old: Task, new: Task) -> tuple
         return before
     if fails:
         return tuple(sorted((*before, place)))
-    return tuple(each for each in before if each != place)
+    return tuple(position for position in before if position != place)
 
 
 def _deadlines(before: Mapping[datetime, int], old: Task, new: Task) -> Mapping[datetime, int]:

@@ -30,10 +30,13 @@ def clusters_with_release(run: state.Run) -> tuple[str, ...]:
 
 
 def _holds(run: state.Run, name: str) -> bool:
-    found = [(stage, task) for stage in run.stages if (task := stage.task(name)) is not None]
+    pairs = [(stage, task) for stage in run.stages if (task := stage.task(name)) is not None]
     done = statuses.TaskStatus.SUCCEEDED
-    promoted = any(_is_needed(run, each.stage.kind) and task.status is done for each, task in found)
-    begun = [task for _, task in found if task.attempt or task.is_final]
+    promoted = any(
+        _is_needed(run, stage_state.stage.kind) and task.status is done
+        for stage_state, task in pairs
+    )
+    begun = [task for _, task in pairs if task.attempt or task.is_final]
     failed = any(task.status not in _GOOD and task.started is not None for task in begun)
     return promoted and not failed
 

@@ -180,31 +180,33 @@ def _rule(stage: pipelines.Stage) -> policies.ApprovalRule | None:
 
 def _problems(plan: RunSpec) -> Sequence[str]:
     targets = [target for group in plan.groups for target in group.targets]
-    found = []
+    problems = []
     if not targets:
-        found.append("the run has no target")
+        problems.append("the run has no target")
     if not plan.stages:
-        found.append("the run has no stage")
-    found += [f"target {target} is named twice" for target in sorted(_repeated(targets))]
+        problems.append("the run has no stage")
+    problems += [f"target {target} is named twice" for target in sorted(_repeated(targets))]
     known = set(targets)
     for stage in plan.stages:
         unknown = [target for target in stage.targets if target not in known]
-        found += [
+        problems += [
             f"stage {stage.name} is limited to {target}, which is not a target of the run"
             for target in unknown
         ]
         if stage.timeout.total_seconds() <= 0:
-            found.append(f"the timeout of stage {stage.name} must be positive")
+            problems.append(f"the timeout of stage {stage.name} must be positive")
     for group in plan.groups:
         if group.concurrency < 0:
-            found.append(f"the concurrency of group {group.name or 'of all targets'} is negative")
+            problems.append(
+                f"the concurrency of group {group.name or 'of all targets'} is negative"
+            )
         if group.approval and group.approval.count < 1:
-            found.append("an approval needs at least one person")
-    found += _wave_problems(plan, targets)
+            problems.append("an approval needs at least one person")
+    problems += _wave_problems(plan, targets)
     limits = (plan.policy.timeout, plan.policy.rollback_timeout, plan.policy.grace)
     if any(limit.total_seconds() <= 0 for limit in limits):
-        found.append("timeout, rollback timeout and grace must be positive")
-    return found
+        problems.append("timeout, rollback timeout and grace must be positive")
+    return problems
 
 
 def _wave_problems(plan: RunSpec, targets: Sequence[str]) -> Iterator[str]:

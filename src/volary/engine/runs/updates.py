@@ -67,27 +67,27 @@ def replace_cluster(run: state.Run, changed: state.ClusterState) -> state.Run:
 
 def touch(run: state.Run, name: str) -> state.Run:
     """Return `run` with the cluster remembered as written to."""
-    found = run.cluster(name)
-    if found is None or found.touched:
+    cluster = run.cluster(name)
+    if cluster is None or cluster.touched:
         return run
-    return replace_cluster(run, replace(found, touched=True))
+    return replace_cluster(run, replace(cluster, touched=True))
 
 
 def untouch(run: state.Run, name: str) -> state.Run:
     """Return `run` with the cluster proven to be as it was before."""
-    found = run.cluster(name)
-    return run if found is None else replace_cluster(run, replace(found, touched=False))
+    cluster = run.cluster(name)
+    return run if cluster is None else replace_cluster(run, replace(cluster, touched=False))
 
 
 def leave_out(
     run: state.Run, name: str, reason: str, kind: state.LeftOut = state.LeftOut.SKIPPED
 ) -> state.Run:
     """Return `run` going on without the cluster; with an empty reason, with it again."""
-    found = run.cluster(name)
-    if found is None:
+    cluster = run.cluster(name)
+    if cluster is None:
         return run
     kind = kind if reason else state.LeftOut.NOT
-    return replace_cluster(run, replace(found, left_out=reason, left_out_for=kind))
+    return replace_cluster(run, replace(cluster, left_out=reason, left_out_for=kind))
 
 
 def _change_group(group: state.GroupState, change: TaskChange) -> state.GroupState:

@@ -9,16 +9,16 @@ _MOST_COMPARED = 10
 def positions(run: state.Run) -> frozenset[int]:
     """Return which steps are the end of the current wave: from the proof of its health on."""
     wave, first = run.stages[run.position].wave, -1
-    found = set()
-    for position, each in enumerate(run.stages):
-        if not wave or each.wave != wave:
+    gate_positions = set()
+    for position, stage_state in enumerate(run.stages):
+        if not wave or stage_state.wave != wave:
             continue
-        if each.stage.kind.proves_wave:
-            first = each.stage.index
+        if stage_state.stage.kind.proves_wave:
+            first = stage_state.stage.index
         # Stages that come after the promotion in every wave have a place before the gates.
-        if 0 <= first <= each.stage.index:
-            found.add(position)
-    return frozenset(found)
+        if 0 <= first <= stage_state.stage.index:
+            gate_positions.add(position)
+    return frozenset(gate_positions)
 
 
 def not_updated(run: state.Run, target: str) -> tuple[str, ...]:
@@ -30,7 +30,7 @@ def not_updated(run: state.Run, target: str) -> tuple[str, ...]:
     wave = run.wave_of(target)
     if wave is None:
         return ()
-    place = next(number for number, each in enumerate(run.waves) if each is wave)
+    place = next(number for number, run_wave in enumerate(run.waves) if run_wave is wave)
     without = cluster_index.of(run.clusters).left_out
     later = [
         name for wave in run.waves[place + 1 :] for name in wave.targets if name not in without

@@ -73,7 +73,9 @@ def _expire_task(run: state.Run, task: state.TaskState, now: datetime) -> state.
     how = state.Stopping.NOW if asked else state.Stopping.GRACEFULLY
     reason = f"timed out after {phrases.duration(now - (task.started or now))}"
     told = stopping.stop_task(task, how, state.StopCause.TIMEOUT, reason, now + run.policy.grace)
-    stage = updates.change_tasks(run.current, lambda each: told if each is task else each)
+    stage = updates.change_tasks(
+        run.current, lambda listed_task: told if listed_task is task else listed_task
+    )
     return updates.replace_current(run, stage)
 
 
@@ -176,7 +178,7 @@ def suspend(run: state.Run, now: datetime) -> state.Run:
     if stage.deadline and stage.started and stage.started <= now - pause:
         stage = replace(stage, deadline=stage.deadline + pause)
         run = updates.replace_current(
-            run, updates.change_tasks(stage, lambda each: _later(each, pause))
+            run, updates.change_tasks(stage, lambda task: _later(task, pause))
         )
     return run
 

@@ -238,10 +238,10 @@ def promote(run: state.Run, event: events.PromoteWave) -> Answer:
     run = replace(
         run,
         stages=tuple(
-            _promoted(run, each, why, event.at)
+            _promoted(run, stage_state, why, event.at)
             if position in gates and position >= run.position
-            else each
-            for position, each in enumerate(run.stages)
+            else stage_state
+            for position, stage_state in enumerate(run.stages)
         ),
     )
     return run
@@ -347,8 +347,13 @@ def _has_group_begun(group: state.GroupState) -> bool:
 
 
 def _not_withdrawn(run: state.Run, group: state.GroupState | None, by: str) -> str:
-    earlier = (each for stage in run.stages for each in stage.groups if each is not group)
-    if any(_was_given(each, by) for each in earlier):
+    earlier = (
+        earlier_group
+        for stage in run.stages
+        for earlier_group in stage.groups
+        if earlier_group is not group
+    )
+    if any(_was_given(earlier_group, by) for earlier_group in earlier):
         return "too late: the gate has opened, and what it held up has begun"
     if deadlines.waiting_group(run) is None:
         return "nothing waits for approval"

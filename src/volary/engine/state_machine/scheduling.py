@@ -213,7 +213,7 @@ def reason(run: state.Run) -> str:
         return f"{where}: {stage.reason}"
     closed = next((group.closed for group in stage.groups if group.closed), "")
     said = [closed, _unreachable(stage), requests.current_exception(run)]
-    return ": ".join([where, *[each for each in said if each]])
+    return ": ".join([where, *[part for part in said if part]])
 
 
 def _unreachable(stage: state.StageState) -> str:

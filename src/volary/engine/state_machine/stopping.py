@@ -43,8 +43,8 @@ def stop_running(
     """Return the run with every running task told to stop, ways back left alone if asked to."""
     deadline = at + run.policy.grace
 
-    def tell(each: state.TaskState) -> state.TaskState:
-        spared = spare_rollbacks and each.rolling_back
-        return each if spared else stop_task(each, how, cause, reason, deadline)
+    def tell(task: state.TaskState) -> state.TaskState:
+        spared = spare_rollbacks and task.rolling_back
+        return task if spared else stop_task(task, how, cause, reason, deadline)
 
     return updates.replace_current(run, updates.change_tasks(run.current, tell))

@@ -37,8 +37,8 @@ def closed(run: state.Run, group: state.GroupState, now: datetime) -> Mapping[st
 
 def is_all_closed(run: state.Run, group: state.GroupState, now: datetime) -> bool:
     """Say whether nothing of the group may start at `now`."""
-    found = closed(run, group, now)
-    return bool(found) and len(found) == _pending(group)
+    closures = closed(run, group, now)
+    return bool(closures) and len(closures) == _pending(group)
 
 
 def update_openings(run: state.Run, now: datetime) -> state.Run:
@@ -47,14 +47,18 @@ def update_openings(run: state.Run, now: datetime) -> state.Run:
         return run
     group = next_group(run)
     stage = run.current
-    for each in stage.groups:
-        waits = each is group and group.is_open and may_start(run) and not run.held
-        found = closed(run, each, now) if waits else {}
-        opens = min((closure.opens for closure in found.values()), default=None)
-        said = _sentence(found) if found else ""
-        if (opens, said) != (each.opens, each.closed):
-            has_opened = each.opens is not None and (now >= each.opens or bool(run.unfrozen))
-            stage = updates.replace_group(stage, each, replace(each, opens=opens, closed=said))
+    for stage_group in stage.groups:
+        waits = stage_group is group and group.is_open and may_start(run) and not run.held
+        closures = closed(run, stage_group, now) if waits else {}
+        opens = min((closure.opens for closure in closures.values()), default=None)
+        said = _sentence(closures) if closures else ""
+        if (opens, said) != (stage_group.opens, stage_group.closed):
+            has_opened = stage_group.opens is not None and (
+                now >= stage_group.opens or bool(run.unfrozen)
+            )
+            stage = updates.replace_group(
+                stage, stage_group, replace(stage_group, opens=opens, closed=said)
+            )
             stage = _extend_deadline(run, stage, now) if has_opened else stage
     return updates.replace_current(run, stage)
 
@@ -87,28 +91,28 @@ def _closures(
             if target in queued:
                 places_of.setdefault(target, []).append(place)
     known: dict[tuple[int, ...], windows.Closure | None] = {}
-    found = {}
+    closures = {}
     for target in targets:
         places = tuple(places_of.get(target, ()))
         if places not in known:
             known[places] = _closure([run.windows[place] for place in places], now)
         closure = known[places]
         if closure is not None:
-            found[target] = closure
-    return found
+            closures[target] = closure
+    return closures
 
 
 def _closure(those: Collection[policies.WindowRule], now: datetime) -> windows.Closure | None:
-    allow = [each.window for each in those if not each.deny]
-    deny = [each.window for each in those if each.deny]
+    allow = [window_rule.window for window_rule in those if not window_rule.deny]
+    deny = [window_rule.window for window_rule in those if window_rule.deny]
     return windows.closure(allow, deny, now)
 
 
-def _sentence(found: Mapping[str, windows.Closure]) -> str:
+def _sentence(closures: Mapping[str, windows.Closure]) -> str:
     """Name the clusters that may be changed first, why not now, and when they may."""
-    first = min(found.values(), key=lambda each: each.opens)
-    names = [name for name, each in found.items() if each.opens == first.opens]
-    others = len(found) - len(names)
+    first = min(closures.values(), key=lambda closure: closure.opens)
+    names = [name for name, closure in closures.items() if closure.opens == first.opens]
+    others = len(closures) - len(names)
     more = f", {others} more later" if others else ""
     verb = "waits" if len(names) == 1 else "wait"
     return f"{phrases.join_names(names)} {verb} until {first.opening} ({first.why}){more}"

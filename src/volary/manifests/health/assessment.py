@@ -169,6 +169,6 @@ def pod_trouble(body: json.JsonObject) -> pod_health.Trouble | None:
 
 
 def _deleting(body: json.JsonObject) -> str:
-    finalizers = [str(each) for each in objects.sequence(body, "metadata", "finalizers")]
+    finalizers = [str(finalizer) for finalizer in objects.sequence(body, "metadata", "finalizers")]
     held = f", held by {', '.join(finalizers)}" if finalizers else ""
     return f"is being deleted{held}"

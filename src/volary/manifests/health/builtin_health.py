@@ -106,11 +106,11 @@ def api_service(body: json.JsonObject) -> object_health.Health:
 def horizontal_pod_autoscaler(body: json.JsonObject) -> object_health.Health:
     """Judge an autoscaler: it is at fault when it cannot read metrics or scale."""
     for kind in ("AbleToScale", "ScalingActive"):
-        found = conditions.find(body, kind)
-        if found and found.is_false and found.reason == "ScalingDisabled":
-            return conditions.suspended(found.explain())
-        if found and found.is_false:
-            return conditions.degraded(found.explain())
+        condition = conditions.find(body, kind)
+        if condition and condition.is_false and condition.reason == "ScalingDisabled":
+            return conditions.suspended(condition.explain())
+        if condition and condition.is_false:
+            return conditions.degraded(condition.explain())
     current = objects.number(body, "status", "currentReplicas")
     return conditions.healthy(f"{current} replicas" if current else "exists")
 

@@ -25,7 +25,7 @@ def by_conditions(body: json.JsonObject) -> object_health.Health:
         return waiting
     if bad := _first_true(body, _BAD):
         return conditions.degraded(bad.explain())
-    good = next((found for kind in _GOOD if (found := conditions.find(body, kind))), None)
+    good = next((condition for kind in _GOOD if (condition := conditions.find(body, kind))), None)
     if busy := _busy(body, good):
         return conditions.progressing(busy.explain())
     if good is not None:
@@ -70,16 +70,16 @@ def by_ready(body: json.JsonObject) -> object_health.Health:
 
 def by_condition(body: json.JsonObject, kind: str) -> object_health.Health:
     """Judge by one condition: true is healthy, false degraded, anything else on its way."""
-    found = conditions.find(body, kind)
-    if found is None:
+    condition = conditions.find(body, kind)
+    if condition is None:
         return conditions.progressing(
             f"its controller has not said yet whether it is {_phrase(kind)}"
         )
-    if found.is_true:
-        return conditions.healthy(f"{_phrase(kind)}{_doubt(body, found)}")
-    if found.is_false and not found.waits:
-        return conditions.degraded(found.explain(f"not {_phrase(kind)}"))
-    return conditions.progressing(found.explain(f"not {_phrase(kind)} yet"))
+    if condition.is_true:
+        return conditions.healthy(f"{_phrase(kind)}{_doubt(body, condition)}")
+    if condition.is_false and not condition.waits:
+        return conditions.degraded(condition.explain(f"not {_phrase(kind)}"))
+    return conditions.progressing(condition.explain(f"not {_phrase(kind)} yet"))
 
 
 def by_existence(_body: json.JsonObject) -> object_health.Health:
@@ -95,14 +95,14 @@ def unassessed(body: json.JsonObject) -> object_health.Health:
 
 
 def _first_true(body: json.JsonObject, kinds: tuple[str, ...]) -> conditions.Condition | None:
-    found = (conditions.find(body, kind) for kind in kinds)
-    return next((each for each in found if each and each.is_true), None)
+    candidates = (conditions.find(body, kind) for kind in kinds)
+    return next((condition for condition in candidates if condition and condition.is_true), None)
 
 
-def _doubt(body: json.JsonObject, found: conditions.Condition) -> str:
+def _doubt(body: json.JsonObject, condition: conditions.Condition) -> str:
     """Add that an answer may be an old one, where the controller never says what it is about."""
     generation = objects.number(body, "metadata", "generation")
-    told = found.generation is not None or conditions.observed_generation(body) is not None
+    told = condition.generation is not None or conditions.observed_generation(body) is not None
     return "" if told or generation <= 1 else ", for which generation is not said"
 
 
@@ -129,10 +129,10 @@ def gateway(body: json.JsonObject) -> object_health.Health:
         # For a while that is what a new one is: addresses take time.
         return conditions.progressing(programmed.explain() if programmed else "not programmed yet")
     for listener in listeners:
-        found = conditions.find_in(body, listener, "Programmed")
-        if found and not found.is_true:
+        condition = conditions.find_in(body, listener, "Programmed")
+        if condition and not condition.is_true:
             name = objects.text(listener, "name")
-            return conditions.progressing(f"listener {name}: {found.explain()}")
+            return conditions.progressing(f"listener {name}: {condition.explain()}")
     return conditions.healthy("programmed")
 
 
@@ -148,18 +148,18 @@ def _listener_trouble(
 
 def route(body: json.JsonObject) -> object_health.Health:
     """Judge a route: every parent that speaks of this generation has taken it as it is."""
-    found = [
+    parents = [
         parent
         for parent in objects.mappings(body, "status", "parents")
         if conditions.find_in(body, parent, "Accepted")
     ]
-    for parent in found:
+    for parent in parents:
         if trouble := _refused(body, parent, ("Accepted", "ResolvedRefs", "Programmed")):
             name = objects.text(parent, "parentRef", "name")
             return conditions.degraded(f"parent {name}: {trouble.reason}")
     wanted = len(objects.sequence(body, "spec", "parentRefs"))
-    if len(found) < max(wanted, 1):
-        return conditions.progressing(f"taken by {len(found)} of {max(wanted, 1)} parents")
+    if len(parents) < max(wanted, 1):
+        return conditions.progressing(f"taken by {len(parents)} of {max(wanted, 1)} parents")
     return conditions.healthy("taken by every parent")
 
 
@@ -167,9 +167,9 @@ def _refused(
     body: json.JsonObject, part: json.JsonObject, kinds: Iterable[str]
 ) -> object_health.Health | None:
     for kind in kinds:
-        found = conditions.find_in(body, part, kind)
-        if found and found.is_false and not found.waits:
-            return conditions.degraded(found.explain())
+        condition = conditions.find_in(body, part, kind)
+        if condition and condition.is_false and not condition.waits:
+            return conditions.degraded(condition.explain())
     return None
 
 
@@ -221,9 +221,9 @@ def _pause(body: json.JsonObject) -> str:
     Its annotations count too: older versions of KEDA write no condition, and newer ones only
     after they have looked. What is no boolean pauses as well (KEDA: NeedToBePausedByAnnotation).
     """
-    found = conditions.find(body, "Paused")
-    if found and found.is_true:
-        return found.explain("paused")
+    condition = conditions.find(body, "Paused")
+    if condition and condition.is_true:
+        return condition.explain("paused")
     annotations = objects.mapping(body, "metadata", "annotations")
     if replicas := annotations.get("autoscaling.keda.sh/paused-replicas"):
         return f"paused at {replicas} replicas"

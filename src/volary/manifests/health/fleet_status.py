@@ -149,16 +149,16 @@ def of_cluster(
         rules: The user's, of health.
         warnings: What could not be looked at.
     """
-    found = [_object(body, rules) for body in live]
-    found += [ObjectStatus(key, assessment.MISSING) for key in missing]
-    ordered = tuple(sorted(found, key=lambda each: each.key))
+    object_statuses = [_object(body, rules) for body in live]
+    object_statuses += [ObjectStatus(key, assessment.MISSING) for key in missing]
+    ordered = tuple(sorted(object_statuses, key=lambda object_status: object_status.key))
     return ClusterStatus(
         health=_worst_of(ordered),
         objects=ordered,
         commits=_release(ordered),
         variants=_variants(ordered),
-        ready=sum(each.ready for each in ordered),
-        total=sum(each.total for each in ordered),
+        ready=sum(object_status.ready for object_status in ordered),
+        total=sum(object_status.total for object_status in ordered),
         warnings=tuple(warnings),
     )
 
@@ -171,11 +171,17 @@ def of_fleet(reports: Sequence[ClusterReport]) -> FleetStatus:
     shown = [
         report for report in reports if report.wanted or (report.state and report.state.objects)
     ]
-    current = {each.cluster: found for each in shown if (found := each.current) is not None}
+    current = {
+        report.cluster: cluster_status
+        for report in shown
+        if (cluster_status := report.current) is not None
+    }
     return FleetStatus(
         health=_overall(shown),
         releases=_releases(current),
-        variants=_variants([each for state in current.values() for each in state.objects]),
+        variants=_variants(
+            [object_status for state in current.values() for object_status in state.objects]
+        ),
         objects=_sums(current),
         ready=sum(state.ready for state in current.values()),
         total=sum(state.total for state in current.values()),
@@ -183,10 +189,10 @@ def of_fleet(reports: Sequence[ClusterReport]) -> FleetStatus:
     )
 
 
-def numbers(cluster: str, found: ObjectStatus) -> json.JsonObject:
+def numbers(cluster: str, object_status: ObjectStatus) -> json.JsonObject:
     """Return the numbers of one object in one cluster, in the words of its kind."""
     return status_aggregation.aggregate(
-        {cluster: found.aggregated_fields} if found.aggregated_fields else {}
+        {cluster: object_status.aggregated_fields} if object_status.aggregated_fields else {}
     )
 
 
@@ -194,7 +200,9 @@ def _object(body: json.JsonObject, rules: Sequence[object_health.Rule]) -> Objec
     item = manifest.Manifest(body)
     ready, total = workload_health.pod_counts(body)
     spec = workloads.pod_spec(body) or {}
-    images = (objects.text(each, "image") for each in objects.mappings(spec, "containers"))
+    images = (
+        objects.text(container, "image") for container in objects.mappings(spec, "containers")
+    )
     return ObjectStatus(
         item.key,
         assessment.assess(body, rules),
@@ -208,14 +216,18 @@ def _object(body: json.JsonObject, rules: Sequence[object_health.Rule]) -> Objec
     )
 
 
-def _worst_of(found: Sequence[ObjectStatus]) -> object_health.Health:
-    if not found:
+def _worst_of(object_statuses: Sequence[ObjectStatus]) -> object_health.Health:
+    if not object_statuses:
         return object_health.Health(HealthStatus.MISSING, "nothing of it is there")
-    worst = min((each.health.status for each in found), key=SEVERITY.index)
+    worst = min(
+        (object_status.health.status for object_status in object_statuses), key=SEVERITY.index
+    )
     if worst is HealthStatus.HEALTHY:
-        return object_health.Health(worst, f"{_count(len(found), 'object')} healthy")
+        return object_health.Health(worst, f"{_count(len(object_statuses), 'object')} healthy")
     named = [
-        f"{each.key.title}: {each.health.reason}" for each in found if each.health.status is worst
+        f"{object_status.key.title}: {object_status.health.reason}"
+        for object_status in object_statuses
+        if object_status.health.status is worst
     ]
     return object_health.Health(worst, _listed(named))
 
@@ -223,28 +235,36 @@ def _worst_of(found: Sequence[ObjectStatus]) -> object_health.Health:
 def _overall(reports: Sequence[ClusterReport]) -> object_health.Health:
     """Return the worst health; where a cluster cannot be seen, at best unknown."""
     silent = [report.cluster for report in reports if report.unreachable_reason]
-    current = {report.cluster: found.health for report in reports if (found := report.current)}
+    current = {
+        report.cluster: cluster_status.health
+        for report in reports
+        if (cluster_status := report.current)
+    }
     if not current and not silent:
         return object_health.Health(HealthStatus.UNKNOWN, "no cluster is known for it")
-    worst = min((each.status for each in current.values()), key=SEVERITY.index, default=None)
+    worst = min((health.status for health in current.values()), key=SEVERITY.index, default=None)
     if silent and (worst is None or SEVERITY.index(worst) >= SEVERITY.index(HealthStatus.UNKNOWN)):
         return object_health.Health(HealthStatus.UNKNOWN, f"{_listed(silent, ', ')} cannot be seen")
     if worst is None or worst is HealthStatus.HEALTHY:
         reason = f"healthy in {_count(len(current), 'cluster')}"
         return object_health.Health(HealthStatus.HEALTHY, reason)
     named: dict[str, list[str]] = defaultdict(list)
-    for name, each in current.items():
-        if each.status is worst:
-            named[each.reason].append(name)
+    for name, cluster_health in current.items():
+        if cluster_health.status is worst:
+            named[cluster_health.reason].append(name)
     said = [f"{_listed(names, ', ')}: {reason}" for reason, names in named.items()]
     return object_health.Health(worst, _listed(said))
 
 
-def _release(found: Sequence[ObjectStatus]) -> tuple[str, ...]:
+def _release(object_statuses: Sequence[ObjectStatus]) -> tuple[str, ...]:
     """Return the commits of primary's workloads; without workloads those of all objects."""
-    ours = [each for each in found if each.commit and each.variant in ("", variant.Variant.PRIMARY)]
+    ours = [
+        object_status
+        for object_status in object_statuses
+        if object_status.commit and object_status.variant in ("", variant.Variant.PRIMARY)
+    ]
     running = [our for our in ours if our.total or our.images]
-    return tuple(sorted({each.commit for each in running or ours}))
+    return tuple(sorted({object_status.commit for object_status in running or ours}))
 
 
 def _releases(current: Mapping[str, ClusterStatus]) -> tuple[Release, ...]:
@@ -252,53 +272,75 @@ def _releases(current: Mapping[str, ClusterStatus]) -> tuple[Release, ...]:
     for name, state in current.items():
         for commit in state.commits:
             by_commit[commit].append(name)
-    ordered = sorted(by_commit.items(), key=lambda each: (-len(each[1]), each[0]))
+    ordered = sorted(by_commit.items(), key=lambda entry: (-len(entry[1]), entry[0]))
     return tuple(Release(commit, tuple(names)) for commit, names in ordered)
 
 
-def _variants(found: Sequence[ObjectStatus]) -> tuple[VariantStatus, ...]:
-    running = [each for each in found if each.total or each.images]
-    names = sorted({each.variant for each in running}, key=_place)
+def _variants(object_statuses: Sequence[ObjectStatus]) -> tuple[VariantStatus, ...]:
+    running = [
+        object_status
+        for object_status in object_statuses
+        if object_status.total or object_status.images
+    ]
+    names = sorted({object_status.variant for object_status in running}, key=_place)
     return tuple(
-        _variant(name, [each for each in running if each.variant == name]) for name in names
+        _variant(
+            name, [object_status for object_status in running if object_status.variant == name]
+        )
+        for name in names
     )
 
 
-def _variant(name: str, found: Sequence[ObjectStatus]) -> VariantStatus:
+def _variant(name: str, object_statuses: Sequence[ObjectStatus]) -> VariantStatus:
     return VariantStatus(
         name or variant.Variant.PRIMARY.value,
-        tuple(sorted({each.commit for each in found if each.commit})),
-        tuple(sorted({image for each in found for image in each.images})),
-        sum(each.ready for each in found),
-        sum(each.total for each in found),
+        tuple(
+            sorted(
+                {object_status.commit for object_status in object_statuses if object_status.commit}
+            )
+        ),
+        tuple(
+            sorted({image for object_status in object_statuses for image in object_status.images})
+        ),
+        sum(object_status.ready for object_status in object_statuses),
+        sum(object_status.total for object_status in object_statuses),
     )
 
 
 def _place(name: str) -> tuple[int, str]:
-    known = [each.value for each in variant.Variant]
+    known = [known_variant.value for known_variant in variant.Variant]
     return (known.index(name) if name in known else len(known), name)
 
 
 def _sums(current: Mapping[str, ClusterStatus]) -> tuple[ObjectSummary, ...]:
     by_key: dict[manifest.ResourceKey, dict[str, ObjectStatus]] = defaultdict(dict)
     for name, state in current.items():
-        for each in state.objects:
-            by_key[each.key][name] = each
+        for object_status in state.objects:
+            by_key[object_status.key][name] = object_status
     return tuple(_sum(key, by_key[key]) for key in sorted(by_key))
 
 
-def _sum(key: manifest.ResourceKey, found: Mapping[str, ObjectStatus]) -> ObjectSummary:
+def _sum(
+    key: manifest.ResourceKey, statuses_by_cluster: Mapping[str, ObjectStatus]
+) -> ObjectSummary:
     counted: dict[HealthStatus, int] = {}
-    for each in sorted((each.health.status for each in found.values()), key=SEVERITY.index):
-        counted[each] = counted.get(each, 0) + 1
+    for health_status in sorted(
+        (object_status.health.status for object_status in statuses_by_cluster.values()),
+        key=SEVERITY.index,
+    ):
+        counted[health_status] = counted.get(health_status, 0) + 1
     return ObjectSummary(
         key,
-        tuple(found),
-        sum(each.observed for each in found.values()),
-        sum(each.ready for each in found.values()),
-        sum(each.total for each in found.values()),
+        tuple(statuses_by_cluster),
+        sum(object_status.observed for object_status in statuses_by_cluster.values()),
+        sum(object_status.ready for object_status in statuses_by_cluster.values()),
+        sum(object_status.total for object_status in statuses_by_cluster.values()),
         status_aggregation.aggregate(
-            {name: each.aggregated_fields for name, each in found.items() if each.aggregated_fields}
+            {
+                name: object_status.aggregated_fields
+                for name, object_status in statuses_by_cluster.items()
+                if object_status.aggregated_fields
+            }
         ),
         counted,
     )

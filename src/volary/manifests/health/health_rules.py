@@ -34,12 +34,12 @@ def assess(body: json.JsonObject, rule: object_health.Rule) -> object_health.Hea
         return waiting
     subject = expressions.Subject(body)
     try:
-        found = _first_true(subject, _ordered(rule))
+        outcome = _first_true(subject, _ordered(rule))
     except expressions.EvaluationError as error:
         return object_health.Health(statuses.HealthStatus.UNKNOWN, str(error))
-    if found is None:
+    if outcome is None:
         return conditions.progressing(_reason(subject, rule) or f"not yet: {rule.healthy}")
-    word, text = found
+    word, text = outcome
     return object_health.Health(word, _reason(subject, rule) or text)
 
 

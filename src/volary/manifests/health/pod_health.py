@@ -56,10 +56,10 @@ def pod_trouble(body: json.JsonObject) -> Trouble | None:
         reason = objects.text(body, "status", "reason") or "Failed"
         message = conditions.shorten(objects.text(body, "status", "message"))
         return _terminated(body) or Trouble(reason, message, heals=False)
-    found = list(_container_troubles(body))
-    if found:
+    troubles = list(_container_troubles(body))
+    if troubles:
         # What cannot heal is the better explanation.
-        return min(found, key=lambda trouble: trouble.heals)
+        return min(troubles, key=lambda trouble: trouble.heals)
     scheduled = conditions.find(body, "PodScheduled")
     if scheduled and scheduled.is_false:
         return Trouble(scheduled.reason or "Unschedulable", conditions.shorten(scheduled.message))
@@ -78,7 +78,10 @@ def pod(body: json.JsonObject) -> object_health.Health:
     if phase == "Running" and ready and ready.is_true:
         return conditions.healthy("ready")
     if phase == "Running":
-        count = sum(each.get("ready") is True for each in _statuses(body, "containerStatuses"))
+        count = sum(
+            container_status.get("ready") is True
+            for container_status in _statuses(body, "containerStatuses")
+        )
         total = len(objects.sequence(body, "spec", "containers"))
         return conditions.progressing(f"{count} of {total} containers ready")
     return conditions.progressing(phase.lower() or "not scheduled yet")
@@ -86,16 +89,18 @@ def pod(body: json.JsonObject) -> object_health.Health:
 
 def _container_troubles(body: json.JsonObject) -> Iterator[Trouble]:
     for field in ("initContainerStatuses", "containerStatuses"):
-        for each in _statuses(body, field):
-            waiting = objects.mapping(each, "state", "waiting")
+        for container_status in _statuses(body, field):
+            waiting = objects.mapping(container_status, "state", "waiting")
             reason = objects.text(waiting, "reason")
             if not _is_trouble(reason):
                 continue
             message = objects.text(waiting, "message")
-            last = objects.mapping(each, "lastState", "terminated")
+            last = objects.mapping(container_status, "lastState", "terminated")
             if reason == "CrashLoopBackOff" and last:
-                message = f"{_exit(last)}, {objects.number(each, 'restartCount')} restarts"
-            name = objects.text(each, "name")
+                message = (
+                    f"{_exit(last)}, {objects.number(container_status, 'restartCount')} restarts"
+                )
+            name = objects.text(container_status, "name")
             yield Trouble(reason, conditions.shorten(message), name, reason not in _STAYS)
 
 
@@ -106,11 +111,13 @@ def _is_trouble(reason: str) -> bool:
 def _terminated(body: json.JsonObject) -> Trouble | None:
     """Return how the first failed container of a failed pod ended."""
     for field in ("initContainerStatuses", "containerStatuses"):
-        for each in _statuses(body, field):
-            state = objects.mapping(each, "state", "terminated")
+        for container_status in _statuses(body, field):
+            state = objects.mapping(container_status, "state", "terminated")
             if state and objects.number(state, "exitCode"):
                 reason = objects.text(state, "reason") or "Error"
-                return Trouble(reason, _exit(state), objects.text(each, "name"), heals=False)
+                return Trouble(
+                    reason, _exit(state), objects.text(container_status, "name"), heals=False
+                )
     return None
 
 

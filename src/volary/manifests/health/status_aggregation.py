@@ -84,41 +84,43 @@ def _sum(bodies: Bodies, name: str) -> int:
 
 
 def _job(bodies: Bodies) -> json.JsonObject:
-    found = _sums("active", "succeeded", "failed")(bodies)
+    aggregated = _sums("active", "succeeded", "failed")(bodies)
     started = _texts(bodies, "status", "startTime")
     if all(started):
-        found["startTime"] = min(started)
+        aggregated["startTime"] = min(started)
     failed = [name for name, body in bodies.items() if _is_true(body, "Failed")]
     if failed:
         message = f"failed in {', '.join(sorted(failed))}"
-        found["conditions"] = [{"type": "Failed", "status": "True", "message": message}]
+        aggregated["conditions"] = [{"type": "Failed", "status": "True", "message": message}]
     elif all(_is_true(body, "Complete") for body in bodies.values()):
-        found["conditions"] = [{"type": "Complete", "status": "True"}]
+        aggregated["conditions"] = [{"type": "Complete", "status": "True"}]
         completed = _texts(bodies, "status", "completionTime")
         if all(completed):
-            found["completionTime"] = max(completed)
-    return found
+            aggregated["completionTime"] = max(completed)
+    return aggregated
 
 
 def _cron_job(bodies: Bodies) -> json.JsonObject:
-    active = [
-        each for body in bodies.values() for each in objects.sequence(body, "status", "active")
-    ]
-    found: json.JsonObject = {"active": active}
+    active = [job for body in bodies.values() for job in objects.sequence(body, "status", "active")]
+    aggregated: json.JsonObject = {"active": active}
     for name in ("lastScheduleTime", "lastSuccessfulTime"):
         if latest := max(_texts(bodies, "status", name)):
-            found[name] = latest
-    return found
+            aggregated[name] = latest
+    return aggregated
 
 
 def _balancer(bodies: Bodies) -> json.JsonObject:
     """Return every address of load balancers, each once, in order."""
-    found = {
-        (objects.text(each, "ip"), objects.text(each, "hostname")): each
+    addresses_by_key = {
+        (objects.text(address, "ip"), objects.text(address, "hostname")): address
         for body in bodies.values()
-        for each in objects.mappings(body, "status", "loadBalancer", "ingress")
+        for address in objects.mappings(body, "status", "loadBalancer", "ingress")
     }
-    return {"loadBalancer": {"ingress": [found[key] for key in sorted(found)]}} if found else {}
+    return (
+        {"loadBalancer": {"ingress": [addresses_by_key[key] for key in sorted(addresses_by_key)]}}
+        if addresses_by_key
+        else {}
+    )
 
 
 def _service(bodies: Bodies) -> json.JsonObject:
@@ -135,8 +137,8 @@ def _worst(phases: Sequence[str], otherwise: str = "") -> _Rule:
     """Return the rule that the first of `phases` that any cluster has counts."""
 
     def rule(bodies: Bodies) -> json.JsonObject:
-        found = {each or otherwise for each in _texts(bodies, "status", "phase")} - {""}
-        known = (each for each in (*phases, *sorted(found)) if each in found)
+        seen_phases = {phase or otherwise for phase in _texts(bodies, "status", "phase")} - {""}
+        known = (phase for phase in (*phases, *sorted(seen_phases)) if phase in seen_phases)
         worst = next(known, "")
         return {"phase": worst} if worst else {}
 
@@ -144,7 +146,7 @@ def _worst(phases: Sequence[str], otherwise: str = "") -> _Rule:
 
 
 def _claim(bodies: Bodies) -> json.JsonObject:
-    phases = [each or "Pending" for each in _texts(bodies, "status", "phase")]
+    phases = [phase or "Pending" for phase in _texts(bodies, "status", "phase")]
     if "Lost" in phases:
         return {"phase": "Lost"}
     return {"phase": next((phase for phase in phases if phase != "Bound"), "Bound")}
@@ -156,8 +158,8 @@ def _budget(bodies: Bodies) -> json.JsonObject:
         for name, body in bodies.items()
         for pod, since in objects.mapping(body, "status", "disruptedPods").items()
     }
-    found = _sums(*_BUDGET)(bodies)
-    return {**found, "disruptedPods": disrupted} if disrupted else found
+    aggregated = _sums(*_BUDGET)(bodies)
+    return {**aggregated, "disruptedPods": disrupted} if disrupted else aggregated
 
 
 def _rollout(bodies: Bodies) -> json.JsonObject:
@@ -165,12 +167,12 @@ def _rollout(bodies: Bodies) -> json.JsonObject:
 
 
 def _clone_set(bodies: Bodies) -> json.JsonObject:
-    found = _sums(*_CLONE_SET)(bodies)
+    aggregated = _sums(*_CLONE_SET)(bodies)
     for name in ("updateRevision", "currentRevision"):
-        given = [each for each in _texts(bodies, "status", name) if each]
+        given = [revision for revision in _texts(bodies, "status", name) if revision]
         if given:
-            found[name] = given[-1]
-    return found
+            aggregated[name] = given[-1]
+    return aggregated
 
 
 def _texts(bodies: Bodies, *path: str) -> list[str]:
@@ -178,8 +180,8 @@ def _texts(bodies: Bodies, *path: str) -> list[str]:
 
 
 def _is_true(body: json.JsonObject, kind: str) -> bool:
-    found = conditions.find(body, kind)
-    return found is not None and found.is_true
+    condition = conditions.find(body, kind)
+    return condition is not None and condition.is_true
 
 
 _RULES: Mapping[tuple[str, str], _Rule] = {

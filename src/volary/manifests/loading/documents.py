@@ -23,20 +23,20 @@ def parse(text: str, *, file: str) -> list[manifest.Manifest]:
         UserError: With every problem of the file: broken YAML, documents that are no
             objects, and objects without apiVersion, kind or name.
     """
-    found: list[manifest.Manifest] = []
+    manifests: list[manifest.Manifest] = []
     problems: list[errors.Problem] = []
     for document in yaml.load_all(text, file):
         for part in _expand(document, (), document.value):
             if isinstance(part, errors.Problem):
                 problems.append(part)
             else:
-                found.append(part)
-    if len(found) > MAXIMUM_OBJECTS:
-        message = f"too many objects: {len(found)}, at most {MAXIMUM_OBJECTS} are read"
+                manifests.append(part)
+    if len(manifests) > MAXIMUM_OBJECTS:
+        message = f"too many objects: {len(manifests)}, at most {MAXIMUM_OBJECTS} are read"
         problems.append(errors.Problem(message, errors.Location(file)))
     if problems:
         raise errors.UserError(*problems)
-    return found
+    return manifests
 
 
 def check_unique(manifests: Sequence[manifest.Manifest]) -> None:

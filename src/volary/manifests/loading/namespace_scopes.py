@@ -67,10 +67,10 @@ def scope(manifests: Iterable[manifest.Manifest], known: Scope | None = None) ->
     }
 
     def answer(group: str, kind: str) -> bool | None:
-        found = known(group, kind) if known else None
-        if found is None:
-            found = defined.get((group, kind))
-        return found if found is not None else _built_in(group, kind)
+        is_namespaced = known(group, kind) if known else None
+        if is_namespaced is None:
+            is_namespaced = defined.get((group, kind))
+        return is_namespaced if is_namespaced is not None else _built_in(group, kind)
 
     return answer
 

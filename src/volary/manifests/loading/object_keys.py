@@ -45,10 +45,10 @@ def index(
     manifests: Iterable[manifest.Manifest], known: namespace_scopes.Scope | None = None
 ) -> dict[manifest.ResourceKey, manifest.Manifest]:
     """Return the manifests by normalised key; of two with one key the first."""
-    found: dict[manifest.ResourceKey, manifest.Manifest] = {}
+    manifests_by_key: dict[manifest.ResourceKey, manifest.Manifest] = {}
     for item in manifests:
-        found.setdefault(normalise(item.key, known), item)
-    return found
+        manifests_by_key.setdefault(normalise(item.key, known), item)
+    return manifests_by_key
 
 
 def is_own_key(key: manifest.ResourceKey, body: json.JsonObject) -> bool:

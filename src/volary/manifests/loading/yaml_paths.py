@@ -59,10 +59,10 @@ def parse(path: str) -> tuple[Step, ...]:
 
 def find(node: yaml.Node, steps: tuple[Step, ...]) -> list[yaml.Node]:
     """Return the nodes that the steps lead to, in the order of the document."""
-    found = [node]
+    nodes = [node]
     for step in steps:
-        found = [below for each in found for below in _follow(each, step)]
-    return found
+        nodes = [below for parent_node in nodes for below in _follow(parent_node, step)]
+    return nodes
 
 
 def _step(path: str, position: int) -> tuple[Step, int]:

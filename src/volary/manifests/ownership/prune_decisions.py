@@ -132,9 +132,9 @@ def unremovable(
     """
     if variant is variant_words.Variant.PRIMARY:
         return "the primary is never cleaned up"
-    found = objects.text(body, "metadata", "labels", label.key)
-    if found != label.value(variant):
-        return f"it is of variant {found or 'none'}, not {label.value(variant)}"
+    label_value = objects.text(body, "metadata", "labels", label.key)
+    if label_value != label.value(variant):
+        return f"it is of variant {label_value or 'none'}, not {label.value(variant)}"
     return unprunable(body, application)
 
 
@@ -189,10 +189,10 @@ def _same_object(body: json.JsonObject, kept: Collection[str]) -> str:
 
 
 def _without_duplicates(items: Sequence[manifest.Manifest]) -> list[manifest.Manifest]:
-    found: dict[str | manifest.ResourceKey, manifest.Manifest] = {}
+    unique: dict[str | manifest.ResourceKey, manifest.Manifest] = {}
     for item in items:
-        found.setdefault(_uid(item.body) or item.key, item)
-    return list(found.values())
+        unique.setdefault(_uid(item.body) or item.key, item)
+    return list(unique.values())
 
 
 def _uid(body: json.JsonObject) -> str:

@@ -71,14 +71,14 @@ def add(
 def _service(
     manifests: Sequence[manifest.Manifest], app: applications.Application
 ) -> manifest.Manifest:
-    found = services.find(manifests, app.service) if app.service.name else []
-    if not found:
+    matching_services = services.find(manifests, app.service) if app.service.name else []
+    if not matching_services:
         named = f" {app.service.name}" if app.service.name else ""
         raise errors.user_error(
             f"routes cannot be made: there is no Service{named} among the manifests",
             hint="name the application's Service in service.name",
         )
-    return found[0]
+    return matching_services[0]
 
 
 def _manifest(body: json.JsonObject, service: manifest.Manifest) -> manifest.Manifest:
@@ -140,8 +140,8 @@ def _istio(app: applications.Application, service: manifest.Manifest) -> list[js
     options, label = app.traffic_routing.istio, app.variant_label
     host = options.host or service.name
     subsets = [
-        {"name": label.value(each), "labels": {label.key: label.value(each)}}
-        for each in variant.Variant
+        {"name": label.value(variant_role), "labels": {label.key: label.value(variant_role)}}
+        for variant_role in variant.Variant
     ]
     name = options.virtual_service.name or service.name
     is_target = service_targets.is_target(app)
@@ -179,18 +179,18 @@ def _route(app: applications.Application, service: manifest.Manifest) -> json.Js
 def _parent(reference: applications.ParentReference) -> json.JsonObject:
     is_service = reference.kind == "Service"
     group = "" if is_service and reference.group == "core" else reference.group
-    found: json.JsonObject = {
+    parent: json.JsonObject = {
         "group": group or ("" if is_service else _GATEWAY),
         "kind": reference.kind,
         "name": reference.name,
     }
     if reference.namespace:
-        found["namespace"] = reference.namespace
+        parent["namespace"] = reference.namespace
     if reference.section_name:
-        found["sectionName"] = reference.section_name
+        parent["sectionName"] = reference.section_name
     if reference.port:
-        found["port"] = reference.port
-    return found
+        parent["port"] = reference.port
+    return parent
 
 
 def _split(app: applications.Application, service: manifest.Manifest) -> json.JsonObject:
@@ -262,7 +262,7 @@ def check_primary(manifests: Sequence[manifest.Manifest], app: applications.Appl
             if manifest.group == "apps"
         ]
         meant = [pod for pod in pods if others.items() <= pod.items()]
-        if meant and not any(selector.items() <= each.items() for each in meant):
+        if meant and not any(selector.items() <= pod_labels.items() for pod_labels in meant):
             raise errors.user_error(
                 f"Service {item.name}, by which the routes reach primary, would lead to no pod:"
                 f" it selects {label.key}={label.primary_value}",

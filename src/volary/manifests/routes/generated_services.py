@@ -29,10 +29,10 @@ def add(
             routes are to be made, and there is no Service.
     """
     origin = errors.Location(path="spec.input.objects")
-    found = [*manifests, *(manifest.Manifest(body, origin) for body in app.input.objects)]
-    if app.made_service is not None and not services.find(found, app.service):
-        found.append(_service(found, app, app.made_service))
-    return generated_routes.add(found, app)
+    all_manifests = [*manifests, *(manifest.Manifest(body, origin) for body in app.input.objects)]
+    if app.made_service is not None and not services.find(all_manifests, app.service):
+        all_manifests.append(_service(all_manifests, app, app.made_service))
+    return generated_routes.add(all_manifests, app)
 
 
 def _service(
@@ -64,15 +64,15 @@ def _service(
 def _workload(
     manifests: Sequence[manifest.Manifest], app: applications.Application
 ) -> manifest.Manifest:
-    found = workloads.find(manifests, app.workloads)
-    if len(found) != 1:
-        names = ", ".join(each.key.title for each in found) or "none"
+    matching_workloads = workloads.find(manifests, app.workloads)
+    if len(matching_workloads) != 1:
+        names = ", ".join(workload.key.title for workload in matching_workloads) or "none"
         raise errors.user_error(
             f"the Service {app.service.name} cannot be made: it leads to one workload, and there "
-            f"are {len(found)} ({names})",
+            f"are {len(matching_workloads)} ({names})",
             hint="name the workload in `workloads`, or write the Service to a file",
         )
-    return found[0]
+    return matching_workloads[0]
 
 
 def _ports(workload: manifest.Manifest, wanted: applications.MadeService) -> list[dict[str, Any]]:
@@ -94,10 +94,10 @@ def _ports(workload: manifest.Manifest, wanted: applications.MadeService) -> lis
 def _discovered(
     workload: manifest.Manifest, known: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    taken = {each["targetPort"] for each in known}
-    names = {each.get("name") for each in known}
-    numbers = {each["port"] for each in known}
-    found: list[dict[str, Any]] = []
+    taken = {known_port["targetPort"] for known_port in known}
+    names = {known_port.get("name") for known_port in known}
+    numbers = {known_port["port"] for known_port in known}
+    ports: list[dict[str, Any]] = []
     spec = objects.mapping(workload.body, "spec", "template", "spec")
     for container in objects.mappings(spec, "containers"):
         if container.get("name") in _PROXIES:
@@ -108,7 +108,7 @@ def _discovered(
                 continue
             name = name if name and name not in names else f"port-{number}"
             protocol = port.get("protocol") or "TCP"
-            found.append({"name": name, "port": number, "targetPort": number, "protocol": protocol})
+            ports.append({"name": name, "port": number, "targetPort": number, "protocol": protocol})
             names.add(name)
             numbers.add(number)
-    return found
+    return ports

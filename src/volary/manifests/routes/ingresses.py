@@ -23,7 +23,7 @@ def find(
         UserError: when several do and none is named.
     """
     known, reference = backends.of(app), app.traffic_routing.nginx.ingress
-    found = [
+    candidates = [
         item
         for item in manifests
         if item.group == GROUP
@@ -32,14 +32,14 @@ def find(
         and any(known.variant(_service(path)) for path in paths(item.body))
         and not is_canary(item.body, app)
     ]
-    if len(found) > 1:
-        listed = ", ".join(item.name for item in found)
+    if len(candidates) > 1:
+        listed = ", ".join(item.name for item in candidates)
         raise errors.user_error(
-            f"{len(found)} Ingresses lead to the application: {listed}",
+            f"{len(candidates)} Ingresses lead to the application: {listed}",
             hint="name one of them in trafficRouting.nginx.ingress",
-            where=found[1].origin,
+            where=candidates[1].origin,
         )
-    return found[0] if found else None
+    return candidates[0] if candidates else None
 
 
 def canary(item: manifest.Manifest, app: applications.Application) -> manifest.Manifest:
@@ -83,8 +83,8 @@ def paths(body: json.JsonObject) -> Iterator[json.JsonObject]:
 def services(body: json.JsonObject, app: applications.Application) -> dict[variant.Variant, str]:
     """Return the Services of the application that an Ingress leads to."""
     known = backends.of(app)
-    found = {known.variant(_service(path)): _service(path) for path in paths(body)}
-    return {which: name for which, name in found.items() if which is not None}
+    names_by_variant = {known.variant(_service(path)): _service(path) for path in paths(body)}
+    return {which: name for which, name in names_by_variant.items() if which is not None}
 
 
 def _service(path: json.JsonObject) -> str:

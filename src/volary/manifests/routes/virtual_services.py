@@ -107,24 +107,24 @@ def find(
         raise errors.user_error(
             f'support only "{KIND}" kind for VirtualService reference, not "{reference.kind}"'
         )
-    found = [
+    candidates = [
         item
         for item in manifests
         if item.group == GROUP and item.kind == KIND and reference.name in ("", item.name)
     ]
-    if not found:
+    if not candidates:
         named = f" named {reference.name}" if reference.name else ""
         raise errors.user_error(
             f"unable to find any VirtualService manifest{named}",
             hint="the istio method changes a VirtualService among the application's manifests",
         )
-    found.sort(key=lambda item: bool(app.service.name) and item.name != app.service.name)
+    candidates.sort(key=lambda item: bool(app.service.name) and item.name != app.service.name)
     note = (
-        f"Found {len(found)} VirtualService manifests, using {found[0].name}"
-        if len(found) > 1
+        f"Found {len(candidates)} VirtualService manifests, using {candidates[0].name}"
+        if len(candidates) > 1
         else ""
     )
-    return found[0], note
+    return candidates[0], note
 
 
 def routing(app: applications.Application, item: manifest.Manifest) -> Routing:
@@ -176,7 +176,7 @@ def route(item: manifest.Manifest, how: Routing, weights: traffic_stages.Traffic
 
 def observed_weights(body: json.JsonObject, how: Routing) -> list[RouteWeights]:
     """Return the weights of each HTTP route with destinations, as a cluster answered them."""
-    found = []
+    route_weights = []
     for entry in routes_with_destinations(body):
         weights = dict.fromkeys(Variant, 0)
         others = 0
@@ -189,8 +189,8 @@ def observed_weights(body: json.JsonObject, how: Routing) -> list[RouteWeights]:
             else:
                 weights[variant] += weight
         name = objects.text(entry, "name")
-        found.append(RouteWeights(name, weights, others, _is_editable(entry, how)))
-    return found
+        route_weights.append(RouteWeights(name, weights, others, _is_editable(entry, how)))
+    return route_weights
 
 
 def routes_with_destinations(body: json.JsonObject) -> Iterator[json.JsonObject]:
@@ -274,16 +274,20 @@ def _entries(
         if weight or variant is Variant.PRIMARY:
             yield _entry(mine, variant, how, weight)
     alone = len(destinations) == 1
-    for each in destinations:
-        if not _is_host(each, how):
-            yield {**each, "weight": _weight(each, alone=alone)} if alone else each
+    for listed_destination in destinations:
+        if not _is_host(listed_destination, how):
+            yield (
+                {**listed_destination, "weight": _weight(listed_destination, alone=alone)}
+                if alone
+                else listed_destination
+            )
 
 
 def _entry(
     mine: Sequence[json.JsonObject], variant: Variant, how: Routing, weight: int
 ) -> json.JsonObject:
     """Return an entry like the variant's own before, else like the host's first one."""
-    model = next((each for each in mine if _variant(each, how) is variant), None)
+    model = next((entry for entry in mine if _variant(entry, how) is variant), None)
     model = model or (mine[0] if mine else {})
     destination = {"host": how.host, **objects.mapping(model, "destination")}
     destination["subset"] = how.label.value(variant)
@@ -301,7 +305,7 @@ def _variant(entry: json.JsonObject, how: Routing) -> Variant | None:
     Without a subset it leads to every pod of the Service: None.
     """
     subset = objects.text(entry, "destination", "subset")
-    return next((each for each in Variant if how.label.value(each) == subset), None)
+    return next((variant for variant in Variant if how.label.value(variant) == subset), None)
 
 
 def _weight(entry: json.JsonObject, *, alone: bool) -> int:

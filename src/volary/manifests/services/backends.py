@@ -33,9 +33,9 @@ class Backends:
 
     def variant(self, name: str) -> pipeline_variant.Variant | None:
         """Return the variant that a Service stands for; None for anybody else's."""
-        for each in (_Variant.CANARY, _Variant.BASELINE, _Variant.PRIMARY):
-            if name and name == self.name(each):
-                return each
+        for variant in (_Variant.CANARY, _Variant.BASELINE, _Variant.PRIMARY):
+            if name and name == self.name(variant):
+                return variant
         return _Variant.PRIMARY if name in self.aliases else None
 
 
@@ -70,12 +70,12 @@ def suffix(app: applications.Application, which: pipeline_variant.Variant) -> st
 
 
 def _options_suffix(app: applications.Application, which: pipeline_variant.Variant) -> str:
-    for each in app.pipeline:
-        if each.kind.applies is which and isinstance(
-            each.options,
+    for stage in app.pipeline:
+        if stage.kind.applies is which and isinstance(
+            stage.options,
             rollout_stages.PrimaryRolloutOptions | rollout_stages.VariantRolloutOptions,
         ):
-            return each.options.suffix
+            return stage.options.suffix
     return ""
 
 
@@ -83,7 +83,7 @@ def _copies_primary(app: applications.Application) -> bool:
     if app.traffic_routing.create or app.rolls_out_service:
         return True
     return any(
-        isinstance(each.options, rollout_stages.PrimaryRolloutOptions)
-        and each.options.create_service
-        for each in app.pipeline
+        isinstance(stage.options, rollout_stages.PrimaryRolloutOptions)
+        and stage.options.create_service
+        for stage in app.pipeline
     )

@@ -44,8 +44,8 @@ def find(
 ) -> manifest.Manifest | None:
     """Return the Service that is rolled out; None when it is not among the manifests."""
     names = [workload.name for workload in app.workloads if workload.kind == KIND]
-    found = services.find(manifests, applications.ObjectReference(name=names[0]))
-    return found[0] if found else None
+    matching_services = services.find(manifests, applications.ObjectReference(name=names[0]))
+    return matching_services[0] if matching_services else None
 
 
 def variant_copy(
@@ -71,14 +71,14 @@ def canary_service(
     Raises:
         UserError: when the Service is not there, or has no selector.
     """
-    found = find(manifests, app)
-    if found is None:
+    service = find(manifests, app)
+    if service is None:
         raise errors.user_error(
             f"there is no Service {app.workloads[0].name} among the manifests to make a canary of",
             hint="put it into the application's directory: its selector says what the new "
             "version is",
         )
-    return [variant_copy(found, app, variant.Variant.CANARY)]
+    return [variant_copy(service, app, variant.Variant.CANARY)]
 
 
 def dependencies(
@@ -152,7 +152,7 @@ def check_ports(
 
 
 def _ports(item: manifest.Manifest) -> set[int]:
-    return {objects.number(each, "port") for each in objects.mappings(item.body, "spec", "ports")}
+    return {objects.number(port, "port") for port in objects.mappings(item.body, "spec", "ports")}
 
 
 def selected(
@@ -184,7 +184,7 @@ def workload_name_pattern(
     manifests: Sequence[manifest.Manifest], app: applications.Application
 ) -> str:
     """Return the workloads that the Service leads to, for a pattern in a query; may be empty."""
-    return "|".join(sorted(each.name for each in selected(manifests, find(manifests, app))))
+    return "|".join(sorted(workload.name for workload in selected(manifests, find(manifests, app))))
 
 
 def _selects(service: manifest.Manifest | None, item: manifest.Manifest) -> bool:

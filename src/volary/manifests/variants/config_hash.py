@@ -80,13 +80,13 @@ def _used(
         for reference in config_references.find(spec)
         if reference.is_hashed or (include_projected and reference.is_projected)
     }
-    found = []
+    used_configs = []
     # "ConfigMap" sorts before "Secret": ConfigMaps come first, each kind by name.
     for kind, name in sorted(names):
         same = [config for config in configs if (config.kind, config.name) == (kind, name)]
-        beside = [each for each in same if each.namespace == item.namespace]
-        found += (beside or same)[-1:]
-    return found
+        beside = [config for config in same if config.namespace == item.namespace]
+        used_configs += (beside or same)[-1:]
+    return used_configs
 
 
 def _is_config(item: manifest.Manifest) -> bool:

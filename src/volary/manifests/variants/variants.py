@@ -180,8 +180,8 @@ def _ingresses(
     is_nginx = app.traffic_routing.method is applications.RoutingMethod.NGINX
     if not is_nginx or variant is not Variant.CANARY:
         return []
-    found = ingresses.find(manifests, app)
-    return [_without_status(ingresses.canary(found, app))] if found else []
+    ingress = ingresses.find(manifests, app)
+    return [_without_status(ingresses.canary(ingress, app))] if ingress else []
 
 
 def _check_kinds(chosen: Sequence[manifest.Manifest], title: str) -> None:
@@ -206,15 +206,17 @@ def _services(
     variant: variant_words.Variant,
     suffix: str,
 ) -> list[manifest.Manifest]:
-    found = services.find(manifests, app.service)
-    if not found:
+    matching_services = services.find(manifests, app.service)
+    if not matching_services:
         named = f' for name="{app.service.name}"' if app.service.name else ""
         raise errors.user_error(
             f"unable to find any service{named} for {variant.name} variant",
             hint="createService copies the Service that service.name points at",
         )
     key, value = app.variant_label.key, app.variant_label.value(variant)
-    copies = [services.variant(item, suffix=suffix, key=key, value=value) for item in found]
+    copies = [
+        services.variant(item, suffix=suffix, key=key, value=value) for item in matching_services
+    ]
     if not generated_routes.generates_services(app):
         return copies
     return [generated_routes.with_route_name(item, app, variant) for item in copies]

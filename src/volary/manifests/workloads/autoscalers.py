@@ -18,9 +18,9 @@ _BOUNDS = {
 
 def of(item: manifest.Manifest, among: Sequence[manifest.Manifest]) -> manifest.Manifest | None:
     """Return the autoscaler of a workload; None when no manifest is one."""
-    for each in among:
-        if each.kind in KINDS and is_for(each, item):
-            return each
+    for autoscaler in among:
+        if autoscaler.kind in KINDS and is_for(autoscaler, item):
+            return autoscaler
     return None
 
 

@@ -25,12 +25,12 @@ def find(
     """
     if not references:
         return of_kind(manifests, DEPLOYMENT) or of_kind(manifests, STATEFUL_SET)
-    found: list[manifest.Manifest] = []
+    workloads: list[manifest.Manifest] = []
     for reference in references:
         for item in of_kind(manifests, reference.kind or DEPLOYMENT):
-            if reference.name in ("", item.name) and item not in found:
-                found.append(item)
-    return found
+            if reference.name in ("", item.name) and item not in workloads:
+                workloads.append(item)
+    return workloads
 
 
 def of_kind(manifests: Sequence[manifest.Manifest], kind: str) -> list[manifest.Manifest]:

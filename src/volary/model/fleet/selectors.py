@@ -36,9 +36,9 @@ def _mismatches(selector: rollouts.ClusterSelector, cluster: fleets.Cluster) -> 
             told = _label_text(cluster.labels, requirement.key)
             yield f"label {requirement.key} is {told}, but has to be {describe(requirement)}"
     for requirement in selector.match_fields:
-        found = field_values(cluster, requirement.key)
-        if not is_met(requirement, found or None):
-            told = ", ".join(sorted(found)) or "not set"
+        cluster_values = field_values(cluster, requirement.key)
+        if not is_met(requirement, cluster_values or None):
+            told = ", ".join(sorted(cluster_values)) or "not set"
             yield f"{requirement.key} is {told}, but has to be {describe(requirement)}"
 
 
@@ -49,8 +49,8 @@ def field_values(cluster: fleets.Cluster, key: str) -> set[str]:
         "region": (cluster.region,),
         "zone": cluster.zones,
     }.get(key, ())
-    found = {value for value in written if value}
-    return found or ({cluster.labels[key]} if cluster.labels.get(key) else set())
+    values = {value for value in written if value}
+    return values or ({cluster.labels[key]} if cluster.labels.get(key) else set())
 
 
 def describe(requirement: rollouts.Requirement) -> str:

@@ -120,7 +120,7 @@ def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> t
 
 def title(taint: Taint) -> str:
     """Return a mark with who made it and why: ``volary.dev/cordoned:NoSchedule (ana: 1.36)``."""
-    said = ": ".join(each for each in (taint.by, taint.reason) if each)
+    said = ": ".join(part for part in (taint.by, taint.reason) if part)
     return f"{taint} ({said})" if said else str(taint)
 
 
@@ -137,10 +137,10 @@ def explain(marks: Iterable[Taint]) -> str:
 
     A drain is a cordon too; the cordon is not told besides.
     """
-    found = tuple(marks)
-    drained = any(each.key == DRAINED for each in found)
-    told = (each for each in found if not (drained and each.key == CORDONED))
-    return "; ".join(dict.fromkeys(_clause(each) for each in told))
+    taints = tuple(marks)
+    drained = any(taint.key == DRAINED for taint in taints)
+    told = (taint for taint in taints if not (drained and taint.key == CORDONED))
+    return "; ".join(dict.fromkeys(_clause(taint) for taint in told))
 
 
 def _clause(taint: Taint) -> str:
@@ -151,8 +151,8 @@ def _clause(taint: Taint) -> str:
 
 def merge(*groups: Iterable[Taint]) -> tuple[Taint, ...]:
     """Return all marks, of each key and effect the first."""
-    found: dict[tuple[str, Effect], Taint] = {}
+    taints_by_identity: dict[tuple[str, Effect], Taint] = {}
     for group in groups:
-        for each in group:
-            found.setdefault(each.identity, each)
-    return tuple(found.values())
+        for taint in group:
+            taints_by_identity.setdefault(taint.identity, taint)
+    return tuple(taints_by_identity.values())

@@ -78,8 +78,8 @@ class Share:
 
     def of(self, total: int, *, least: int = 0) -> int:
         """Return the number of clusters out of `total`, and no more than those."""
-        found = total * self.number // 100 if self.is_percentage else self.number
-        return min(max(found, least), max(total, 0))
+        count = total * self.number // 100 if self.is_percentage else self.number
+        return min(max(count, least), max(total, 0))
 
     def __str__(self) -> str:
         return f"{self.number}%" if self.is_percentage else str(self.number)

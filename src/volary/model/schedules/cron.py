@@ -57,10 +57,10 @@ class Schedule:
 
     def next_day(self, day: date) -> date | None:
         """Return the first day, not before `day`, on which it begins; None: there is none."""
-        for each in range(_LONGEST_WAIT):
-            found = day + timedelta(days=each)
-            if self.falls_on(found):
-                return found
+        for offset in range(_LONGEST_WAIT):
+            candidate = day + timedelta(days=offset)
+            if self.falls_on(candidate):
+                return candidate
         return None
 
 
@@ -74,10 +74,10 @@ def parse(text: str) -> Schedule:
     written = text.split()
     if len(written) != len(_FIELDS):
         raise ValueError("must have five fields: minute, hour, day of the month, month, weekday")
-    read = [_field(field, each) for field, each in zip(_FIELDS, written, strict=True)]
+    read = [_field(field, part) for field, part in zip(_FIELDS, written, strict=True)]
     minutes, hours, days, months, weekdays = read
     either = not written[2].startswith("*") and not written[4].startswith("*")
-    found = Schedule(
+    schedule = Schedule(
         tuple(sorted(minutes)),
         tuple(sorted(hours)),
         days,
@@ -85,9 +85,9 @@ def parse(text: str) -> Schedule:
         frozenset(weekday % 7 for weekday in weekdays),
         either,
     )
-    if found.next_day(date(2096, 1, 1)) is None:
+    if schedule.next_day(date(2096, 1, 1)) is None:
         raise ValueError("never happens: no month has that day")
-    return found
+    return schedule
 
 
 @lru_cache(maxsize=256)
@@ -104,10 +104,10 @@ def zone(name: str) -> zoneinfo.ZoneInfo:
 
 
 def _field(field: Field, text: str) -> frozenset[int]:
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.split(","):
-        found.update(_part(field, part))
-    return frozenset(found)
+        numbers.update(_part(field, part))
+    return frozenset(numbers)
 
 
 def _part(field: Field, text: str) -> Sequence[int]:
@@ -130,10 +130,10 @@ def _number_of(text: str, field: Field) -> int:
     lower = text.lower()
     if lower in field.words:
         return field.words.index(lower) + field.least
-    found = _number(text, field)
-    if not field.least <= found <= field.most:
+    number = _number(text, field)
+    if not field.least <= number <= field.most:
         raise ValueError(f"the {field.name} must be from {field.least} to {field.most}")
-    return found
+    return number
 
 
 def _number(text: str, field: Field) -> int:

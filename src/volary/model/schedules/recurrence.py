@@ -67,10 +67,15 @@ class Rule:
 
     def after(self, day: date, start: date) -> date:
         """Return the day to look at after `day`: months that have none are passed over."""
-        found = day + _DAY
-        if self._may_fall_in_month_of(found, start):
-            return found
-        return found.replace(day=calendar.monthrange(found.year, found.month)[1]) + _DAY
+        following_day = day + _DAY
+        if self._may_fall_in_month_of(following_day, start):
+            return following_day
+        return (
+            following_day.replace(
+                day=calendar.monthrange(following_day.year, following_day.month)[1]
+            )
+            + _DAY
+        )
 
     def _may_fall_in_month_of(self, day: date, start: date) -> bool:
         if self.months and day.month not in self.months:
@@ -160,13 +165,13 @@ class Recurrence:
 
     def next_day(self, day: date) -> date | None:
         """Return the first day, not before `day`, on which it begins; None: there is none."""
-        found = first = max(day, self.start.date())
-        while found < first + _LONGEST_WAIT:
-            if self.falls_on(found):
-                return found
-            if self.rule is None or (self.rule.until and found > self.rule.until):
+        candidate = first = max(day, self.start.date())
+        while candidate < first + _LONGEST_WAIT:
+            if self.falls_on(candidate):
+                return candidate
+            if self.rule is None or (self.rule.until and candidate > self.rule.until):
                 return None
-            found = self.rule.after(found, self.start.date())
+            candidate = self.rule.after(candidate, self.start.date())
         return None
 
 
@@ -174,7 +179,7 @@ def write(start: str, rule: str, without: tuple[str, ...] = ()) -> str:
     """Return the text that `parse` reads, one property a line."""
     lines = [f"DTSTART:{start}"]
     lines += [f"RRULE:{rule}"] if rule else []
-    lines += [f"EXDATE:{each}" for each in without]
+    lines += [f"EXDATE:{excluded_date}" for excluded_date in without]
     return "\n".join(lines)
 
 
@@ -185,17 +190,19 @@ def parse(text: str) -> Recurrence:
     Raises:
         ValueError: It is none, or says what is not read here; with a sentence for people.
     """
-    found: dict[str, list[str]] = {}
+    properties: dict[str, list[str]] = {}
     for line in text.splitlines():
         name, _, value = line.partition(":")
-        found.setdefault(name, []).append(value)
-    start = moment(found["DTSTART"][0])
+        properties.setdefault(name, []).append(value)
+    start = moment(properties["DTSTART"][0])
     if not isinstance(start, datetime):
         start = datetime.combine(start, time())
     without = frozenset(
-        moment(each) for value in found.get("EXDATE", ()) for each in value.split(",")
+        moment(excluded_date)
+        for value in properties.get("EXDATE", ())
+        for excluded_date in value.split(",")
     )
-    rules = found.get("RRULE", [])
+    rules = properties.get("RRULE", [])
     rule = _rule(rules[0], start) if rules else None
     return Recurrence(start, rule, without)
 
@@ -223,7 +230,7 @@ def _rule(text: str, start: datetime) -> Rule:
     rule = Rule(
         frequency=_frequency(parts.get("FREQ", "")),
         interval=_positive(parts, "INTERVAL", 1),
-        weekdays=tuple(_weekday(each) for each in _items(parts, "BYDAY")),
+        weekdays=tuple(_weekday(weekday) for weekday in _items(parts, "BYDAY")),
         month_days=_numbers(parts, "BYMONTHDAY", 31),
         months=_numbers(parts, "BYMONTH", 12),
         week_start=_week_start(parts.get("WKST", "MO")),
@@ -236,8 +243,8 @@ def _rule(text: str, start: datetime) -> Rule:
 
 def _split(text: str) -> Mapping[str, str]:
     parts: dict[str, str] = {}
-    for each in text.strip().strip(";").upper().split(";"):
-        name, equals, value = each.partition("=")
+    for part in text.strip().strip(";").upper().split(";"):
+        name, equals, value = part.partition("=")
         if name not in _PARTS:
             raise ValueError(f"{name[:40]} is not read here; known are {', '.join(_PARTS)}")
         if not equals or not value:
@@ -272,21 +279,21 @@ def _items(parts: Mapping[str, str], name: str) -> list[str]:
 
 
 def _numbers(parts: Mapping[str, str], name: str, most: int) -> tuple[int, ...]:
-    found = []
+    numbers = []
     for text in _items(parts, name):
         negative = name == "BYMONTHDAY" and text.startswith("-")
         digits = text[1:] if negative or text.startswith("+") else text
         if not digits.isdecimal() or not 1 <= int(digits) <= most:
             raise ValueError(f"{name} cannot be {text[:20]!r}")
-        found.append(-int(digits) if negative else int(digits))
-    return tuple(found)
+        numbers.append(-int(digits) if negative else int(digits))
+    return tuple(numbers)
 
 
 def _weekday(text: str) -> tuple[int, int]:
-    found = _BYDAY.fullmatch(text)
-    if found is None or (found[1] and not 1 <= abs(int(found[1])) <= 53):
+    match = _BYDAY.fullmatch(text)
+    if match is None or (match[1] and not 1 <= abs(int(match[1])) <= 53):
         raise ValueError(f"BYDAY cannot be {text[:20]!r}; it is such as MO, 2TU or -1FR")
-    return int(found[1] or 0), _WEEKDAYS.index(found[2])
+    return int(match[1] or 0), _WEEKDAYS.index(match[2])
 
 
 def _week_start(text: str) -> int:
@@ -299,10 +306,10 @@ def _until(text: str, begins: time) -> date | None:
     """Return the last day: of a time, that before it when it begins later in the day."""
     if not text:
         return None
-    found = moment(text)
-    if not isinstance(found, datetime):
-        return found
-    return found.date() - (_DAY if begins > found.time() else timedelta())
+    last = moment(text)
+    if not isinstance(last, datetime):
+        return last
+    return last.date() - (_DAY if begins > last.time() else timedelta())
 
 
 def _check(rule: Rule) -> None:
@@ -337,10 +344,10 @@ def in_local_time(rule: str, zone: str) -> str:
         ValueError: It is no time.
     """
     parts = rule.strip().upper().split(";")
-    found = (part.partition("=") for part in parts)
+    pairs = (part.partition("=") for part in parts)
     return ";".join(
         f"{name}={local(value, zone)}" if name == "UNTIL" else f"{name}{equals}{value}"
-        for name, equals, value in found
+        for name, equals, value in pairs
     )
 
 

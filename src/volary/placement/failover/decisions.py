@@ -110,10 +110,10 @@ class Situation:
 
     def is_well(self, name: str) -> bool:
         """Say whether a cluster answers, seen just now."""
-        found = self.known.get(name)
-        if found is None or found.state is not _READY:
+        health = self.known.get(name)
+        if health is None or health.state is not _READY:
             return False
-        return eviction_limits.is_fresh(found, self.now, self.rules)
+        return eviction_limits.is_fresh(health, self.now, self.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def decide(situation: Situation, allowance: eviction_limits.Allowance) -> Decisi
     kept: dict[str, observed_durations.ObservedDuration] = {}
     waiting: dict[str, str] = {}
     leaving: list[Eviction] = []
-    on_the_way = {each.cluster for each in situation.placement.leaving}
+    on_the_way = {eviction.cluster for eviction in situation.placement.leaving}
     chosen = tuple(name for name in situation.placement.chosen if name not in on_the_way)
     for name in chosen:
         reason = eviction_reason(situation, name, kept)
@@ -190,17 +190,17 @@ def eviction_reason(
     policy = situation.application.failover
     if policy is None:
         return None
-    found: EvictionReason | None = None
+    reason: EvictionReason | None = None
     if policy.cluster is not None:
-        found = _untolerated(situation, name, policy.cluster, policy.witness, kept)
-    if policy.application is not None and (found is None or found.lacks):
-        found = _unhealthy(situation, name, policy.application, kept) or found
-    return found
+        reason = _untolerated(situation, name, policy.cluster, policy.witness, kept)
+    if policy.application is not None and (reason is None or reason.lacks):
+        reason = _unhealthy(situation, name, policy.application, kept) or reason
+    return reason
 
 
 def _drained(situation: Situation, name: str) -> EvictionReason | None:
-    found = situation.known.get(name)
-    mark = found.drain if found else None
+    health = situation.known.get(name)
+    mark = health.drain if health else None
     if mark is None:
         return None
     who = f"{name} was drained by {mark.by}" + (f": {mark.reason}" if mark.reason else "")
@@ -247,7 +247,7 @@ def _untolerated(
             evidence, lacks = evidence + second, lacks or missing
         reasons.append((left, EvictionReason(name, Cause.CLUSTER, evidence, behaviour, lacks)))
     complete = [reason for reason in reasons if not reason[1].lacks]
-    best = min(complete or reasons, key=lambda each: each[0], default=None)
+    best = min(complete or reasons, key=lambda timed_reason: timed_reason[0], default=None)
     return best[1] if best else None
 
 
@@ -260,7 +260,11 @@ def _toleration_left(
     about = [toleration for toleration in tolerations if taints.tolerates(toleration, mark)]
     if not about:
         return behaviour.toleration
-    limits = [each.toleration_seconds for each in about if each.toleration_seconds is not None]
+    limits = [
+        toleration.toleration_seconds
+        for toleration in about
+        if toleration.toleration_seconds is not None
+    ]
     return timedelta(seconds=min(limits)) if limits else None
 
 
@@ -311,7 +315,7 @@ def _unhealthy(
         f" {clock.since:%H:%M:%S}, tolerated for"
         f" {observed_durations.describe(behaviour.toleration)}"
     )
-    others = [each for each in situation.placement.chosen if each != name]
+    others = [cluster_name for cluster_name in situation.placement.chosen if cluster_name != name]
     well = [other for other in others if situation.health.get(other) is healthy]
     lacks = ""
     if clock.lasted < behaviour.toleration:
@@ -343,20 +347,20 @@ class _Replacement:
 
 
 def _replacement(situation: Situation, chosen: Sequence[str], name: str) -> _Replacement:
-    remaining = [each for each in chosen if each != name]
+    remaining = [cluster_name for cluster_name in chosen if cluster_name != name]
     app = situation.application
     if not app.spread:
         return _without_spread(situation, remaining)
     candidates = list(_candidates(situation, remaining, name))
-    found = spread.choose(candidates, app.spread, remaining)
-    if found.failure:
-        return _Replacement((), failure=f"there is nowhere to go: {found.failure}")
-    new = tuple(name for name in found.names if name not in remaining)
+    choice = spread.choose(candidates, app.spread, remaining)
+    if choice.failure:
+        return _Replacement((), failure=f"there is nowhere to go: {choice.failure}")
+    new = tuple(name for name in choice.names if name not in remaining)
     if not new and not situation.is_divided:
         return _Replacement((), failure="there is nowhere to go: no other cluster qualifies")
-    if not any(map(situation.is_well, found.names)):
+    if not any(map(situation.is_well, choice.names)):
         return _Replacement((), failure="there is nowhere to go: no other cluster answers")
-    return _Replacement(found.names, new)
+    return _Replacement(choice.names, new)
 
 
 def _without_spread(situation: Situation, remaining: Sequence[str]) -> _Replacement:
@@ -374,14 +378,14 @@ def _candidates(
 ) -> Iterator[fleets.Cluster]:
     """Yield where it may be: where it is, and clusters that are well and take new work."""
     placement = situation.placement
-    gone = {leaving, *placement.away, *(each.cluster for each in placement.leaving)}
-    for each in situation.targets:
-        if each.name in remaining:
-            yield each
-        elif each.name in gone or eligibility.exclusion_reason(situation.application, each):
+    gone = {leaving, *placement.away, *(eviction.cluster for eviction in placement.leaving)}
+    for cluster in situation.targets:
+        if cluster.name in remaining:
+            yield cluster
+        elif cluster.name in gone or eligibility.exclusion_reason(situation.application, cluster):
             continue
-        elif situation.is_well(each.name):
-            yield each
+        elif situation.is_well(cluster.name):
+            yield cluster
 
 
 def _evict(situation: Situation, reason: EvictionReason, after: _Replacement) -> Eviction:
@@ -404,5 +408,5 @@ def _evict(situation: Situation, reason: EvictionReason, after: _Replacement) ->
 def _destination_reason(situation: Situation, after: _Replacement) -> str:
     if not after.new:
         return ""
-    keys = " and ".join(each.key for each in situation.application.spread)
+    keys = " and ".join(constraint.key for constraint in situation.application.spread)
     return f", the first that answers and fits the spread by {keys}"

@@ -24,11 +24,11 @@ def choose(
         placement: What is remembered of where it is.
     """
     gone = {name: f"it moved away: {reason}" for name, reason in placement.away.items()}
-    staying = [each for each in qualified if each.name not in gone]
-    found = spread.choose(staying, app.spread, placement.chosen)
-    names = {each.name for each in qualified}
+    staying = [cluster for cluster in qualified if cluster.name not in gone]
+    choice = spread.choose(staying, app.spread, placement.chosen)
+    names = {cluster.name for cluster in qualified}
     left_out = {name: why for name, why in gone.items() if name in names}
-    return spread.Choice(found.clusters, {**found.left_out, **left_out}, found.failure)
+    return spread.Choice(choice.clusters, {**choice.left_out, **left_out}, choice.failure)
 
 
 def describe_left_out(choice: spread.Choice) -> str:

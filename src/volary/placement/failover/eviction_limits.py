@@ -73,29 +73,31 @@ def assess(
     lost together, the first of them shall not be moved before the others are noticed.
     """
     watched = [
-        each
-        for each in known.values()
-        if each.left is None and each.state is not cluster_health.ClusterState.SUSPENDED
+        health
+        for health in known.values()
+        if health.left is None and health.state is not cluster_health.ClusterState.SUSPENDED
     ]
-    lost = tuple(each.cluster for each in watched if _is_lost(each))
+    lost = tuple(health.cluster for health in watched if _is_lost(health))
     unseen = tuple(
-        each.cluster for each in watched if not _is_lost(each) and not is_fresh(each, now, rules)
+        health.cluster
+        for health in watched
+        if not _is_lost(health) and not is_fresh(health, now, rules)
     )
     return FleetAssessment(len(watched), lost, unseen, doubt)
 
 
 def is_fresh(
-    each: cluster_health.ClusterHealth, now: datetime, rules: cluster_health.HealthRules
+    health: cluster_health.ClusterHealth, now: datetime, rules: cluster_health.HealthRules
 ) -> bool:
     """Say whether a cluster was looked at just now, by this process."""
-    if each.observed is None:
+    if health.observed is None:
         return False
-    return timedelta() <= now - each.observed <= rules.longest_gap
+    return timedelta() <= now - health.observed <= rules.longest_gap
 
 
-def _is_lost(each: cluster_health.ClusterHealth) -> bool:
-    pending = each.pending.state if each.pending else None
-    return each.state in _FAILING or pending in _FAILING
+def _is_lost(health: cluster_health.ClusterHealth) -> bool:
+    pending = health.pending.state if health.pending else None
+    return health.state in _FAILING or pending in _FAILING
 
 
 def allowance(
@@ -128,5 +130,5 @@ def allowance(
     if view.percent >= limits.slow_at_percent:
         most = min(most, limits.slow_moves_per_minute)
         why = f"in a minute while {view}"
-    begun = sum(now - each < _MINUTE for each in recent)
+    begun = sum(now - moment < _MINUTE for moment in recent)
     return Allowance(max(0, most - begun), f"{begun} of {most} moves {why}")

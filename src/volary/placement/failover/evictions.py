@@ -51,9 +51,9 @@ def next_steps(
     after: list[decisions.Eviction] = []
     waiting: dict[str, str] = {}
     steps: list[tuple[Step, decisions.Eviction]] = []
-    for each in leaving:
-        is_well = situation.is_well(each.cluster)
-        now = _observed(situation, each, is_well=is_well)
+    for eviction in leaving:
+        is_well = situation.is_well(eviction.cluster)
+        now = _observed(situation, eviction, is_well=is_well)
         step, why = _step(now, is_well=is_well)
         targets = _targets(situation, now, chosen)
         if step is not Step.WAIT and not targets:
@@ -61,7 +61,7 @@ def next_steps(
         if step is not Step.WAIT and not _is_due(now, situation.now):
             step, why = Step.WAIT, f"it failed {now.attempts} times and is tried again soon"
         if step is Step.WAIT:
-            waiting[each.cluster] = f"{now.reason}; {why}"
+            waiting[eviction.cluster] = f"{now.reason}; {why}"
         else:
             tries = now.attempts + 1
             now = replace(now, tried=situation.now, attempts=tries, replacements=targets)
@@ -69,31 +69,31 @@ def next_steps(
         after.append(now)
     if not steps:
         return NextSteps(tuple(after), None, "", waiting)
-    reason = "; ".join(_describe(step, each) for step, each in steps)
+    reason = "; ".join(_describe(step, observed_eviction) for step, observed_eviction in steps)
     return NextSteps(tuple(after), _move_plan(steps), reason, waiting)
 
 
 def paused(leaving: Sequence[decisions.Eviction], why: str) -> NextSteps:
     """Return that nothing comes next, for a reason that holds for all."""
-    waiting = {each.cluster: f"{each.reason}; {why}" for each in leaving}
+    waiting = {eviction.cluster: f"{eviction.reason}; {why}" for eviction in leaving}
     return NextSteps(tuple(leaving), None, "", waiting)
 
 
 def _observed(
-    situation: decisions.Situation, each: decisions.Eviction, *, is_well: bool
+    situation: decisions.Situation, eviction: decisions.Eviction, *, is_well: bool
 ) -> decisions.Eviction:
-    if each.replaced:
-        return replace(each, lost=each.lost or not is_well)
-    waited = observed_durations.observe(each.waited, situation.now, situation.rules.longest_gap)
-    return replace(each, lost=each.lost or not is_well, waited=waited)
+    if eviction.replaced:
+        return replace(eviction, lost=eviction.lost or not is_well)
+    waited = observed_durations.observe(eviction.waited, situation.now, situation.rules.longest_gap)
+    return replace(eviction, lost=eviction.lost or not is_well, waited=waited)
 
 
-def _step(each: decisions.Eviction, *, is_well: bool) -> tuple[Step, str]:
-    if each.removed:
+def _step(eviction: decisions.Eviction, *, is_well: bool) -> tuple[Step, str]:
+    if eviction.removed:
         return Step.PLACE, ""
-    match each.purge:
+    match eviction.purge:
         case failover_rules.Purge.NEVER:
-            if each.replaced:
+            if eviction.replaced:
                 return Step.WAIT, "it was replaced; the old copy stays until a rebalance"
             return Step.PLACE, ""
         case failover_rules.Purge.DIRECTLY:
@@ -102,62 +102,64 @@ def _step(each: decisions.Eviction, *, is_well: bool) -> tuple[Step, str]:
             why = "purge Directly removes it first, and the cluster does not answer"
             return Step.WAIT, why
         case failover_rules.Purge.GRACEFULLY:
-            return _gracefully(each, is_well=is_well)
+            return _gracefully(eviction, is_well=is_well)
 
 
-def _gracefully(each: decisions.Eviction, *, is_well: bool) -> tuple[Step, str]:
+def _gracefully(eviction: decisions.Eviction, *, is_well: bool) -> tuple[Step, str]:
     if is_well:
-        return (Step.REMOVE_FIRST if _is_overdue(each) else Step.REMOVE_LAST), ""
-    if each.replaced:
-        return Step.WAIT, f"it was replaced; {each.cluster} is cleaned up once it answers again"
+        return (Step.REMOVE_FIRST if _is_overdue(eviction) else Step.REMOVE_LAST), ""
+    if eviction.replaced:
+        return Step.WAIT, f"it was replaced; {eviction.cluster} is cleaned up once it answers again"
     return Step.PLACE, ""
 
 
-def _is_overdue(each: decisions.Eviction) -> bool:
+def _is_overdue(eviction: decisions.Eviction) -> bool:
     """Say whether nobody waits for a healthy replacement any more (Karmada: grace period).
 
     Of a cluster that was lost the old copy may be all there is: it is never given up for that.
     """
-    if each.grace is None or each.lost or each.replaced or each.waited is None:
+    if eviction.grace is None or eviction.lost or eviction.replaced or eviction.waited is None:
         return False
-    return each.attempts > 0 and each.waited.lasted >= each.grace
+    return eviction.attempts > 0 and eviction.waited.lasted >= eviction.grace
 
 
-def _is_due(each: decisions.Eviction, now: datetime) -> bool:
+def _is_due(eviction: decisions.Eviction, now: datetime) -> bool:
     """Say whether it may be tried again; a clock that was set back does not hold it up."""
-    if each.tried is None or not each.attempts:
+    if eviction.tried is None or not eviction.attempts:
         return True
-    doublings = min(each.attempts - 1, 10)
-    passed = now - each.tried
+    doublings = min(eviction.attempts - 1, 10)
+    passed = now - eviction.tried
     return not timedelta() <= passed < min(_FIRST_DELAY * 2**doublings, _LONGEST_DELAY)
 
 
 def _targets(
-    situation: decisions.Situation, each: decisions.Eviction, chosen: Sequence[str]
+    situation: decisions.Situation, eviction: decisions.Eviction, chosen: Sequence[str]
 ) -> tuple[str, ...]:
     """Return who takes its part and answers; all that are left, where those it had are not."""
-    wanted = [name for name in each.replacements if name in chosen] or list(chosen)
+    wanted = [name for name in eviction.replacements if name in chosen] or list(chosen)
     return tuple(filter(situation.is_well, wanted))
 
 
 def _move_plan(steps: Sequence[tuple[Step, decisions.Eviction]]) -> move_plans.MovePlan:
     def of(wanted: Step) -> tuple[str, ...]:
-        return tuple(each.cluster for step, each in steps if step is wanted)
+        return tuple(eviction.cluster for step, eviction in steps if step is wanted)
 
-    place = dict.fromkeys(name for _, each in steps for name in each.replacements)
+    place = dict.fromkeys(name for _, eviction in steps for name in eviction.replacements)
     return move_plans.MovePlan(of(Step.REMOVE_FIRST), tuple(place), (), of(Step.REMOVE_LAST))
 
 
-def _describe(step: Step, each: decisions.Eviction) -> str:
-    if step is Step.REMOVE_LAST and each.replaced:
-        back = f"{each.cluster} answers again" if each.lost else f"{each.cluster} is left"
-        when = f"{each.since:%Y-%m-%d %H:%M:%S}"
+def _describe(step: Step, eviction: decisions.Eviction) -> str:
+    if step is Step.REMOVE_LAST and eviction.replaced:
+        back = (
+            f"{eviction.cluster} answers again" if eviction.lost else f"{eviction.cluster} is left"
+        )
+        when = f"{eviction.since:%Y-%m-%d %H:%M:%S}"
         return f"{back}: what moved away at {when} is removed there"
-    if _is_overdue(each) and step is Step.REMOVE_FIRST:
-        assert each.grace is not None
-        grace = observed_durations.describe(each.grace)
-        return f"no healthy replacement within {grace}: {each.reason}"
-    return each.reason
+    if _is_overdue(eviction) and step is Step.REMOVE_FIRST:
+        assert eviction.grace is not None
+        grace = observed_durations.describe(eviction.grace)
+        return f"no healthy replacement within {grace}: {eviction.reason}"
+    return eviction.reason
 
 
 def after_run(
@@ -175,19 +177,19 @@ def after_run(
         shift: What the run had to do.
     """
     is_replaced = bool(shift.place) and set(shift.place) <= placed
-    found = []
-    for each in leaving:
-        concerned = is_replaced and bool(set(each.replacements) & set(shift.place))
+    still_leaving = []
+    for eviction in leaving:
+        concerned = is_replaced and bool(set(eviction.replacements) & set(shift.place))
         now = replace(
-            each,
-            replaced=each.replaced or concerned,
-            removed=each.removed or each.cluster in removed,
+            eviction,
+            replaced=eviction.replaced or concerned,
+            removed=eviction.removed or eviction.cluster in removed,
         )
         if now.replaced and now.removed:
             continue
-        went_well = concerned and (each.cluster not in shift.leaves or now.removed)
-        found.append(replace(now, tried=None, attempts=0) if went_well else now)
-    return tuple(found)
+        went_well = concerned and (eviction.cluster not in shift.leaves or now.removed)
+        still_leaving.append(replace(now, tried=None, attempts=0) if went_well else now)
+    return tuple(still_leaving)
 
 
 def without_pending(situation: decisions.Situation) -> decisions.PlacementState | None:
@@ -197,22 +199,22 @@ def without_pending(situation: decisions.Situation) -> decisions.PlacementState 
     well, the application is not ill any more.
     """
     placement = situation.placement
-    waiting = [each for each in placement.leaving if _is_pending(each)]
+    waiting = [eviction for eviction in placement.leaving if _is_pending(eviction)]
     if not waiting or any(
-        not situation.is_well(each.cluster)
-        or decisions.eviction_reason(situation, each.cluster, {}) is not None
-        for each in waiting
+        not situation.is_well(eviction.cluster)
+        or decisions.eviction_reason(situation, eviction.cluster, {}) is not None
+        for eviction in waiting
     ):
         return None
-    names = {each.cluster for each in waiting}
+    names = {eviction.cluster for eviction in waiting}
     return replace(
         placement,
         chosen=waiting[0].before or placement.chosen,
         away={name: why for name, why in placement.away.items() if name not in names},
-        leaving=tuple(each for each in placement.leaving if each.cluster not in names),
+        leaving=tuple(eviction for eviction in placement.leaving if eviction.cluster not in names),
         waiting={name: why for name, why in placement.waiting.items() if name not in names},
     )
 
 
-def _is_pending(each: decisions.Eviction) -> bool:
-    return each.attempts <= 1 and not each.replaced and not each.removed
+def _is_pending(eviction: decisions.Eviction) -> bool:
+    return eviction.attempts <= 1 and not eviction.replaced and not eviction.removed

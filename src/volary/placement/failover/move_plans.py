@@ -46,7 +46,7 @@ def stages(shift: MovePlan) -> tuple[pipelines.Stage, ...]:
         (sync, shift.reduce, "Reduce what clusters had more of"),
         (remove, shift.last, "Remove the application from clusters that it leaves"),
     )
-    given = [each for each in wanted if each[1]]
+    given = [candidate for candidate in wanted if candidate[1]]
     return tuple(
         pipelines.Stage(
             name,

@@ -39,14 +39,14 @@ def choose(situation: decisions.Situation) -> spread.Choice:
     silent = [name for name in placement.chosen if not situation.is_well(name)]
     left_out: dict[str, str] = {}
     candidates = []
-    for each in situation.targets:
-        why = "" if each.name in silent else _why_not(situation, each)
+    for cluster in situation.targets:
+        why = "" if cluster.name in silent else _why_not(situation, cluster)
         if why:
-            left_out[each.name] = why
+            left_out[cluster.name] = why
         else:
-            candidates.append(each)
-    found = spread.choose(candidates, app.spread, silent)
-    return spread.Choice(found.clusters, {**left_out, **found.left_out}, found.failure)
+            candidates.append(cluster)
+    choice = spread.choose(candidates, app.spread, silent)
+    return spread.Choice(choice.clusters, {**left_out, **choice.left_out}, choice.failure)
 
 
 def _why_not(situation: decisions.Situation, cluster: fleets.Cluster) -> str:
@@ -73,7 +73,9 @@ def plan(
     """
     placement = situation.placement
     chosen = choice.names
-    old = tuple(dict.fromkeys((*placement.chosen, *(each.cluster for each in placement.leaving))))
+    old = tuple(
+        dict.fromkeys((*placement.chosen, *(eviction.cluster for eviction in placement.leaving)))
+    )
     well = [name for name in chosen if situation.is_well(name)]
     new = [name for name in well if name not in placement.chosen]
     grown = [name for name in well if after.get(name, 0) > before.get(name, 0)]
@@ -94,7 +96,7 @@ def plan(
 def _eviction(
     situation: decisions.Situation, name: str, to: tuple[str, ...], by: str
 ) -> decisions.Eviction:
-    known = {each.cluster: each for each in situation.placement.leaving}
+    known = {eviction.cluster: eviction for eviction in situation.placement.leaving}
     why = situation.placement.away.get(name) or f"{by} asked for a rebalance"
     return decisions.Eviction(
         name,
@@ -113,7 +115,7 @@ def _describe(
         f"{word} {', '.join(names)}"
         for word, names in (
             ("new on", new),
-            ("more on", [each for each in grown if each not in new]),
+            ("more on", [cluster_name for cluster_name in grown if cluster_name not in new]),
             ("less on", reduced),
             ("off", lost),
         )

@@ -91,9 +91,9 @@ def choose(
         chosen, failure = _by_group(ranked, clusters, groups, ours, room)
     if failure:
         return Choice((), {candidate.name: failure for candidate in candidates} | left_out, failure)
-    for each in able:
-        if each.name not in chosen:
-            left_out[each.name] = _why_not(each, chosen, able, clusters, groups)
+    for cluster in able:
+        if cluster.name not in chosen:
+            left_out[cluster.name] = _why_not(cluster, chosen, able, clusters, groups)
     return Choice(
         tuple(candidate for candidate in candidates if candidate.name in chosen), left_out
     )
@@ -129,18 +129,18 @@ def _eligible(
     left_out: dict[str, str],
 ) -> Iterator[fleets.Cluster]:
     """Yield those that have a value to be counted by (Karmada: the SpreadConstraint filter)."""
-    for each in candidates:
-        if groups is None or group_of(each, groups):
-            yield each
+    for cluster in candidates:
+        if groups is None or group_of(cluster, groups):
+            yield cluster
         else:
-            left_out[each.name] = f"it has no {groups.key}, by which the application is spread"
+            left_out[cluster.name] = f"it has no {groups.key}, by which the application is spread"
 
 
 def _ranked(
     clusters: Sequence[fleets.Cluster], held: set[str], room: ReplicaCapacity | None
 ) -> list[fleets.Cluster]:
-    def rank(each: fleets.Cluster) -> tuple[int, int, str]:
-        return -_score(each.name, held), -(room.of(each.name) if room else 0), each.name
+    def rank(cluster: fleets.Cluster) -> tuple[int, int, str]:
+        return -_score(cluster.name, held), -(room.of(cluster.name) if room else 0), cluster.name
 
     return sorted(clusters, key=rank)
 
@@ -154,7 +154,7 @@ def _by_cluster(
     limit: spread_constraints.Constraint,
     room: ReplicaCapacity | None,
 ) -> tuple[set[str], str]:
-    names = [each.name for each in ranked]
+    names = [cluster.name for cluster in ranked]
     if len(names) < limit.least:
         return set(), _too_few(limit, names)
     count = min(len(names), limit.max_groups or len(names))
@@ -173,16 +173,16 @@ def _with_capacity(
         if best is not None and room.of(rest[best]) > room.of(taken[place]):
             taken[place], rest[best] = rest[best], taken[place]
         place -= 1
-    found = sum(map(room.of, taken))
-    if found < room.replicas:
-        return set(), f"there is room for {found} of {room.replicas} replicas"
+    total_room = sum(map(room.of, taken))
+    if total_room < room.replicas:
+        return set(), f"there is room for {total_room} of {room.replicas} replicas"
     return set(taken), ""
 
 
-def _too_few(limit: spread_constraints.Constraint, found: Sequence[str]) -> str:
-    told = f": {', '.join(found)}" if found else ""
-    verb = "qualifies" if len(found) == 1 else "qualify"
-    return f"at least {limit.least} by {limit.key} are needed, {len(found)} {verb}{told}"
+def _too_few(limit: spread_constraints.Constraint, qualified: Sequence[str]) -> str:
+    told = f": {', '.join(qualified)}" if qualified else ""
+    verb = "qualifies" if len(qualified) == 1 else "qualify"
+    return f"at least {limit.least} by {limit.key} are needed, {len(qualified)} {verb}{told}"
 
 
 def _by_group(
@@ -193,8 +193,8 @@ def _by_group(
     room: ReplicaCapacity | None,
 ) -> tuple[set[str], str]:
     by_name: dict[str, list[str]] = {}
-    for each in ranked:
-        by_name.setdefault(group_of(each, groups), []).append(each.name)
+    for cluster in ranked:
+        by_name.setdefault(group_of(cluster, groups), []).append(cluster.name)
     if len(by_name) < groups.least:
         return set(), _too_few(groups, sorted(by_name))
     need = max(clusters.least, groups.least)
@@ -211,9 +211,9 @@ def _by_group(
             else f"no {many} groups by {groups.key} have"
         )
         return set(), f"{who} {clusters.least} clusters"
-    first = [each.members[0] for each in chosen]
-    rest = [name for each in chosen for name in each.members[1:]]
-    order = {each.name: place for place, each in enumerate(ranked)}
+    first = [group.members[0] for group in chosen]
+    rest = [name for group in chosen for name in group.members[1:]]
+    order = {ranked_cluster.name: place for place, ranked_cluster in enumerate(ranked)}
     rest.sort(key=order.__getitem__)
     if clusters.max_groups and len(first) > clusters.max_groups:
         return set(), (
@@ -235,21 +235,21 @@ def _stable(
     if clusters.max_groups:
         most = min(most, clusters.max_groups)
     ours = sorted(
-        (each for each in known if held.intersection(each.members)),
-        key=lambda each: (-len(held.intersection(each.members)), -each.weight, each.name),
+        (group for group in known if held.intersection(group.members)),
+        key=lambda group: (-len(held.intersection(group.members)), -group.weight, group.name),
     )[:most]
     names = {our.name for our in ours}
-    others = [each for each in known if each.name not in names]
-    found = select_groups(
+    others = [group for group in known if group.name not in names]
+    selected = select_groups(
         [(other.name, len(other.members), other.weight) for other in others],
         max(groups.least - len(ours), 0),
         most - len(ours),
         clusters.least - sum(len(our.members) for our in ours),
     )
-    if found is None:
+    if selected is None:
         return None
-    by_name = {each.name: each for each in known}
-    return [*ours, *(by_name[name] for name in found)]
+    by_name = {group.name: group for group in known}
+    return [*ours, *(by_name[name] for name in selected)]
 
 
 def _weight(
@@ -260,18 +260,18 @@ def _weight(
     if room is None or not room.is_divided:
         fit = [
             score
-            for each, score in zip(members, scores, strict=True)
-            if room is None or room.of(each) >= room.replicas
+            for name, score in zip(members, scores, strict=True)
+            if room is None or room.of(name) >= room.replicas
         ]
         return len(fit) * _UNIT + sum(fit) // len(fit) if fit else 0
     target = -(-room.replicas // least)
-    found = total = count = 0
-    for each, score in zip(members, scores, strict=True):
-        found, total, count = found + room.of(each), total + score, count + 1
-        if count >= need and found >= target:
+    capacity = total = count = 0
+    for member_name, score in zip(members, scores, strict=True):
+        capacity, total, count = capacity + room.of(member_name), total + score, count + 1
+        if count >= need and capacity >= target:
             break
-    if found < target:
-        return found * _UNIT + total // len(members)
+    if capacity < target:
+        return capacity * _UNIT + total // len(members)
     return target * _UNIT + total // count
 
 
@@ -288,23 +288,23 @@ def select_groups(
     """
     if least <= 0 and target <= 0:
         return []
-    ordered = sorted(groups, key=lambda each: (each[1], -each[2], each[0]))
+    ordered = sorted(groups, key=lambda group: (group[1], -group[2], group[0]))
     if len(ordered) > _MOST_GROUPS:
         return _greedy(ordered, least, most, target)
     paths: list[tuple[int, int, int, list[str]]] = []
     root: list[tuple[str, int, int]] = []
 
-    def search(found: int, begin: int) -> None:
-        if found >= target and least <= len(root) <= most:
-            names = [each[0] for each in sorted(root, key=lambda each: (-each[2], each[0]))]
-            weight, value = sum(each[2] for each in root), sum(each[1] for each in root)
+    def search(size: int, begin: int) -> None:
+        if size >= target and least <= len(root) <= most:
+            names = [group[0] for group in sorted(root, key=lambda group: (-group[2], group[0]))]
+            weight, value = sum(group[2] for group in root), sum(group[1] for group in root)
             paths.append((-weight, -value, len(paths), names))
             return
         if len(root) >= most:
             return
         for place in range(begin, len(ordered)):
             root.append(ordered[place])
-            search(found + ordered[place][1], place + 1)
+            search(size + ordered[place][1], place + 1)
             root.pop()
 
     search(0, 0)
@@ -320,14 +320,17 @@ def _greedy(
     ordered: Sequence[tuple[str, int, int]], least: int, most: int, target: int
 ) -> list[str] | None:
     """Return the heaviest groups, else the largest: for more than can all be combined."""
-    for rank in (lambda each: (-each[2], -each[1], each[0]), lambda each: (-each[1], each[0])):
+    for rank in (
+        lambda candidate: (-candidate[2], -candidate[1], candidate[0]),
+        lambda candidate: (-candidate[1], candidate[0]),
+    ):
         taken: list[tuple[str, int, int]] = []
-        for each in sorted(ordered, key=rank):
+        for group in sorted(ordered, key=rank):
             if len(taken) >= least and sum(one[1] for one in taken) >= target:
                 break
-            taken.append(each)
-        if least <= len(taken) <= most and sum(each[1] for each in taken) >= target:
-            return [each[0] for each in taken]
+            taken.append(group)
+        if least <= len(taken) <= most and sum(chosen_group[1] for chosen_group in taken) >= target:
+            return [chosen_group[0] for chosen_group in taken]
     return None
 
 
@@ -339,7 +342,13 @@ def _why_not(
     groups: spread_constraints.Constraint | None,
 ) -> str:
     if groups is not None:
-        taken = sorted({group_of(each, groups) for each in able if each.name in chosen})
+        taken = sorted(
+            {
+                group_of(chosen_cluster, groups)
+                for chosen_cluster in able
+                if chosen_cluster.name in chosen
+            }
+        )
         mine = group_of(cluster, groups)
         if mine not in taken:
             least = (
@@ -350,7 +359,7 @@ def _why_not(
             return (
                 f"{groups.key} {mine} is not needed: {least} by {groups.key}, {_first_names(taken)}"
             )
-    names = [each.name for each in able if each.name in chosen]
+    names = [chosen_cluster.name for chosen_cluster in able if chosen_cluster.name in chosen]
     return f"at most {clusters.max_groups} by cluster: {_first_names(names)} come first"
 
 

@@ -52,7 +52,7 @@ class WorkloadAssignment:
     @property
     def replicas(self) -> dict[str, int]:
         """The number of pods by cluster."""
-        return {name: each.replicas for name, each in self.shares.items()}
+        return {name: share.replicas for name, share in self.shares.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Assignment:
 
     def replicas(self, key: manifest.ResourceKey) -> dict[str, int]:
         """Return the number of pods by cluster; empty: it is not divided."""
-        found = self.find(key)
-        return found.replicas if found else {}
+        divided = self.find(key)
+        return divided.replicas if divided else {}
 
     def taken_over(self, other: "Assignment", clusters: Iterable[str]) -> "Assignment":
         """Return this one with what another says of some clusters."""
@@ -108,12 +108,12 @@ class _Situation:
 
 
 def _merged(mine: Assignment, other: Assignment, names: set[str]) -> Iterator[WorkloadAssignment]:
-    for key in dict.fromkeys(each.key for each in (*mine.workloads, *other.workloads)):
+    for key in dict.fromkeys(workload.key for workload in (*mine.workloads, *other.workloads)):
         here, there = mine.find(key), other.find(key)
         shares = dict(here.shares) if here else {}
-        found = there.shares if there else {}
+        other_shares = there.shares if there else {}
         shares = {name: share for name, share in shares.items() if name not in names}
-        shares |= {name: share for name, share in found.items() if name in names}
+        shares |= {name: share for name, share in other_shares.items() if name in names}
         known = here or there
         if known and shares:
             yield replace(known, shares=shares)
@@ -154,7 +154,11 @@ def assign(
     silent = {name: why for name, why in unavailable.items() if by_capacity and name in names}
     situation = _Situation(policy, clusters, previous, capacity, silent, uid, fresh)
     divided = tuple(_divide(workload, situation) for workload in workloads)
-    read = {name: each.read_at for name, each in capacity.items() if name in names and by_capacity}
+    read = {
+        name: cluster_capacity.read_at
+        for name, cluster_capacity in capacity.items()
+        if name in names and by_capacity
+    }
     return Assignment(divided, read, silent)
 
 
@@ -171,20 +175,28 @@ def restored(
     have what it gives them.
     """
     names = {cluster.name for cluster in clusters}
-    found = [wanted.find(workload.key) for workload in workloads]
-    divided = [each for each in found if each is not None]
+    candidates = [wanted.find(workload.key) for workload in workloads]
+    divided = [
+        workload_assignment for workload_assignment in candidates if workload_assignment is not None
+    ]
     if len(divided) < len(workloads) or not workloads:
         return None
-    sums = {name: sum(each.replicas.get(name, 0) for each in divided) for name in fixed or {}}
+    sums = {
+        name: sum(workload_assignment.replicas.get(name, 0) for workload_assignment in divided)
+        for name in fixed or {}
+    }
     fits = sums == dict(fixed or {}) and all(
-        sum(each.replicas.values()) == workload.total
-        and all(name in names for name, count in each.replicas.items() if count)
-        for each, workload in zip(divided, workloads, strict=True)
+        sum(workload_assignment.replicas.values()) == workload.total
+        and all(name in names for name, count in workload_assignment.replicas.items() if count)
+        for workload_assignment, workload in zip(divided, workloads, strict=True)
     )
     if not fits:
         return None
     return Assignment(
-        tuple(replace(each, reason=_restored_reason(each), room={}) for each in divided)
+        tuple(
+            replace(workload_assignment, reason=_restored_reason(workload_assignment), room={})
+            for workload_assignment in divided
+        )
     )
 
 
@@ -211,10 +223,10 @@ def needs_capacity(
 
 def _divide(workload: divisible_workloads.Workload, situation: _Situation) -> WorkloadAssignment:
     if situation.policy.preference is overrides.Preference.WEIGHTED:
-        found, reason, room = _by_weight(workload, situation)
+        shares, reason, room = _by_weight(workload, situation)
     else:
-        found, reason, room = _by_capacity(workload, situation)
-    return WorkloadAssignment(workload.key, found, reason, room)
+        shares, reason, room = _by_capacity(workload, situation)
+    return WorkloadAssignment(workload.key, shares, reason, room)
 
 
 _Decided = tuple[dict[str, Share], str, dict[str, int]]
@@ -243,7 +255,7 @@ def _by_weight(workload: divisible_workloads.Workload, situation: _Situation) ->
 
 def _by_capacity(workload: divisible_workloads.Workload, situation: _Situation) -> _Decided:
     if not workload.is_uniform:
-        told = ", ".join(f"{name} {each.replicas}" for name, each in workload.amounts.items())
+        told = ", ".join(f"{name} {amount.replicas}" for name, amount in workload.amounts.items())
         raise errors.user_error(
             f"{workload.key.title} cannot be divided by free capacity: clusters are to share other"
             f" numbers of pods ({told})",
@@ -282,7 +294,7 @@ def _placed(
     situation: _Situation,
 ) -> dict[str, int]:
     try:
-        found = division.by_capacity(
+        replicas = division.by_capacity(
             wanted,
             room,
             prior,
@@ -299,7 +311,7 @@ def _placed(
             hint=said.hint,
             where=workload.origin,
         ) from error
-    return {name: found.get(name, 0) for name in room}
+    return {name: replicas.get(name, 0) for name in room}
 
 
 def _division_reason(wanted: int, prior: Mapping[str, int], situation: _Situation) -> str:
@@ -359,21 +371,21 @@ def _at_least_one(
 
     Where the division gives none, one is taken from the cluster with most, the first of equals.
     """
-    found = dict(numbers)
-    if sum(found.values()) < len(found):
+    counts = dict(numbers)
+    if sum(counts.values()) < len(counts):
         raise errors.user_error(
-            f"{workload.key.title} cannot be divided: at most {sum(found.values())} replicas are"
-            f" fewer than the {len(found)} clusters, and an autoscaler needs at least one on each",
+            f"{workload.key.title} cannot be divided: at most {sum(counts.values())} replicas are"
+            f" fewer than the {len(counts)} clusters, and an autoscaler needs at least one on each",
             hint="raise the most replicas, or choose fewer clusters",
             where=workload.origin,
         )
-    for name in found:
-        if found[name] == 0:
-            richest = max(found, key=lambda each: found[each])
-            found[richest] -= 1
-            found[name] = 1
-    return found
+    for name in counts:
+        if counts[name] == 0:
+            richest = max(counts, key=lambda cluster_name: counts[cluster_name])
+            counts[richest] -= 1
+            counts[name] = 1
+    return counts
 
 
 def _listed(shares: Mapping[str, Share]) -> str:
-    return ", ".join(f"{name} {each}" for name, each in shares.items()) or "no cluster"
+    return ", ".join(f"{name} {share}" for name, share in shares.items()) or "no cluster"

@@ -27,7 +27,7 @@ def describe(made: assignment.Assignment) -> Iterator[str]:
 
 def read_at(made: assignment.Assignment) -> str:
     """Return when the free capacity was read; empty: nobody needed it."""
-    times = sorted(f"{each:%Y-%m-%d %H:%M:%S} UTC" for each in made.read_at.values())
+    times = sorted(f"{moment:%Y-%m-%d %H:%M:%S} UTC" for moment in made.read_at.values())
     if not times:
         return ""
     return times[0] if times[0] == times[-1] else f"{times[0]} to {times[-1]}"

@@ -80,17 +80,17 @@ def requests(pod: json.JsonObject) -> dict[str, Decimal]:
     """
     sidecars: dict[str, Decimal] = {}
     largest: dict[str, Decimal] = {}
-    for each in objects.mappings(pod, "initContainers"):
-        own = _requests(each)
-        if each.get("restartPolicy") == "Always":
+    for container in objects.mappings(pod, "initContainers"):
+        own = _requests(container)
+        if container.get("restartPolicy") == "Always":
             sidecars = _sum(sidecars, own)
             own = {}
         largest = _maximum(largest, _sum(sidecars, own))
     running = sidecars
-    for each in objects.mappings(pod, "containers"):
-        running = _sum(running, _requests(each))
-    found = {**_maximum(running, largest), **_requests(pod)}
-    return _sum(found, _amounts(objects.mapping(pod, "overhead")))
+    for container in objects.mappings(pod, "containers"):
+        running = _sum(running, _requests(container))
+    requested = {**_maximum(running, largest), **_requests(pod)}
+    return _sum(requested, _amounts(objects.mapping(pod, "overhead")))
 
 
 def _node(body: json.JsonObject, taken: Mapping[str, Amounts]) -> Node:
@@ -102,7 +102,10 @@ def _node(body: json.JsonObject, taken: Mapping[str, Amounts]) -> Node:
         taints.append(_CORDONED)
     return Node(
         name,
-        {each: amount - used.get(each, Decimal()) for each, amount in allocatable.items()},
+        {
+            resource: amount - used.get(resource, Decimal())
+            for resource, amount in allocatable.items()
+        },
         objects.mapping(body, "metadata", "labels"),
         tuple(taints),
     )
@@ -110,14 +113,19 @@ def _node(body: json.JsonObject, taken: Mapping[str, Amounts]) -> Node:
 
 def _is_ready(node: json.JsonObject) -> bool:
     return any(
-        each.get("type") == "Ready" and each.get("status") == "True"
-        for each in objects.mappings(node, "status", "conditions")
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in objects.mappings(node, "status", "conditions")
     )
 
 
 def _on_node(node: Node, wanted: Amounts) -> int:
-    needed = {**{each: amount for each, amount in wanted.items() if amount > 0}, _PODS: Decimal(1)}
-    return max(0, min(int(node.free.get(each, Decimal()) // needed[each]) for each in needed))
+    needed = {
+        **{resource: amount for resource, amount in wanted.items() if amount > 0},
+        _PODS: Decimal(1),
+    }
+    return max(
+        0, min(int(node.free.get(resource, Decimal()) // needed[resource]) for resource in needed)
+    )
 
 
 def _accepts(node: Node, pod: json.JsonObject) -> bool:
@@ -148,11 +156,14 @@ def _tolerates(toleration: json.JsonObject, taint: json.JsonObject) -> bool:
 
 def _matches_term(node: Node, term: json.JsonObject) -> bool:
     conditions = [
-        *((each, node.labels) for each in objects.mappings(term, "matchExpressions")),
-        *((each, {"metadata.name": node.name}) for each in objects.mappings(term, "matchFields")),
+        *((expression, node.labels) for expression in objects.mappings(term, "matchExpressions")),
+        *(
+            (expression, {"metadata.name": node.name})
+            for expression in objects.mappings(term, "matchFields")
+        ),
     ]
     return bool(conditions) and all(
-        _matches_expression(each, values) for each, values in conditions
+        _matches_expression(condition, values) for condition, values in conditions
     )
 
 
@@ -198,12 +209,16 @@ def _parsed(written: Mapping[str, object]) -> Iterator[tuple[str, Decimal]]:
 
 
 def _sum(one: Amounts, other: Amounts) -> dict[str, Decimal]:
-    return {each: one.get(each, Decimal()) + other.get(each, Decimal()) for each in {*one, *other}}
+    return {
+        resource: one.get(resource, Decimal()) + other.get(resource, Decimal())
+        for resource in {*one, *other}
+    }
 
 
 def _maximum(one: Amounts, other: Amounts) -> dict[str, Decimal]:
     return {
-        each: max(one.get(each, Decimal()), other.get(each, Decimal())) for each in {*one, *other}
+        resource: max(one.get(resource, Decimal()), other.get(resource, Decimal()))
+        for resource in {*one, *other}
     }
 
 

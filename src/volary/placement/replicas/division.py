@@ -70,8 +70,8 @@ def by_weights(
     votes = {name: weight for name, weight in votes.items() if weight > 0}
     if not votes:
         votes = {cluster.name: 1 for cluster in clusters}
-    found = webster(replicas, votes, uid=uid)
-    return {cluster.name: found.get(cluster.name, 0) for cluster in clusters}
+    replica_counts = webster(replicas, votes, uid=uid)
+    return {cluster.name: replica_counts.get(cluster.name, 0) for cluster in clusters}
 
 
 def by_capacity(
@@ -104,7 +104,7 @@ def by_capacity(
             f"available replicas {available} are not enough for {target}",
             hint="free capacity, add clusters, or ask for fewer replicas",
         )
-    order = sorted(room.items(), key=lambda each: (-each[1], each[0]))
+    order = sorted(room.items(), key=lambda cluster_room: (-cluster_room[1], cluster_room[0]))
     if aggregated:
         order = _shortest(order, {name for name, count in base.items() if count > 0}, target)
     got = webster(target, dict(order), uid=uid)
@@ -131,12 +131,12 @@ def _shortest(
     order: Sequence[tuple[str, int]], used: set[str], target: int
 ) -> list[tuple[str, int]]:
     """Return the shortest beginning of the order that has room for all, used clusters first."""
-    first = [each for each in order if each[0] in used]
+    first = [entry for entry in order if entry[0] in used]
     chosen: list[tuple[str, int]] = []
     total = 0
-    for each in [*first, *(each for each in order if each[0] not in used)]:
-        chosen.append(each)
-        total += each[1]
+    for cluster_room in [*first, *(entry for entry in order if entry[0] not in used)]:
+        chosen.append(cluster_room)
+        total += cluster_room[1]
         if total >= target:
             break
     return chosen

@@ -49,13 +49,13 @@ def pods(
             + (f" with at most {most} in each" if most is not None else ""),
             hint="raise atMost, or ask for fewer",
         )
-    found = dict.fromkeys(held, 0)
-    while (left := count - sum(found.values())) > 0:
-        room = {name: held[name] for name in limits if found[name] < limits[name]}
-        base = {name: found[name] for name in room}
+    counts = dict.fromkeys(held, 0)
+    while (left := count - sum(counts.values())) > 0:
+        room = {name: held[name] for name in limits if counts[name] < limits[name]}
+        base = {name: counts[name] for name in room}
         for name, got in division.webster(left, room, base).items():
-            found[name] = min(got, limits[name])
-    return found
+            counts[name] = min(got, limits[name])
+    return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +112,14 @@ def traffic(
         reached += load[name]
         if points[name] < bounds[name]:
             heapq.heappush(queue, (-votes[name] / (2 * points[name] + 1), name))
-    found = Traffic(points, Fraction(reached, max(total, 1)))
+    fleet_traffic = Traffic(points, Fraction(reached, max(total, 1)))
     if 2 * abs(target - reached) > total or (wanted and not total):
         raise errors.user_error(
             f"{wanted} % of all traffic cannot be reached: the clusters with such pods have only"
-            f" {found.told} (primary's pods stand for the traffic, and there are {total})",
+            f" {fleet_traffic.told} (primary's pods stand for the traffic, and there are {total})",
             hint="roll out to more clusters, or ask for less",
         )
-    return found
+    return fleet_traffic
 
 
 def _rounded_up(share: rollout_stages.Replicas, of: int) -> int:

@@ -62,12 +62,12 @@ def divide(waves: rollouts.Waves, clusters: Sequence[fleets.Cluster]) -> Divisio
     planned = []
     for wave in waves.waves:
         taken = _members(wave, left, len(clusters))
-        names = {each.name for each in taken}
-        left = [each for each in left if each.name not in names]
-        planned.append(PlannedWave(wave, tuple(each.name for each in taken)))
+        names = {cluster.name for cluster in taken}
+        left = [cluster for cluster in left if cluster.name not in names]
+        planned.append(PlannedWave(wave, tuple(cluster.name for cluster in taken)))
     if left:
         planned.append(_rest(waves, left))
-    warnings = tuple(_warnings(planned, [each.name for each in left]))
+    warnings = tuple(_warnings(planned, [cluster.name for cluster in left]))
     return Division(tuple(planned), warnings)
 
 
@@ -89,7 +89,9 @@ def _members(
     wave: rollouts.Wave, left: Sequence[fleets.Cluster], of_all: int
 ) -> Sequence[fleets.Cluster]:
     chosen = [
-        each for each in left if wave.targets is None or selectors.matches(wave.targets, each)
+        cluster
+        for cluster in left
+        if wave.targets is None or selectors.matches(wave.targets, cluster)
     ]
     ordered = _ordered(wave, chosen)
     if wave.one_per:
@@ -102,9 +104,9 @@ def _members(
 def _ordered(wave: rollouts.Wave, clusters: Iterable[fleets.Cluster]) -> list[fleets.Cluster]:
     """Order by label, then by name; or by a hash that the seed alone decides."""
     if wave.shuffle:
-        return sorted(clusters, key=lambda each: _seeded_rank(wave.shuffle, each.name))
+        return sorted(clusters, key=lambda cluster: _seeded_rank(wave.shuffle, cluster.name))
     if wave.order_by:
-        return sorted(clusters, key=lambda each: (_rank(each, wave.order_by), each.name))
+        return sorted(clusters, key=lambda cluster: (_rank(cluster, wave.order_by), cluster.name))
     return list(clusters)
 
 
@@ -137,7 +139,7 @@ def _one_per(label: str, clusters: Iterable[fleets.Cluster]) -> Iterator[fleets.
 
 
 def _rest(waves: rollouts.Waves, left: Sequence[fleets.Cluster]) -> PlannedWave:
-    names = tuple(each.name for each in left)
+    names = tuple(cluster.name for cluster in left)
     if waves.unmatched is rollouts.Unmatched.REFUSE:
         raise errors.user_error(
             f"{', '.join(names[:10])}{' and more' if len(names) > 10 else ''}"
@@ -151,6 +153,6 @@ def _rest(waves: rollouts.Waves, left: Sequence[fleets.Cluster]) -> PlannedWave:
 def _warnings(planned: Sequence[PlannedWave], left: Sequence[str]) -> Iterator[str]:
     if left:
         yield f"in no wave, so in a last one called {REST}: {', '.join(left)}"
-    for each in planned:
-        if not each.targets:
-            yield f"no cluster is in wave {each.wave.name}; its gate holds all the same"
+    for planned_wave in planned:
+        if not planned_wave.targets:
+            yield f"no cluster is in wave {planned_wave.wave.name}; its gate holds all the same"

@@ -67,21 +67,23 @@ def _by_stage(
 ) -> Iterator[Step]:
     promoting = [stage.index for stage in stages if stage.kind.promotes]
     last = promoting[-1] if promoting else stages[-1].index
-    for each in stages:
+    for pipeline_stage in stages:
         for place, wave in enumerate(planned):
-            yield Step(each, wave)
-            if each.index == last:
+            yield Step(pipeline_stage, wave)
+            if pipeline_stage.index == last:
                 yield from _gates(planned, place, len(stages))
 
 
 def _gates(planned: Sequence[planned_waves.PlannedWave], wave: int, first: int) -> Iterator[Step]:
-    for place, each in enumerate(_gate_stages(planned[wave].wave)):
+    for place, stage in enumerate(_gate_stages(planned[wave].wave)):
         at = first + place
-        by = wave if each.kind is not external_stages.WEBHOOK_GATE else _webhook_wave(planned, wave)
+        by = (
+            wave if stage.kind is not external_stages.WEBHOOK_GATE else _webhook_wave(planned, wave)
+        )
         if by != wave:
             # Behind the gates that the wave which asks has of its own.
             at = first + _MOST_GATES + wave
-        yield Step(replace(each, index=at), planned[by], is_gate=True)
+        yield Step(replace(stage, index=at), planned[by], is_gate=True)
 
 
 def _webhook_wave(planned: Sequence[planned_waves.PlannedWave], wave: int) -> int:
@@ -90,14 +92,14 @@ def _webhook_wave(planned: Sequence[planned_waves.PlannedWave], wave: int) -> in
     Raises:
         UserError: There is none, and what nobody asks would be passed over in silence.
     """
-    found = next((place for place in range(wave, -1, -1) if planned[place].targets), None)
-    if found is None:
+    last_place = next((place for place in range(wave, -1, -1) if planned[place].targets), None)
+    if last_place is None:
         raise errors.user_error(
             f"wave {planned[wave].wave.name} has no cluster, and no wave before it has one: nobody"
             " would ask its webhook",
             hint="give it a cluster, or take the webhook away",
         )
-    return found
+    return last_place
 
 
 def _gate_stages(wave: rollouts.Wave) -> Iterator[pipelines.Stage]:
@@ -108,12 +110,12 @@ def _gate_stages(wave: rollouts.Wave) -> Iterator[pipelines.Stage]:
         timeout=wave.soak + _MARGIN,
     )
     if wave.gate.analysis is not None:
-        found = wave.gate.analysis
+        analysis = wave.gate.analysis
         yield pipelines.Stage(
             waiting_stages.ANALYSIS.name,
-            found,
-            description=f"Judge wave {wave.name} for {found.duration}",
-            timeout=found.duration + found.hold_for + _MARGIN,
+            analysis,
+            description=f"Judge wave {wave.name} for {analysis.duration}",
+            timeout=analysis.duration + analysis.hold_for + _MARGIN,
         )
     if wave.gate.webhook is not None:
         yield pipelines.Stage(

@@ -88,12 +88,12 @@ class Issuer:
     async def _key(self, identifier: str) -> jwt.PyJWK:
         async with self._looking:  # one look for all who come at once
             await self._look(identifier)
-        found = self._keys.get(identifier)
-        if found is None and not identifier and len(self._keys) == 1:
-            found = next(iter(self._keys.values()))
-        if found is None:
+        key = self._keys.get(identifier)
+        if key is None and not identifier and len(self._keys) == 1:
+            key = next(iter(self._keys.values()))
+        if key is None:
             raise RefusedError("the token is signed by a key that the issuer does not have")
-        return found
+        return key
 
     async def _look(self, identifier: str) -> None:
         """Look for keys when it is time; an issuer that is down for a while shuts nobody out.
@@ -128,9 +128,9 @@ class Issuer:
             return _from_file(Path(settings.jwks_file))
         if settings.jwks_url:
             return await _fetch(settings.jwks_url)
-        found = await _fetch(settings.issuer.rstrip("/") + "/.well-known/openid-configuration")
-        address = found.get("jwks_uri")
-        if found.get("issuer") != settings.issuer or not isinstance(address, str):
+        document = await _fetch(settings.issuer.rstrip("/") + "/.well-known/openid-configuration")
+        address = document.get("jwks_uri")
+        if document.get("issuer") != settings.issuer or not isinstance(address, str):
             raise errors.TemporaryError("the issuer's discovery document is not its own")
         return await _fetch(address)
 

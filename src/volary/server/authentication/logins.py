@@ -36,7 +36,9 @@ class FailedLogins:
             self._failures.popitem(last=False)
 
     def _recent(self, address: str, now: datetime) -> tuple[datetime, ...]:
-        return tuple(each for each in self._failures.get(address, ()) if now - WINDOW < each <= now)
+        return tuple(
+            moment for moment in self._failures.get(address, ()) if now - WINDOW < moment <= now
+        )
 
 
 #: What everybody is when no credentials are configured; only heard on loopback.
@@ -124,11 +126,11 @@ class Authenticator:
         return permissions.Person(subject, grants)
 
     def _by_token(self, presented: str) -> permissions.Person:
-        found = self.tokens.find(presented, self.clock.now())
-        if found is None:
+        token = self.tokens.find(presented, self.clock.now())
+        if token is None:
             raise UnauthenticatedError("the token is not known, has expired or was revoked")
-        name = f"token:{found.name}"
-        own = permissions.Grant(found.role, tuple(sorted(found.match_labels.items())))
+        name = f"token:{token.name}"
+        own = permissions.Grant(token.role, tuple(sorted(token.match_labels.items())))
         return permissions.Person(name, (own, *permissions.grants_of(self.settings.roles, name)))
 
 

@@ -69,11 +69,11 @@ class TokenFile:
         """
         self._refresh()
         digest = _digest(presented)
-        found = self._by_hash.get(digest)
+        token = self._by_hash.get(digest)
         # Looked up by the hash of a random value, so the time it takes tells nothing.
-        if found is None or not hmac.compare_digest(found.hash, digest):
+        if token is None or not hmac.compare_digest(token.hash, digest):
             return None
-        return found if found.is_valid(now) else None
+        return token if token.is_valid(now) else None
 
     def all(self) -> tuple[Token, ...]:
         """Return every token, also those that are revoked, in the order they were made."""
@@ -131,7 +131,7 @@ class TokenFile:
         seen = self._stamp()
         if seen == self._seen:
             return
-        self._by_hash = {each.hash: each for each in self._read()}
+        self._by_hash = {token.hash: token for token in self._read()}
         self._seen = seen
 
     def _stamp(self) -> tuple[int, int, int] | None:

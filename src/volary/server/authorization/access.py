@@ -56,8 +56,8 @@ def of(endpoint: Callable[..., object]) -> Access:
     Raises:
         UndeclaredError: Nothing was.
     """
-    found = getattr(endpoint, _MARK, None)
-    if not isinstance(found, Access):
+    declared = getattr(endpoint, _MARK, None)
+    if not isinstance(declared, Access):
         name = getattr(endpoint, "__qualname__", repr(endpoint))
         raise UndeclaredError(f"{name} declares no permission")
-    return found
+    return declared

@@ -43,18 +43,18 @@ class Visibility:
         """Return the applications that may be seen; None: all."""
         if self.is_unrestricted:
             return None
-        found: set[str] = set()
+        visible: set[str] = set()
         cursor = ""
         while True:
             page = await self.service.applications(
                 records.ApplicationFilter(with_removed=True), cursor=cursor, limit=_PAGE
             )
-            found.update(
+            visible.update(
                 item.name for item in page.items if self.person.may(self.permission, item.labels)
             )
             cursor = page.cursor
             if not cursor:
-                return frozenset(found)
+                return frozenset(visible)
 
 
 def of(request: requests.Request) -> Visibility:

@@ -55,7 +55,10 @@ def struct_of(view: type) -> type[msgspec.Struct]:
     """Return the twin of a view that msgspec writes with camelCase keys."""
     if view not in _structs:
         hints = get_type_hints(view)
-        members = [(each.name, _twin(hints[each.name])) for each in dataclasses.fields(view)]
+        members = [
+            (view_field.name, _twin(hints[view_field.name]))
+            for view_field in dataclasses.fields(view)
+        ]
         _structs[view] = msgspec.defstruct(name_of(view), members, rename="camel", frozen=True)
     return _structs[view]
 
@@ -110,5 +113,5 @@ def answer(request: requests.Request, body: bytes, *, status: int = 200) -> resp
 
 
 def _etag_matches(given: str, tag: str) -> bool:
-    tags = (each.strip().removeprefix("W/") for each in given.split(","))
-    return any(each in (tag, "*") for each in tags)
+    tags = (listed_tag.strip().removeprefix("W/") for listed_tag in given.split(","))
+    return any(listed_tag in (tag, "*") for listed_tag in tags)

@@ -140,8 +140,8 @@ class _ResponseHeaders:
 
     def _count(self, status: int) -> None:
         # The template, not the path: a label for each run would never end.
-        found = self._scope.get("route")
-        route = getattr(found, "path", "") or "(none)"
+        matched_route = self._scope.get("route")
+        route = getattr(matched_route, "path", "") or "(none)"
         numbers = self._here.metrics
         numbers.requests.labels(route, _method(self._scope["method"]), str(status)).inc()
         numbers.seconds.labels(route).observe(time.perf_counter() - self._began)

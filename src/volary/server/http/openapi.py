@@ -34,7 +34,7 @@ def describe(application: fastapi.FastAPI) -> dict[str, Any]:
         description="Everything the command line does goes through this API.",
         routes=application.routes,
     )
-    structs = [encoding.struct_of(each) for each in encoding.SHOWN]
+    structs = [encoding.struct_of(view) for view in encoding.SHOWN]
     _, shapes = msgspec.json.schema_components(
         structs, schema_hook=_anything, ref_template=_REFERENCES
     )

@@ -40,11 +40,11 @@ def cut(
     start = 0
     if cursor:
         last = pagination.by_name(cursor)
-        found = next((place for place, each in enumerate(items) if key(each) == last), None)
-        if found is None:
+        position = next((place for place, entry in enumerate(items) if key(entry) == last), None)
+        if position is None:
             raise errors.user_error("the page's cursor is out of date", hint="begin again")
-        start = found + 1
-    page = pagination.cut(items[start : start + limit + 1], limit, lambda each: (key(each),))
+        start = position + 1
+    page = pagination.cut(items[start : start + limit + 1], limit, lambda entry: (key(entry),))
     return representations.PageView(page.items, page.cursor)
 
 

@@ -31,7 +31,7 @@ def problem(
     *,
     hint: str = "",
     headers: Mapping[str, str] | None = None,
-    found: Sequence[Mapping[str, str]] = (),
+    problems: Sequence[Mapping[str, str]] = (),
 ) -> responses.Response:
     """Build the answer."""
     body: dict[str, object] = {
@@ -42,8 +42,8 @@ def problem(
     }
     if hint:
         body["hint"] = hint
-    if found:
-        body["problems"] = list(found)
+    if problems:
+        body["problems"] = list(problems)
     return responses.Response(
         msgspec.json.encode(body),
         status,
@@ -69,7 +69,7 @@ async def refused(_: requests.Request, error: Exception) -> responses.Response:
 
 
 def _of_user(status: HTTPStatus, error: errors.UserError) -> responses.Response:
-    found = [
+    problems = [
         {"message": problem.message, "where": str(problem.where), "hint": problem.hint}
         for problem in error.problems
     ]
@@ -78,7 +78,7 @@ def _of_user(status: HTTPStatus, error: errors.UserError) -> responses.Response:
         status,
         first.message if first else status.phrase,
         hint=first.hint if first else "",
-        found=found if len(found) > 1 else (),
+        problems=problems if len(problems) > 1 else (),
     )
 
 
@@ -102,13 +102,13 @@ async def unauthorized(_: requests.Request, error: Exception) -> responses.Respo
 async def malformed(_: requests.Request, error: Exception) -> responses.Response:
     """Answer a request of the wrong shape: where and why, not with what."""
     assert isinstance(error, exceptions.RequestValidationError)
-    found = [{"where": _place(each), "message": str(each["msg"])} for each in error.errors()]
-    return problem(422, "the request is not of the documented shape", found=found)
+    problems = [{"where": _place(fault), "message": str(fault["msg"])} for fault in error.errors()]
+    return problem(422, "the request is not of the documented shape", problems=problems)
 
 
-def _place(found: Mapping[str, Any]) -> str:
+def _place(fault: Mapping[str, Any]) -> str:
     """Return where it is; the name of a field that does not exist is the request's own word."""
-    known = found["loc"][:-1] if found["type"] == "extra_forbidden" else found["loc"]
+    known = fault["loc"][:-1] if fault["type"] == "extra_forbidden" else fault["loc"]
     return ".".join(str(part) for part in known)
 
 

@@ -22,7 +22,7 @@ _PAUSE = bodies.Pause()
 Status = Annotated[
     paging.Word,
     fastapi.Query(
-        description=f"{', '.join(f'``{each}``' for each in application_statuses.StatusWord)}."
+        description=f"{', '.join(f'``{word}``' for word in application_statuses.StatusWord)}."
         " ``suspended``: its file holds it back, as a suspended policy does."
     ),
 ]
@@ -64,8 +64,8 @@ def read_labels(given: list[str]) -> dict[str, str]:
         errors.UserError: One is none.
     """
     pairs = {}
-    for each in given:
-        key, equals, value = each.partition("=")
+    for label in given:
+        key, equals, value = label.partition("=")
         if not key or not equals:
             raise errors.user_error("a label is not of the form key=value")
         pairs[key] = value

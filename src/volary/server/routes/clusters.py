@@ -28,11 +28,11 @@ async def list_clusters(
     """List the registered clusters, in the order of the fleet."""
     labels = read_labels(label).items()
     wanted = [
-        each
-        for each in await server_state.of(request).service.clusters()
-        if status in ("", each.status) and labels <= each.labels.items()
+        cluster
+        for cluster in await server_state.of(request).service.clusters()
+        if status in ("", cluster.status) and labels <= cluster.labels.items()
     ]
-    page = paging.cut(wanted, lambda each: each.name, cursor, limit)
+    page = paging.cut(wanted, lambda cluster: cluster.name, cursor, limit)
     return encoding.many(request, page.items, page.cursor)
 
 

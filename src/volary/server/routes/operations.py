@@ -84,9 +84,9 @@ async def webhook(request: requests.Request, repository: str) -> responses.Respo
 def _webhook_of(
     settings: server_settings.Settings, repository: str
 ) -> server_settings.RepositoryWebhook:
-    for each in settings.repositories:
-        if each.name == repository and each.webhook:
-            return each.webhook
+    for listed_repository in settings.repositories:
+        if listed_repository.name == repository and listed_repository.webhook:
+            return listed_repository.webhook
     raise refusals.not_found("webhook", "for this repository")
 
 

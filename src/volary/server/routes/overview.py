@@ -24,11 +24,11 @@ async def list_events(
 ) -> responses.Response:
     """List events of all runs after position `after`, in order; a page may hold fewer."""
     seen, service = visibility.of(request), server_state.of(request).service
-    found = await service.all_events(
+    events = await service.all_events(
         paging.after(cursor, after), application=application, limit=limit
     )
-    follows = paging.next_cursor([each.position for each in found], limit)
-    shown = tuple([each for each in found if await seen.can_see(each.application)])
+    follows = paging.next_cursor([event.position for event in events], limit)
+    shown = tuple([event for event in events if await seen.can_see(event.application)])
     return encoding.many(request, shown, follows)
 
 

@@ -64,9 +64,9 @@ async def list_stages(
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List a run's stages in order; a rollback comes last."""
-    found = await server_state.of(request).service.run(run)
-    wanted = [each for each in _stages(found) if status in ("", each.status)]
-    page = paging.cut(wanted, lambda each: each.id, cursor, limit)
+    run_view = await server_state.of(request).service.run(run)
+    wanted = [stage_view for stage_view in _stages(run_view) if status in ("", stage_view.status)]
+    page = paging.cut(wanted, lambda stage_view: stage_view.id, cursor, limit)
     return encoding.many(request, page.items, page.cursor)
 
 
@@ -82,16 +82,16 @@ async def list_tasks(
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List the tasks of a run, each with the id of its stage."""
-    found = await server_state.of(request).service.run(run)
+    run_view = await server_state.of(request).service.run(run)
     wanted = [
-        (each.id, task)
-        for each in _stages(found)
-        for task in each.tasks
-        if stage in ("", each.id, each.name)
+        (stage_view.id, task)
+        for stage_view in _stages(run_view)
+        for task in stage_view.tasks
+        if stage in ("", stage_view.id, stage_view.name)
         and cluster in ("", task.target)
         and status in ("", task.status)
     ]
-    page = paging.cut(wanted, lambda each: f"{each[0]} {each[1].target}", cursor, limit)
+    page = paging.cut(wanted, lambda entry: f"{entry[0]} {entry[1].target}", cursor, limit)
     items = tuple(encoding.PlacedTaskView(name, task) for name, task in page.items)
     return encoding.many(request, items, page.cursor)
 
@@ -107,9 +107,9 @@ async def list_events(
 ) -> responses.Response:
     """List a run's events after the one with number `after`, in order."""
     service = server_state.of(request).service
-    found = await service.events(run, paging.after(cursor, after), limit=limit)
-    follows = paging.next_cursor([each.number for each in found], limit)
-    return encoding.many(request, found, follows)
+    events = await service.events(run, paging.after(cursor, after), limit=limit)
+    follows = paging.next_cursor([event.number for event in events], limit)
+    return encoding.many(request, events, follows)
 
 
 @router.get("/runs/{run}/logs", responses=response_schemas.many(representations.LogView))
@@ -125,11 +125,11 @@ async def list_logs(
 ) -> responses.Response:
     """List lines of a run's logs after position `after`, in order."""
     service = server_state.of(request).service
-    found = await service.logs(
+    lines = await service.logs(
         run, stage=stage, target=cluster, after=paging.after(cursor, after), limit=limit
     )
-    follows = paging.next_cursor([each.position for each in found], limit)
-    return encoding.many(request, found, follows)
+    follows = paging.next_cursor([line.position for line in lines], limit)
+    return encoding.many(request, lines, follows)
 
 
 @router.get("/runs/{run}/findings", responses=response_schemas.many(representations.FindingView))
@@ -149,9 +149,9 @@ async def list_findings(
     service = server_state.of(request).service
     wanted = records.FindingFilter(stage, cluster, metric, kind)
     at = paging.after(cursor, after)
-    found = await service.findings(run, wanted=wanted, after=at, limit=limit)
-    follows = paging.next_cursor([each.position for each in found], limit)
-    return encoding.many(request, found, follows)
+    findings = await service.findings(run, wanted=wanted, after=at, limit=limit)
+    follows = paging.next_cursor([finding.position for finding in findings], limit)
+    return encoding.many(request, findings, follows)
 
 
 @router.get("/runs/{run}/approvals", responses=response_schemas.many(representations.ApprovalView))
@@ -163,10 +163,10 @@ async def list_approvals(
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List who approved or rejected what, in order."""
-    found = (await server_state.of(request).service.run(run)).approvals
-    keyed = list(enumerate(found))
-    page = paging.cut(keyed, lambda each: str(each[0]), cursor, limit)
-    return encoding.many(request, tuple(each for _, each in page.items), page.cursor)
+    approvals = (await server_state.of(request).service.run(run)).approvals
+    keyed = list(enumerate(approvals))
+    page = paging.cut(keyed, lambda entry: str(entry[0]), cursor, limit)
+    return encoding.many(request, tuple(approval for _, approval in page.items), page.cursor)
 
 
 @router.get("/approvals", responses=response_schemas.many(representations.RunView))
@@ -184,8 +184,8 @@ async def list_pending_approvals(
     )
     while True:
         page = await service.runs(wanted, cursor=cursor, limit=limit)
-        found = [await service.run(item.id) for item in page.items]
-        waiting = tuple(each for each in found if each.pending_approval)
+        runs = [await service.run(item.id) for item in page.items]
+        waiting = tuple(run for run in runs if run.pending_approval)
         cursor = page.cursor
         if waiting or not cursor:
             return encoding.many(request, waiting, cursor)

@@ -22,8 +22,8 @@ async def stream_run(
     """Follow a run; the id of each event is its number, and the stream ends with the run."""
     service = server_state.of(request).service
     start = event_streams.start_of(request, after)
-    found = await service.run(run)
-    if found.summary.finished and found.last_event <= start:
+    run_view = await service.run(run)
+    if run_view.summary.finished and run_view.last_event <= start:
         return responses.Response(status_code=204)
 
     async def fetch(at: int, limit: int) -> tuple[list[event_streams.StreamEvent], int]:

@@ -105,11 +105,11 @@ class Libgit2Remote:
 
     def _heads(self, callbacks: "_Callbacks") -> git_hosts.Heads:
         opened = self._opened()
-        found = opened.list_heads(callbacks=callbacks)
-        named = {each.name or "": each for each in found}
+        heads = opened.list_heads(callbacks=callbacks)
+        named = {listed_head.name or "": listed_head for listed_head in heads}
         head = named.get("HEAD")
         return git_hosts.heads_of(
-            {name: str(each.oid) for name, each in named.items()},
+            {name: str(listed_head.oid) for name, listed_head in named.items()},
             (head.symref_target or "") if head else "",
         )
 

@@ -191,8 +191,8 @@ class _DeepeningRepository(repositories.Repository):
         except errors.UserError:
             if not all(_HASH.fullmatch(commit) for commit in commits):
                 raise
-        for each in commits:
-            await self._mirror.ensure(each)
+        for needed_commit in commits:
+            await self._mirror.ensure(needed_commit)
         return await read()
 
 
@@ -222,16 +222,16 @@ class Mirrors:
             UserError: It is reached over ssh and a program is missing, or the directory
                 cannot be written.
         """
-        found = self._mirrors.get(spec.url)
-        if found is None:
+        mirror = self._mirrors.get(spec.url)
+        if mirror is None:
             path = self._directory / f"{hashlib.sha256(spec.url.encode()).hexdigest()[:40]}.git"
             try:
                 _prepare(path, self._limits, alone=self._alone)
             except OSError as error:
                 raise errors.user_error(f"{path} cannot be written: {error.strerror}") from error
             host = self._host(path, spec)
-            found = self._mirrors[spec.url] = Mirror(path, git_addresses.mask(spec.url), host)
-        return found
+            mirror = self._mirrors[spec.url] = Mirror(path, git_addresses.mask(spec.url), host)
+        return mirror
 
     def _host(self, path: Path, spec: server_settings.Repository) -> git_hosts.Remote:
         if git_addresses.transport(spec.url) is git_addresses.Transport.SSH:

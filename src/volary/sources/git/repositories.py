@@ -60,18 +60,18 @@ class GitTree:
         if not path:
             return trees.Entry("", trees.Kind.DIRECTORY)
         with self._lock:
-            found = self._find(path)
-            return None if found is None else self._entry(path, found)
+            git_object = self._find(path)
+            return None if git_object is None else self._entry(path, git_object)
 
     def list(self, path: str) -> tuple[trees.Entry, ...]:
         """Return what is directly in the directory at `path`, in lexical order."""
         with self._lock:
-            found = self._find(path) if path else self._root
-            if not isinstance(found, pygit2.Tree):
+            git_object = self._find(path) if path else self._root
+            if not isinstance(git_object, pygit2.Tree):
                 return ()
             entries = [
-                self._entry(f"{path}/{each.name}" if path else str(each.name), each)
-                for each in found
+                self._entry(f"{path}/{child.name}" if path else str(child.name), child)
+                for child in git_object
             ]
         return tuple(sorted(entries, key=lambda entry: entry.path))
 
@@ -82,16 +82,16 @@ class GitTree:
             UserError: There is no file at `path`.
         """
         with self._lock:
-            found = self._find(path)
-            if not isinstance(found, pygit2.Blob):
+            git_object = self._find(path)
+            if not isinstance(git_object, pygit2.Blob):
                 raise errors.user_error(f"{path} is not a file of the commit")
-            return bytes(found.data)
+            return bytes(git_object.data)
 
     def identity(self, path: str) -> str:
         """Return the hash Git itself gives to what is at `path`; empty for nothing."""
         with self._lock:
-            found = self._find(path) if path else self._root
-            return str(found.id) if found is not None else ""
+            git_object = self._find(path) if path else self._root
+            return str(git_object.id) if git_object is not None else ""
 
     def _find(self, path: str) -> pygit2.Object | None:
         try:
@@ -99,10 +99,10 @@ class GitTree:
         except KeyError:
             return None
 
-    def _entry(self, path: str, found: pygit2.Object) -> trees.Entry:
-        mode = found.filemode
+    def _entry(self, path: str, git_object: pygit2.Object) -> trees.Entry:
+        mode = git_object.filemode
         kind = _KINDS.get(FileMode(mode), trees.Kind.FILE)
-        size = found.size if isinstance(found, pygit2.Blob) else 0
+        size = git_object.size if isinstance(git_object, pygit2.Blob) else 0
         return trees.Entry(path, kind, size, mode == FileMode.BLOB_EXECUTABLE)
 
 
@@ -154,14 +154,14 @@ class Repository:
 
     def _resolve(self, revision: str) -> Commit:
         with self._lock:
-            found = self._commit(revision)
-            author = found.author
+            commit = self._commit(revision)
+            author = commit.author
             return Commit(
-                id=str(found.id),
+                id=str(commit.id),
                 # Anybody may write anything there; it goes to terminals, logs and pages.
-                message=safe_text.printable(found.message),
+                message=safe_text.printable(commit.message),
                 author=safe_text.one_line(f"{author.name} <{author.email}>"),
-                at=datetime.fromtimestamp(found.commit_time, UTC),
+                at=datetime.fromtimestamp(commit.commit_time, UTC),
             )
 
     def _tree(self, revision: str) -> GitTree:
@@ -191,8 +191,8 @@ class Repository:
 
     def _commit(self, revision: str) -> pygit2.Commit:
         try:
-            found = self._opened.revparse_single(revision)
-            commit = found.peel(ObjectType.COMMIT)
+            git_object = self._opened.revparse_single(revision)
+            commit = git_object.peel(ObjectType.COMMIT)
         except (KeyError, ValueError, pygit2.GitError) as error:
             raise errors.user_error(
                 f"{self.location} has no commit {revision}",
@@ -215,10 +215,10 @@ async def open_repository(location: str) -> Repository:
 def _open(location: str) -> Repository:
     path = _path(location)
     try:
-        found = pygit2.discover_repository(str(path))
-        if found is None:
+        git_directory = pygit2.discover_repository(str(path))
+        if git_directory is None:
             raise errors.user_error(f"{location} is not a Git repository")
-        return Repository(location, pygit2.Repository(found))
+        return Repository(location, pygit2.Repository(git_directory))
     except (pygit2.GitError, KeyError) as error:
         hint = ""
         if "not owned by" in str(error):
@@ -240,8 +240,8 @@ def _path(location: str) -> Path:
 
 def find_root(path: Path) -> Path | None:
     """Return the root of the checked-out repository around `path`; None outside of one."""
-    found = pygit2.discover_repository(str(path))
-    if found is None:
+    git_directory = pygit2.discover_repository(str(path))
+    if git_directory is None:
         return None
-    workdir = pygit2.Repository(found).workdir
+    workdir = pygit2.Repository(git_directory).workdir
     return Path(workdir) if workdir else None

@@ -56,7 +56,9 @@ def check_dependencies(files: trees.Tree, directory: str) -> None:
             hint="run `helm dependency build` and commit the charts directory",
         )
         for name in _dependencies(files, path)
-        if not any(each == name or each.startswith(f"{name}-") for each in present)
+        if not any(
+            chart_name == name or chart_name.startswith(f"{name}-") for chart_name in present
+        )
     ]
     if problems:
         raise errors.UserError(*problems)
@@ -94,12 +96,12 @@ def chart_input_file(files: trees.Tree, application_directory: str, path: str, *
         joined = paths.join(application_directory, path)
     except paths.OutsideError as error:
         raise _outside(what, where) from error
-    found = trees.follow(files, joined)
+    entry = trees.follow(files, joined)
     if not paths.is_below(joined, application_directory):
         raise _outside(what, where)
-    if found is None:
+    if entry is None:
         raise errors.user_error(f"the {what} does not exist", where=where)
-    if not paths.is_below(found.path, application_directory):
+    if not paths.is_below(entry.path, application_directory):
         raise _outside(what, where)
     return joined
 
@@ -145,11 +147,11 @@ def prepare(
             hint="set helmOptions.releaseName: lower-case letters, digits and dashes, at most "
             f"{_LONGEST_RELEASE}",
         )
-    found = chart_directory(files, directory, path)
-    check_dependencies(files, found)
+    chart = chart_directory(files, directory, path)
+    check_dependencies(files, chart)
     return Rendering(
         release=release,
-        chart=found,
+        chart=chart,
         namespace=described.input.namespace,
         options=options,
         value_files=tuple(
@@ -157,8 +159,8 @@ def prepare(
             for value_file in options.value_files
         ),
         set_files=tuple(
-            (key, chart_input_file(files, directory, each, what="set file"))
-            for key, each in sorted(options.set_files.items())
+            (key, chart_input_file(files, directory, set_file, what="set file"))
+            for key, set_file in sorted(options.set_files.items())
         ),
     )
 

@@ -73,8 +73,8 @@ def needed(files: trees.Tree, directory: str) -> tuple[str, ...]:
 
 def _of_directory(files: trees.Tree, directory: str) -> list[str]:
     """Return what the kustomization in `directory` refers to; nothing for a file."""
-    found = trees.follow(files, directory)
-    if found is None or found.kind is trees.Kind.FILE:
+    entry = trees.follow(files, directory)
+    if entry is None or entry.kind is trees.Kind.FILE:
         return []
     path = find(files, directory)
     if not path:
@@ -122,10 +122,10 @@ def _check(
             where,
             hint="copy it into the repository",
         )
-    found = trees.follow(files, inside)
-    if reference.followed and found is None:
+    entry = trees.follow(files, inside)
+    if reference.followed and entry is None:
         return errors.Problem(f"{reference.value} does not exist in the repository", where)
-    is_directory = found is not None and found.kind is trees.Kind.DIRECTORY
+    is_directory = entry is not None and entry.kind is trees.Kind.DIRECTORY
     if not is_directory and not paths.is_below(inside, directory):
         return errors.Problem(
             f"{reference.value} is a file outside the kustomization's directory",
@@ -183,9 +183,9 @@ def _nested(body: json.JsonObject) -> Iterator[_Reference]:
 
 def _texts(value: object) -> list[str]:
     several = value if isinstance(value, list) else [value]
-    return [each for each in several if isinstance(each, str) and each]
+    return [text for text in several if isinstance(text, str) and text]
 
 
 def _objects(value: object) -> list[json.JsonObject]:
     several = value if isinstance(value, list) else [value]
-    return [each for each in several if isinstance(each, dict)]
+    return [element for element in several if isinstance(element, dict)]

@@ -24,19 +24,19 @@ def read(files: trees.Tree, directory: str, named: tuple[str, ...]) -> list[mani
     Raises:
         UserError: With every problem of every file.
     """
-    found: list[manifest.Manifest] = []
+    manifests: list[manifest.Manifest] = []
     problems: list[errors.Problem] = []
     for path in named or _all(files, directory):
         try:
             inside = _inside(files, directory, path)
             text = trees.read_text(files, inside)
             if named or not _is_settings(text, inside):
-                found += documents.parse(text, file=inside)
+                manifests += documents.parse(text, file=inside)
         except errors.UserError as error:
             problems += error.problems
     if problems:
         raise errors.UserError(*problems)
-    return found
+    return manifests
 
 
 def _is_settings(text: str, file: str) -> bool:

@@ -158,23 +158,23 @@ class Renderer:
         self.renderings += 1
         match method:
             case Method.PLAIN:
-                found = await asyncio.to_thread(
+                manifests = await asyncio.to_thread(
                     plain_files.read, files, directory, wanted.manifests
                 )
             case Method.KUSTOMIZE:
-                found = await self._kustomize(files, directory, wanted)
+                manifests = await self._kustomize(files, directory, wanted)
             case Method.HELM:
-                found = await self._helm(files, described, directory)
+                manifests = await self._helm(files, described, directory)
             case _:
                 assert_never(method)
-        found = generated_services.add(_without_settings(found, described), described)
-        if not found:
+        manifests = generated_services.add(_without_settings(manifests, described), described)
+        if not manifests:
             raise errors.user_error(
                 f"the application renders to no object at all ({method.value})",
                 hint="an empty rendering is refused, it would look like deleting everything",
                 where=errors.Location(directory or "."),
             )
-        placed = namespace_scopes.force(found, described.input.namespace)
+        placed = namespace_scopes.force(manifests, described.input.namespace)
         documents.check_unique(placed)
         return Rendered(tuple(placed), method, _digest(placed))
 
@@ -240,8 +240,8 @@ class _Wanted:
 def _method(
     files: trees.Tree, described: applications.Application, directory: str, wanted: _Wanted
 ) -> Method:
-    found = trees.follow(files, directory)
-    if found is None or found.kind is not trees.Kind.DIRECTORY:
+    entry = trees.follow(files, directory)
+    if entry is None or entry.kind is not trees.Kind.DIRECTORY:
         raise errors.user_error(
             "the application directory does not exist at this commit",
             where=errors.Location(directory),
@@ -292,15 +292,15 @@ def _for_cluster(
             f"what {target} has different cannot be told: no fleet is known that it belongs to",
             hint="name the fleet: --fleet fleet.yaml",
         )
-    found = cluster_manifests.apply(
+    manifests = cluster_manifests.apply(
         rendered.manifests, described.differences, cluster, clusters, assigned=assigned
     )
-    documents.check_unique(found)
-    return Rendered(tuple(found), rendered.method, _digest(found))
+    documents.check_unique(manifests)
+    return Rendered(tuple(manifests), rendered.method, _digest(manifests))
 
 
 def _without_settings(
-    found: list[manifest.Manifest], described: applications.Application
+    manifests: list[manifest.Manifest], described: applications.Application
 ) -> list[manifest.Manifest]:
     """Leave out what is read and not applied.
 
@@ -313,7 +313,11 @@ def _without_settings(
         left_out.add(_FLAGGER)
     if described.dialect is not applications.Dialect.PIPECD:
         left_out.add(_KARMADA)
-    return [each for each in found if each.group not in left_out]
+    return [
+        rendered_manifest
+        for rendered_manifest in manifests
+        if rendered_manifest.group not in left_out
+    ]
 
 
 def _digest(manifests: list[manifest.Manifest]) -> str:

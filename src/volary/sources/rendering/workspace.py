@@ -39,19 +39,21 @@ class _Writer:
     def write(self, path: str, within: tuple[str, ...] = ()) -> None:
         """Write what is at `path`; `within` are the real directories around it."""
         self._done.add(path)
-        found = trees.follow(self._files, path)
-        if found is None:
+        entry = trees.follow(self._files, path)
+        if entry is None:
             raise errors.user_error(f"{path} does not exist in the repository")
-        if found.kind is trees.Kind.FILE:
-            self._write_file(path, found)
-        elif found.path in within:
+        if entry.kind is trees.Kind.FILE:
+            self._write_file(path, entry)
+        elif entry.path in within:
             raise errors.user_error(f"{path} is a symbolic link to a directory around it")
         else:
-            self._write_directory(path, found, (*within, found.path))
+            self._write_directory(path, entry, (*within, entry.path))
 
-    def _write_directory(self, path: str, found: trees.Entry, within: tuple[str, ...]) -> None:
+    def _write_directory(
+        self, path: str, directory_entry: trees.Entry, within: tuple[str, ...]
+    ) -> None:
         (self._root / path).mkdir(parents=True, exist_ok=True)
-        for entry in self._files.list(found.path):
+        for entry in self._files.list(directory_entry.path):
             below = f"{path}/{entry.name}" if path else entry.name
             # A submodule is empty here, as in a clone that did not fetch it; a link that
             # points to nothing concerns only who reads it.
@@ -61,9 +63,9 @@ class _Writer:
             if entry.kind is not trees.Kind.SUBMODULE and not dangling:
                 self.write(below, within)
 
-    def _write_file(self, path: str, found: trees.Entry) -> None:
+    def _write_file(self, path: str, entry: trees.Entry) -> None:
         self._count += 1
-        self._size += found.size
+        self._size += entry.size
         if self._count > self._limits.files or self._size > self._limits.bytes:
             raise errors.user_error(
                 f"more than {self._limits.files} files or {self._limits.bytes >> 20} MiB "
@@ -72,7 +74,7 @@ class _Writer:
             )
         target = self._root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(trees.read_file(self._files, found.path))
+        target.write_bytes(trees.read_file(self._files, entry.path))
 
 
 def write(files: trees.Tree, wanted: Iterable[str], root: Path, limits: Limits) -> None:
@@ -83,7 +85,7 @@ def write(files: trees.Tree, wanted: Iterable[str], root: Path, limits: Limits) 
     """
     writer = _Writer(files, root, limits)
     # Outer directories first: what is inside of them is then already there.
-    for path in sorted(set(wanted), key=lambda each: (each.count("/"), each)):
+    for path in sorted(set(wanted), key=lambda wanted_path: (wanted_path.count("/"), wanted_path)):
         if not writer.has(path):
             writer.write(path)
 

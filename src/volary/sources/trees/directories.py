@@ -39,20 +39,24 @@ class DirectoryTree:
         if foreign or self._through_link(path):
             return None
         try:
-            found = os.lstat(self._root / path)
+            file_status = os.lstat(self._root / path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return _entry(path, found)
+        return _entry(path, file_status)
 
     def list(self, path: str) -> tuple[trees.Entry, ...]:
         """Return what is directly in the directory at `path`, in lexical order."""
-        found = self.entry(path)
-        if found is None or found.kind is not trees.Kind.DIRECTORY:
+        directory_entry = self.entry(path)
+        if directory_entry is None or directory_entry.kind is not trees.Kind.DIRECTORY:
             return ()
         with os.scandir(self._root / path) as scanned:
-            names = sorted(each.name for each in scanned if each.name not in _IGNORED)
+            names = sorted(
+                scanned_entry.name
+                for scanned_entry in scanned
+                if scanned_entry.name not in _IGNORED
+            )
         paths = (f"{path}/{name}" if path else name for name in names)
-        return tuple(each for each in map(self.entry, paths) if each is not None)
+        return tuple(entry for entry in map(self.entry, paths) if entry is not None)
 
     def read(self, path: str) -> bytes:
         """Return the file's content; of a symbolic link, where it points.
@@ -77,17 +81,17 @@ class DirectoryTree:
         digest = hashlib.sha256(str(self._root).encode())
         waiting, seen = [path], 0
         while waiting:
-            for each in self.list(waiting.pop()):
+            for entry in self.list(waiting.pop()):
                 seen += 1
                 if seen > MOST_ENTRIES:
                     raise errors.user_error(
                         f"more than {MOST_ENTRIES} files below {self._root}",
                         hint="name the application's directory, not one far above it",
                     )
-                changed = os.lstat(self._root / each.path).st_mtime_ns
-                digest.update(f"{each.path}\0{each.kind}\0{each.size}\0{changed}\n".encode())
-                if each.kind is trees.Kind.DIRECTORY:
-                    waiting.append(each.path)
+                changed = os.lstat(self._root / entry.path).st_mtime_ns
+                digest.update(f"{entry.path}\0{entry.kind}\0{entry.size}\0{changed}\n".encode())
+                if entry.kind is trees.Kind.DIRECTORY:
+                    waiting.append(entry.path)
         return digest.hexdigest()
 
     def _content(self, full: Path) -> bytes:
@@ -103,13 +107,13 @@ class DirectoryTree:
         )
 
 
-def _entry(path: str, found: os.stat_result) -> trees.Entry | None:
-    mode = found.st_mode
+def _entry(path: str, file_status: os.stat_result) -> trees.Entry | None:
+    mode = file_status.st_mode
     if stat.S_ISDIR(mode):
         return trees.Entry(path, trees.Kind.DIRECTORY)
     if stat.S_ISLNK(mode):
-        return trees.Entry(path, trees.Kind.SYMLINK, found.st_size)
+        return trees.Entry(path, trees.Kind.SYMLINK, file_status.st_size)
     if stat.S_ISREG(mode):
-        return trees.Entry(path, trees.Kind.FILE, found.st_size, bool(mode & stat.S_IXUSR))
+        return trees.Entry(path, trees.Kind.FILE, file_status.st_size, bool(mode & stat.S_IXUSR))
     # Sockets, pipes and devices are nothing to read manifests from.
     return None

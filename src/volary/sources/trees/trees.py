@@ -76,16 +76,16 @@ def follow(tree: Tree, path: str) -> Entry | None:
     while rest:
         part = rest.pop(0)
         here = "/".join([*resolved, part])
-        found = tree.entry(here)
-        if found is None:
+        entry = tree.entry(here)
+        if entry is None:
             return None
-        if found.kind is Kind.SUBMODULE:
+        if entry.kind is Kind.SUBMODULE:
             raise errors.user_error(
                 f"{here} is a submodule, its files are not part of this repository",
                 hint="copy what is needed into the repository",
                 where=errors.Location(path),
             )
-        if found.kind is Kind.SYMLINK:
+        if entry.kind is Kind.SYMLINK:
             links += 1
             if links > _MOST_LINKS:
                 raise errors.user_error(
@@ -116,18 +116,18 @@ def read_file(tree: Tree, path: str) -> bytes:
     Raises:
         UserError: There is no such file, it is a directory, or it is too large.
     """
-    found = follow(tree, path)
+    entry = follow(tree, path)
     where = errors.Location(path)
-    if found is None:
+    if entry is None:
         raise errors.user_error("the file does not exist", where=where)
-    if found.kind is not Kind.FILE:
-        raise errors.user_error(f"a file is expected, this is a {found.kind.value}", where=where)
-    if found.size > LARGEST_FILE:
+    if entry.kind is not Kind.FILE:
+        raise errors.user_error(f"a file is expected, this is a {entry.kind.value}", where=where)
+    if entry.size > LARGEST_FILE:
         limit = LARGEST_FILE // (1024 * 1024)
         raise errors.user_error(
-            f"the file is too large: {found.size} bytes, at most {limit} MiB are read", where=where
+            f"the file is too large: {entry.size} bytes, at most {limit} MiB are read", where=where
         )
-    return tree.read(found.path)
+    return tree.read(entry.path)
 
 
 def read_text(tree: Tree, path: str) -> str:

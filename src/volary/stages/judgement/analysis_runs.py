@@ -42,7 +42,9 @@ class AnalysisRun:
             pending = {group.create_task(self._follow(rule)) for rule in self.judge.rules}
             while pending:
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-                failed = cluster_judges.first_failure([each.result() for each in done])
+                failed = cluster_judges.first_failure(
+                    [finished_task.result() for finished_task in done]
+                )
                 if failed:
                     for task in pending:
                         task.cancel()
@@ -56,18 +58,18 @@ class AnalysisRun:
             await self._sleep_until(at)
             if is_look:
                 await self.judge.look(rule, at)
-            found = await self.judge.verdict(rule, at, number)
-            self.verdicts[rule.name] = found
-            self.told(found)
-            if found.is_final or at >= self.judge.period.deadline:
-                return found
+            verdict = await self.judge.verdict(rule, at, number)
+            self.verdicts[rule.name] = verdict
+            self.told(verdict)
+            if verdict.is_final or at >= self.judge.period.deadline:
+                return verdict
 
     def _next(self, rule: analysis.Rule) -> tuple[int, datetime, bool]:
         """Return the next moment of a rule: a look, the end, or the deadline."""
         period, now = self.judge.period, self.clock.now()
         number = max(1, (now - period.started) // rule.interval + 1)
         look = period.started + number * rule.interval
-        moments = [each for each in (look, period.ends, period.deadline) if each > now]
+        moments = [moment for moment in (look, period.ends, period.deadline) if moment > now]
         at = min(moments, default=period.deadline)
         return (number, at, True) if at == look else (number - 1, at, False)
 
@@ -130,8 +132,8 @@ class _BackgroundAnalysis:
             stop.raise_flag(f"the analysis beside it failed: {self.failed.sentence}")
 
     def _conclude(self, ended: statuses.Outcome) -> statuses.Outcome:
-        found = self.analysis_run.verdicts.values()
-        lines = [f"{each.result.value}: {each.sentence}" for each in found]
+        verdicts = self.analysis_run.verdicts.values()
+        lines = [f"{verdict.result.value}: {verdict.sentence}" for verdict in verdicts]
         silent = {rule.name for rule in self.analysis_run.judge.rules} - set(
             self.analysis_run.verdicts
         )

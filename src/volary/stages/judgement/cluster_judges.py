@@ -104,16 +104,17 @@ class Side:
 def _answered(measured: Sequence[analysis.Measurement]) -> list[analysis.Measurement]:
     """Leave out others that were silent at a look at which some were not."""
     heard = {
-        each.time
-        for each in measured
-        if each.role is analysis.Role.REFERENCE and each.reading is analysis.Reading.VALUES
+        measurement.time
+        for measurement in measured
+        if measurement.role is analysis.Role.REFERENCE
+        and measurement.reading is analysis.Reading.VALUES
     }
     return [
-        each
-        for each in measured
-        if each.role is analysis.Role.JUDGED
-        or each.reading is analysis.Reading.VALUES
-        or each.time not in heard
+        measurement
+        for measurement in measured
+        if measurement.role is analysis.Role.JUDGED
+        or measurement.reading is analysis.Reading.VALUES
+        or measurement.time not in heard
     ]
 
 
@@ -153,8 +154,8 @@ class Judge:
     def restore(self, documents: Iterable[json.JsonObject]) -> None:
         """Take up what was measured before a restart."""
         for document in documents:
-            found = findings.to_measurement(document)
-            self._kept.setdefault(found.metric, []).append(found)
+            measurement = findings.to_measurement(document)
+            self._kept.setdefault(measurement.metric, []).append(measurement)
 
     def series(self, rule: analysis.Rule) -> analysis.Series:
         """Return everything measured for a rule."""
@@ -172,9 +173,9 @@ class Judge:
         measured = list(await asyncio.gather(*asked))
         check = checks.check(rule, _answered(measured), target=self.context.target)
         self._kept.setdefault(rule.name, []).extend(measured)
-        for each in measured:
-            judged = check if each.role is analysis.Role.JUDGED else None
-            document = findings.of_measurement(each, judged)
+        for measurement in measured:
+            judged = check if measurement.role is analysis.Role.JUDGED else None
+            document = findings.of_measurement(measurement, judged)
             self.context.report.found(findings.MEASUREMENT, rule.name, document)
         return check
 
@@ -199,7 +200,11 @@ class Judge:
                 return alone
         else:
             # Clusters begin a few milliseconds apart, so the same look has several times.
-            newest = [each.measurements[-1].time for each in known.values() if each.measurements]
+            newest = [
+                cluster_series.measurements[-1].time
+                for cluster_series in known.values()
+                if cluster_series.measurements
+            ]
             at = max(at, *newest, at)
         judged = self._judged(rule, known, at)
         decided = judged.decided[target]
@@ -312,23 +317,23 @@ class Judge:
 def new_version(context: JudgeContext) -> variant.Variant:
     """Return which variant the new version is on this cluster: canary while one runs."""
     runs = False
-    for each in context.begun:
-        if each.kind.applies is variant.Variant.CANARY:
+    for stage in context.begun:
+        if stage.kind.applies is variant.Variant.CANARY:
             runs = True
-        elif each.kind.removes is variant.Variant.CANARY or each.kind.proves_wave:
+        elif stage.kind.removes is variant.Variant.CANARY or stage.kind.proves_wave:
             runs = False
     return variant.Variant.CANARY if runs else variant.Variant.PRIMARY
 
 
 def state_name(context: contexts.StageContext) -> str:
     """Return what a successful analysis is remembered as: that of a wave's end is another one."""
-    is_gate = any(each.kind.proves_wave for each in context.begun)
+    is_gate = any(stage.kind.proves_wave for stage in context.begun)
     return f"{LAST_ANALYSIS} of the wave" if is_gate else LAST_ANALYSIS
 
 
 def all_rules(options: waiting_stages.AnalysisOptions) -> tuple[analysis.Rule, ...]:
     """Return the rules of the metrics and of the requests."""
-    return (*options.metrics, *(each.rule for each in options.http))
+    return (*options.metrics, *(http_check.rule for http_check in options.http))
 
 
 async def open_judge(
@@ -361,7 +366,7 @@ async def open_judge(
         period=period,
         rules=all_rules(options),
         names=query_names.find(context.application, source, namespace=home, running=running),
-        http={each.rule.name: each for each in options.http},
+        http={http_check.rule.name: http_check for http_check in options.http},
         previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
     )
 
@@ -371,4 +376,4 @@ def first_failure(
 ) -> analysis.Verdict | None:
     """Return the first verdict that fails the release; None: none does."""
     failed = (verdict for verdict in verdicts if verdict.result is analysis.Result.FAIL)
-    return next((each for each in failed if not each.dry_run), None)
+    return next((verdict for verdict in failed if not verdict.dry_run), None)

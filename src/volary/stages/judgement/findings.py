@@ -12,19 +12,21 @@ MEASUREMENT, VERDICT = "measurement", "verdict"
 _MOST = 2_000
 
 
-def of_measurement(found: analysis.Measurement, check: analysis.Check | None) -> json.JsonObject:
+def of_measurement(
+    measurement: analysis.Measurement, check: analysis.Check | None
+) -> json.JsonObject:
     """Return the document of a measurement, with how its look was judged."""
     document: json.JsonObject = {
-        "metric": found.metric,
-        "query": found.query,
-        "time": found.time.isoformat(),
-        "target": found.target,
-        "variant": found.variant,
-        "role": found.role.value,
-        "values": _numbers(found.values),
-        "totals": _numbers(found.totals),
-        "reading": found.reading.value,
-        "message": found.message,
+        "metric": measurement.metric,
+        "query": measurement.query,
+        "time": measurement.time.isoformat(),
+        "target": measurement.target,
+        "variant": measurement.variant,
+        "role": measurement.role.value,
+        "values": _numbers(measurement.values),
+        "totals": _numbers(measurement.totals),
+        "reading": measurement.reading.value,
+        "message": measurement.message,
     }
     if check is not None:
         document["result"] = check.result.value
@@ -73,7 +75,7 @@ def of_verdict(
 
 
 def _numbers(values: Sequence[float]) -> list[object]:
-    return [_number(each) for each in _newest(values)]
+    return [_number(value) for value in _newest(values)]
 
 
 def _newest(values: Sequence[float]) -> Iterable[float]:

@@ -100,13 +100,13 @@ class _MetricChecks:
         at = clock.now()
         self.round += 1
         await self.judge.round(at)
-        found = [await self._judge(rule, at) for rule in self.judge.rules]
-        return max(found, key=lambda each: each.result, default=PASSED)
+        findings = [await self._judge(rule, at) for rule in self.judge.rules]
+        return max(findings, key=lambda finding: finding.result, default=PASSED)
 
     async def _judge(self, rule: analysis.Rule, at: datetime) -> Finding:
         is_sequential = rule.judgement is analysis.Judgement.SEQUENTIAL
-        found = await (self._by_all_looks if is_sequential else self._by_the_newest)(rule, at)
-        return PASSED if rule.dry_run else found
+        finding = await (self._by_all_looks if is_sequential else self._by_the_newest)(rule, at)
+        return PASSED if rule.dry_run else finding
 
     async def _by_all_looks(self, rule: analysis.Rule, at: datetime) -> Finding:
         verdict = await self.judge.verdict(rule, at, self.round)
@@ -162,12 +162,12 @@ def start_time(remembered: object, clock: clocks.Clock | None) -> datetime | Non
 
 def of_series(rule: analysis.Rule, series: Sequence[analysis.Series]) -> analysis.Check:
     """Return the newest look of a rule over one cluster or many, judged."""
-    found = samples.gather(rule, [_recent(rule, each) for each in series])
-    if not found:
+    looks = samples.gather(rule, [_recent(rule, cluster_series) for cluster_series in series])
+    if not looks:
         times = [measurement.time for one in series for measurement in one.measurements]
         at = max(times, default=series[0].started)
         return analysis.Check(analysis.Result.INCONCLUSIVE, "still warming up", at)
-    return checks.of_look(rule, found[-1], found[:-1])
+    return checks.of_look(rule, looks[-1], looks[:-1])
 
 
 def _recent(rule: analysis.Rule, series: analysis.Series) -> analysis.Series:
@@ -176,7 +176,9 @@ def _recent(rule: analysis.Rule, series: analysis.Series) -> analysis.Series:
         return series
     since = series.measurements[-1].time - 2 * rule.interval
     kept = tuple(
-        itertools.takewhile(lambda each: each.time >= since, reversed(series.measurements))
+        itertools.takewhile(
+            lambda measurement: measurement.time >= since, reversed(series.measurements)
+        )
     )
     return replace(series, measurements=kept[::-1])
 

@@ -100,14 +100,14 @@ class Trial:
         Returns:
             What was found, and for each metric and cluster the verdict it would go by.
         """
-        found: list[TrialFinding] = []
+        trial_findings: list[TrialFinding] = []
         verdicts: list[analysis.Verdict] = []
         for name, options in _measured_stages(self.application):
             for rule in cluster_judges.all_rules(options):
                 if _is_request(rule, options) and not moment.is_now:
                     continue
-                verdicts += await self._try(name, options, rule, moment, found)
-        return found, verdicts
+                verdicts += await self._try(name, options, rule, moment, trial_findings)
+        return trial_findings, verdicts
 
     async def _try(
         self,
@@ -115,7 +115,7 @@ class Trial:
         options: waiting_stages.AnalysisOptions,
         written: analysis.Rule,
         moment: Moment,
-        found: list[TrialFinding],
+        trial_findings: list[TrialFinding],
     ) -> list[analysis.Verdict]:
         rule = replace(written, warm_up=timedelta(0))
         looks = 1 if _is_request(rule, options) else moment.looks
@@ -126,7 +126,7 @@ class Trial:
                 context=_TrialContext(
                     self.application,
                     target,
-                    _TrialReport(name, target, found),
+                    _TrialReport(name, target, trial_findings),
                     self.meter,
                     self.clock,
                     not_updated=tuple(name for name in self.names if name != target)[:1],
@@ -134,7 +134,7 @@ class Trial:
                 period=period,
                 rules=(rule,),
                 names=names,
-                http={each.rule.name: each for each in options.http},
+                http={http_check.rule.name: http_check for http_check in options.http},
                 previous=moment.previous,
                 is_past=not moment.is_now,
             )
@@ -144,17 +144,17 @@ class Trial:
             for judge in judges.values():
                 await judge.look(rule, started + number * rule.interval)
         if rule.strategy is analysis.Strategy.PREVIOUS and moment.previous is None:
-            return [_first(name, target, rule, moment, found) for target in judges]
+            return [_first(name, target, rule, moment, trial_findings) for target in judges]
         series = {target: judge.series(rule) for target, judge in judges.items()}
         judged = fleet_verdicts.judge(rule, series, moment.at)
         for target, decided in judged.decided.items():
             document = findings.of_verdict(decided, judged.own[target], judged.pooled, moment.at)
-            found.append(TrialFinding(name, target, findings.VERDICT, rule.name, document))
+            trial_findings.append(TrialFinding(name, target, findings.VERDICT, rule.name, document))
         return list(judged.decided.values())
 
 
 def _first(
-    name: str, target: str, rule: analysis.Rule, moment: Moment, found: list[TrialFinding]
+    name: str, target: str, rule: analysis.Rule, moment: Moment, trial_findings: list[TrialFinding]
 ) -> analysis.Verdict:
     """Return the verdict of a release that has no analysis before it, as a first one has none."""
     verdict = analysis.Verdict(
@@ -167,7 +167,7 @@ def _first(
         dry_run=rule.dry_run,
     )
     document = findings.of_verdict(verdict, verdict, verdict, moment.at)
-    found.append(TrialFinding(name, target, findings.VERDICT, rule.name, document))
+    trial_findings.append(TrialFinding(name, target, findings.VERDICT, rule.name, document))
     return verdict
 
 
@@ -175,9 +175,9 @@ def _measured_stages(
     application: applications.Application,
 ) -> Iterator[tuple[str, waiting_stages.AnalysisOptions]]:
     """Yield what is measured in each stage, with a name of the stage."""
-    for each in application.pipeline:
-        name = f"{each.index + 1}-{each.name}"
-        for options in (each.options, each.beside):
+    for stage in application.pipeline:
+        name = f"{stage.index + 1}-{stage.name}"
+        for options in (stage.options, stage.beside):
             yield from ((name, one) for one in _options(options))
 
     for wave in application.waves.waves:
@@ -198,4 +198,4 @@ def _options(options: stage_kind.StageOptions | None) -> Iterator[waiting_stages
 
 
 def _is_request(rule: analysis.Rule, options: waiting_stages.AnalysisOptions) -> bool:
-    return any(each.rule.name == rule.name for each in options.http)
+    return any(http_check.rule.name == rule.name for http_check in options.http)

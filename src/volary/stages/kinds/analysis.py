@@ -77,11 +77,13 @@ async def _conclude(
     Raises:
         StageFailedError: A rule failed, or nobody can say that it passed.
     """
-    found = list(analysis_run.verdicts.values())
-    for each in found:
-        note(work, each)
+    verdicts = list(analysis_run.verdicts.values())
+    for rule_verdict in verdicts:
+        note(work, rule_verdict)
     undecided = (
-        each for each in found if each.result is not analysis.Result.PASS and not each.dry_run
+        verdict
+        for verdict in verdicts
+        if verdict.result is not analysis.Result.PASS and not verdict.dry_run
     )
     failed = failed or next(undecided, None)
     if failed is not None:
@@ -89,7 +91,7 @@ async def _conclude(
     name = cluster_judges.state_name(work.context)
     started = analysis_run.judge.period.started
     await work.context.task_state.keep(name, {_STARTED: started.isoformat()})
-    looks = sum(each.numbers.looks for each in found)
+    looks = sum(verdict.numbers.looks for verdict in verdicts)
     return f"All analyses were successful: {_names(analysis_run.judge.rules)}, {looks} looks"
 
 
@@ -102,11 +104,11 @@ def _failure(
     return (execution.RefusedError if pooled else execution.StageFailedError)(failed.sentence)
 
 
-def note(work: execution.Work, found: analysis.Verdict) -> None:
+def note(work: execution.Work, verdict: analysis.Verdict) -> None:
     """Remember a verdict for the outcome."""
-    suffix = " (dry run, decides nothing)" if found.dry_run else ""
-    line = f"{found.result.value}: {found.sentence}{suffix}"
-    if found.result is analysis.Result.PASS:
+    suffix = " (dry run, decides nothing)" if verdict.dry_run else ""
+    line = f"{verdict.result.value}: {verdict.sentence}{suffix}"
+    if verdict.result is analysis.Result.PASS:
         work.note(line)
     else:
         work.caution(line)

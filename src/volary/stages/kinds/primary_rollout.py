@@ -28,10 +28,10 @@ from volary.stages.traffic import division, live_routes, routes
 
 def step_options(begun: contexts.Stages) -> traffic_stages.ProgressiveTrafficOptions | None:
     """Return the last stage's options that want traffic to return in steps; None: at once."""
-    for each in reversed(begun):
-        found = each.options
-        if isinstance(found, traffic_stages.ProgressiveTrafficOptions):
-            return found if found.step_weight_promotion else None
+    for stage in reversed(begun):
+        options = stage.options
+        if isinstance(options, traffic_stages.ProgressiveTrafficOptions):
+            return options if options.step_weight_promotion else None
     return None
 
 
@@ -115,7 +115,7 @@ def _check_selectors(
     Only where a pipeline moves a Service's selector (PipeCD: primary rollout of the
     single-cluster plugin).
     """
-    moves = any(each.kind is traffic_stages.TRAFFIC_ROUTING for each in application.pipeline)
+    moves = any(stage.kind is traffic_stages.TRAFFIC_ROUTING for stage in application.pipeline)
     if application.traffic_routing.method is not _POD_SELECTOR or not moves:
         return
     label = application.variant_label

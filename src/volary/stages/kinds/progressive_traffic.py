@@ -375,10 +375,10 @@ class CanaryProgression:
 
 def _objections(reports: Mapping[str, Report]) -> str:
     """Return what speaks against going on, with the cluster where there are several."""
-    found = {target: each.reason for target, each in reports.items() if each.reason}
+    objections = {target: report.reason for target, report in reports.items() if report.reason}
     if len(reports) == 1:
-        return next(iter(found.values()), "")
-    return "; ".join(f"{target}: {reason}" for target, reason in found.items())
+        return next(iter(objections.values()), "")
+    return "; ".join(f"{target}: {reason}" for target, reason in objections.items())
 
 
 def _check(

@@ -43,9 +43,9 @@ def running_options(
     selectors = [body.get("spec", {}).get("selector", {}).get("matchLabels", {}) for body in live]
     if selectors:
         return rollout_stages.SyncOptions(any(key in selector for selector in selectors))
-    asked = [application.quick_sync, *(each.options for each in application.pipeline)]
+    asked = [application.quick_sync, *(stage.options for stage in application.pipeline)]
     return rollout_stages.SyncOptions(
-        any(getattr(each, "add_variant_label_to_selector", False) for each in asked)
+        any(getattr(options, "add_variant_label_to_selector", False) for options in asked)
     )
 
 
@@ -136,20 +136,24 @@ async def _return_now(
 ) -> list[live_routes.RouteObject]:
     """Give routes back to a primary that has ready pods; return those that have to wait."""
     waiting: list[live_routes.RouteObject] = []
-    for each in live_routes.diverted(route_objects, work.context.application):
-        if await backend_readiness.has_pods(work, each, source, variant.Variant.PRIMARY):
-            await routes.return_to_primary(work, [each], source)
+    for route_object in live_routes.diverted(route_objects, work.context.application):
+        if await backend_readiness.has_pods(work, route_object, source, variant.Variant.PRIMARY):
+            await routes.return_to_primary(work, [route_object], source)
         else:
-            work.caution(f"{each.item.key.title} stays as it is for now: primary has no ready pod")
-            waiting.append(each)
+            work.caution(
+                f"{route_object.item.key.title} stays as it is for now: primary has no ready pod"
+            )
+            waiting.append(route_object)
     return waiting
 
 
 async def _live_workloads(
     work: execution.Work, source: Sequence[manifest.Manifest]
 ) -> list[json.JsonObject]:
-    found = workloads.find(source, work.context.application.workloads)
-    placement = await resource_mapping.map_manifests(work.context.client, found, defining=source)
+    matching_workloads = workloads.find(source, work.context.application.workloads)
+    placement = await resource_mapping.map_manifests(
+        work.context.client, matching_workloads, defining=source
+    )
     return list((await live_objects.read(work.context.client, placement.mapped)).values())
 
 

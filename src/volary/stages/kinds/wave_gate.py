@@ -101,19 +101,21 @@ async def _require_release(
         StageFailedError: when one is missing, or of another commit.
     """
     context, seen = work.context, []
-    found = workloads.find(manifests, context.application.workloads)
-    placement = await resource_mapping.map_manifests(context.client, found)
-    for each in placement.mapped:
+    matching_workloads = workloads.find(manifests, context.application.workloads)
+    placement = await resource_mapping.map_manifests(context.client, matching_workloads)
+    for mapped_manifest in placement.mapped:
         live = await context.client.get(
-            each.resource, each.item.name, namespace=each.item.namespace
+            mapped_manifest.resource,
+            mapped_manifest.item.name,
+            namespace=mapped_manifest.item.namespace,
         )
         if live is None:
-            raise execution.StageFailedError(f"{each.item.key.title} is not there")
+            raise execution.StageFailedError(f"{mapped_manifest.item.key.title} is not there")
         commit = tracking.commit_of(live)
         if commit != context.commit:
             raise execution.StageFailedError(
-                f"{each.item.key.title} is of {commit[:7] or 'an unknown commit'}, not of this"
-                f" release ({context.commit[:7]})"
+                f"{mapped_manifest.item.key.title} is of {commit[:7] or 'an unknown commit'}, not of"
+                f" this release ({context.commit[:7]})"
             )
         seen.append(live)
     return seen
@@ -129,7 +131,7 @@ async def _healthy_since(work: execution.Work, manifests: Sequence[manifest.Mani
     context.rendezvous.post(context.target, _HEALTHY, _now(work))
     context.progress("healthy; waiting for the other clusters of the wave")
     healthy = await _all_healthy(work)
-    since = max(each for each in healthy.values() if isinstance(each, datetime))
+    since = max(moment for moment in healthy.values() if isinstance(moment, datetime))
     await _remember(work, since)
     return since
 
@@ -148,12 +150,12 @@ async def _still_since(
 
 def _available_since(live: json.JsonObject) -> datetime | None:
     """Return since when a workload says that it is available; None when it does not say."""
-    found = (
-        str(each.get("lastTransitionTime", ""))
-        for each in live.get("status", {}).get("conditions", ())
-        if each.get("type") == "Available" and each.get("status") == "True"
+    times = (
+        str(condition.get("lastTransitionTime", ""))
+        for condition in live.get("status", {}).get("conditions", ())
+        if condition.get("type") == "Available" and condition.get("status") == "True"
     )
-    text = next(found, "")
+    text = next(times, "")
     return datetime.fromisoformat(text) if text else None
 
 
@@ -173,11 +175,11 @@ async def _all_healthy(work: execution.Work) -> Mapping[str, object]:
             timeout=work.remaining.total_seconds(),
             return_when=asyncio.FIRST_COMPLETED,
         )
-        found = gathering.result() if gathering.done() else None
+        since_by_cluster = gathering.result() if gathering.done() else None
         gathering.cancel()
         stopping.cancel()
-    if found is not None:
-        return found
+    if since_by_cluster is not None:
+        return since_by_cluster
     work.check_stop()
     raise execution.StageFailedError("the other clusters of the wave were not healthy in time")
 

@@ -93,17 +93,19 @@ def preview(
     """
     if not options.preview:
         return []
-    found = services.find(manifests, application.service)
-    if not found:
+    matching_services = services.find(manifests, application.service)
+    if not matching_services:
         raise errors.user_error(
             "there is no Service that a preview could be a copy of",
             hint="add one, name it under service.name, or write preview: false",
         )
     label = application.variant_label
     if service_targets.is_target(application):
-        copy = services.duplicate(found[0], suffix=_PREVIEW)
+        copy = services.duplicate(matching_services[0], suffix=_PREVIEW)
     else:
-        copy = services.variant(found[0], suffix=_PREVIEW, key=label.key, value=label.canary_value)
+        copy = services.variant(
+            matching_services[0], suffix=_PREVIEW, key=label.key, value=label.canary_value
+        )
     if options.preview_service:
         metadata = {**copy.metadata, "name": options.preview_service}
         copy = copy.with_body({**copy.body, "metadata": metadata})

@@ -62,21 +62,26 @@ async def scale_canary(
     wanted = _canaries(work, live_sized, share)
     placement = await resource_mapping.map_manifests(work.context.client, wanted, defining=source)
     grown: list[manifest.Manifest] = []
-    for each in placement.mapped:
-        now = await live_objects.get(work.context.client, each)
+    for mapped_manifest in placement.mapped:
+        now = await live_objects.get(work.context.client, mapped_manifest)
         if now is None:
-            raise errors.PermanentError(f"{each.item.key.title} is not there to be scaled")
-        count = workloads.replicas(each.item.body)
+            raise errors.PermanentError(
+                f"{mapped_manifest.item.key.title} is not there to be scaled"
+            )
+        count = workloads.replicas(mapped_manifest.item.body)
         if workloads.replicas(now) >= count:
             continue
         work.check_stop()
         work.touched = True
-        work.context.progress(f"scaling {each.item.key.title} to {count}")
+        work.context.progress(f"scaling {mapped_manifest.item.key.title} to {count}")
         await work.context.client.apply(
-            each.resource, _scale(each.item, count), field_manager=steps.SCALE_MANAGER, force=True
+            mapped_manifest.resource,
+            _scale(mapped_manifest.item, count),
+            field_manager=steps.SCALE_MANAGER,
+            force=True,
         )
-        work.note(f"{each.item.key.title} has {count} pods for {share}% of the traffic")
-        grown.append(each.item)
+        work.note(f"{mapped_manifest.item.key.title} has {count} pods for {share}% of the traffic")
+        grown.append(mapped_manifest.item)
     return await work.wait_ready(grown) if grown else ""
 
 
@@ -112,10 +117,10 @@ def _canary_options(
     application: applications.Application, strategy: str
 ) -> rollout_stages.VariantRolloutOptions:
     """Return how canary was rolled out: its name and patches depend on that."""
-    for each in application.pipeline:
-        is_rollout = each.kind.applies is variant.Variant.CANARY and each.strategy == strategy
-        if is_rollout and isinstance(each.options, rollout_stages.VariantRolloutOptions):
-            return each.options
+    for stage in application.pipeline:
+        is_rollout = stage.kind.applies is variant.Variant.CANARY and stage.strategy == strategy
+        if is_rollout and isinstance(stage.options, rollout_stages.VariantRolloutOptions):
+            return stage.options
     return rollout_stages.VariantRolloutOptions()
 
 
@@ -124,9 +129,9 @@ def is_scaled_by_others(item: manifest.Manifest, source: Sequence[manifest.Manif
     if "replicas" not in objects.mapping(item.body, "spec"):
         return True
     targets = (
-        objects.mapping(each.body, "spec", "scaleTargetRef")
-        for each in source
-        if each.kind in _SCALERS
+        objects.mapping(scaler.body, "spec", "scaleTargetRef")
+        for scaler in source
+        if scaler.kind in _SCALERS
     )
     return any(
         (target.get("kind") or workloads.DEPLOYMENT, target.get("name")) == (item.kind, item.name)

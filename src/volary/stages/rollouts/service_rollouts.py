@@ -57,12 +57,12 @@ async def switch(work: execution.Work, items: Sequence[manifest.Manifest]) -> st
         StageFailedError: when none of the pods is ready, or endpoints did not follow in time.
     """
     placement = await resource_mapping.map_manifests(work.context.client, items, defining=items)
-    for each in placement.mapped:
-        await _require_pods(work, each.item)
+    for mapped_manifest in placement.mapped:
+        await _require_pods(work, mapped_manifest.item)
     work.check_stop()
     await work.apply(items)
-    for each in placement.mapped:
-        await _follow(work, each.item)
+    for mapped_manifest in placement.mapped:
+        await _follow(work, mapped_manifest.item)
     work.context.propagation.note()
     return f"{', '.join(item.name for item in items)} switched"
 
@@ -78,10 +78,14 @@ async def switch_back(
     placement = await resource_mapping.map_manifests(
         work.context.client, services, defining=services
     )
-    for each in placement.mapped:
-        labels = dict(service_targets.selector(each.item))
-        if not await endpoints.count_ready_pods(work.context.client, each.item.namespace, labels):
-            work.caution(f"{each.item.key.title} has to wait: what it led to has no ready pod")
+    for mapped_manifest in placement.mapped:
+        labels = dict(service_targets.selector(mapped_manifest.item))
+        if not await endpoints.count_ready_pods(
+            work.context.client, mapped_manifest.item.namespace, labels
+        ):
+            work.caution(
+                f"{mapped_manifest.item.key.title} has to wait: what it led to has no ready pod"
+            )
             return services
     await switch(work, services)
     return []
@@ -96,8 +100,8 @@ async def live_selector(
     if resource is None:
         raise errors.PermanentError(f"cluster {client.name} does not serve Services")
     name = backends.of(work.context.application).name(which)
-    found = await client.get(resource, name, namespace=namespace) if name else None
-    return dict(objects.mapping(found, "spec", "selector")) if found else {}
+    service = await client.get(resource, name, namespace=namespace) if name else None
+    return dict(objects.mapping(service, "spec", "selector")) if service else {}
 
 
 async def _require_pods(work: execution.Work, item: manifest.Manifest) -> None:
@@ -132,12 +136,12 @@ async def _follow(work: execution.Work, item: manifest.Manifest) -> None:
 
 async def _require_endpoints(work: execution.Work, item: manifest.Manifest) -> None:
     placement = await resource_mapping.map_manifests(work.context.client, [item], defining=[item])
-    for each in placement.mapped:
+    for mapped_manifest in placement.mapped:
         missing = await endpoints.wait_serving(
             work.context.client,
-            each.item.namespace,
-            each.item.name,
-            dict(service_targets.selector(each.item)),
+            mapped_manifest.item.namespace,
+            mapped_manifest.item.name,
+            dict(service_targets.selector(mapped_manifest.item)),
             timeout=work.remaining,
             stop=work.context.stop.wait,
         )

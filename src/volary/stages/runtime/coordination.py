@@ -71,7 +71,9 @@ class Rendezvous:
 
     def _silent(self, target: str, topic: str) -> bool:
         said = self._said.get(topic, {})
-        return any(each != target and each not in said for each in self._present)
+        return any(
+            other_target != target and other_target not in said for other_target in self._present
+        )
 
     def _tell(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
@@ -128,9 +130,9 @@ class SingleFlight:
                 return await self._do(key, target, work, is_kept)
             if not await _either(running, stop):
                 return None
-            found = None if running.cancelled() else running.result()
-            if found is not None:
-                return found  # type: ignore[return-value] # of the same key, so the same work
+            shared_result = None if running.cancelled() else running.result()
+            if shared_result is not None:
+                return shared_result  # type: ignore[return-value] # of the same key, so the same work
 
     def forget(self, key: str) -> None:
         """Know nothing of a key any more, unless it is just being done."""

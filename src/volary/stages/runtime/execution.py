@@ -62,9 +62,9 @@ class Work:
 
     async def load(self, source: contexts.Loader) -> list[manifest.Manifest]:
         """Render a source, and remember the namespaces it uses."""
-        found = await source()
-        self.places |= {item.namespace or self.context.client.namespace for item in found}
-        return found
+        manifests = await source()
+        self.places |= {item.namespace or self.context.client.namespace for item in manifests}
+        return manifests
 
     @property
     def remaining(self) -> timedelta:
@@ -169,11 +169,15 @@ class Work:
         placement = await resource_mapping.map_manifests(
             client, manifests, defining=manifests, refresh=False
         )
-        namespaces = sorted({each.item.namespace for each in placement.mapped} - {""})
+        namespaces = sorted(
+            {mapped_manifest.item.namespace for mapped_manifest in placement.mapped} - {""}
+        )
         home = self.inventory_home(namespaces)
         try:
             known = await inventory_store.load(client, name, namespaces=namespaces, home=home)
-            added = [inventory.reference(each.item) for each in placement.mapped]
+            added = [
+                inventory.reference(mapped_manifest.item) for mapped_manifest in placement.mapped
+            ]
             await inventory_store.record(client, known, added)
         except errors.PermanentError:
             return False
@@ -206,8 +210,8 @@ class Work:
             raise StoppedError(f"{self.stop_reason}; no longer waiting: {result.sentence}")
         if result.end is not waits.End.READY:
             raise StageFailedError(result.sentence)
-        for each in result.unassessed:
-            line = f"{each}: it was applied and is there, more is not known"
+        for key in result.unassessed:
+            line = f"{key}: it was applied and is there, more is not known"
             if line not in self.lines:
                 self.caution(line)
         return result.sentence
@@ -285,14 +289,14 @@ class Work:
     def record(self, changes: Iterable[apply_results.Change]) -> None:
         """Remember changes to the cluster, each by a line while they are few."""
         every = tuple(changes)
-        self.touched = self.touched or any(each.written for each in every)
-        told = [each for each in every if each.action in _REPORTED_ACTIONS or each.reason]
+        self.touched = self.touched or any(change.written for change in every)
+        told = [change for change in every if change.action in _REPORTED_ACTIONS or change.reason]
         if len(told) > _MOST_LINES:
             self.note(apply_results.ChangeSet(every).summary)
             return
-        for each in told:
-            suffix = f" ({each.reason})" if each.reason else ""
-            self.note(f"{each.action.value} {each.key.title}{suffix}")
+        for reported_change in told:
+            suffix = f" ({reported_change.reason})" if reported_change.reason else ""
+            self.note(f"{reported_change.action.value} {reported_change.key.title}{suffix}")
 
 
 #: What a stage does; returns the sentence that says what was observed at the end.
@@ -335,12 +339,12 @@ def _reason(error: errors.VolaryError, problems: Sequence[errors.Problem]) -> st
     return f"{first}; and {more} more problem{'s' if more > 1 else ''}"
 
 
-def _lines(found: errors.Problem, *, alone: bool) -> list[str]:
+def _lines(problem: errors.Problem, *, alone: bool) -> list[str]:
     """Return where a problem is and what to do; the message too unless it is the reason."""
-    where = str(found.where)
+    where = str(problem.where)
     said = [f"at {where}"] if alone and where else []
-    told = said if alone else [f"{where}: {found.message}" if where else found.message]
-    return [*told, f"hint: {found.hint}"] if found.hint else told
+    told = said if alone else [f"{where}: {problem.message}" if where else problem.message]
+    return [*told, f"hint: {problem.hint}"] if problem.hint else told
 
 
 def _outcome(work: Work, ended: statuses.TaskStatus, reason: str) -> statuses.Outcome:

@@ -34,8 +34,8 @@ def subject(
     details: Mapping[str, object] | None = None,
 ) -> webhooks.Subject:
     """Return what webhooks are asked about: the application as it is in `source`."""
-    found = workloads.find(source, context.application.workloads)
-    namespace = found[0].namespace if found else ""
+    matching_workloads = workloads.find(source, context.application.workloads)
+    namespace = matching_workloads[0].namespace if matching_workloads else ""
     return webhooks.Subject(
         name=context.application.name,
         namespace=namespace or context.client.namespace,
@@ -52,7 +52,9 @@ def checksum(source: Sequence[manifest.Manifest]) -> str:
     Equal manifests have equal checksums whatever commit they come from, so an answer that was
     given for a revision holds for that revision only (Flagger).
     """
-    texts = sorted(json_text.dumps(each.body, sort_keys=True) for each in source)
+    texts = sorted(
+        json_text.dumps(source_manifest.body, sort_keys=True) for source_manifest in source
+    )
     digest = hashlib.sha256("\n".join(texts).encode("utf-8", "replace"))
     return digest.hexdigest()[:_CHECKSUM]
 
@@ -79,30 +81,30 @@ class StageWebhooks:
 
     async def refusal(self, kind: webhook.WebhookType) -> str:
         """Ask every webhook of a type in order, and return the first refusal; empty: none."""
-        for each in self.of(kind):
-            answer = await self._ask(each)
+        for hook in self.of(kind):
+            answer = await self._ask(hook)
             if not answer.agreed:
-                said = f"{each.name} {answer.reason}"
-                if not (each.mute_alert and self._said.get(each.name)):
+                said = f"{hook.name} {answer.reason}"
+                if not (hook.mute_alert and self._said.get(hook.name)):
                     self.work.context.log(f"{kind.value}: {said}")
-                self._said[each.name] = answer.reason
+                self._said[hook.name] = answer.reason
                 return said
-            self._said.pop(each.name, None)
+            self._said.pop(hook.name, None)
         return ""
 
     async def agreement(self, kind: webhook.WebhookType) -> str:
         """Return the name of the first webhook of a type that agrees; empty: none does."""
-        for each in self.of(kind):
-            if (await self._ask(each)).agreed:
-                return each.name
+        for hook in self.of(kind):
+            if (await self._ask(hook)).agreed:
+                return hook.name
         return ""
 
     async def inform(self, kind: webhook.WebhookType) -> None:
         """Call every webhook of a type; refusals are logged and mean nothing more."""
-        for each in self.of(kind):
-            answer = await webhooks.call(each, self.about, self.work.context.permissions.reach)
+        for hook in self.of(kind):
+            answer = await webhooks.call(hook, self.about, self.work.context.permissions.reach)
             if not answer.agreed:
-                self.work.context.warn(f"{kind.value}: {each.name} {answer.reason}")
+                self.work.context.warn(f"{kind.value}: {hook.name} {answer.reason}")
 
     async def _ask(self, hook: webhook.Webhook) -> webhooks.Answer:
         reach = self.work.context.permissions.reach
@@ -117,11 +119,11 @@ class StageWebhooks:
         if self.work.context.clock is not None:
             now = self.work.context.clock.now()
             extra["timestamp"] = str(int(now.timestamp() * 1000))
-        for each in self.of(webhook.WebhookType.EVENT):
+        for hook in self.of(webhook.WebhookType.EVENT):
             if self._reports.full():
                 self._reports.get_nowait()
                 self._reports.task_done()
-            self._reports.put_nowait((each, extra))
+            self._reports.put_nowait((hook, extra))
 
     @asynccontextmanager
     async def reporting(self) -> AsyncIterator[None]:

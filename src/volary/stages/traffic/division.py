@@ -41,15 +41,17 @@ class Division:
             variant.Variant.CANARY: self.canary,
             variant.Variant.BASELINE: self.baseline,
         }
-        return {each: share for each, share in every.items() if share}
+        return {variant_role: share for variant_role, share in every.items() if share}
 
     @property
     def needed(self) -> tuple[variant.Variant, ...]:
         """Variants that get requests in any way, so that they need ready pods."""
-        found = set(self.shares)
+        needed_variants = set(self.shares)
         if self.match or self.mirror:
-            found.add(variant.Variant.CANARY)
-        return tuple(each for each in variant.Variant if each in found)
+            needed_variants.add(variant.Variant.CANARY)
+        return tuple(
+            variant_role for variant_role in variant.Variant if variant_role in needed_variants
+        )
 
 
 #: Everything to primary and nothing besides.

@@ -58,11 +58,15 @@ async def read(work: execution.Work, items: Sequence[manifest.Manifest]) -> list
     """Read the live counterparts of objects that carry routes."""
     client = work.context.client
     placement = await resource_mapping.map_manifests(client, items, defining=items)
-    found = []
-    for each in placement.mapped:
-        live = await client.get(each.resource, each.item.name, namespace=each.item.namespace)
-        found.append(RouteObject(each, live))
-    return found
+    route_objects = []
+    for mapped_manifest in placement.mapped:
+        live = await client.get(
+            mapped_manifest.resource,
+            mapped_manifest.item.name,
+            namespace=mapped_manifest.item.namespace,
+        )
+        route_objects.append(RouteObject(mapped_manifest, live))
+    return route_objects
 
 
 def check_owner(work: execution.Work, route_object: RouteObject) -> None:

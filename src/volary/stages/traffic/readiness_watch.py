@@ -105,8 +105,8 @@ class ReadinessWatch:
     @property
     def namespace(self) -> str:
         """Where the workloads are."""
-        found = self._originals
-        return (found[0].namespace if found else "") or self.work.context.client.namespace
+        originals = self._originals
+        return (originals[0].namespace if originals else "") or self.work.context.client.namespace
 
     @property
     def _originals(self) -> list[manifest.Manifest]:
@@ -128,11 +128,11 @@ class ReadinessWatch:
         if service_targets.is_target(self.work.context.application):
             return await self._look_behind()
         live = await self._workloads()
-        counts = [workload_health.pod_counts(each) for each in live]
+        counts = [workload_health.pod_counts(body) for body in live]
         ready, total = sum(count[0] for count in counts), sum(count[1] for count in counts)
         rules = self.work.context.application.health
-        judged = (assessment.assess(each, rules) for each in live)
-        permanent_failure = next((each for each in judged if each.permanent), None)
+        judged = (assessment.assess(body, rules) for body in live)
+        permanent_failure = next((health for health in judged if health.permanent), None)
         if permanent_failure is not None:
             raise execution.StageFailedError(
                 f"canary cannot become ready: {permanent_failure.reason}"
@@ -150,7 +150,7 @@ class ReadinessWatch:
             label_selector=label_selectors.exact(self._labels),
         )
         live = [item for item in listed.items if _counts(item)]
-        ready = sum(readiness.is_ready_pod(each) for each in live)
+        ready = sum(readiness.is_ready_pod(pod) for pod in live)
         enough = bool(live) and ready > 0 and ready * 100 >= len(live) * self.threshold
         sentence = f"{ready} of {len(live)} pods behind canary ready"
         self._check_deadline(sentence, enough=enough)
@@ -202,8 +202,8 @@ class ReadinessWatch:
                 group.create_task(_returned(stop.wait())),
             )
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            for each in waiting:
-                each.cancel()
+            for task in waiting:
+                task.cancel()
         self.work.check_stop()
 
     async def _wait_for_one(self) -> None:
@@ -271,21 +271,21 @@ class ReadinessWatch:
             for original in self._originals
             if original.group == "apps"
         }
-        found: list[json.JsonObject] = []
+        bodies: list[json.JsonObject] = []
         for group, kind in sorted(kinds):
             listed = await self.work.context.client.list(
                 await self._kind(group, kind), namespace=self.namespace, label_selector=wanted
             )
-            found += listed.items
-        return found
+            bodies += listed.items
+        return bodies
 
     async def _kind(self, group: str, kind: str) -> discovery.Resource:
-        found = (await self.work.context.client.discover()).find(group, kind)
-        if found is None:
+        resource = (await self.work.context.client.discover()).find(group, kind)
+        if resource is None:
             raise errors.PermanentError(
                 f"cluster {self.work.context.client.name} does not serve {kind}"
             )
-        return found
+        return resource
 
 
 def _counts(pod: json.JsonObject) -> bool:

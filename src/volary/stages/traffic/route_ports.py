@@ -31,11 +31,11 @@ def follow(
         return item
     known = backends.of(application)
     primary = {known.primary, *known.aliases}
-    found = _found(objects.mapping(wanted.body, "spec"), primary)
-    if len(found) != 1:
+    ports = _found(objects.mapping(wanted.body, "spec"), primary)
+    if len(ports) != 1:
         return item
     names = primary if which is variant.Variant.PRIMARY else {known.name(which)}
-    spec = _changed(objects.mapping(item.body, "spec"), names, found.pop())
+    spec = _changed(objects.mapping(item.body, "spec"), names, ports.pop())
     return item.with_body({**item.body, "spec": spec})
 
 
@@ -43,11 +43,11 @@ def _found(value: Any, names: Collection[str]) -> set[Any]:
     """Return the ports of all entries that lead to one of the Services."""
     match value:
         case list():
-            return {port for each in value for port in _found(each, names)}
+            return {port for element in value for port in _found(element, names)}
         case dict() if value.get("name") in names and "port" in value:
             return {value["port"]}
         case dict():
-            return {port for each in value.values() for port in _found(each, names)}
+            return {port for inner in value.values() for port in _found(inner, names)}
         case _:
             return set()
 
@@ -55,10 +55,10 @@ def _found(value: Any, names: Collection[str]) -> set[Any]:
 def _changed(value: Any, names: Collection[str], port: object) -> Any:
     match value:
         case list():
-            return [_changed(each, names, port) for each in value]
+            return [_changed(element, names, port) for element in value]
         case dict() if value.get("name") in names and "port" in value:
             return {**value, "port": port}
         case dict():
-            return {key: _changed(each, names, port) for key, each in value.items()}
+            return {key: _changed(inner, names, port) for key, inner in value.items()}
         case _:
             return value

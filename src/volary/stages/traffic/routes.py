@@ -46,10 +46,10 @@ async def return_to_primary(
     """Give primary all the traffic that other variants get, as soon as it can take it."""
     application = work.context.application
     router = interface.choose(application)
-    for each in live_routes.diverted(route_objects, application):
+    for route_object in live_routes.diverted(route_objects, application):
         await move(
             work,
-            each,
+            route_object,
             lambda now: router.routed(_returned(now), division.PRIMARY, application),
             source,
         )
@@ -106,10 +106,10 @@ async def divide(
     router.routed(route_object.item, wanted, application)
     live_routes.check_owner(work, route_object)
     if route_object.live is None:
-        found = await _create(work, route_object, source, wanted)
-        if found is None:
+        created = await _create(work, route_object, source, wanted)
+        if created is None:
             return division.Observed(primary=division.ALL)
-        route_object = found
+        route_object = created
     snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
     change, after = await move(
         work, route_object, lambda now: _change(router, now, wanted, application), source, snapshot
@@ -119,7 +119,7 @@ async def divide(
     # Also of variants that had their share before: it may lead to nobody by now. Those that got
     # more have just been looked at.
     rising = _rising(router, route_object, change, application)
-    left = [each for each in wanted.needed if each not in rising]
+    left = [variant_role for variant_role in wanted.needed if variant_role not in rising]
     await backend_readiness.require_services(
         work, route_object, source, change.item.body, left, snapshot
     )
@@ -210,8 +210,8 @@ async def _create(
         [whole.item], context.application, rollout_stages.SyncOptions(), commit=context.commit
     )
     await work.apply(marked)
-    (found,) = await live_routes.read(work, [route_object.item])
-    return found
+    (created,) = await live_routes.read(work, [route_object.item])
+    return created
 
 
 #: Says how a route is to look, given the object as it is live.

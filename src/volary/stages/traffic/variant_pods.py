@@ -47,8 +47,12 @@ def labels(
 def _selector(
     manifests: Sequence[manifest.Manifest], application: applications.Application
 ) -> dict[str, str]:
-    found = services.find(manifests, application.service)
-    return dict(objects.mapping(found[0].body, "spec", "selector")) if len(found) == 1 else {}
+    matching_services = services.find(manifests, application.service)
+    return (
+        dict(objects.mapping(matching_services[0].body, "spec", "selector"))
+        if len(matching_services) == 1
+        else {}
+    )
 
 
 def _subset(

@@ -34,14 +34,22 @@ class Change:
 
 def title(shares: Mapping[variant.Variant, int]) -> str:
     """Return ``primary 80 %, canary 10 %``; ``no variant`` when there is nothing."""
-    parts = [f"{each.value} {shares[each]} %" for each in variant.Variant if shares.get(each)]
+    parts = [
+        f"{variant_role.value} {shares[variant_role]} %"
+        for variant_role in variant.Variant
+        if shares.get(variant_role)
+    ]
     return ", ".join(parts) or "no variant"
 
 
 def receiving(routes: Sequence[RouteWeights]) -> set[variant.Variant]:
     """Return the variants that get any requests by `routes`, copies of requests too."""
-    found = {each for route in routes for each, share in route.shares.items() if share}
-    return found | ({variant.Variant.CANARY} if any(route.copies for route in routes) else set())
+    receivers = {
+        variant_role for route in routes for variant_role, share in route.shares.items() if share
+    }
+    return receivers | (
+        {variant.Variant.CANARY} if any(route.copies for route in routes) else set()
+    )
 
 
 def rising(
@@ -49,14 +57,18 @@ def rising(
 ) -> tuple[variant.Variant, ...]:
     """Return the variants that get more traffic than before on some route, in order."""
     old = {(route.name, position): route for position, route in enumerate(before)}
-    found: set[variant.Variant] = set()
+    risen: set[variant.Variant] = set()
     for position, route in enumerate(after):
         known = old.get((route.name, position))
         shares = known.shares if known else {}
-        found |= {each for each, share in route.shares.items() if share > shares.get(each, 0)}
+        risen |= {
+            variant_role
+            for variant_role, share in route.shares.items()
+            if share > shares.get(variant_role, 0)
+        }
         if route.copies > (known.copies if known else 0):
-            found.add(variant.Variant.CANARY)
-    return tuple(each for each in variant.Variant if each in found)
+            risen.add(variant.Variant.CANARY)
+    return tuple(variant_role for variant_role in variant.Variant if variant_role in risen)
 
 
 def observed(routes: Sequence[RouteWeights]) -> division.Observed:

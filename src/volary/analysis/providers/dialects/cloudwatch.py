@@ -60,41 +60,41 @@ class CloudWatch:
 
     def _queries(self) -> list[object]:
         try:
-            found = dialect.decode(self.asked.text.encode())
+            queries = dialect.decode(self.asked.text.encode())
         except dialect.AnswerError:
-            found = None
-        if not isinstance(found, list) or not found:
+            queries = None
+        if not isinstance(queries, list) or not queries:
             raise dialect.AnswerError(
                 "is not asked: its query is no JSON list of MetricDataQueries"
             )
-        return found
+        return queries
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:
         """See `dialect.Dialect.read`."""
         root = _parse(body)
         if root is None or _tag(root) != "GetMetricDataResponse":
             raise dialect.AnswerError("answered with something that is not CloudWatch's")
-        if any(each.text for each in _all(root, "NextToken")):
+        if any(token.text for token in _all(root, "NextToken")):
             raise dialect.AnswerError("has more points than one answer holds")
-        found = []
+        all_points = []
         for results in _all(root, "MetricDataResults"):
-            for each in results:
-                status = "".join(one.text or "" for one in _all(each, "StatusCode"))
+            for metric_result in results:
+                status = "".join(one.text or "" for one in _all(metric_result, "StatusCode"))
                 if status != _COMPLETE:
                     raise dialect.AnswerError(
                         f"answered with data that are not complete ({dialect.shorten(status)})"
                     )
-                values = [one.text for list_of in _all(each, "Values") for one in list_of]
-                found.append(dialect.Points(tuple(map(dialect.number, values))))
-        return found
+                values = [one.text for list_of in _all(metric_result, "Values") for one in list_of]
+                all_points.append(dialect.Points(tuple(map(dialect.number, values))))
+        return all_points
 
     def explain(self, body: bytes) -> str:
         """See `dialect.Dialect.explain`."""
         root = _parse(body)
         words = [
-            each.text or ""
+            element.text or ""
             for name in ("Code", "Message")
-            for each in (_all(root, name) if root is not None else ())
+            for element in (_all(root, name) if root is not None else ())
         ]
         return dialect.shorten(" ".join(words))
 
@@ -132,4 +132,4 @@ def _tag(element: ElementTree.Element) -> str:
 
 
 def _all(element: ElementTree.Element, name: str) -> Iterator[ElementTree.Element]:
-    return (each for each in element.iter() if _tag(each) == name)
+    return (descendant for descendant in element.iter() if _tag(descendant) == name)

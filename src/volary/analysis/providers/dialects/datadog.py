@@ -37,11 +37,11 @@ class Datadog:
         if answer.get("status") == "error" or "series" not in answer:
             words = self.explain(body) or "something that is not Datadog's"
             raise dialect.AnswerError(f"answered with {words}")
-        found = []
-        for each in dialect.items(answer["series"]):
-            points = dialect.items(dialect.mapping(each).get("pointlist"))
+        all_points = []
+        for series in dialect.items(answer["series"]):
+            points = dialect.items(dialect.mapping(series).get("pointlist"))
             values = [dialect.items(point)[1:2] for point in points]
-            found.append(
+            all_points.append(
                 dialect.Points(
                     tuple(
                         dialect.number(value)
@@ -51,7 +51,7 @@ class Datadog:
                     )
                 )
             )
-        return found
+        return all_points
 
     def explain(self, body: bytes) -> str:
         """See `dialect.Dialect.explain`."""

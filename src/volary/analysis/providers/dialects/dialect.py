@@ -85,14 +85,14 @@ def words_at(body: bytes, *paths: Sequence[str | int]) -> str:
     except AnswerError:
         return ""
     for path in paths:
-        found: object = decoded
+        node: object = decoded
         for step in path:
             if isinstance(step, int):
-                inner = items(found)
-                found = inner[step] if step < len(inner) else None
+                inner = items(node)
+                node = inner[step] if step < len(inner) else None
             else:
-                found = mapping(found).get(step)
-        if words := shorten(found):
+                node = mapping(node).get(step)
+        if words := shorten(node):
             return words
     return ""
 

@@ -29,18 +29,18 @@ class Generic:
         """See `dialect.Dialect.request`."""
         text = self.asked.text
         if self.asked.is_earlier:
-            for each in http_queries.without_time(text):
-                raise dialect.AnswerError(each.message)
-        found = http_queries.read(self._dated(text))
-        _refuse(http_queries.faults(found))
+            for fault in http_queries.without_time(text):
+                raise dialect.AnswerError(fault.message)
+        http_query = http_queries.read(self._dated(text))
+        _refuse(http_queries.faults(http_query))
         if not self.options.may_post:
-            for each in http_queries.forbidden(found):
-                raise dialect.AnswerError(f"is not asked: {each.message}; {each.hint}")
-        address = parse.urlsplit(found.path)
+            for fault in http_queries.forbidden(http_query):
+                raise dialect.AnswerError(f"is not asked: {fault.message}; {fault.hint}")
+        address = parse.urlsplit(http_query.path)
         parameters = tuple(parse.parse_qsl(address.query, keep_blank_values=True))
-        headers = _JSON if found.body else {}
+        headers = _JSON if http_query.body else {}
         return dialect.Request(
-            address.path, parameters, found.method, headers, found.body.encode() or None
+            address.path, parameters, http_query.method, headers, http_query.body.encode() or None
         )
 
     def _dated(self, text: str) -> str:
@@ -56,13 +56,17 @@ class Generic:
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:
         """See `dialect.Dialect.read`; every number found is a series of its own."""
-        found = [each for each in self._path().find(dialect.decode(body)) if each is not None]
+        elements = [
+            candidate
+            for candidate in self._path().find(dialect.decode(body))
+            if candidate is not None
+        ]
         values: list[float] = []
-        for each in found:
-            if isinstance(each, dict | list):
-                kind = "a list: add [*]" if isinstance(each, list) else "an object: name a field"
+        for element in elements:
+            if isinstance(element, dict | list):
+                kind = "a list: add [*]" if isinstance(element, list) else "an object: name a field"
                 raise dialect.AnswerError(f"has, where the path leads, {kind}")
-            values.append(dialect.number(each))
+            values.append(dialect.number(element))
         return [dialect.Points((value,)) for value in values]
 
     def explain(self, body: bytes) -> str:

@@ -38,20 +38,20 @@ class Graphite:
         if not text.startswith(f"{_TARGET}="):
             return [(_TARGET, text)]
         # A plus stands for itself in targets, and is a space in addresses.
-        found = parse.parse_qsl(text.replace("+", "%2B"))
-        return [(name, value) for name, value in found if name != "format"]
+        parameters = parse.parse_qsl(text.replace("+", "%2B"))
+        return [(name, value) for name, value in parameters if name != "format"]
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:
         """See `dialect.Dialect.read`; empty points are passed over."""
         answer = dialect.decode(body)
         if not isinstance(answer, list):
             raise dialect.AnswerError("answered with something that is not Graphite's")
-        found = []
-        for each in answer:
-            pairs = map(dialect.items, dialect.items(dialect.mapping(each).get("datapoints")))
+        all_points = []
+        for series in answer:
+            pairs = map(dialect.items, dialect.items(dialect.mapping(series).get("datapoints")))
             values = (pair[0] for pair in pairs if pair and pair[0] is not None)
-            found.append(dialect.Points(tuple(map(dialect.number, values))))
-        return found
+            all_points.append(dialect.Points(tuple(map(dialect.number, values))))
+        return all_points
 
     def explain(self, body: bytes) -> str:
         """See `dialect.Dialect.explain`; errors are plain text."""

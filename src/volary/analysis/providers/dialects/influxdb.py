@@ -53,7 +53,7 @@ class InfluxDb:
         if text.lstrip()[:1] in ("<", "{"):
             raise dialect.AnswerError("answered with something that is not CSV of InfluxDB")
         header: list[str] = []
-        found: dict[tuple[str, ...], list[float]] = {}
+        values_by_series: dict[tuple[str, ...], list[float]] = {}
         try:
             for row in csv.reader(io.StringIO(text)):
                 if not row or row[0].startswith("#"):
@@ -61,22 +61,22 @@ class InfluxDb:
                 elif not header:
                     header = row
                 else:
-                    _take(dict(zip(header, row, strict=False)), found)
+                    _take(dict(zip(header, row, strict=False)), values_by_series)
         except csv.Error:
             raise dialect.AnswerError("answered with CSV that cannot be read") from None
-        return [dialect.Points(tuple(each)) for each in found.values()]
+        return [dialect.Points(tuple(values)) for values in values_by_series.values()]
 
     def explain(self, body: bytes) -> str:
         """See `dialect.Dialect.explain`."""
         return dialect.words_at(body, ("message",), ("error",))
 
 
-def _take(row: dict[str, str], found: dict[tuple[str, ...], list[float]]) -> None:
+def _take(row: dict[str, str], values_by_series: dict[tuple[str, ...], list[float]]) -> None:
     if "error" in row and "_value" not in row:
         raise dialect.AnswerError(f"answered: {dialect.shorten(row['error']) or 'an error'}")
     if "_value" not in row:
         raise dialect.AnswerError("answered with a table that has no column _value")
-    values = found.setdefault((row.get("result", ""), row.get("table", "")), [])
+    values = values_by_series.setdefault((row.get("result", ""), row.get("table", "")), [])
     if row["_value"] != "":
         values.append(dialect.number(row["_value"]))
 

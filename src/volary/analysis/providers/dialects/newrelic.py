@@ -56,12 +56,12 @@ class NewRelic:
             raise dialect.AnswerError(f"answered: {words}")
         if self.options.insights:
             return _insights(answer)
-        found: object = answer
+        node: object = answer
         for step in ("data", "actor", "account", "nrql", "results"):
-            found = dialect.mapping(found).get(step)
-        if not isinstance(found, list):
+            node = dialect.mapping(node).get(step)
+        if not isinstance(node, list):
             raise dialect.AnswerError("answered with something that is not New Relic's")
-        return _rows(found)
+        return _rows(node)
 
     def explain(self, body: bytes) -> str:
         """See `dialect.Dialect.explain`."""
@@ -75,7 +75,7 @@ def _insights(answer: dict[str, object]) -> list[dialect.Points]:
             inner = [dialect.items(dialect.mapping(row).get("results")) for row in rows]
             if name == "results":
                 return _rows(rows)
-            lines = [tuple(_numbers(each)) for each in inner]
+            lines = [tuple(_numbers(entry)) for entry in inner]
             if name == "facets":
                 return [dialect.Points(line) for line in lines]
             return [dialect.Points(tuple(value for line in lines for value in line))]
@@ -84,15 +84,15 @@ def _insights(answer: dict[str, object]) -> list[dialect.Points]:
 
 def _rows(rows: Sequence[object]) -> list[dialect.Points]:
     """Rows with a time are points of their facet's series, others series of their own."""
-    found: dict[str, list[float]] = {}
-    for i, each in enumerate(rows):
-        row = dialect.mapping(each)
+    values_by_series: dict[str, list[float]] = {}
+    for i, entry in enumerate(rows):
+        row = dialect.mapping(entry)
         series = f"facet {row.get('facet')}" if "beginTimeSeconds" in row else f"row {i}"
         numbers = list(_numbers(row))
         if len(numbers) > 1:
             raise dialect.AnswerError("answered with several numbers in one row: SELECT one")
-        found.setdefault(series, []).extend(numbers)
-    return [dialect.Points(tuple(each)) for each in found.values()]
+        values_by_series.setdefault(series, []).extend(numbers)
+    return [dialect.Points(tuple(values)) for values in values_by_series.values()]
 
 
 def _numbers(value: object) -> Iterator[float]:

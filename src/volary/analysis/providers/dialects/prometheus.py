@@ -61,7 +61,7 @@ class Prometheus:
                 "answered with a range of points for each series (a matrix): put rate(…) or"
                 " another function around what ends with […]"
             )
-        return [_series(dialect.mapping(each)) for each in dialect.items(data.get("result"))]
+        return [_series(dialect.mapping(series)) for series in dialect.items(data.get("result"))]
 
     def explain(self, body: bytes) -> str:
         """See `dialect.Dialect.explain`."""

@@ -24,16 +24,16 @@ def translate(read: source.Source) -> None:
     if read.analysis is None:
         return
     receivers: dict[str, dict[str, object]] = {}
-    for i, each in enumerate(read.analysis.alerts):
+    for i, alert in enumerate(read.analysis.alerts):
         at = (*read.analysis_path, "alerts", i)
-        name = each.provider_ref.name
-        route = {"name": each.name, "receiver": name, "events": _events(read, each, i)}
+        name = alert.provider_ref.name
+        route = {"name": alert.name, "receiver": name, "events": _events(read, alert, i)}
         for field, value in route.items():
             read.put((*_ROUTES, i, field), value, at)
         if name in receivers:
             continue
         receivers[name] = {}
-        provider = _provider(read, each)
+        provider = _provider(read, alert)
         if provider is None:
             message = f"the AlertProvider {name} is not in the application's directory"
             hint = f"the receiver {name} of the controller's settings is told"
@@ -85,10 +85,10 @@ def _receiver(
 
 def _provider(read: source.Source, alert: schema.Alert) -> schema.AlertProvider | None:
     """Return the AlertProvider, if it is in the directory; its problems are noted."""
-    found = read.find("AlertProvider", alert.provider_ref.name)
-    if found is None or not source.is_flaggers(found):
+    document = read.find("AlertProvider", alert.provider_ref.name)
+    if document is None or not source.is_flaggers(document):
         return None
-    reading = readings.Reading(found, applications.Dialect.FLAGGER)
-    provider = reading.read(schema.AlertProvider, found.value, ())
+    reading = readings.Reading(document, applications.Dialect.FLAGGER)
+    provider = reading.read(schema.AlertProvider, document.value, ())
     read.note(reading.problems)
     return provider

@@ -45,18 +45,18 @@ def _gates(read: source.Source, pipeline: steps.Steps) -> int:
     """Append a gate for each webhook that confirms a rollout; return how many there are."""
     if read.analysis is None:
         return 0
-    for i, each in enumerate(read.analysis.webhooks):
-        if each.type not in _GATES:
+    for i, webhook_entry in enumerate(read.analysis.webhooks):
+        if webhook_entry.type not in _GATES:
             continue
         at = (*read.analysis_path, "webhooks", i)
         name, limit = external_stages.WEBHOOK_GATE.name, _text(_GATE_TIMEOUT)
-        gate = pipeline.begin(name, at, description=each.name, timeout=limit)
+        gate = pipeline.begin(name, at, description=webhook_entry.name, timeout=limit)
         read.reading.warn(
             at,
-            f"{each.name} is asked for {limit} at most; Flagger asks for ever",
+            f"{webhook_entry.name} is asked for {limit} at most; Flagger asks for ever",
             "convert the file to choose another timeout",
         )
-        for option, value in webhooks_and_matches.call(each).items():
+        for option, value in webhooks_and_matches.call(webhook_entry).items():
             if option not in ("type", "muteAlert"):
                 gate.set(option, value, at)
     return pipeline.count
@@ -72,10 +72,10 @@ def _size(read: source.Source, rollout: steps.Step) -> None:
 
 
 def _first_weight(read: source.Source) -> int:
-    found = read.analysis
-    if found is None or read.spec.skip_analysis or found.iterations > 0:
+    analysis = read.analysis
+    if analysis is None or read.spec.skip_analysis or analysis.iterations > 0:
         return _ALL
-    return (found.step_weights or [found.step_weight])[0] or _ALL
+    return (analysis.step_weights or [analysis.step_weight])[0] or _ALL
 
 
 def _without_analysis(read: source.Source) -> None:
@@ -83,34 +83,36 @@ def _without_analysis(read: source.Source) -> None:
         if not read.spec.skip_analysis:
             read.reading.error(("spec", "analysis"), "is required")
         return
-    for i, each in enumerate(read.analysis.webhooks):
-        if each.type not in _GATES:
-            message = f"{each.name} is not called: skipAnalysis is set"
+    for i, webhook_entry in enumerate(read.analysis.webhooks):
+        if webhook_entry.type not in _GATES:
+            message = f"{webhook_entry.name} is not called: skipAnalysis is set"
             read.reading.warn((*read.analysis_path, "webhooks", i), message)
 
 
 def _progression(read: source.Source, pipeline: steps.Steps, *, can_divide: bool) -> timedelta:
-    found, at = read.analysis, read.analysis_path
-    assert found is not None
+    analysis, at = read.analysis, read.analysis_path
+    assert analysis is not None
     interval = _interval(read)
     length = _length(read, interval)
     limit = max(_SHORTEST_TIMEOUT, 2 * length + timedelta(hours=1))
     step = pipeline.begin(traffic_stages.PROGRESSIVE_TRAFFIC.name, at, timeout=_text(limit))
     step.set("interval", _text(interval), (*at, "interval"))
-    step.set("threshold", max(1, found.threshold), (*at, "threshold"))
+    step.set("threshold", max(1, analysis.threshold), (*at, "threshold"))
     _strategy(read, step, can_divide=can_divide)
-    if found.step_weight_promotion:
+    if analysis.step_weight_promotion:
         here = (*at, "stepWeightPromotion")
-        step.set("stepWeightPromotion", found.step_weight_promotion, here)
-    if found.mirror:
+        step.set("stepWeightPromotion", analysis.step_weight_promotion, here)
+    if analysis.mirror:
         step.set("mirror", True, (*at, "mirror"))
-        if found.mirror_weight:
-            step.set("mirrorWeight", found.mirror_weight, (*at, "mirrorWeight"))
-    elif found.mirror_weight:
+        if analysis.mirror_weight:
+            step.set("mirrorWeight", analysis.mirror_weight, (*at, "mirrorWeight"))
+    elif analysis.mirror_weight:
         read.reading.warn((*at, "mirrorWeight"), "has no effect without mirror: true")
     _thresholds(read, step)
-    if found.session_affinity is not None:
-        cookie = found.session_affinity.model_dump(by_alias=True, exclude_unset=True, mode="json")
+    if analysis.session_affinity is not None:
+        cookie = analysis.session_affinity.model_dump(
+            by_alias=True, exclude_unset=True, mode="json"
+        )
         step.set("sessionAffinity", cookie, (*at, "sessionAffinity"))
     if read.spec.autoscaler_ref is not None and not read.is_service:
         step.set("scaleCanary", True, ("spec", "autoscalerRef"))
@@ -120,68 +122,68 @@ def _progression(read: source.Source, pipeline: steps.Steps, *, can_divide: bool
 
 
 def _interval(read: source.Source) -> timedelta:
-    found, at = read.analysis, (*read.analysis_path, "interval")
-    assert found is not None
-    interval = webhooks_and_matches.duration(read, found.interval, at) or _DEFAULT_INTERVAL
+    analysis, at = read.analysis, (*read.analysis_path, "interval")
+    assert analysis is not None
+    interval = webhooks_and_matches.duration(read, analysis.interval, at) or _DEFAULT_INTERVAL
     if interval < _LEAST_INTERVAL:
-        message = f"{found.interval} is read as 10s, Flagger's shortest interval"
+        message = f"{analysis.interval} is read as 10s, Flagger's shortest interval"
         read.reading.warn(at, message, "write 10s")
     return max(interval, _LEAST_INTERVAL)
 
 
 def _strategy(read: source.Source, step: steps.Step, *, can_divide: bool) -> None:
     """Write by what canary's share grows: weights, or iterations with or without a match."""
-    found, at = read.analysis, read.analysis_path
-    assert found is not None
-    iterations = found.iterations
+    analysis, at = read.analysis, read.analysis_path
+    assert analysis is not None
+    iterations = analysis.iterations
     if not can_divide and iterations < 1:
         message = "without a router that divides traffic, Flagger makes 10 iterations of this"
         read.reading.warn(at, message, "write iterations: 10 in place of the weights")
         iterations = _DEFAULT_ITERATIONS
-    elif not can_divide and found.match:
+    elif not can_divide and analysis.match:
         read.reading.warn((*at, "match"), "has no effect without a router that can match requests")
     if iterations > 0:
         step.set("iterations", iterations, (*at, "iterations"))
-        if found.match and can_divide:
+        if analysis.match and can_divide:
             step.set("match", webhooks_and_matches.matches(read), (*at, "match"))
         for name in ("maxWeight", "stepWeight", "stepWeights"):
-            if found.iterations > 0 and read.reading.written((*at, name)):
+            if analysis.iterations > 0 and read.reading.written((*at, name)):
                 read.reading.warn((*at, name), "has no effect beside iterations")
         return
-    if found.step_weights:
-        step.set("stepWeights", list(found.step_weights), (*at, "stepWeights"))
-        if found.max_weight:
+    if analysis.step_weights:
+        step.set("stepWeights", list(analysis.step_weights), (*at, "stepWeights"))
+        if analysis.max_weight:
             read.reading.warn((*at, "maxWeight"), "has no effect beside stepWeights")
         return
     _weights(read, step)
 
 
 def _weights(read: source.Source, step: steps.Step) -> None:
-    found, at = read.analysis, read.analysis_path
-    assert found is not None
-    step.set("stepWeight", found.step_weight, (*at, "stepWeight"))
-    last = found.max_weight or _ALL
-    if found.max_weight:
+    analysis, at = read.analysis, read.analysis_path
+    assert analysis is not None
+    step.set("stepWeight", analysis.step_weight, (*at, "stepWeight"))
+    last = analysis.max_weight or _ALL
+    if analysis.max_weight:
         step.set("maxWeight", last, (*at, "maxWeight"))
-    if found.step_weight and last % found.step_weight:
-        reached = min(_ALL, last + found.step_weight - last % found.step_weight)
+    if analysis.step_weight and last % analysis.step_weight:
+        reached = min(_ALL, last + analysis.step_weight - last % analysis.step_weight)
         if reached > last:
             step.set("overshoot", True, (*at, "maxWeight"))
-            message = f"steps of {found.step_weight} lead to {reached}%, as in Flagger"
-            hint = f"write maxWeight: {reached}, or {last - last % found.step_weight}"
+            message = f"steps of {analysis.step_weight} lead to {reached}%, as in Flagger"
+            hint = f"write maxWeight: {reached}, or {last - last % analysis.step_weight}"
             read.reading.warn((*at, "maxWeight"), message, hint)
 
 
 def _thresholds(read: source.Source, step: steps.Step) -> None:
-    found, at = read.analysis, read.analysis_path
-    assert found is not None
+    analysis, at = read.analysis, read.analysis_path
+    assert analysis is not None
     deadline = read.spec.progress_deadline_seconds
     if deadline:
         step.set("progressDeadlineSeconds", deadline, ("spec", "progressDeadlineSeconds"))
-    ready = found.canary_ready_threshold
+    ready = analysis.canary_ready_threshold
     if ready is not None and ready != _ALL:
         step.set("canaryReadyThreshold", ready, (*at, "canaryReadyThreshold"))
-    if found.primary_ready_threshold not in (None, _ALL):
+    if analysis.primary_ready_threshold not in (None, _ALL):
         read.reading.warn(
             (*at, "primaryReadyThreshold"),
             "has no effect: primary is promoted once all of its pods are ready",
@@ -190,22 +192,22 @@ def _thresholds(read: source.Source, step: steps.Step) -> None:
 
 def _length(read: source.Source, interval: timedelta) -> timedelta:
     """Return how long the checks take when none of them is repeated for a refused gate."""
-    found = read.analysis
-    assert found is not None
-    if found.iterations > 0:
-        looks = found.iterations
-    elif found.step_weights:
-        looks = len(found.step_weights)
+    analysis = read.analysis
+    assert analysis is not None
+    if analysis.iterations > 0:
+        looks = analysis.iterations
+    elif analysis.step_weights:
+        looks = len(analysis.step_weights)
     else:
-        looks = (found.max_weight or _ALL) // max(1, found.step_weight) + 1
+        looks = (analysis.max_weight or _ALL) // max(1, analysis.step_weight) + 1
     deadline = timedelta(seconds=read.spec.progress_deadline_seconds or 600)
-    return interval * (looks + max(1, found.threshold) + 2) + deadline
+    return interval * (looks + max(1, analysis.threshold) + 2) + deadline
 
 
 def _promotion_deadline(read: source.Source) -> str:
-    found = read.analysis
-    assert found is not None
-    back = -(-_ALL // found.step_weight_promotion) if found.step_weight_promotion else 0
+    analysis = read.analysis
+    assert analysis is not None
+    back = -(-_ALL // analysis.step_weight_promotion) if analysis.step_weight_promotion else 0
     deadline = timedelta(seconds=read.spec.progress_deadline_seconds or 600)
     return _text(deadline + _interval(read) * back)
 

@@ -15,22 +15,22 @@ _CORS = ("allowMethods", "allowHeaders", "exposeHeaders", "allowCredentials")
 _UNITS = {"h": 3600, "m": 60, "s": 1}
 
 
-def make(read: source.Source, found: schema.Service, service: str) -> dict[str, Any]:
+def make(read: source.Source, service_spec: schema.Service, service: str) -> dict[str, Any]:
     """Return the HTTPRoute, which leads to primary; canary comes and goes with releases."""
-    backends = [{"name": f"{service}-primary", "port": found.port, "weight": _ALL}]
-    matches = [_match(read, i, each) for i, each in enumerate(found.match)]
+    backends = [{"name": f"{service}-primary", "port": service_spec.port, "weight": _ALL}]
+    matches = [_match(read, i, match) for i, match in enumerate(service_spec.match)]
     rule: dict[str, Any] = {
         "matches": matches or [{"path": {"type": "PathPrefix", "value": "/"}}],
         "backendRefs": backends,
     }
-    if filters := _filters(found):
+    if filters := _filters(service_spec):
         rule["filters"] = filters
-    timeouts = {"request": found.timeout, "backendRequest": found.backend_timeout}
+    timeouts = {"request": service_spec.timeout, "backendRequest": service_spec.backend_timeout}
     if timeouts := {name: value for name, value in timeouts.items() if value}:
         rule["timeouts"] = timeouts
-    spec: dict[str, Any] = {"parentRefs": _parents(found, service)}
-    if found.hosts:
-        spec["hostnames"] = list(found.hosts)
+    spec: dict[str, Any] = {"parentRefs": _parents(service_spec, service)}
+    if service_spec.hosts:
+        spec["hostnames"] = list(service_spec.hosts)
     spec["rules"] = [rule]
     return {
         "apiVersion": f"{_GROUP}/v1",
@@ -40,12 +40,12 @@ def make(read: source.Source, found: schema.Service, service: str) -> dict[str, 
     }
 
 
-def _parents(found: schema.Service, service: str) -> list[dict[str, Any]]:
+def _parents(service_spec: schema.Service, service: str) -> list[dict[str, Any]]:
     """Return what the route is attached to; without a Gateway the Service, as in a mesh."""
-    if not found.gateway_refs:
-        return [{"group": "", "kind": "Service", "name": service, "port": found.port}]
+    if not service_spec.gateway_refs:
+        return [{"group": "", "kind": "Service", "name": service, "port": service_spec.port}]
     parents = []
-    for gateway_ref in found.gateway_refs:
+    for gateway_ref in service_spec.gateway_refs:
         parent = {"group": _GROUP, "kind": "Gateway", **gateway_ref}
         if parent["group"] == "core":  # as Flagger's documents write the group without a name
             parent["group"] = ""
@@ -95,23 +95,26 @@ def _only(value: object) -> tuple[str, str]:
     return "exact", str(value)
 
 
-def _filters(found: schema.Service) -> list[dict[str, Any]]:
+def _filters(service_spec: schema.Service) -> list[dict[str, Any]]:
     filters: list[dict[str, Any]] = []
     for side, kind in (
         ("request", "RequestHeaderModifier"),
         ("response", "ResponseHeaderModifier"),
     ):
-        changes = (found.headers or {}).get(side) or {}
+        changes = (service_spec.headers or {}).get(side) or {}
         if changes:
             field = kind[0].lower() + kind[1:]
             filters.append({"type": kind, field: _changes(changes)})
-    if found.rewrite is not None and (rewrite := _rewrite(found.rewrite)):
+    if service_spec.rewrite is not None and (rewrite := _rewrite(service_spec.rewrite)):
         filters.append({"type": "URLRewrite", "urlRewrite": rewrite})
-    if found.cors_policy:
-        filters.append({"type": "CORS", "cors": _cors(found.cors_policy)})
+    if service_spec.cors_policy:
+        filters.append({"type": "CORS", "cors": _cors(service_spec.cors_policy)})
     return [
         *filters,
-        *({"type": "RequestMirror", "requestMirror": dict(each)} for each in found.mirror),
+        *(
+            {"type": "RequestMirror", "requestMirror": dict(mirror)}
+            for mirror in service_spec.mirror
+        ),
     ]
 
 
@@ -139,7 +142,7 @@ def _rewrite(read: schema.Rewrite) -> dict[str, Any]:
 def _cors(policy: Mapping[str, Any]) -> dict[str, Any]:
     """Translate Istio's policy."""
     made = {name: policy[name] for name in _CORS if policy.get(name)}
-    origins = [_only(each)[1] for each in policy.get("allowOrigins") or []]
+    origins = [_only(origin)[1] for origin in policy.get("allowOrigins") or []]
     if origins:
         made["allowOrigins"] = origins
     if policy.get("maxAge"):
@@ -148,5 +151,5 @@ def _cors(policy: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _seconds(text: str) -> int:
-    found = re.fullmatch(r"(\d+)([hms])", text)
-    return int(found[1]) * _UNITS[found[2]] if found else 0
+    match = re.fullmatch(r"(\d+)([hms])", text)
+    return int(match[1]) * _UNITS[match[2]] if match else 0

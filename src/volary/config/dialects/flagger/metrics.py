@@ -26,21 +26,21 @@ def translate(read: source.Source, step: steps.Step) -> None:
     types = [_type(read, metric) for metric in read.analysis.metrics]
     seen: set[str] = set()
     count = 0
-    for i, each in enumerate(read.analysis.metrics):
+    for i, listed_metric in enumerate(read.analysis.metrics):
         at = (*read.analysis_path, "metrics", i)
-        name = each.name
+        name = listed_metric.name
         while name in seen:
             name += "-2"
         seen.add(name)
         made: dict[str, Any] = {"name": name}
         if len(set(types)) > 1:
             made["provider"] = types[i]
-        if query := _query(read, each, at):
+        if query := _query(read, listed_metric, at):
             made["query"] = query
-        elif each.name not in _BUILT_IN:
+        elif listed_metric.name not in _BUILT_IN:
             continue
-        made["interval"] = each.interval or _WINDOW
-        made["expected"] = _expected(each)
+        made["interval"] = listed_metric.interval or _WINDOW
+        made["expected"] = _expected(listed_metric)
         made["noData"] = "fail"
         place = (*step.path, "with", "metrics", count)
         for field, value in made.items():
@@ -50,31 +50,31 @@ def translate(read: source.Source, step: steps.Step) -> None:
     _settings(read, types)
 
 
-def _expected(each: schema.Metric) -> dict[str, float]:
+def _expected(metric: schema.Metric) -> dict[str, float]:
     """Return the bounds; without a range the old threshold is one of them."""
-    if each.threshold_range is not None:
-        found = {"min": each.threshold_range.min, "max": each.threshold_range.max}
-        return {name: value for name, value in found.items() if value is not None}
-    return {"min" if each.name == _SUCCESS_RATE else "max": each.threshold or 0.0}
+    if metric.threshold_range is not None:
+        bounds = {"min": metric.threshold_range.min, "max": metric.threshold_range.max}
+        return {name: value for name, value in bounds.items() if value is not None}
+    return {"min" if metric.name == _SUCCESS_RATE else "max": metric.threshold or 0.0}
 
 
-def _query(read: source.Source, each: schema.Metric, at: yaml.Path) -> str:
+def _query(read: source.Source, metric: schema.Metric, at: yaml.Path) -> str:
     """Return the query; empty: a built-in one, or none, which is noted."""
-    if each.query:
+    if metric.query:
         read.reading.warn((*at, "query"), "Flagger calls this form deprecated", "use templateRef")
-        return _adapted(read, each, each.query, (*at, "query"))
-    if each.template_ref is None:
-        if each.name not in _BUILT_IN:
-            message = f"{each.name} is no built-in metric and has no template"
+        return _adapted(read, metric, metric.query, (*at, "query"))
+    if metric.template_ref is None:
+        if metric.name not in _BUILT_IN:
+            message = f"{metric.name} is no built-in metric and has no template"
             hint = f"write templateRef, or one of {' and '.join(_BUILT_IN)}"
             read.reading.error((*at, "name"), message, hint)
         return ""
     reference = (*at, "templateRef")
-    template = _template(read, each)
+    template = _template(read, metric)
     if template is None:
         read.reading.error(
             reference,
-            f"the MetricTemplate {each.template_ref.name} is not in the application's directory",
+            f"the MetricTemplate {metric.template_ref.name} is not in the application's directory",
             "put its file beside the Canary; other namespaces are not looked into",
         )
         return ""
@@ -84,24 +84,24 @@ def _query(read: source.Source, each: schema.Metric, at: yaml.Path) -> str:
         read.reading.error(reference, f"the provider {kind} is not carried out", hint)
     read.reading.warn(
         reference,
-        f"address and credentials of the MetricTemplate {each.template_ref.name} are not taken",
+        f"address and credentials of the MetricTemplate {metric.template_ref.name} are not taken",
         "write them to analysisProviders in the fleet file or the controller's settings",
     )
     _add_provider(read, template.spec.provider)
-    return _adapted(read, each, template.spec.query, reference)
+    return _adapted(read, metric, template.spec.query, reference)
 
 
-def _adapted(read: source.Source, each: schema.Metric, query: str, at: yaml.Path) -> str:
+def _adapted(read: source.Source, metric: schema.Metric, query: str, at: yaml.Path) -> str:
     """Return the query for our names: the target is primary here, and canary in Flagger."""
     target = read.spec.target_ref.name
     if not read.is_service:
         _warn(read, target, query, at)
-    found = _renamed(read, query)
-    for name in _VARIABLE.findall(found):
-        if name not in each.template_variables:
+    renamed = _renamed(read, query)
+    for name in _VARIABLE.findall(renamed):
+        if name not in metric.template_variables:
             message = f"the query needs the variable {name}"
             read.reading.error(at, message, "write it to templateVariables")
-    return _VARIABLE.sub(lambda part: each.template_variables.get(part[1], ""), found)
+    return _VARIABLE.sub(lambda part: metric.template_variables.get(part[1], ""), renamed)
 
 
 def _warn(read: source.Source, target: str, query: str, at: yaml.Path) -> None:
@@ -130,23 +130,23 @@ def _renamed(read: source.Source, query: str) -> str:
     return re.sub(_SERVICE, service, query)
 
 
-def _template(read: source.Source, each: schema.Metric) -> schema.MetricTemplate | None:
+def _template(read: source.Source, metric: schema.Metric) -> schema.MetricTemplate | None:
     """Return the metric's template, if it is in the directory; its problems are noted."""
-    assert each.template_ref is not None
-    found = read.find("MetricTemplate", each.template_ref.name)
-    if found is None or not source.is_flaggers(found):
+    assert metric.template_ref is not None
+    document = read.find("MetricTemplate", metric.template_ref.name)
+    if document is None or not source.is_flaggers(document):
         return None
-    reading = readings.Reading(found, applications.Dialect.FLAGGER)
-    template = reading.read(schema.MetricTemplate, found.value, ())
+    reading = readings.Reading(document, applications.Dialect.FLAGGER)
+    template = reading.read(schema.MetricTemplate, document.value, ())
     read.note(reading.problems)
     return template
 
 
-def _type(read: source.Source, each: schema.Metric) -> str:
-    if each.query or each.template_ref is None:
+def _type(read: source.Source, metric: schema.Metric) -> str:
+    if metric.query or metric.template_ref is None:
         return _PROMETHEUS
-    found = read.find("MetricTemplate", each.template_ref.name)
-    spec = found.value.get("spec") if found else None
+    document = read.find("MetricTemplate", metric.template_ref.name)
+    spec = document.value.get("spec") if document else None
     provider = spec.get("provider") if isinstance(spec, dict) else None
     return source.text(provider, "type") or _PROMETHEUS
 
@@ -155,13 +155,13 @@ def _add_provider(read: source.Source, provider: schema.TemplateProvider) -> Non
     """Put a template's provider into the settings, once for each type."""
     known = read.settings.setdefault("analysisProviders", [])
     assert isinstance(known, list)
-    if any(each["name"] == provider.type for each in known):
+    if any(provider_entry["name"] == provider.type for provider_entry in known):
         return
     config: dict[str, Any] = {}
     if provider.address:
         config["address"] = provider.address
     if provider.headers:
-        config["headers"] = {name: ", ".join(each) for name, each in provider.headers.items()}
+        config["headers"] = {name: ", ".join(texts) for name, texts in provider.headers.items()}
     if provider.region:
         config["region"] = provider.region
     if provider.insecure_skip_verify:

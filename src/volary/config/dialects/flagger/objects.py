@@ -58,72 +58,74 @@ _CARRIED = {
 
 def translate(read: source.Source, method: str) -> None:
     """Write the objects of a router, and name the fields that have no place in them."""
-    found = read.spec.service
-    if found is None:
+    service_spec = read.spec.service
+    if service_spec is None:
         return
     for name, get in _ROUTE_FIELDS.items():
-        if get(found) and name not in _CARRIED.get(method, set()):
+        if get(service_spec) and name not in _CARRIED.get(method, set()):
             message = f"has no effect with the provider {read.spec.provider or method}"
             read.reading.warn((*_SERVICE, name), message, "remove it")
-    service = found.name or read.spec.target_ref.name
+    service = service_spec.name or read.spec.target_ref.name
     if method == "istio":
-        rules = _rules(found, service) if read.is_service else [_rule(found, service)]
-        for i, made in enumerate((_virtual_service(read, found, service), *rules)):
+        rules = _rules(service_spec, service) if read.is_service else [_rule(service_spec, service)]
+        for i, made in enumerate((_virtual_service(read, service_spec, service), *rules)):
             read.put((*_OBJECTS, i), made, _SERVICE)
     elif method == "gatewayapi":
-        made = httproute.make(read, found, service)
+        made = httproute.make(read, service_spec, service)
         read.put((*_OBJECTS, 0), made, _SERVICE)
 
 
-def _virtual_service(read: source.Source, found: schema.Service, service: str) -> dict[str, Any]:
-    if found.app_protocol.lower() == "tcp":
+def _virtual_service(
+    read: source.Source, service_spec: schema.Service, service: str
+) -> dict[str, Any]:
+    if service_spec.app_protocol.lower() == "tcp":
         message = "dividing connections instead of requests is not carried out with istio"
         read.reading.error((*_SERVICE, "appProtocol"), message)
     spec: dict[str, Any] = {}
-    if not found.delegation:
-        spec["hosts"] = _with(found.hosts, service)
+    if not service_spec.delegation:
+        spec["hosts"] = _with(service_spec.hosts, service)
         spec["gateways"] = (
-            _with(found.gateways, "mesh")
-            if "*" not in found.hosts
-            else (list(found.gateways) or ["mesh"])
+            _with(service_spec.gateways, "mesh")
+            if "*" not in service_spec.hosts
+            else (list(service_spec.gateways) or ["mesh"])
         )
     destination = {"host": service, "subset": "primary"}
     if read.is_service:
         destination = {"host": f"{service}-primary"}
     route = [{"destination": destination, "weight": _ALL}]
-    rewrite = found.rewrite.model_dump(exclude_defaults=True) if found.rewrite else {}
+    rewrite = service_spec.rewrite.model_dump(exclude_defaults=True) if service_spec.rewrite else {}
     rewrite.pop("type", None)
     fields = {
-        "match": found.match,
+        "match": service_spec.match,
         "rewrite": rewrite,
-        "timeout": found.timeout,
-        "retries": found.retries,
-        "headers": found.headers,
-        "corsPolicy": found.cors_policy,
+        "timeout": service_spec.timeout,
+        "retries": service_spec.retries,
+        "headers": service_spec.headers,
+        "corsPolicy": service_spec.cors_policy,
     }
     rule = {name: value for name, value in fields.items() if value}
     spec["http"] = [{**rule, "route": route}]
     return _object("networking.istio.io/v1", "VirtualService", service, spec)
 
 
-def _rule(found: schema.Service, service: str) -> dict[str, Any]:
+def _rule(service_spec: schema.Service, service: str) -> dict[str, Any]:
     subsets = [{"name": name, "labels": {source.VARIANT: name}} for name in ("primary", "canary")]
     spec: dict[str, Any] = {"host": service, "subsets": subsets}
-    if found.traffic_policy:
-        spec["trafficPolicy"] = found.traffic_policy
+    if service_spec.traffic_policy:
+        spec["trafficPolicy"] = service_spec.traffic_policy
     return _object("networking.istio.io/v1", "DestinationRule", service, spec)
 
 
-def _rules(found: schema.Service, service: str) -> list[dict[str, Any]]:
+def _rules(service_spec: schema.Service, service: str) -> list[dict[str, Any]]:
     """Return what is said about connections to the Services of the variants, if anything is."""
-    if not found.traffic_policy:
+    if not service_spec.traffic_policy:
         return []
     return [
         _object(
             "networking.istio.io/v1",
             "DestinationRule",
             f"{service}-{variant}",
-            {"host": f"{service}-{variant}", "trafficPolicy": found.traffic_policy},
+            {"host": f"{service}-{variant}", "trafficPolicy": service_spec.traffic_policy},
         )
         for variant in ("primary", "canary")
     ]

@@ -80,34 +80,43 @@ def _provider(read: source.Source) -> str:
 
 def _service(read: source.Source) -> None:
     """Write the Service that leads to the workload (Flagger: apex Service)."""
-    found = read.spec.service
-    name = (found.name if found else "") or read.spec.target_ref.name
-    at = ("spec", "service", "name") if found and found.name else ("spec", "targetRef", "name")
+    service_spec = read.spec.service
+    name = (service_spec.name if service_spec else "") or read.spec.target_ref.name
+    at = (
+        ("spec", "service", "name")
+        if service_spec and service_spec.name
+        else ("spec", "targetRef", "name")
+    )
     read.put(("spec", "service", "name"), name, at)
     if read.is_service:
         _target_service(read)
         return
     read.put(("spec", "variantLabel", "onPods"), True, ("spec", "targetRef"))
-    if found is None:
+    if service_spec is None:
         message = "is required: it says which port leads to the workload"
         read.reading.error(("spec", "service"), message)
         return
     base = ("spec", "service", "create")
     written = ("spec", "service")
     port = {
-        "name": found.port_name,
-        "port": found.port,
-        "targetPort": found.target_port or "",
-        "appProtocol": found.app_protocol,
+        "name": service_spec.port_name,
+        "port": service_spec.port,
+        "targetPort": service_spec.target_port or "",
+        "appProtocol": service_spec.app_protocol,
     }
-    read.put((*base, "ports"), [{key: each for key, each in port.items() if each}], written)
+    read.put(
+        (*base, "ports"), [{key: setting for key, setting in port.items() if setting}], written
+    )
     options = {
-        "discoverPorts": (found.port_discovery, "portDiscovery"),
-        "headless": (found.headless, "headless"),
-        "trafficDistribution": (found.traffic_distribution, "trafficDistribution"),
-        "labels": (found.apex.labels if found.apex else {}, "apex"),
+        "discoverPorts": (service_spec.port_discovery, "portDiscovery"),
+        "headless": (service_spec.headless, "headless"),
+        "trafficDistribution": (service_spec.traffic_distribution, "trafficDistribution"),
+        "labels": (service_spec.apex.labels if service_spec.apex else {}, "apex"),
     }
-    annotations = {**(found.apex.annotations if found.apex else {}), **source.TAKEN_OVER}
+    annotations = {
+        **(service_spec.apex.annotations if service_spec.apex else {}),
+        **source.TAKEN_OVER,
+    }
     read.put((*base, "annotations"), annotations, written)
     for key, (value, field) in options.items():
         if value:
@@ -117,20 +126,20 @@ def _service(read: source.Source) -> None:
 
 def _target_service(read: source.Source) -> None:
     """Name what of ``spec.service`` is in the target itself, which is in Git."""
-    found, target, at = read.spec.service, read.spec.target_ref.name, ("spec", "service")
-    if found is None:
+    service_spec, target, at = read.spec.service, read.spec.target_ref.name, ("spec", "service")
+    if service_spec is None:
         return
-    if found.name not in ("", target):
+    if service_spec.name not in ("", target):
         message = f"is another than the target {target}, whose traffic is divided"
         read.reading.error((*at, "name"), message, f"write {target}, or remove it")
     fields = {
-        "portName": found.port_name != "http",
-        "targetPort": bool(found.target_port),
-        "appProtocol": bool(found.app_protocol),
-        "portDiscovery": found.port_discovery,
-        "headless": found.headless,
-        "trafficDistribution": bool(found.traffic_distribution),
-        "apex": found.apex is not None,
+        "portName": service_spec.port_name != "http",
+        "targetPort": bool(service_spec.target_port),
+        "appProtocol": bool(service_spec.app_protocol),
+        "portDiscovery": service_spec.port_discovery,
+        "headless": service_spec.headless,
+        "trafficDistribution": bool(service_spec.traffic_distribution),
+        "apex": service_spec.apex is not None,
     }
     for name in (name for name, is_set in fields.items() if is_set):
         message = f"has no effect: the Service {target} in Git says it"
@@ -142,8 +151,8 @@ def _written_service(read: source.Source, method: str) -> None:
     """Note a Service of the name in Git that leads to other pods than the router needs."""
     if read.is_service:
         return
-    found = read.spec.service
-    name = (found.name if found else "") or read.spec.target_ref.name
+    service_spec = read.spec.service
+    name = (service_spec.name if service_spec else "") or read.spec.target_ref.name
     written = read.find("Service", name)
     if written is None or written.value.get("apiVersion") != "v1":
         return
@@ -162,19 +171,19 @@ def _written_service(read: source.Source, method: str) -> None:
 
 
 def _unused(read: source.Source) -> None:
-    found = read.spec.service
-    assert found is not None
+    service_spec = read.spec.service
+    assert service_spec is not None
     at = ("spec", "service")
-    for variant, metadata in (("primary", found.primary), ("canary", found.canary)):
+    for variant, metadata in (("primary", service_spec.primary), ("canary", service_spec.canary)):
         if metadata is not None:
             message = "labels and annotations of a variant's Service are not written"
             hint = f"the Service of {variant} carries those of {_apex(read)}"
             read.reading.warn((*at, variant), message, hint)
-    if found.unmanaged_metadata is not None:
+    if service_spec.unmanaged_metadata is not None:
         message = "has no effect: only what is written here is ever changed"
         read.reading.warn((*at, "unmanagedMetadata"), message, "remove it")
     for name in ("meshName", "backends"):
-        if found.mesh_name if name == "meshName" else found.backends:
+        if service_spec.mesh_name if name == "meshName" else service_spec.backends:
             read.reading.warn((*at, name), "is about App Mesh and has no effect", "remove it")
 
 

@@ -100,5 +100,5 @@ def is_flaggers(document: yaml.Document, kind: str = "") -> bool:
 
 def text(value: object, key: str) -> str:
     """Return the text at `key` of an object; empty when there is none."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""
+    entry = value.get(key) if isinstance(value, dict) else None
+    return entry if isinstance(entry, str) else ""

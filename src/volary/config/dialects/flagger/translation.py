@@ -41,7 +41,9 @@ def translate(
         documents: Of the application file.
         neighbours: Of the other files in its directory: templates, providers, the workload.
     """
-    canaries = [each for each in (*documents, *neighbours) if source.is_flaggers(each, "Canary")]
+    canaries = [
+        document for document in (*documents, *neighbours) if source.is_flaggers(document, "Canary")
+    ]
     reading = readings.Reading((canaries or list(documents))[0], applications.Dialect.FLAGGER)
     if len(canaries) != 1:
         _not_one(reading, canaries)
@@ -126,7 +128,7 @@ def to_yaml(made: Translation, problems: Iterable[errors.Problem]) -> Converted:
     assert made.draft is not None
     value = made.draft.value
     spec = {name: value["spec"][name] for name in _ORDER if name in value["spec"]}
-    rest = {name: each for name, each in value["spec"].items() if name not in spec}
+    rest = {name: section for name, section in value["spec"].items() if name not in spec}
     remarks = [f"{problem.where}: {problem.message}" for problem in problems]
     return Converted({**value, "spec": {**spec, **rest}}, tuple(remarks), made.settings)
 

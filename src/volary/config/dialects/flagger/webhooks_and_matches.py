@@ -18,14 +18,14 @@ def duration(read: source.Source, text: str, written: yaml.Path) -> timedelta | 
     if not text:
         return None
     try:
-        found = values.duration(text)
+        length = values.duration(text)
     except ValueError as error:
         read.reading.error(written, str(error))
         return None
-    if found <= timedelta(0):
+    if length <= timedelta(0):
         read.reading.error(written, "must be more than 0")
         return None
-    return found
+    return length
 
 
 def webhooks(
@@ -35,10 +35,10 @@ def webhooks(
     assert read.analysis is not None
     seen: set[str] = set()
     count = 0
-    for i, each in enumerate(read.analysis.webhooks):
-        if each.type in elsewhere:
+    for i, webhook_entry in enumerate(read.analysis.webhooks):
+        if webhook_entry.type in elsewhere:
             continue
-        called = call(each)
+        called = call(webhook_entry)
         while called["name"] in seen:
             called["name"] += "-2"
         seen.add(called["name"])
@@ -49,17 +49,17 @@ def webhooks(
         count += 1
 
 
-def call(each: schema.Webhook) -> dict[str, Any]:
+def call(webhook_entry: schema.Webhook) -> dict[str, Any]:
     """Return a webhook as our own dialect writes it, without defaults."""
     written: dict[str, Any] = {
-        "name": each.name,
-        "type": each.type.value,
-        "url": each.url,
-        "timeout": each.timeout,
-        "retries": each.retries,
-        "disableTLS": each.disable_tls,
-        "muteAlert": each.mute_alert,
-        "metadata": dict(each.metadata),
+        "name": webhook_entry.name,
+        "type": webhook_entry.type.value,
+        "url": webhook_entry.url,
+        "timeout": webhook_entry.timeout,
+        "retries": webhook_entry.retries,
+        "disableTLS": webhook_entry.disable_tls,
+        "muteAlert": webhook_entry.mute_alert,
+        "metadata": dict(webhook_entry.metadata),
     }
     return {name: value for name, value in written.items() if value}
 
@@ -67,26 +67,26 @@ def call(each: schema.Webhook) -> dict[str, Any]:
 def matches(read: source.Source) -> list[dict[str, Any]]:
     """Return the requests of an A/B test as our own dialect writes them."""
     assert read.analysis is not None
-    found = []
-    for i, each in enumerate(read.analysis.match):
-        if each.source_labels:
+    requests = []
+    for i, match in enumerate(read.analysis.match):
+        if match.source_labels:
             read.reading.error(
                 (*read.analysis_path, "match", i, "sourceLabels"),
                 "choosing requests by the pods that send them is not carried out",
                 "choose them by a header that those pods send",
             )
         written: dict[str, Any] = {}
-        headers = {name: _text(text) for name, text in each.headers.items()}
+        headers = {name: _text(text) for name, text in match.headers.items()}
         if read.spec.provider == "nginx" and "cookie" in headers:
             cookie = str(headers.pop("cookie").get("exact", ""))
             written["cookies"] = {cookie: {"exact": _NGINX_COOKIE}}
         if headers:
             written["headers"] = headers
-        if each.query_params:
-            parameters = {name: _text(text) for name, text in each.query_params.items()}
+        if match.query_params:
+            parameters = {name: _text(text) for name, text in match.query_params.items()}
             written["queryParams"] = parameters
-        found.append(written)
-    return found
+        requests.append(written)
+    return requests
 
 
 def _text(text: schema.TextMatch) -> dict[str, str]:

@@ -24,7 +24,7 @@ def clusters(read: schema.ClusterAffinity | None) -> dict[str, Any]:
         return {}
     labels = read.label_selector or schema.LabelSelector()
     fields = read.field_selector or schema.FieldSelector()
-    found: dict[str, Any] = {
+    chosen: dict[str, Any] = {
         "names": list(read.cluster_names),
         "matchLabels": dict(labels.match_labels),
         "matchExpressions": [
@@ -35,13 +35,13 @@ def clusters(read: schema.ClusterAffinity | None) -> dict[str, Any]:
         ],
         "exclude": list(read.exclude),
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in chosen.items() if value}
 
 
 def requirement(read: rollouts.Requirement) -> dict[str, Any]:
     """Return a condition as our own file writes it."""
-    found: dict[str, Any] = {"key": read.key, "operator": read.operator.value}
-    return {**found, "values": list(read.values)} if read.values else found
+    condition: dict[str, Any] = {"key": read.key, "operator": read.operator.value}
+    return {**condition, "values": list(read.values)} if read.values else condition
 
 
 def strength(read: schema.ResourceSelector) -> Strength:

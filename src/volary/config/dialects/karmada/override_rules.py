@@ -32,11 +32,13 @@ class _Part:
         return not self.policy.is_for_all_namespaces, self.strength, self.policy.name
 
 
-def translate(made: drafts.Draft, found: Sequence[Override], *, several_namespaces: bool) -> None:
+def translate(
+    made: drafts.Draft, overrides: Sequence[Override], *, several_namespaces: bool
+) -> None:
     """Write all overrides; `several_namespaces` when the objects are not all in one."""
-    parts = [part for each in found for part in _parts(each)]
+    parts = [part for override in overrides for part in _parts(override)]
     entries: list[tuple[dict[str, Any], Override, yaml.Path]] = []
-    for part in sorted(parts, key=lambda each: each.rank):
+    for part in sorted(parts, key=lambda candidate: candidate.rank):
         resources = list(_resources(part, several_namespaces=several_namespaces))
         for rule, at in _rules(part.policy):
             changes = _changes(part.policy, rule.overriders, (*at, "overriders"))
@@ -53,9 +55,9 @@ def translate(made: drafts.Draft, found: Sequence[Override], *, several_namespac
         made.put((*_OVERRIDES, i), entry, policy.reading.where(at))
 
 
-def compare(found: Sequence[Override], objects: Sequence[yaml.Document]) -> None:
+def compare(overrides: Sequence[Override], objects: Sequence[yaml.Document]) -> None:
     """Note policies that select none of the objects beside them."""
-    for policy in found:
+    for policy in overrides:
         selectors = policy.read.spec.resource_selectors
         takes = any(
             affinities.selects(selector, document.value, policy.namespace)
@@ -74,16 +76,16 @@ def _parts(policy: Override) -> Iterator[_Part]:
         return
     by_strength: dict[affinities.Strength, list[schema.ResourceSelector]] = {}
     kinds: dict[tuple[str, str], affinities.Strength] = {}
-    for i, each in enumerate(selectors):
-        strength = affinities.strength(each)
-        if kinds.setdefault((each.api_version, each.kind), strength) is not strength:
+    for i, selector in enumerate(selectors):
+        strength = affinities.strength(selector)
+        if kinds.setdefault((selector.api_version, selector.kind), strength) is not strength:
             policy.reading.error(
                 ("spec", "resourceSelectors", i),
-                f"{each.kind} is selected in two ways by one policy, of which Karmada takes the "
-                "more exact one",
+                f"{selector.kind} is selected in two ways by one policy, of which Karmada takes"
+                " the more exact one",
                 "write a policy for each of them",
             )
-        by_strength.setdefault(strength, []).append(each)
+        by_strength.setdefault(strength, []).append(selector)
     for strength, chosen in by_strength.items():
         yield _Part(policy, strength, chosen)
 
@@ -95,7 +97,7 @@ def _resources(part: _Part, *, several_namespaces: bool) -> Iterator[dict[str, A
     for selector in part.selectors:
         labels = selector.label_selector if not selector.name else None
         namespace = (selector.namespace or own) if several_namespaces else ""
-        found: dict[str, Any] = {
+        resource: dict[str, Any] = {
             "apiVersion": selector.api_version,
             "kind": selector.kind,
             "namespace": namespace,
@@ -105,7 +107,7 @@ def _resources(part: _Part, *, several_namespaces: bool) -> Iterator[dict[str, A
             if labels
             else [],
         }
-        yield {key: value for key, value in found.items() if value}
+        yield {key: value for key, value in resource.items() if value}
 
 
 def _rules(policy: Override) -> Iterator[tuple[schema.OverrideRule, yaml.Path]]:
@@ -118,38 +120,46 @@ def _rules(policy: Override) -> Iterator[tuple[schema.OverrideRule, yaml.Path]]:
         key = "overriders" if spec.overriders is not None else "targetCluster"
         message = "has no effect beside overrideRules, in Karmada neither"
         policy.reading.warn(("spec", key), message, "write a rule, or remove it")
-    for i, each in enumerate(spec.override_rules):
-        yield each, ("spec", "overrideRules", i)
+    for i, override_rule in enumerate(spec.override_rules):
+        yield override_rule, ("spec", "overrideRules", i)
 
 
 def _changes(policy: Override, read: schema.Overriders, path: yaml.Path) -> dict[str, Any]:
     """Return the changes of a rule; values that our own file would fill in are refused."""
-    found: dict[str, Any] = {
-        "images": [_image(each) for each in read.image_overrider],
-        "commands": [_written(each) for each in read.command_overrider if each.value],
-        "args": [_written(each) for each in read.args_overrider if each.value],
-        "labels": [_written(each) for each in read.labels_overrider if each.value],
-        "annotations": [_written(each) for each in read.annotations_overrider if each.value],
-        "fields": [_field(each) for each in read.field_overrider if each.yaml or each.json_],
-        "patches": [_written(each) for each in read.plaintext],
+    changes: dict[str, Any] = {
+        "images": [_image(overrider) for overrider in read.image_overrider],
+        "commands": [
+            _written(overrider) for overrider in read.command_overrider if overrider.value
+        ],
+        "args": [_written(overrider) for overrider in read.args_overrider if overrider.value],
+        "labels": [_written(overrider) for overrider in read.labels_overrider if overrider.value],
+        "annotations": [
+            _written(overrider) for overrider in read.annotations_overrider if overrider.value
+        ],
+        "fields": [
+            _field(overrider)
+            for overrider in read.field_overrider
+            if overrider.yaml or overrider.json_
+        ],
+        "patches": [_written(overrider) for overrider in read.plaintext],
     }
-    if _FILLED in str(found):
+    if _FILLED in str(changes):
         message = f"a value holds {_FILLED}…}}, which is filled in here and not by Karmada"
         policy.reading.error(path, message, "write the value without it")
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in changes.items() if value}
 
 
 def _image(read: schema.ImageOverrider) -> dict[str, Any]:
-    found = {"component": read.component, "operator": read.operator}
+    change = {"component": read.component, "operator": read.operator}
     if read.value and read.operator != "remove":
-        found["value"] = read.value
-    return {**found, "path": read.predicate.path} if read.predicate else found
+        change["value"] = read.value
+    return {**change, "path": read.predicate.path} if read.predicate else change
 
 
 def _field(read: schema.FieldOverrider) -> dict[str, Any]:
     """Return a change inside a text; YAML counts when both are given."""
     which = "yaml" if read.yaml else "json"
-    patches = [_written(each) for each in read.yaml or read.json_]
+    patches = [_written(patch) for patch in read.yaml or read.json_]
     return {"fieldPath": read.field_path, which: patches}
 
 

@@ -92,14 +92,14 @@ def may_hold_policies(text: str) -> bool:
 
 def unreadable(files: Mapping[str, str]) -> tuple[errors.Problem, ...]:
     """Return why files with policies cannot be read: without them it would go elsewhere."""
-    found: list[errors.Problem] = []
+    problems: list[errors.Problem] = []
     for file, content in files.items():
         try:
             if may_hold_policies(content):
                 yaml.load_all(content, file)
         except errors.UserError as error:
-            found += error.problems
-    return tuple(found)
+            problems += error.problems
+    return tuple(problems)
 
 
 def expand_lists(documents: Iterable[yaml.Document]) -> list[yaml.Document]:
@@ -160,5 +160,5 @@ def _has_name(metadata: dict[str, object], reading: readings.Reading) -> bool:
 
 def text(value: object, key: str) -> str:
     """Return the text at `key` of an object; empty when there is none."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""
+    entry = value.get(key) if isinstance(value, dict) else None
+    return entry if isinstance(entry, str) else ""

@@ -39,15 +39,15 @@ def manifests(documents: Iterable[yaml.Document], directory: str) -> list[yaml.D
 
     None when files are not what is deployed, but something is built from them.
     """
-    found = []
+    objects = []
     for document in documents:
         if posixpath.basename(document.file) in _KUSTOMIZATIONS:
             return None
         if posixpath.basename(document.file) == "Chart.yaml":
             return None
         if posixpath.dirname(document.file) == directory and _is_object(document):
-            found.append(document)
-    return found
+            objects.append(document)
+    return objects
 
 
 def _is_object(document: yaml.Document) -> bool:
@@ -57,7 +57,9 @@ def _is_object(document: yaml.Document) -> bool:
     return bool(version and policies.text(value, "kind")) and not ours
 
 
-def match_policies(objects: Sequence[yaml.Document], found: Sequence[Propagation]) -> PolicyMatches:
+def match_policies(
+    objects: Sequence[yaml.Document], propagations: Sequence[Propagation]
+) -> PolicyMatches:
     """Return which policy is for which object.
 
     Those with a namespace come first; then the higher priority, the more exact selector, and the
@@ -65,17 +67,17 @@ def match_policies(objects: Sequence[yaml.Document], found: Sequence[Propagation
     """
     claimed: dict[int, list[yaml.Document]] = {}
     unclaimed = []
-    for each in objects:
+    for document in objects:
         best = min(
-            (i for i in range(len(found)) if _strength(found[i], each.value)),
-            key=lambda i: _precedence(found[i], each.value),
+            (i for i in range(len(propagations)) if _strength(propagations[i], document.value)),
+            key=lambda i: _precedence(propagations[i], document.value),
             default=None,
         )
         if best is not None:
-            claimed.setdefault(best, []).append(each)
-        elif not _is_dependency(each.value, found):
-            unclaimed.append(each)
-    return PolicyMatches([(found[i], claimed[i]) for i in sorted(claimed)], unclaimed)
+            claimed.setdefault(best, []).append(document)
+        elif not _is_dependency(document.value, propagations):
+            unclaimed.append(document)
+    return PolicyMatches([(propagations[i], claimed[i]) for i in sorted(claimed)], unclaimed)
 
 
 def _strength(policy: Propagation, body: Mapping[str, Any]) -> affinities.Strength:
@@ -90,9 +92,11 @@ def _precedence(policy: Propagation, body: Mapping[str, Any]) -> tuple[bool, int
     return policy.is_for_all_namespaces, -policy.read.spec.priority, -strength, policy.name
 
 
-def _is_dependency(body: Mapping[str, Any], found: Sequence[Propagation]) -> bool:
+def _is_dependency(body: Mapping[str, Any], propagations: Sequence[Propagation]) -> bool:
     kind = body.get("kind")
     if kind in _BY_ITSELF:
         return True
-    along = any(each.read.spec.propagate_deps or each.read.spec.association for each in found)
+    along = any(
+        policy.read.spec.propagate_deps or policy.read.spec.association for policy in propagations
+    )
     return along and kind in _DEPENDENCIES

@@ -19,16 +19,16 @@ _NO_EFFECT = "has no effect: "
 _DIVIDED_KINDS = ("Deployment", "StatefulSet", "ReplicaSet", "Job", "Rollout")
 
 
-def targets(made: drafts.Draft, found: Sequence[policy_matching.Propagation]) -> None:
+def targets(made: drafts.Draft, policies: Sequence[policy_matching.Propagation]) -> None:
     """Write which clusters the application is for; it has one answer for all of its objects."""
-    first = found[0]
+    first = policies[0]
     chosen = _chosen(first)
-    for each in found:
-        unsupported_fields.check_placement(each)
-        if _chosen(each) != chosen:
-            each.reading.error(
+    for policy in policies:
+        unsupported_fields.check_placement(policy)
+        if _chosen(policy) != chosen:
+            policy.reading.error(
                 ("spec", "placement"),
-                f"{each.title} chooses other clusters than {first.title}"
+                f"{policy.title} chooses other clusters than {first.title}"
                 f" ({first.reading.where(())}), but an application is on the same clusters"
                 " with all of its objects",
                 "put the objects of each placement into a directory of their own",
@@ -52,30 +52,30 @@ def targets(made: drafts.Draft, found: Sequence[policy_matching.Propagation]) ->
             made.came_from((*_TARGETS, "exclude", place), held)
 
 
-def suspension(found: Sequence[policy_matching.Propagation]) -> None:
+def suspension(policies: Sequence[policy_matching.Propagation]) -> None:
     """Note what is held back."""
-    for each in found:
-        held = each.read.spec.suspension
+    for policy in policies:
+        held = policy.read.spec.suspension
         if held is None:
             continue
         at: yaml.Path = ("spec", "suspension")
         if held.dispatching:
-            message = f"{each.title} is suspended: nothing is dispatched"
-            where, hint = each.reading.where((*at, "dispatching")), "remove it to release again"
-            each.reading.problems.append(errors.Problem(message, where, hint, holds=True))
-        names = _suspended_clusters(each)
+            message = f"{policy.title} is suspended: nothing is dispatched"
+            where, hint = policy.reading.where((*at, "dispatching")), "remove it to release again"
+            policy.reading.problems.append(errors.Problem(message, where, hint, holds=True))
+        names = _suspended_clusters(policy)
         if names:
-            message = f"not deployed to {', '.join(names)}: {each.title} suspends it"
-            if _is_divided(each):
+            message = f"not deployed to {', '.join(names)}: {policy.title} suspends it"
+            if _is_divided(policy):
                 message += ", and its share of the replicas goes to the other clusters"
-            each.reading.warn((*at, "dispatchingOnClusters"), message)
+            policy.reading.warn((*at, "dispatchingOnClusters"), message)
 
 
-def suspended_clusters(made: drafts.Draft, found: Sequence[policy_matching.Propagation]) -> None:
+def suspended_clusters(made: drafts.Draft, policies: Sequence[policy_matching.Propagation]) -> None:
     """Write which clusters are held back, where the file beside the policies chooses them."""
-    names = list(dict.fromkeys(name for each in found for name in _suspended_clusters(each)))
+    names = list(dict.fromkeys(name for policy in policies for name in _suspended_clusters(policy)))
     if names:
-        holding = next(each for each in found if _suspended_clusters(each))
+        holding = next(policy for policy in policies if _suspended_clusters(policy))
         made.put((*_TARGETS, "exclude"), names, holding.reading.where(_MOST_NAMES))
 
 
@@ -84,19 +84,19 @@ def replicas(
     claimed: Sequence[tuple[policy_matching.Propagation, Sequence[yaml.Document] | None]],
 ) -> None:
     """Write how replicas are spread, as the policies of workloads say."""
-    about = [each for each, objects in claimed if objects is None or _has_replicas(objects)]
+    about = [policy for policy, objects in claimed if objects is None or _has_replicas(objects)]
     if not about:
         return
     first = about[0]
     spread = _spread(first)
-    for each in about:
-        if _spread(each) != spread:
-            message = f"{each.title} spreads replicas otherwise than {first.title}"
+    for workload_policy in about:
+        if _spread(workload_policy) != spread:
+            message = f"{workload_policy.title} spreads replicas otherwise than {first.title}"
             hint = "put the workloads of each placement into a directory of their own"
-            each.reading.error(_SCHEDULING, message, hint)
-    for each in about:
-        _check_weight(each)
-        _without_effect(each)
+            workload_policy.reading.error(_SCHEDULING, message, hint)
+    for workload_policy in about:
+        _check_weight(workload_policy)
+        _without_effect(workload_policy)
     if spread:
         made.put(_REPLICAS, spread, first.reading.where(_SCHEDULING))
 
@@ -139,9 +139,9 @@ def _preference(policy: policy_matching.Propagation) -> schema.WeightPreference 
 
 
 def _chosen(policy: policy_matching.Propagation) -> dict[str, Any]:
-    found = affinities.clusters(_affinity(policy))
+    chosen_clusters = affinities.clusters(_affinity(policy))
     left_out = list(dict.fromkeys([*_excluded(policy), *_suspended_clusters(policy)]))
-    return {**found, "exclude": left_out} if left_out else found
+    return {**chosen_clusters, "exclude": left_out} if left_out else chosen_clusters
 
 
 def _affinity(policy: policy_matching.Propagation) -> schema.ClusterAffinity | None:
@@ -170,8 +170,9 @@ def _is_divided(policy: policy_matching.Propagation) -> bool:
 
 def _has_replicas(objects: Sequence[yaml.Document]) -> bool:
     return any(
-        each.value.get("kind") in _DIVIDED_KINDS or "replicas" in (each.value.get("spec") or {})
-        for each in objects
+        document.value.get("kind") in _DIVIDED_KINDS
+        or "replicas" in (document.value.get("spec") or {})
+        for document in objects
     )
 
 
@@ -180,16 +181,16 @@ def _spread(policy: policy_matching.Propagation) -> dict[str, Any]:
     read = policy.read.spec.placement.replica_scheduling
     if read is None or not _is_divided(policy):
         return {}
-    found: dict[str, Any] = {"division": "Divided"}
+    section: dict[str, Any] = {"division": "Divided"}
     if read.replica_division_preference == _AGGREGATED:
-        return {**found, "preference": _AGGREGATED}
+        return {**section, "preference": _AGGREGATED}
     preference = _preference(policy)
     if preference is not None and preference.dynamic_weight:
         # The static weights beside it are not looked at (Karmada).
-        return {**found, "preference": _AVAILABLE}
+        return {**section, "preference": _AVAILABLE}
     if preference is not None and preference.static_weight_list:
-        found["weights"] = [
-            {"targets": affinities.clusters(each.target_cluster), "weight": each.weight}
-            for each in preference.static_weight_list
+        section["weights"] = [
+            {"targets": affinities.clusters(entry.target_cluster), "weight": entry.weight}
+            for entry in preference.static_weight_list
         ]
-    return found
+    return section

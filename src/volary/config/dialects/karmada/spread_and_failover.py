@@ -15,19 +15,19 @@ _FAILOVER: yaml.Path = ("spec", "failover")
 _PURGES = {"Graciously": "Gracefully", "Immediately": "Directly"}
 
 
-def translate(made: drafts.Draft, found: Sequence[policy_matching.Propagation]) -> None:
+def translate(made: drafts.Draft, policies: Sequence[policy_matching.Propagation]) -> None:
     """Write how the application is spread, and when it moves; its objects go together."""
-    first = found[0]
+    first = policies[0]
     spread, moves = _spread(first), _failover(first)
-    for each in found:
+    for policy in policies:
         for path, wanted, own in (
-            (_CONSTRAINTS, spread, _spread(each)),
-            (_FAILOVER, moves, _failover(each)),
+            (_CONSTRAINTS, spread, _spread(policy)),
+            (_FAILOVER, moves, _failover(policy)),
         ):
             if own != wanted:
-                each.reading.error(
+                policy.reading.error(
                     path,
-                    f"{each.title} says something else than {first.title}, but an application is"
+                    f"{policy.title} says something else than {first.title}, but an application is"
                     " on the same clusters with all of its objects",
                     "put the objects of each placement into a directory of their own",
                 )
@@ -48,12 +48,12 @@ def _spread(policy: policy_matching.Propagation) -> list[dict[str, Any]]:
 
 
 def _constraint(read: schema.SpreadConstraint) -> dict[str, Any]:
-    found: dict[str, Any] = {"minGroups": read.min_groups or 1}
+    constraint: dict[str, Any] = {"minGroups": read.min_groups or 1}
     if read.spread_by_label:
-        found["byLabel"] = read.spread_by_label
+        constraint["byLabel"] = read.spread_by_label
     else:
-        found["by"] = read.spread_by_field or "cluster"
-    return {**found, "maxGroups": read.max_groups} if read.max_groups else found
+        constraint["by"] = read.spread_by_field or "cluster"
+    return {**constraint, "maxGroups": read.max_groups} if read.max_groups else constraint
 
 
 def _is_by_static_weight(policy: policy_matching.Propagation) -> bool:
@@ -68,8 +68,8 @@ def _is_by_static_weight(policy: policy_matching.Propagation) -> bool:
 
 def _check(policy: policy_matching.Propagation) -> None:
     constraints = policy.read.spec.placement.spread_constraints
-    for place, each in enumerate(constraints):
-        if each.spread_by_field and each.spread_by_label:
+    for place, constraint in enumerate(constraints):
+        if constraint.spread_by_field and constraint.spread_by_label:
             message = "spreadByField and spreadByLabel are both given"
             policy.reading.error((*_CONSTRAINTS, place), message, "keep one of them")
     if constraints and _is_by_static_weight(policy):
@@ -98,21 +98,21 @@ def _failover(policy: policy_matching.Propagation) -> dict[str, Any]:
     read = policy.read.spec.failover
     if read is None:
         return {}
-    found: dict[str, Any] = {}
+    section: dict[str, Any] = {}
     if read.application is not None:
         conditions = read.application.decision_conditions
         seconds = 300 if conditions is None else conditions.toleration_seconds
-        found["application"] = _behaviour(read.application, 300 if seconds is None else seconds)
+        section["application"] = _behaviour(read.application, 300 if seconds is None else seconds)
     if read.cluster is not None:
         # What no toleration is about is not put up with at all.
-        found["cluster"] = _behaviour(read.cluster, 0)
-    return found
+        section["cluster"] = _behaviour(read.cluster, 0)
+    return section
 
 
 def _behaviour(read: schema.FailoverBehaviour, toleration: int) -> dict[str, Any]:
-    found: dict[str, Any] = {"toleration": f"{toleration}s"}
+    section: dict[str, Any] = {"toleration": f"{toleration}s"}
     if read.purge_mode:
-        found["purge"] = _PURGES.get(read.purge_mode, read.purge_mode)
+        section["purge"] = _PURGES.get(read.purge_mode, read.purge_mode)
     if read.grace_period_seconds is not None:
-        found["gracePeriod"] = f"{read.grace_period_seconds}s"
-    return found
+        section["gracePeriod"] = f"{read.grace_period_seconds}s"
+    return section

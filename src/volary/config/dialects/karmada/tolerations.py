@@ -17,15 +17,15 @@ _KEYS = {
 }
 
 
-def translate(made: drafts.Draft, found: Sequence[policy_matching.Propagation]) -> None:
+def translate(made: drafts.Draft, policies: Sequence[policy_matching.Propagation]) -> None:
     """Write which marks the application tolerates; its objects go together."""
-    first = found[0]
+    first = policies[0]
     wanted = _of(first)
-    for each in found:
-        if _of(each) != wanted:
-            each.reading.error(
+    for policy in policies:
+        if _of(policy) != wanted:
+            policy.reading.error(
                 _WRITTEN,
-                f"{each.title} tolerates other taints than {first.title}, but an application is"
+                f"{policy.title} tolerates other taints than {first.title}, but an application is"
                 " on the same clusters with all of its objects",
                 "put the objects of each placement into a directory of their own",
             )
@@ -37,18 +37,18 @@ def translate(made: drafts.Draft, found: Sequence[policy_matching.Propagation]) 
 
 def _of(policy: policy_matching.Propagation) -> list[dict[str, Any]]:
     read = policy.read.spec.placement.cluster_tolerations
-    return [_section(each) for each in read if _is_carried_over(each)]
+    return [_section(toleration) for toleration in read if _is_carried_over(toleration)]
 
 
 def _section(read: schema.Toleration) -> dict[str, Any]:
-    found = {
+    section = {
         "key": _KEYS.get(read.key, read.key),
         "operator": read.operator,
         "value": read.value,
         "effect": read.effect,
         "tolerationSeconds": read.toleration_seconds,
     }
-    return {key: value for key, value in found.items() if value not in ("", None)}
+    return {key: value for key, value in section.items() if value not in ("", None)}
 
 
 def _is_carried_over(read: schema.Toleration) -> bool:

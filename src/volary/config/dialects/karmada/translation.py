@@ -60,21 +60,21 @@ def translate(
     own = own or OwnSections()
     first = next(document for document in documents if policies.is_policy(document))
     made = drafts.Draft(first.where(()))
-    found = policies.read(documents)
+    policy_set = policies.read(documents)
     made.put(("apiVersion",), applications.Dialect.VOLARY.value)
     made.put(("kind",), "Application")
     made.put(("metadata", "name"), name)
     objects = None if own.has_input else policy_matching.manifests(documents, directory)
-    _namespace(made, found, objects, own)
-    _propagate(made, found, objects, own)
-    several = _has_several_namespaces(found, objects)
-    override_rules.translate(made, found.override, several_namespaces=several)
+    _namespace(made, policy_set, objects, own)
+    _propagate(made, policy_set, objects, own)
+    several = _has_several_namespaces(policy_set, objects)
+    override_rules.translate(made, policy_set.override, several_namespaces=several)
     if objects is not None:
-        override_rules.compare(found.override, objects)
+        override_rules.compare(policy_set.override, objects)
     readings = [
-        *(each.reading for each in found.propagation),
-        *(each.reading for each in found.override),
-        *found.others,
+        *(policy.reading for policy in policy_set.propagation),
+        *(override.reading for override in policy_set.override),
+        *policy_set.others,
     ]
     problems = tuple(problem for reading in readings for problem in reading.problems)
     return Translation(made, problems)
@@ -82,23 +82,23 @@ def translate(
 
 def _propagate(
     made: drafts.Draft,
-    found: policies.Policies,
+    policy_set: policies.Policies,
     objects: Sequence[yaml.Document] | None,
     own: OwnSections,
 ) -> None:
-    if not found.propagation:
+    if not policy_set.propagation:
         return
-    for each in found.propagation:
-        unsupported_fields.check_namespaces(each)
-    claimed = [(each, _no_objects()) for each in found.propagation]
+    for propagation_policy in policy_set.propagation:
+        unsupported_fields.check_namespaces(propagation_policy)
+    claimed = [(policy, _no_objects()) for policy in policy_set.propagation]
     if objects is not None:
-        decided = policy_matching.match_policies(objects, found.propagation)
-        _compare(found, decided, own)
+        decided = policy_matching.match_policies(objects, policy_set.propagation)
+        _compare(policy_set, decided, own)
         claimed = list(decided.claimed) or claimed
-    about = [each for each, _ in claimed]
-    for each in about:
-        unsupported_fields.check_propagation(each)
-        _overrides_are_there(each, found)
+    about = [policy for policy, _ in claimed]
+    for propagation_policy in about:
+        unsupported_fields.check_propagation(propagation_policy)
+        _overrides_are_there(propagation_policy, policy_set)
     propagation.suspension(about)
     tolerations.translate(made, about)
     spread_and_failover.translate(made, about)
@@ -110,7 +110,7 @@ def _propagate(
         propagation.targets(made, about)
     if not own.has_replicas:
         propagation.replicas(made, claimed)
-    elif any(each.read.spec.placement.replica_scheduling for each in about):
+    elif any(policy.read.spec.placement.replica_scheduling for policy in about):
         at = ("spec", "placement", "replicaScheduling")
         _warn_overruled(about, own, "placement.replicas", at)
 
@@ -122,37 +122,37 @@ def _no_objects() -> Sequence[yaml.Document] | None:
 def _warn_overruled(
     about: Sequence[policy_matching.Propagation], own: OwnSections, section: str, path: yaml.Path
 ) -> None:
-    for each in about:
-        message = f"{each.title} has no say in this: {own.file} has spec.{section}"
-        each.reading.warn(path, message, "keep one of them")
+    for policy in about:
+        message = f"{policy.title} has no say in this: {own.file} has spec.{section}"
+        policy.reading.warn(path, message, "keep one of them")
 
 
 def _warn_overruled_moves(about: Sequence[policy_matching.Propagation], own: OwnSections) -> None:
     """Note what of a policy about spread and failover does not count."""
-    spreading = [each for each in about if each.read.spec.placement.spread_constraints]
+    spreading = [policy for policy in about if policy.read.spec.placement.spread_constraints]
     if own.has_spread:
         at = ("spec", "placement", "spreadConstraints")
         _warn_overruled(spreading, own, "placement.spread", at)
     if own.has_failover:
-        leaving = [each for each in about if each.read.spec.failover is not None]
+        leaving = [policy for policy in about if policy.read.spec.failover is not None]
         _warn_overruled(leaving, own, "placement.failover", ("spec", "failover"))
 
 
 def _compare(
-    found: policies.Policies, decided: policy_matching.PolicyMatches, own: OwnSections
+    policy_set: policies.Policies, decided: policy_matching.PolicyMatches, own: OwnSections
 ) -> None:
     """Note policies without objects, and objects without a policy."""
-    used = [each for each, _ in decided.claimed]
-    for each in found.propagation:
-        if each not in used:
-            message = f"{each.title} is for none of the objects beside it"
-            each.reading.warn(("spec", "resourceSelectors"), message, "remove it")
-    if own.has_targets or not found.propagation:
+    used = [policy for policy, _ in decided.claimed]
+    for propagation_policy in policy_set.propagation:
+        if propagation_policy not in used:
+            message = f"{propagation_policy.title} is for none of the objects beside it"
+            propagation_policy.reading.warn(("spec", "resourceSelectors"), message, "remove it")
+    if own.has_targets or not policy_set.propagation:
         return
     for document in decided.unclaimed:
         body = document.value
         name = policies.text(body.get("metadata"), "name")
-        found.propagation[0].reading.problems.append(
+        policy_set.propagation[0].reading.problems.append(
             errors.Problem(
                 f"no policy is for {body.get('kind')} {name}, so Karmada would leave it out",
                 document.where(()),
@@ -161,8 +161,10 @@ def _compare(
         )
 
 
-def _overrides_are_there(policy: policy_matching.Propagation, found: policies.Policies) -> None:
-    known = {each.name for each in found.override}
+def _overrides_are_there(
+    policy: policy_matching.Propagation, policy_set: policies.Policies
+) -> None:
+    known = {override.name for override in policy_set.override}
     for i, name in enumerate(policy.read.spec.dependent_overrides):
         if name not in known:
             message = f"{policy.title} waits for the override policy {name}, which is not here"
@@ -171,32 +173,32 @@ def _overrides_are_there(policy: policy_matching.Propagation, found: policies.Po
 
 def _namespace(
     made: drafts.Draft,
-    found: policies.Policies,
+    policy_set: policies.Policies,
     objects: Sequence[yaml.Document] | None,
     own: OwnSections,
 ) -> None:
     """Policies and objects go together: what names no namespace is in that of the policies."""
-    wanted = {each.namespace for each in found.propagation if each.namespace}
+    wanted = {policy.namespace for policy in policy_set.propagation if policy.namespace}
     if own.file or objects is None or len(wanted) != 1:
         return
     (namespace,) = wanted
     if _namespaces(objects) <= {"", namespace}:
-        where = next(each for each in found.propagation if each.namespace).reading
+        where = next(policy for policy in policy_set.propagation if policy.namespace).reading
         made.put(("spec", "input", "namespace"), namespace, where.where(("metadata", "namespace")))
 
 
 def _has_several_namespaces(
-    found: policies.Policies, objects: Sequence[yaml.Document] | None
+    policy_set: policies.Policies, objects: Sequence[yaml.Document] | None
 ) -> bool:
     if objects is None:
         return True
-    wanted = {each.namespace for each in found.propagation}
-    wanted |= {each.namespace for each in found.override}
+    wanted = {policy.namespace for policy in policy_set.propagation}
+    wanted |= {override.namespace for override in policy_set.override}
     return len((wanted | _namespaces(objects)) - {""}) > 1
 
 
 def _namespaces(objects: Sequence[yaml.Document]) -> set[str]:
-    return {policies.text(each.value.get("metadata"), "namespace") for each in objects}
+    return {policies.text(document.value.get("metadata"), "namespace") for document in objects}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +221,11 @@ class MergedDocument(yaml.Document):
         return self.policies.where(path) if taken else super(MergedDocument, self).where(path)
 
 
-def merged(document: yaml.Document, found: yaml.Document, own: OwnSections) -> yaml.Document:
+def merged(
+    document: yaml.Document, policy_document: yaml.Document, own: OwnSections
+) -> yaml.Document:
     """Return the document of an application file with the sections that policies give it."""
-    written = found.value.get("spec", {})
+    written = policy_document.value.get("spec", {})
     placed = written.get("placement", {})
     taken: tuple[tuple[bool, yaml.Path], ...] = (
         (not own.has_targets and "targets" in written, ("spec", "targets")),
@@ -233,7 +237,13 @@ def merged(document: yaml.Document, found: yaml.Document, own: OwnSections) -> y
     sections = tuple(path for is_theirs, path in taken if is_theirs)
     count = len(placed.get("overrides", ()))
     return MergedDocument(
-        document.value, document.file, document.line, document.mark, found, sections, count
+        document.value,
+        document.file,
+        document.line,
+        document.mark,
+        policy_document,
+        sections,
+        count,
     )
 
 

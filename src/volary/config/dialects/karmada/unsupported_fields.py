@@ -12,10 +12,12 @@ _PLACEMENT: yaml.Path = ("spec", "placement")
 
 def check_namespaces(policy: policy_matching.Propagation) -> None:
     """Note selectors of objects that a policy cannot be for (Karmada: its webhook)."""
-    for place, each in enumerate(policy.read.spec.resource_selectors):
-        if policy.namespace and each.namespace not in ("", policy.namespace):
+    for place, selector in enumerate(policy.read.spec.resource_selectors):
+        if policy.namespace and selector.namespace not in ("", policy.namespace):
             at = ("spec", "resourceSelectors", place, "namespace")
-            message = f"{policy.title} is in the namespace {policy.namespace}, not {each.namespace}"
+            message = (
+                f"{policy.title} is in the namespace {policy.namespace}, not {selector.namespace}"
+            )
             policy.reading.error(at, message, "write a ClusterPropagationPolicy, or remove it")
 
 

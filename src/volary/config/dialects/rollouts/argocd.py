@@ -61,8 +61,8 @@ def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> pla
         reading.warn((*_AT, "deletionOrder"), "has no effect: no cluster is left by a release")
     written = reading.written(("spec", "template", "metadata", "labels"))
     labels = written if isinstance(written, dict) else {}
-    for i, each in enumerate(read.rolling_sync.steps):
-        _add(plan, each, labels, i)
+    for i, step in enumerate(read.rolling_sync.steps):
+        _add(plan, step, labels, i)
     message = (
         "an Application in no step is never synced there; here a cluster in no wave is refused"
     )
@@ -79,8 +79,8 @@ def _add(plan: plans.Plan, read: Step, labels: Mapping[str, Any], i: int) -> Non
         message = "is synced by hand there; here it goes on when people have agreed"
         plan.reading.warn((*at, "maxUpdate"), message)
     conditions = [
-        _condition(plan, each, labels, (*at, "matchExpressions", j))
-        for j, each in enumerate(read.match_expressions)
+        _condition(plan, expression, labels, (*at, "matchExpressions", j))
+        for j, expression in enumerate(read.match_expressions)
     ]
     plan.add(
         name,
@@ -103,9 +103,9 @@ def _condition(
         plan.reading.error(
             (*at, "key"), message, f"write a wave with targets.names: {', '.join(read.values)}"
         )
-    found = _LABEL.fullmatch(made)
-    key = (found.group(1) or found.group(2)) if found else read.key
-    if not found:
+    match = _LABEL.fullmatch(made)
+    key = (match.group(1) or match.group(2)) if match else read.key
+    if not match:
         message = f"clusters need a label {key} like the one that their Applications have"
         plan.reading.warn((*at, "key"), message, "write it to the fleet file")
     return {**affinities.requirement(read), "key": key}

@@ -59,8 +59,8 @@ def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> pla
     read = reading.read(Strategy, document.value, ())
     if read is None:
         return plan
-    for i, each in enumerate(read.spec.stages):
-        _add(plan, each, (*_STAGES, i))
+    for i, stage in enumerate(read.spec.stages):
+        _add(plan, stage, (*_STAGES, i))
     message = (
         "a cluster that fails is tried again for ever there; here it fails, and the run stops as "
         "it is (onFailure: stop)"
@@ -75,11 +75,11 @@ def _add(plan: plans.Plan, read: Stage, path: yaml.Path) -> None:
     if any(before_stage_task.type == "TimedWait" for before_stage_task in read.before_stage_tasks):
         at = (*path, "beforeStageTasks")
         plan.reading.error(at, "only an Approval can be before a stage", "remove the TimedWait")
-    for place, each in enumerate(read.after_stage_tasks):
+    for place, task in enumerate(read.after_stage_tasks):
         at = (*path, "afterStageTasks", place)
-        if each.type == "TimedWait" and not each.wait_time:
+        if task.type == "TimedWait" and not task.wait_time:
             plan.reading.error(at, "a TimedWait needs a waitTime", "write waitTime: 1h")
-        if each.type == "Approval" and each.wait_time:
+        if task.type == "Approval" and task.wait_time:
             plan.reading.error(at, "an Approval has no waitTime", "add a TimedWait")
     waits = [
         after_stage_task.wait_time

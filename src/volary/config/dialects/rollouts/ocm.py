@@ -130,18 +130,22 @@ def _mandatory(
     """Add the groups that come first, in the order in which they are listed; return their names."""
     groups = _groups(placed)
     taken = []
-    for i, each in enumerate(rollout.mandatory_decision_groups):
-        found = next((one for one in groups if one.group_name == each.group_name), None)
-        if not each.group_name and each.group_index is not None:
-            found = groups[each.group_index] if 0 <= each.group_index < len(groups) else None
-        if found is None:
-            name = each.group_name or each.group_index
+    for i, listed_group in enumerate(rollout.mandatory_decision_groups):
+        group = next((one for one in groups if one.group_name == listed_group.group_name), None)
+        if not listed_group.group_name and listed_group.group_index is not None:
+            group = (
+                groups[listed_group.group_index]
+                if 0 <= listed_group.group_index < len(groups)
+                else None
+            )
+        if group is None:
+            name = listed_group.group_name or listed_group.group_index
             message = f"the file has no Placement with the decision group {name}"
             hint = "put the Placement into the same file"
             plan.reading.error((*at, "mandatoryDecisionGroups", i), message, hint)
             continue
-        _add(plan, found.group_name, rollout, failures=0, targets=_selector(found))
-        taken.append(found.group_name)
+        _add(plan, group.group_name, rollout, failures=0, targets=_selector(group))
+        taken.append(group.group_name)
     return taken
 
 
@@ -153,9 +157,9 @@ def _per_group(
         plan.reading.error(at, message, "put the Placement into the same file")
         return
     taken = _mandatory(plan, rollout, placed, at)
-    for each in _groups(placed):
-        if each.group_name not in taken:
-            _add(plan, each.group_name, rollout, targets=_selector(each))
+    for group in _groups(placed):
+        if group.group_name not in taken:
+            _add(plan, group.group_name, rollout, targets=_selector(group))
     size = str(placed.spec.groups.clusters_per_decision_group)
     if not size.endswith("%"):
         message = f"groups of {size}: how many there are is not known, so they are one wave"

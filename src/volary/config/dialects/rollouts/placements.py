@@ -86,11 +86,11 @@ def find(plan: plans.Plan, documents: Sequence[yaml.Document], name: str) -> Pla
             continue
         if policies.text(value.get("metadata"), "name") == name:
             reading = readings.Reading(document, applications.Dialect.VOLARY)
-            found = reading.read(Placement, value, ())
-            if found is not None:
-                _refuse(reading, found.spec)
+            placement = reading.read(Placement, value, ())
+            if placement is not None:
+                _refuse(reading, placement.spec)
             plan.reading.problems += reading.problems
-            return found
+            return placement
     message = f"the Placement {name} is not in the file, so which clusters it takes is not known"
     plan.reading.warn(("spec", "placementRefs", 0, "name"), message, "write spec.targets")
     return None
@@ -111,7 +111,7 @@ def _refuse(reading: readings.Reading, read: Spec) -> None:
     groups = read.groups.decision_groups
     chosen = [predicate.required_cluster_selector for predicate in read.predicates]
     chosen += [group.group_cluster_selector for group in groups if group.group_cluster_selector]
-    if any(each.claim_selector or each.cel_selector for each in chosen):
+    if any(selector.claim_selector or selector.cel_selector for selector in chosen):
         message = "clusters by claims or expressions are not carried over"
         reading.error(("spec",), message, "give the clusters a label of their own")
     if read.number_of_clusters is not None:

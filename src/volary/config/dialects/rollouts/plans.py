@@ -69,9 +69,9 @@ class Plan:
         }
 
 
-def is_error(each: errors.Problem) -> bool:
+def is_error(problem: errors.Problem) -> bool:
     """Say whether a problem stops the conversion."""
-    return each.severity is errors.Severity.ERROR
+    return problem.severity is errors.Severity.ERROR
 
 
 def labels(read: selectors.LabelSelector | None) -> dict[str, Any]:
@@ -87,13 +87,13 @@ def only(documents: Iterable[yaml.Document], kinds: Sequence[str]) -> yaml.Docum
     Raises:
         UserError: There is none, or several.
     """
-    found = [
+    matches = [
         document
         for document in documents
         if isinstance(document.value, dict) and document.value.get("kind") in kinds
     ]
-    if len(found) != 1:
+    if len(matches) != 1:
         names = " or ".join(kinds)
-        count = f"{len(found)} objects" if found else "no object"
+        count = f"{len(matches)} objects" if matches else "no object"
         raise errors.user_error(f"{count} of the kind {names} in the file", hint="one is expected")
-    return found[0]
+    return matches[0]

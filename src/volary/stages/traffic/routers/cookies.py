@@ -47,8 +47,8 @@ def header(match: traffic.RequestMatch) -> dict[str, traffic.TextMatch]:
 
     Routers can look at a header once, so at one cookie.
     """
-    found = [among(name, each) for name, each in match.cookies.items()]
-    return {HEADER: found[0]} if found else {}
+    patterns = [among(name, text_match) for name, text_match in match.cookies.items()]
+    return {HEADER: patterns[0]} if patterns else {}
 
 
 def among(name: str, match: traffic.TextMatch) -> traffic.TextMatch:

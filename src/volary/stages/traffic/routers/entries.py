@@ -41,13 +41,15 @@ class Entries:
     @property
     def shares(self) -> dict[variant.Variant, int]:
         """Percent of what the application gets, by variant; empty when it gets nothing."""
-        found: dict[variant.Variant, int] = {}
+        weights_by_variant: dict[variant.Variant, int] = {}
         for item in self.items:
             which = self._variant(item)
             if which is not None and self.kind.weight(item) > 0:
-                found[which] = found.get(which, 0) + self.kind.weight(item)
-        total = sum(found.values())
-        return {which: round(weight * _ALL / total) for which, weight in found.items()}
+                weights_by_variant[which] = weights_by_variant.get(which, 0) + self.kind.weight(
+                    item
+                )
+        total = sum(weights_by_variant.values())
+        return {which: round(weight * _ALL / total) for which, weight in weights_by_variant.items()}
 
     @property
     def is_ours(self) -> bool:
@@ -57,12 +59,12 @@ class Entries:
     @property
     def services(self) -> dict[variant.Variant, str]:
         """The Service by which each variant is reached."""
-        found: dict[variant.Variant, str] = {}
+        names_by_variant: dict[variant.Variant, str] = {}
         for item in self.items:
             which = self._variant(item)
             if which is not None:
-                found.setdefault(which, self.kind.name(item))
-        return found
+                names_by_variant.setdefault(which, self.kind.name(item))
+        return names_by_variant
 
     def single(self, which: variant.Variant) -> json.JsonObject:
         """Return an entry that sends everything to one variant."""

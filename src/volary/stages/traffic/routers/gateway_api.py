@@ -34,24 +34,26 @@ def missing_acceptance(body: json.JsonObject) -> str:
 def _answers(body: json.JsonObject, parent: json.JsonObject) -> Iterator[str]:
     """Yield what each controller of a parent says: empty for yes, else why not."""
     home = objects.text(body, "metadata", "namespace")
-    for each in objects.mappings(body, "status", "parents"):
-        if _identity(objects.mapping(each, "parentRef"), home) == _identity(parent, home):
-            yield _answer(each, objects.number(body, "metadata", "generation"))
+    for parent_status in objects.mappings(body, "status", "parents"):
+        if _identity(objects.mapping(parent_status, "parentRef"), home) == _identity(parent, home):
+            yield _answer(parent_status, objects.number(body, "metadata", "generation"))
 
 
 def _answer(said: json.JsonObject, generation: int) -> str:
     by_type = {
-        objects.text(each, "type"): each
-        for each in objects.mappings(said, "conditions")
-        if objects.number(each, "observedGeneration", default=generation) >= generation
-        or not each.get("observedGeneration")
+        objects.text(condition, "type"): condition
+        for condition in objects.mappings(said, "conditions")
+        if objects.number(condition, "observedGeneration", default=generation) >= generation
+        or not condition.get("observedGeneration")
     }
     accepted, resolved = by_type.get("Accepted"), by_type.get("ResolvedRefs")
     if accepted is None:
         return "the last change is not answered yet"
-    for name, each in (("not accepted", accepted), ("backends not resolved", resolved)):
-        if each is not None and objects.text(each, "status") != "True":
-            detail = objects.text(each, "message") or objects.text(each, "reason")
+    for name, judged_condition in (("not accepted", accepted), ("backends not resolved", resolved)):
+        if judged_condition is not None and objects.text(judged_condition, "status") != "True":
+            detail = objects.text(judged_condition, "message") or objects.text(
+                judged_condition, "reason"
+            )
             return f"{name}: {detail}" if detail else name
     return ""
 
@@ -93,13 +95,13 @@ def find(
     known = backends.of(application)
     reference = application.traffic_routing.gateway_api.route
     kinds = (reference.kind,) if reference.kind else (HTTP, GRPC)
-    found = [
+    candidates = [
         item
         for item in selection.of_kind(manifests, GROUP, kinds)
         if any(_is_ours(rule, known) for rule in objects.mappings(item.body, "spec", "rules"))
     ]
     title = f"{' or '.join(kinds)} with a backend {known.primary}"
-    return selection.only(found, reference, title)
+    return selection.only(candidates, reference, title)
 
 
 def check(wanted: division.Division, application: applications.Application) -> None:
@@ -178,7 +180,9 @@ def drained(
             continue
         changed, said = _left(rule, position, leaving, application)
         rules.append(changed)
-        lines += [f"{live.kind} {live.name}, {_title(rule, position)}: {each}" for each in said]
+        lines += [
+            f"{live.kind} {live.name}, {_title(rule, position)}: {sentence}" for sentence in said
+        ]
         position += 1
     kept = [] if leaving is _CANARY else [rule for rule in rules if before.is_added(rule)]
     return weights.Change(_with(live, rules, kept) if lines else live, tuple(lines))
@@ -192,8 +196,8 @@ def _left(
 ) -> tuple[json.JsonObject, list[str]]:
     """Return a rule without the traffic of a variant, and what was done."""
     known = backends.of(application)
-    found = gateway_rules.backends_of(rule, known)
-    share, copied = found.shares.get(leaving), gateway_rules.copies(rule, known)
+    rule_backends = gateway_rules.backends_of(rule, known)
+    share, copied = rule_backends.shares.get(leaving), gateway_rules.copies(rule, known)
     changed = gateway_rules.stripped(rule, known) if leaving is _CANARY else rule
     if not share and changed == rule:
         return rule, []
@@ -205,9 +209,9 @@ def _left(
         )
     lines = [f"no more copies of requests to {leaving.value}"] if copied else []
     if share:
-        found = gateway_rules.backends_of(changed, known)
-        shares = entries.moved(found.shares, leaving)
-        changed = {**changed, "backendRefs": found.divided(shares)}
+        rule_backends = gateway_rules.backends_of(changed, known)
+        shares = entries.moved(rule_backends.shares, leaving)
+        changed = {**changed, "backendRefs": rule_backends.divided(shares)}
         lines.append(f"{share} % moved from {leaving.value} to primary")
     return changed, lines or ["no more cookies"]
 
@@ -216,9 +220,9 @@ def held(
     item: manifest.Manifest, live: json.JsonObject, application: applications.Application
 ) -> manifest.Manifest:
     """Return Git's route with the live rules while a variant gets traffic by them."""
-    found = read(live, application)
-    away = weights.receiving(found) - {variant.Variant.PRIMARY}
-    if not away and not any(each.is_made for each in found):
+    route_weights = read(live, application)
+    away = weights.receiving(route_weights) - {variant.Variant.PRIMARY}
+    if not away and not any(rule_weights.is_made for rule_weights in route_weights):
         return item
     spec = {**objects.mapping(item.body, "spec"), "rules": objects.sequence(live, "spec", "rules")}
     return item.with_body({**item.body, "spec": spec})
@@ -226,11 +230,11 @@ def held(
 
 def fields(body: json.JsonObject) -> json.JsonObject:
     """Return the rules and the note which of them were added."""
-    found: json.JsonObject = {"spec": {"rules": objects.sequence(body, "spec", "rules")}}
+    owned_fields: json.JsonObject = {"spec": {"rules": objects.sequence(body, "spec", "rules")}}
     noted = objects.text(body, "metadata", "annotations", gateway_rules.ANNOTATION)
     if noted:
-        found["metadata"] = {"annotations": {gateway_rules.ANNOTATION: noted}}
-    return found
+        owned_fields["metadata"] = {"annotations": {gateway_rules.ANNOTATION: noted}}
+    return owned_fields
 
 
 def read(
@@ -238,12 +242,12 @@ def read(
 ) -> tuple[weights.RouteWeights, ...]:
     """Return what each rule of the route sends to the variants."""
     known, rules = backends.of(application), gateway_rules.of(body)
-    found: list[weights.RouteWeights] = []
+    route_weights: list[weights.RouteWeights] = []
     position = 0
     for rule in rules.items:
         is_added = rules.is_added(rule)
         is_ours = _is_ours(rule, known)
-        found.append(
+        route_weights.append(
             weights.RouteWeights(
                 objects.text(rule, "name"),
                 is_ours and (is_added or _is_editable(rule, position, application)),
@@ -253,7 +257,7 @@ def read(
             )
         )
         position += not is_added
-    return tuple(found)
+    return tuple(route_weights)
 
 
 def services(
@@ -261,13 +265,13 @@ def services(
 ) -> Mapping[variant.Variant, str]:
     """Return the backends of the variants."""
     known = backends.of(application)
-    found: dict[variant.Variant, str] = {}
+    names_by_variant: dict[variant.Variant, str] = {}
     for rule in objects.mappings(body, "spec", "rules"):
         for which, name in gateway_rules.backends_of(rule, known).services.items():
-            found.setdefault(which, name)
+            names_by_variant.setdefault(which, name)
         if gateway_rules.copies(rule, known):
-            found.setdefault(_CANARY, known.canary)
-    return found
+            names_by_variant.setdefault(_CANARY, known.canary)
+    return names_by_variant
 
 
 def waiting(body: json.JsonObject) -> str:
@@ -289,7 +293,7 @@ def _with(
         for key, value in objects.mapping(item.body, "metadata", "annotations").items()
         if key != gateway_rules.ANNOTATION
     }
-    noted = ",".join(dict.fromkeys(gateway_rules.digest(each) for each in added))
+    noted = ",".join(dict.fromkeys(gateway_rules.digest(rule) for rule in added))
     if noted:
         annotations[gateway_rules.ANNOTATION] = noted
     metadata = {key: value for key, value in item.metadata.items() if key != "annotations"}
@@ -314,10 +318,10 @@ def _is_editable(
 def _check_names(item: manifest.Manifest, application: applications.Application) -> None:
     rules = gateway_rules.of(item.body)
     plain = [item for item in rules.items if not rules.is_added(item)]
-    names = [objects.text(each, "name") for each in plain]
+    names = [objects.text(rule, "name") for rule in plain]
     numbers = [f"#{position + 1}" for position in range(len(plain))]
     editable = application.traffic_routing.gateway_api.editable_routes
-    unknown = [each for each in editable if each not in names and each not in numbers]
+    unknown = [name for name in editable if name not in names and name not in numbers]
     if unknown:
         shown = ", ".join(name or number for name, number in zip(names, numbers, strict=True))
         raise errors.user_error(

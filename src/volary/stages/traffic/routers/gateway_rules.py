@@ -53,27 +53,27 @@ def backends_of(rule: json.JsonObject, known: backends.Backends) -> entries.Entr
 
 def digest(rule: json.JsonObject) -> str:
     """Return what tells a rule by its matches, however the API server completes them."""
-    matches = [_plain_match(each) for each in objects.mappings(rule, "matches")]
+    matches = [_plain_match(match) for match in objects.mappings(rule, "matches")]
     text = json_text.dumps(matches, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _plain_match(match: json.JsonObject) -> json.JsonObject:
     path = objects.mapping(match, "path")
-    found: json.JsonObject = {
+    plain: json.JsonObject = {
         "path": [objects.text(path, "type") or "PathPrefix", objects.text(path, "value") or "/"],
         "method": match.get("method"),
     }
     for field in ("headers", "queryParams"):
-        found[field] = [
+        plain[field] = [
             [
-                objects.text(each, "name").lower(),
-                objects.text(each, "type") or "Exact",
-                objects.text(each, "value"),
+                objects.text(condition, "name").lower(),
+                objects.text(condition, "type") or "Exact",
+                objects.text(condition, "value"),
             ]
-            for each in objects.mappings(match, field)
+            for condition in objects.mappings(match, field)
         ]
-    return found
+    return plain
 
 
 def _name(reference: json.JsonObject) -> str:
@@ -90,16 +90,16 @@ _ENTRIES = entries.Kind(_name, lambda entry: objects.number(entry, "weight", def
 
 def copies(rule: json.JsonObject, known: backends.Backends) -> int:
     """Return the percentage of a rule's requests that canary gets a copy of."""
-    for each in objects.mappings(rule, "filters"):
-        if _is_our_mirror(each, known):
-            return objects.number(each, "requestMirror", "percent", default=_ALL)
+    for route_filter in objects.mappings(rule, "filters"):
+        if _is_our_mirror(route_filter, known):
+            return objects.number(route_filter, "requestMirror", "percent", default=_ALL)
     return 0
 
 
 def stripped(rule: json.JsonObject, known: backends.Backends) -> json.JsonObject:
     """Return a rule without the mirror and the cookies of an earlier division."""
     filters = objects.sequence(rule, "filters")
-    kept = [each for each in filters if not _is_our_mirror(each, known)]
+    kept = [route_filter for route_filter in filters if not _is_our_mirror(route_filter, known)]
     result = _with(rule, "filters", filters, kept)
     references = objects.sequence(rule, "backendRefs")
     plain = [_without_cookies(reference) for reference in references]
@@ -125,8 +125,8 @@ def divided(
         UserError: when the rule looks at something itself that is to be looked at.
     """
     added = [
-        _narrowed(rule, each, known, _Variant.CANARY, paths=paths)
-        for each in (_headers(match) for match in wanted.match)
+        _narrowed(rule, looks, known, _Variant.CANARY, paths=paths)
+        for looks in (_headers(match) for match in wanted.match)
     ]
     affinity = wanted.affinity
     weighted = {**rule, "backendRefs": backends_of(rule, known).divided(wanted.shares)}
@@ -156,13 +156,15 @@ def _sticky(
     stays = _Looks({cookies.HEADER: cookies.stays(affinity.cookie_name, wanted)})
     if not wanted.canary:
         gone = _narrowed(rule, stays, known, _Variant.PRIMARY, paths=paths)
-        names = [objects.text(each, "name") for each in objects.mappings(gone, "backendRefs")]
+        names = [
+            objects.text(reference, "name") for reference in objects.mappings(gone, "backendRefs")
+        ]
         return [_giving(gone, dict.fromkeys(names, cookies.expired(wanted, affinity)))]
-    found = [_narrowed(rule, stays, known, _Variant.CANARY, paths=paths)]
+    sticky_rules = [_narrowed(rule, stays, known, _Variant.CANARY, paths=paths)]
     if affinity.primary_cookie_name:
         stays = _Looks({cookies.HEADER: cookies.stays(affinity.primary_cookie_name, wanted)})
-        found.append(_narrowed(rule, stays, known, _Variant.PRIMARY, paths=paths))
-    return found
+        sticky_rules.append(_narrowed(rule, stays, known, _Variant.PRIMARY, paths=paths))
+    return sticky_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +190,9 @@ def _narrowed(
 ) -> json.JsonObject:
     """Return the rule for those of its requests that fit, all to one variant."""
     matches = list(objects.mappings(rule, "matches")) or [{}]
-    found = {key: value for key, value in rule.items() if key != "name"}
+    unnamed = {key: value for key, value in rule.items() if key != "name"}
     return {
-        **found,
+        **unnamed,
         "matches": [_match(match, looks, paths=paths) for match in matches],
         "backendRefs": [backends_of(rule, known).single(which)],
     }
@@ -204,7 +206,7 @@ def _match(match: json.JsonObject, looks: _Looks, *, paths: bool) -> json.JsonOb
         if not wanted:
             continue
         own = list(objects.mappings(match, field))
-        names = {objects.text(each, "name").lower() for each in own}
+        names = {objects.text(condition, "name").lower() for condition in own}
         for name in wanted:
             if name.lower() in names:
                 raise errors.user_error(
@@ -212,7 +214,7 @@ def _match(match: json.JsonObject, looks: _Looks, *, paths: bool) -> json.JsonOb
                     " by it",
                     hint="name the rules that may be changed in editableRoutes",
                 )
-        result[field] = own + [_test(name, each) for name, each in wanted.items()]
+        result[field] = own + [_test(name, text_match) for name, text_match in wanted.items()]
     return result
 
 
@@ -239,8 +241,8 @@ def _mirrored(
 def _giving(rule: json.JsonObject, given: Mapping[str, str]) -> json.JsonObject:
     """Return the rule with cookies in the answers of some backends."""
     references = [
-        _with_cookie(each, given[_name(each)]) if _name(each) in given else each
-        for each in objects.mappings(rule, "backendRefs")
+        _with_cookie(reference, given[_name(reference)]) if _name(reference) in given else reference
+        for reference in objects.mappings(rule, "backendRefs")
     ]
     return {**rule, "backendRefs": references}
 
@@ -248,16 +250,16 @@ def _giving(rule: json.JsonObject, given: Mapping[str, str]) -> json.JsonObject:
 def _with_cookie(reference: json.JsonObject, value: str) -> json.JsonObject:
     filters = list(objects.mappings(reference, "filters"))
     made = {"name": cookies.SET, "value": value}
-    for position, each in enumerate(filters):
-        if objects.text(each, "type") == _RESPONSE:
-            told = objects.mapping(each, "responseHeaderModifier")
+    for position, route_filter in enumerate(filters):
+        if objects.text(route_filter, "type") == _RESPONSE:
+            told = objects.mapping(route_filter, "responseHeaderModifier")
             own = objects.sequence(told, "add")
             if any(objects.text(one, "name").lower() == cookies.SET.lower() for one in own):
                 raise errors.user_error(
                     f"the backend {_name(reference)} sets a cookie by a filter of its own",
                     hint="leave sessionAffinity out, or the filter",
                 )
-            changed = {**each, "responseHeaderModifier": {**told, "add": [*own, made]}}
+            changed = {**route_filter, "responseHeaderModifier": {**told, "add": [*own, made]}}
             return {
                 **reference,
                 "filters": [*filters[:position], changed, *filters[position + 1 :]],
@@ -268,21 +270,23 @@ def _with_cookie(reference: json.JsonObject, value: str) -> json.JsonObject:
 
 def _without_cookies(reference: json.JsonObject) -> json.JsonObject:
     filters = objects.sequence(reference, "filters")
-    kept = [found for each in filters if (found := _without_our_cookie(each))]
+    kept = [
+        remaining for route_filter in filters if (remaining := _without_our_cookie(route_filter))
+    ]
     return _with(reference, "filters", filters, kept)
 
 
-def _without_our_cookie(each: json.JsonObject) -> json.JsonObject | None:
+def _without_our_cookie(route_filter: json.JsonObject) -> json.JsonObject | None:
     """Return a filter without our cookie; None when nothing else is in it."""
-    told = objects.mapping(each, "responseHeaderModifier")
+    told = objects.mapping(route_filter, "responseHeaderModifier")
     own = objects.sequence(told, "add")
     kept = [one for one in own if not cookies.is_ours(objects.text(one, "value"))]
     if kept == own:
-        return each
+        return route_filter
     rest = {key: value for key, value in told.items() if key != "add"}
     if kept:
         rest["add"] = kept
-    return {**each, "responseHeaderModifier": rest} if rest else None
+    return {**route_filter, "responseHeaderModifier": rest} if rest else None
 
 
 def _with(
@@ -295,6 +299,6 @@ def _with(
     return {**rest, field: list(after)} if after else rest
 
 
-def _is_our_mirror(each: json.JsonObject, known: backends.Backends) -> bool:
-    target = objects.mapping(each, "requestMirror", "backendRef")
-    return objects.text(each, "type") == _MIRROR and _name(target) == known.canary
+def _is_our_mirror(route_filter: json.JsonObject, known: backends.Backends) -> bool:
+    target = objects.mapping(route_filter, "requestMirror", "backendRef")
+    return objects.text(route_filter, "type") == _MIRROR and _name(target) == known.canary

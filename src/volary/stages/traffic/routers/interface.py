@@ -119,13 +119,13 @@ def find(
         # Its variants are told apart by their Services alone.
         return item
     main = ingresses.find(manifests, application) if method is _Method.NGINX else None
-    found = (
+    names_by_variant = (
         ingresses.services(main.body, application)
         if main is not None
         else router.services(item.body, application)
     )
-    if variant.Variant.PRIMARY in found:
-        selection.check_primary(manifests, application, found[variant.Variant.PRIMARY])
+    if variant.Variant.PRIMARY in names_by_variant:
+        selection.check_primary(manifests, application, names_by_variant[variant.Variant.PRIMARY])
     return item
 
 

@@ -68,18 +68,18 @@ def routed(
             where=item.origin,
         )
     routes: list[json.JsonObject] = []
-    for each in _routes(result.manifest):
-        if not virtual_services.may_change(each, how):
-            routes.append(each)
+    for route in _routes(result.manifest):
+        if not virtual_services.may_change(route, how):
+            routes.append(route)
             continue
-        if wanted.mirror and istio_rules.has_own_mirror(each, how):
+        if wanted.mirror and istio_rules.has_own_mirror(route, how):
             raise errors.user_error(
-                f'route "{objects.text(each, "name")}" of VirtualService {item.name} has a mirror'
+                f'route "{objects.text(route, "name")}" of VirtualService {item.name} has a mirror'
                 " of its own",
                 hint="leave mirror out, or name the routes to change in editableRoutes",
                 where=item.origin,
             )
-        routes += [*istio_rules.added(each, wanted, how), istio_rules.besides(each, wanted, how)]
+        routes += [*istio_rules.added(route, wanted, how), istio_rules.besides(route, wanted, how)]
     return shares.Change(_with_routes(result.manifest, routes), result.lines)
 
 
@@ -96,13 +96,13 @@ def read(
     observed = virtual_services.observed_weights(body, how)
     return tuple(
         shares.RouteWeights(
-            each.name,
-            each.editable or istio_rules.is_added(route),
-            {which: weight for which, weight in each.weights.items() if weight},
+            route_weights.name,
+            route_weights.editable or istio_rules.is_added(route),
+            {which: weight for which, weight in route_weights.weights.items() if weight},
             istio_rules.copies(route, how),
             istio_rules.is_added(route),
         )
-        for each, route in zip(
+        for route_weights, route in zip(
             observed, virtual_services.routes_with_destinations(body), strict=True
         )
     )
@@ -139,7 +139,7 @@ def drained(
                 hint="add it to trafficRouting.istio.editableRoutes, or change it in the cluster",
             )
         routes.append(changed)
-        lines += [f"{title}: {each}" for each in said]
+        lines += [f"{title}: {sentence}" for sentence in said]
     return shares.Change(_with_routes(live, routes), tuple(lines))
 
 
@@ -170,10 +170,14 @@ def held(
     item: manifest.Manifest, live: json.JsonObject, application: applications.Application
 ) -> manifest.Manifest:
     """Return `item` with the live routes while a variant gets traffic by them."""
-    found = read(live, application)
-    away = shares.receiving(found) - {variant.Variant.PRIMARY}
+    observed = read(live, application)
+    away = shares.receiving(observed) - {variant.Variant.PRIMARY}
     routes = list(objects.mappings(live, "spec", "http"))
-    return _with_routes(item, routes) if away or any(each.is_made for each in found) else item
+    return (
+        _with_routes(item, routes)
+        if away or any(route_weights.is_made for route_weights in observed)
+        else item
+    )
 
 
 def services(
@@ -196,9 +200,9 @@ def _plain(item: manifest.Manifest, how: virtual_services.Routing) -> manifest.M
     return _with_routes(
         item,
         [
-            istio_rules.stripped(each, how)
-            for each in _routes(item)
-            if not istio_rules.is_added(each)
+            istio_rules.stripped(route, how)
+            for route in _routes(item)
+            if not istio_rules.is_added(route)
         ],
     )
 
@@ -220,8 +224,11 @@ def _moved(
     gone, primary = how.label.value(leaving), how.label.primary_value
     entries = list(objects.mappings(route, "route"))
     taken = [entry for entry in entries if istio_rules.subset(entry, how) in (gone, primary)]
-    model = next((each for each in taken if istio_rules.subset(each, how) == primary), taken[0])
-    weight = sum(_weight_of(each, entries) for each in taken)
+    model = next(
+        (taken_entry for taken_entry in taken if istio_rules.subset(taken_entry, how) == primary),
+        taken[0],
+    )
+    weight = sum(_weight_of(taken_entry, entries) for taken_entry in taken)
     destination = {**objects.mapping(model, "destination"), "subset": primary}
     first = {**model, "destination": destination, "weight": weight}
     return {**route, "route": [first, *(entry for entry in entries if entry not in taken)]}

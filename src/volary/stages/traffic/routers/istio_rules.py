@@ -47,24 +47,27 @@ def added(
 ) -> list[json.JsonObject]:
     """Return the routes to add before a stripped route."""
     name = objects.text(route, "name") or "route"
-    found = [
-        _narrowed(route, f"{_ADDED}match-{position}-{name}", each, how, _Variant.CANARY)
-        for position, each in enumerate(wanted.match, start=1)
+    added_routes = [
+        _narrowed(route, f"{_ADDED}match-{position}-{name}", request_match, how, _Variant.CANARY)
+        for position, request_match in enumerate(wanted.match, start=1)
     ]
     affinity = wanted.affinity
     if affinity is None:
-        return found
+        return added_routes
     canary, primary = f"{_ADDED}canary-cookie-{name}", f"{_ADDED}primary-cookie-{name}"
     stays = _cookie(affinity.cookie_name, wanted)
     if not wanted.canary:
         gone = _narrowed(route, canary, stays, how, _Variant.PRIMARY)
         taken = cookies.expired(wanted, affinity)
-        return [*found, {**gone, "route": [_giving(each, taken) for each in gone["route"]]}]
-    found.append(_narrowed(route, canary, stays, how, _Variant.CANARY))
+        return [
+            *added_routes,
+            {**gone, "route": [_giving(destination, taken) for destination in gone["route"]]},
+        ]
+    added_routes.append(_narrowed(route, canary, stays, how, _Variant.CANARY))
     if affinity.primary_cookie_name:
         stays = _cookie(affinity.primary_cookie_name, wanted)
-        found.append(_narrowed(route, primary, stays, how, _Variant.PRIMARY))
-    return found
+        added_routes.append(_narrowed(route, primary, stays, how, _Variant.PRIMARY))
+    return added_routes
 
 
 def besides(
@@ -83,8 +86,10 @@ def besides(
     if affinity.primary_cookie_name:
         given[how.label.value(_Variant.PRIMARY)] = cookies.for_primary(wanted, affinity)
     result["route"] = [
-        _giving(each, given[found]) if (found := subset(each, how)) in given else each
-        for each in objects.mappings(route, "route")
+        _giving(destination, given[subset_name])
+        if (subset_name := subset(destination, how)) in given
+        else destination
+        for destination in objects.mappings(route, "route")
     ]
     return result
 
@@ -118,8 +123,8 @@ def _narrowed(
 def _match(model: json.JsonObject, match: traffic.RequestMatch) -> json.JsonObject:
     """Return a match that asks for both; ours wins where both look at the same header."""
     result = dict(model)
-    headers = {name.lower(): _test(each) for name, each in _headers(match).items()}
-    query = {name: _test(each) for name, each in match.query_parameters.items()}
+    headers = {name.lower(): _test(text_match) for name, text_match in _headers(match).items()}
+    query = {name: _test(text_match) for name, text_match in match.query_parameters.items()}
     for field, wanted in (("headers", headers), ("queryParams", query)):
         if wanted:
             result[field] = {**objects.mapping(model, field), **wanted}
@@ -140,7 +145,9 @@ def _single(
     route: json.JsonObject, how: virtual_services.Routing, which: variant.Variant
 ) -> json.JsonObject:
     """Return an entry that sends everything to one variant, like those that are there."""
-    ours = [each for each in objects.mappings(route, "route") if _is_host(each, how)]
+    ours = [
+        host_entry for host_entry in objects.mappings(route, "route") if _is_host(host_entry, how)
+    ]
     value = how.label.value(which)
     model = next((our for our in ours if subset(our, how) == value), None)
     model = model or (ours[0] if ours else {})
@@ -167,7 +174,7 @@ def _without_cookie(entry: json.JsonObject) -> json.JsonObject:
 
 
 def _with(body: json.JsonObject, field: str, value: json.JsonObject) -> json.JsonObject:
-    rest = {key: each for key, each in body.items() if key != field}
+    rest = {key: content for key, content in body.items() if key != field}
     return {**rest, field: value} if value else rest
 
 

@@ -58,8 +58,8 @@ def held(
 ) -> manifest.Manifest:
     """Return `item` with the live routes while a variant gets traffic by them."""
     folded = item.with_body(_folded(item.body, application))
-    found = istio.held(folded, _folded(live, application), application)
-    return found.with_body(_unfolded(found.body, application))
+    held_manifest = istio.held(folded, _folded(live, application), application)
+    return held_manifest.with_body(_unfolded(held_manifest.body, application))
 
 
 def read(
@@ -119,7 +119,7 @@ def _changed(body: json.JsonObject, change: _Change) -> json.JsonObject:
     spec = objects.mapping(body, "spec")
     if "http" not in spec:
         return body
-    routes = [_route(each, change) for each in objects.mappings(spec, "http")]
+    routes = [_route(route, change) for route in objects.mappings(spec, "http")]
     return {**body, "spec": {**spec, "http": routes}}
 
 
@@ -127,8 +127,8 @@ def _route(route: json.JsonObject, change: _Change) -> json.JsonObject:
     result = dict(route)
     if "route" in route:
         result["route"] = [
-            {**each, "destination": change(objects.mapping(each, "destination"))}
-            for each in objects.mappings(route, "route")
+            {**destination, "destination": change(objects.mapping(destination, "destination"))}
+            for destination in objects.mappings(route, "route")
         ]
     if "mirror" in route:
         result["mirror"] = change(objects.mapping(route, "mirror"))

@@ -37,14 +37,14 @@ class Listed:
         Raises:
             UserError: when there is none or more than one.
         """
-        found = [
+        candidates = [
             item
             for group in self.groups
             for item in selection.of_kind(manifests, group, (self.kind,))
             if self._entries(item.body, application).is_ours
         ]
         title = f"{self.kind} with {backends.of(application).primary} in {'.'.join(self.path)}"
-        return selection.only(found, self.reference(application.traffic_routing), title)
+        return selection.only(candidates, self.reference(application.traffic_routing), title)
 
     def check(self, wanted: division.Division, application: applications.Application) -> None:
         """Refuse what a list of weights cannot say."""
@@ -61,15 +61,15 @@ class Listed:
         Raises:
             UserError: when no Service of the application is in the list.
         """
-        found = self._entries(item.body, application)
-        if not found.is_ours:
+        listed_entries = self._entries(item.body, application)
+        if not listed_entries.is_ours:
             raise errors.user_error(
-                f"{self.kind} {item.name} does not lead to {found.known.primary}",
+                f"{self.kind} {item.name} does not lead to {listed_entries.known.primary}",
                 hint=f"add it to {'.'.join(self.path)}",
                 where=item.origin,
             )
         line = f"{self.kind} {item.name}: {weights.title(wanted.shares)}"
-        return weights.Change(self._with(item, found.divided(wanted.shares)), (line,))
+        return weights.Change(self._with(item, listed_entries.divided(wanted.shares)), (line,))
 
     def drained(
         self,
@@ -78,12 +78,12 @@ class Listed:
         application: applications.Application,
     ) -> weights.Change:
         """Return the live object with the share of `leaving` given to primary."""
-        found = self._entries(live.body, application)
-        share = found.shares.get(leaving)
+        listed_entries = self._entries(live.body, application)
+        share = listed_entries.shares.get(leaving)
         if not share:
             return weights.Change(live, ())
         line = f"{self.kind} {live.name}: {share} % moved from {leaving.value} to primary"
-        divided = found.divided(entries.moved(found.shares, leaving))
+        divided = listed_entries.divided(entries.moved(listed_entries.shares, leaving))
         return weights.Change(self._with(live, divided), (line,))
 
     def held(
@@ -98,9 +98,11 @@ class Listed:
 
     def fields(self, body: json.JsonObject) -> json.JsonObject:
         """Return the list, all that the routing's manager owns."""
-        found: json.JsonObject = {}
-        objects.branch(found, *self.path[:-1])[self.path[-1]] = objects.sequence(body, *self.path)
-        return found
+        owned_fields: json.JsonObject = {}
+        objects.branch(owned_fields, *self.path[:-1])[self.path[-1]] = objects.sequence(
+            body, *self.path
+        )
+        return owned_fields
 
     def read(
         self, body: json.JsonObject, application: applications.Application
@@ -121,11 +123,13 @@ class Listed:
     def _entries(
         self, body: json.JsonObject, application: applications.Application
     ) -> entries.Entries:
-        found = list(objects.mappings(body, *self.path))
+        listed_entries = list(objects.mappings(body, *self.path))
         kind = self.entry(objects.text(body, "apiVersion"))
-        return entries.Entries(found, backends.of(application), kind)
+        return entries.Entries(listed_entries, backends.of(application), kind)
 
-    def _with(self, item: manifest.Manifest, found: Sequence[json.JsonObject]) -> manifest.Manifest:
+    def _with(
+        self, item: manifest.Manifest, listed_entries: Sequence[json.JsonObject]
+    ) -> manifest.Manifest:
         body = objects.duplicate(item.body)
-        objects.branch(body, *self.path[:-1])[self.path[-1]] = list(found)
+        objects.branch(body, *self.path[:-1])[self.path[-1]] = list(listed_entries)
         return item.with_body(body)

@@ -57,15 +57,15 @@ def routed(
     """Return the canary Ingress with the annotations for `wanted`."""
     prefix = application.traffic_routing.nginx.annotation_prefix
     said = {_WEIGHT: str(wanted.canary)}
-    for each in wanted.match:
-        for name, match in each.headers.items():
+    for request_match in wanted.match:
+        for name, match in request_match.headers.items():
             said |= _header(name, match)
-        for name in each.cookies:
+        for name in request_match.cookies:
             said[_COOKIE] = name
     kept = {
         key: value
         for key, value in objects.mapping(item.metadata, "annotations").items()
-        if key not in [f"{prefix}/{each}" for each in _OURS]
+        if key not in [f"{prefix}/{annotation}" for annotation in _OURS]
     }
     annotations = {**kept, **{f"{prefix}/{key}": value for key, value in said.items()}}
     metadata = {**item.metadata, "annotations": annotations}
@@ -110,12 +110,12 @@ def held(
 
 def fields(body: json.JsonObject) -> json.JsonObject:
     """Return the annotations that move traffic."""
-    found = {
+    annotations = {
         key: value
         for key, value in objects.mapping(body, "metadata", "annotations").items()
         if key.rpartition("/")[2] in _OURS
     }
-    return {"metadata": {"annotations": found}}
+    return {"metadata": {"annotations": annotations}}
 
 
 def read(
@@ -127,13 +127,15 @@ def read(
     is_on = ingresses.is_canary(body, application)
     weight = _percent(annotations, prefix) if is_on else 0
     shares = {_PRIMARY: _ALL - weight, _CANARY: weight}
-    found = [
-        weights.RouteWeights("", True, {each: share for each, share in shares.items() if share})
+    route_weights = [
+        weights.RouteWeights(
+            "", True, {variant_role: share for variant_role, share in shares.items() if share}
+        )
     ]
     for name in (_HEADER, _COOKIE):
         if is_on and annotations.get(f"{prefix}/{name}"):
-            found.append(weights.RouteWeights(name, True, {_CANARY: _ALL}, is_made=True))
-    return tuple(found)
+            route_weights.append(weights.RouteWeights(name, True, {_CANARY: _ALL}, is_made=True))
+    return tuple(route_weights)
 
 
 def _percent(annotations: json.JsonObject, prefix: str) -> int:

@@ -28,25 +28,25 @@ def find(
             not say primary (PipeCD: service validation).
     """
     name = application.service.name
-    found = [
+    candidates = [
         item
         for item in manifests
         if item.kind == "Service" and not item.group and name in ("", item.name)
     ]
-    if not found:
+    if not candidates:
         wanted = f"Service {name}" if name else "Service"
         raise errors.user_error(
             f"there is no {wanted} among the manifests to route traffic with",
             hint="add one, or name the right one under service.name",
         )
-    if len(found) > 1:
-        names = ", ".join(item.name for item in found)
+    if len(candidates) > 1:
+        names = ", ".join(item.name for item in candidates)
         raise errors.user_error(
-            f"{len(found)} Services could route the traffic: {names}",
+            f"{len(candidates)} Services could route the traffic: {names}",
             hint="name one of them under service.name",
         )
-    _check(found[0], application.variant_label)
-    return found[0]
+    _check(candidates[0], application.variant_label)
+    return candidates[0]
 
 
 def _check(service: manifest.Manifest, label: variant.VariantLabel) -> None:
@@ -115,7 +115,9 @@ def read(
     """Return which variant the Service `body` selects; a selector without one reaches all."""
     label = application.variant_label
     value = objects.mapping(body, "spec", "selector").get(label.key)
-    chosen = {each: ALL for each in variant.Variant if label.value(each) == value}
+    chosen = {
+        variant_role: ALL for variant_role in variant.Variant if label.value(variant_role) == value
+    }
     return (shares.RouteWeights("", True, chosen),)
 
 

@@ -18,7 +18,7 @@ def of_kind(
 
 
 def only(
-    found: Sequence[manifest.Manifest], reference: applications.ObjectReference, title: str
+    candidates: Sequence[manifest.Manifest], reference: applications.ObjectReference, title: str
 ) -> manifest.Manifest:
     """Return the one manifest that fits a reference.
 
@@ -27,7 +27,7 @@ def only(
     """
     fitting = [
         item
-        for item in found
+        for item in candidates
         if reference.name in ("", item.name) and reference.kind in ("", item.kind)
     ]
     if not fitting:
@@ -87,5 +87,5 @@ def refuse(wanted: division.Division, application: applications.Application) -> 
     )
     refused = router_capabilities.unsupported_features(application.traffic_routing, wish)
     if refused:
-        found = (errors.Problem(each.message, hint=each.hint) for each in refused)
-        raise errors.UserError(*found)
+        problems = (errors.Problem(refusal.message, hint=refusal.hint) for refusal in refused)
+        raise errors.UserError(*problems)

@@ -71,15 +71,15 @@ def translated() -> Iterator[None]:
 
 def translate(error: BaseException) -> errors.VolaryError | None:
     """Return what `error` means; None when it is no fault of the database."""
-    for each in _causes(error):
-        meaning = _of_sqlite(each) or _of_postgres(each)
+    for fault in _causes(error):
+        meaning = _of_sqlite(fault) or _of_postgres(fault)
         if meaning is not None:
             return meaning
     gone = isinstance(error, sa.exc.DBAPIError) and error.connection_invalidated
-    if gone or any(isinstance(each, OSError) for each in _causes(error)):
+    if gone or any(isinstance(cause, OSError) for cause in _causes(error)):
         return errors.TemporaryError(_GONE)
     # asyncpg's own word for a connection that went away between two statements.
-    if any(type(each).__name__ == "InterfaceError" for each in _causes(error)):
+    if any(type(cause).__name__ == "InterfaceError" for cause in _causes(error)):
         return errors.TemporaryError(_GONE)
     return None
 

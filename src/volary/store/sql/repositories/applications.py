@@ -70,8 +70,8 @@ class Applications:
         if after := pagination.by_name(cursor):
             query = query.where(name > after)
         async with self._base.reading() as connection:
-            found = await connection.execute(query.order_by(name).limit(limit + 1))
-            items = [_record(row) for row in found]
+            rows = await connection.execute(query.order_by(name).limit(limit + 1))
+            items = [_record(row) for row in rows]
         return pagination.cut(items, limit, lambda item: (item.name,))
 
     @database.finished
@@ -89,13 +89,13 @@ async def _known(
     connection: sa_async.AsyncConnection, names: Sequence[str]
 ) -> dict[str, records.ApplicationRecord]:
     applications = tables.applications
-    found = await connection.execute(
+    rows = await connection.execute(
         sa.select(applications)
         .where(applications.c.name.in_(sorted(names)))
         .order_by(applications.c.name)  # locked in the same order by everybody
         .with_for_update()
     )
-    return {row.name: _record(row) for row in found}
+    return {row.name: _record(row) for row in rows}
 
 
 async def _write(
@@ -104,16 +104,16 @@ async def _write(
     labels = tables.application_labels
     await connection.execute(
         database.upsert(connection, tables.applications, update=_COLUMNS),
-        [_values(each) for each in changed],
+        [_values(application) for application in changed],
     )
     await connection.execute(
         sa.delete(labels).where(labels.c.application == sa.bindparam("of_application")),
-        [{"of_application": each.name} for each in changed],
+        [{"of_application": application.name} for application in changed],
     )
     values = [
-        {"application": each.name, "label": label, "value": value}
-        for each in changed
-        for label, value in each.labels.items()
+        {"application": application.name, "label": label, "value": value}
+        for application in changed
+        for label, value in application.labels.items()
     ]
     if values:
         await connection.execute(sa.insert(labels), values)
@@ -121,19 +121,19 @@ async def _write(
 
 def _conditions(wanted: records.ApplicationFilter) -> Sequence[sa.ColumnElement[bool]]:
     applications, labels = tables.applications.c, tables.application_labels.c
-    found: list[sa.ColumnElement[bool]] = [
+    conditions: list[sa.ColumnElement[bool]] = [
         sa.exists().where(
             labels.application == applications.name, labels.label == label, labels.value == value
         )
         for label, value in wanted.labels.items()
     ]
     if wanted.status:
-        found.append(applications.status == wanted.status)
+        conditions.append(applications.status == wanted.status)
     if wanted.repository:
-        found.append(applications.repository == wanted.repository)
+        conditions.append(applications.repository == wanted.repository)
     if not wanted.with_removed:
-        found.append(applications.removed.is_(None))
-    return found
+        conditions.append(applications.removed.is_(None))
+    return conditions
 
 
 def _values(application: records.ApplicationRecord) -> dict[str, Any]:

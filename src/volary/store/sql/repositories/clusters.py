@@ -27,12 +27,12 @@ class Clusters:
         unique = {cluster.name: cluster for cluster in clusters}
         values = [
             {
-                "name": each.name,
-                "state": each.state,
-                "document": each.document,
-                "updated": each.updated,
+                "name": cluster.name,
+                "state": cluster.state,
+                "document": cluster.document,
+                "updated": cluster.updated,
             }
-            for each in unique.values()
+            for cluster in unique.values()
         ]
         async with self._base.writing() as connection:
             await fences.check(connection, fence)
@@ -46,9 +46,9 @@ class Clusters:
         """Return all that are known, by name."""
         query = sa.select(tables.clusters).order_by(tables.clusters.c.name)
         async with self._base.reading() as connection:
-            found = await connection.execute(query)
+            rows = await connection.execute(query)
         return tuple(
-            records.ClusterRecord(row.name, row.state, row.document, row.updated) for row in found
+            records.ClusterRecord(row.name, row.state, row.document, row.updated) for row in rows
         )
 
     @database.finished

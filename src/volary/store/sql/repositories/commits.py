@@ -32,8 +32,8 @@ class Commits:
         async with self._base.writing() as connection:
             refused = await fences.refusals(connection, [write.fence for write in writes])
             values = [
-                _values(each.item)
-                for each, refusal in zip(writes, refused, strict=True)
+                _values(write.item)
+                for write, refusal in zip(writes, refused, strict=True)
                 if refusal is None
             ]
             if values:

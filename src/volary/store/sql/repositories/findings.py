@@ -32,10 +32,10 @@ class Findings:
         async with self._base.writing() as connection:
             refused = await fences.refusals(connection, [write.fence for write in writes])
             rows = [
-                _values(each)
+                _values(finding)
                 for write, refusal in zip(writes, refused, strict=True)
                 if refusal is None
-                for each in write.item
+                for finding in write.item
             ]
             most = self._limits.findings_per_task
             await numbering.append(connection, tables.findings, rows, most=most)

@@ -76,8 +76,8 @@ class Runs:
             query = query.where(sa.tuple_(runs.created, runs.id) < sa.tuple_(*after))
         query = query.order_by(runs.created.desc(), runs.id.desc()).limit(limit + 1)
         async with self._base.reading() as connection:
-            found = [_summary(row) for row in await connection.execute(query)]
-        return pagination.cut(found, limit, lambda item: (item.head.created, item.head.id))
+            summaries = [_summary(row) for row in await connection.execute(query)]
+        return pagination.cut(summaries, limit, lambda item: (item.head.created, item.head.id))
 
     @database.finished
     async def unfinished(self) -> tuple[str, ...]:
@@ -104,11 +104,11 @@ def _summary(row: sa.Row[Any]) -> records.RunSummary:
 
 def _conditions(wanted: records.RunFilter) -> Sequence[sa.ColumnElement[bool]]:
     runs = tables.runs.c
-    found: list[sa.ColumnElement[bool]] = []
+    conditions: list[sa.ColumnElement[bool]] = []
     if wanted.applications is not None:
-        found.append(runs.application.in_(sorted(wanted.applications)))
+        conditions.append(runs.application.in_(sorted(wanted.applications)))
     if wanted.statuses:
-        found.append(runs.status.in_(sorted(status.value for status in wanted.statuses)))
+        conditions.append(runs.status.in_(sorted(status.value for status in wanted.statuses)))
     if wanted.commit:
-        found.append(runs.commit_hash == wanted.commit)
-    return found
+        conditions.append(runs.commit_hash == wanted.commit)
+    return conditions

@@ -78,8 +78,8 @@ class TaskStates:
 
     async def _read(self, query: sa.Select[tuple[dict[str, object]]]) -> json.JsonObject:
         async with self._base.reading() as connection:
-            found = (await connection.execute(query)).first()
-        return {} if found is None else dict(found.document)
+            row = (await connection.execute(query)).first()
+        return {} if row is None else dict(row.document)
 
 
 async def _put(

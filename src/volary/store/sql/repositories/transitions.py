@@ -72,13 +72,16 @@ async def _versions(
     connection: sa_async.AsyncConnection, ids: Iterable[str]
 ) -> dict[str, fencing.StoredVersion]:
     runs = tables.runs.c
-    found = await connection.execute(
+    stored_rows = await connection.execute(
         sa.select(runs.id, runs.version, runs.last_event, runs.digest)
         .where(runs.id.in_(sorted(ids)))
         .order_by(runs.id)  # locked in the same order by everybody
         .with_for_update()
     )
-    return {row.id: fencing.StoredVersion(row.version, row.last_event, row.digest) for row in found}
+    return {
+        row.id: fencing.StoredVersion(row.version, row.last_event, row.digest)
+        for row in stored_rows
+    }
 
 
 async def _write(

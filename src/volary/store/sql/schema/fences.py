@@ -27,13 +27,13 @@ async def numbers(connection: sa_async.AsyncConnection, names: Collection[str]) 
     """Return the newest number of each lease; none of them is taken over before the commit."""
     if not names:
         return {}
-    found = await connection.execute(
+    rows = await connection.execute(
         sa.select(tables.leases.c.name, tables.leases.c.number)
         .where(tables.leases.c.name.in_(sorted(names)))
         .order_by(tables.leases.c.name)
         .with_for_update(read=True)
     )
-    return {row.name: row.number for row in found}
+    return {row.name: row.number for row in rows}
 
 
 async def check(connection: sa_async.AsyncConnection, fence: run_records.Fence | None) -> None:
