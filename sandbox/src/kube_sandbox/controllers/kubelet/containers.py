@@ -4,6 +4,8 @@ CREATING ──> RUNNING ──> FINISHED
     │           │ ^
     v           v │
 PULL_ERROR   BACKOFF      PULL_ERROR <──> PULL_BACKOFF ──> RUNNING
+
+Where RUNNING is next and the environment cannot be made, CONFIG_ERROR comes first.
 """
 
 from dataclasses import dataclass, replace
@@ -21,9 +23,14 @@ class Stage(StrEnum):
     CREATING = "ContainerCreating"
     PULL_ERROR = "ErrImagePull"
     PULL_BACKOFF = "ImagePullBackOff"
+    CONFIG_ERROR = "CreateContainerConfigError"
     RUNNING = "Running"
     BACKOFF = "CrashLoopBackOff"
     FINISHED = "Finished"
+
+
+#: The stages before the image is on the node.
+NOT_PULLED = (Stage.CREATING, Stage.PULL_ERROR, Stage.PULL_BACKOFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,11 @@ class Timing:
     stop: float = 0.6
     #: From a failed pull to the first back-off message.
     pull_error: float = 0.5
+    #: Until a container whose environment could not be made is tried again.
+    config_retry: float = 10.0
+    #: First wait before another try to mount a volume; doubled up to `mount_limit`.
+    mount_retry: float = 0.5
+    mount_limit: float = 122.0
     #: First wait before another try; doubled up to `backoff_limit` (Kubernetes: 10 s).
     backoff: float = 10.0
     backoff_limit: float = 300.0
@@ -60,6 +72,8 @@ class Run:
     #: Failed pulls in a row.
     pulls: int = 0
     exit_code: int = 0
+    #: What was missing when it was last to start.
+    problem: str = ""
     #: The ``terminated`` state of the run before this one.
     last: json.JsonObject | None = None
     #: The ``terminated`` state when finished.
@@ -77,6 +91,8 @@ class Nature:
     restart_policy: str
     #: Seconds of work of one that ends.
     work: float
+    #: Why its environment cannot be made; empty when it can.
+    problem: str = ""
 
 
 def created(at: times.Instant) -> Run:
@@ -86,22 +102,25 @@ def created(at: times.Instant) -> Run:
 
 def due(run: Run, nature: Nature, timing: Timing) -> float | None:
     """Sandbox seconds at which the container moves on by itself; None for never."""
+    wait: float | None
     match run.stage:
         case Stage.CREATING:
-            return run.since + nature.behaviour.start_delay + timing.pull
+            wait = nature.behaviour.start_delay + timing.pull
         case Stage.PULL_ERROR:
-            return run.since + timing.pull_error
+            wait = timing.pull_error
         case Stage.PULL_BACKOFF:
-            return run.since + _backoff(run.pulls, timing)
+            wait = _backoff(run.pulls, timing)
+        case Stage.CONFIG_ERROR:
+            wait = timing.config_retry
         case Stage.BACKOFF:
-            return run.since + _backoff(run.restarts + 1, timing)
+            wait = _backoff(run.restarts + 1, timing)
         case Stage.RUNNING:
-            lifetime = _lifetime(nature)
-            return None if lifetime is None else run.since + lifetime
+            wait = _lifetime(nature)
         case Stage.FINISHED:
-            return None
+            wait = None
         case _:
             assert_never(run.stage)
+    return None if wait is None else run.since + wait
 
 
 def moved(run: Run, nature: Nature, at: times.Instant) -> Run:
@@ -110,11 +129,11 @@ def moved(run: Run, nature: Nature, at: times.Instant) -> Run:
         case Stage.CREATING | Stage.PULL_BACKOFF:
             if nature.behaviour.pull_fails:
                 return _enter(run, Stage.PULL_ERROR, at, pulls=run.pulls + 1)
-            return _enter(run, Stage.RUNNING, at, pulls=0)
+            return _started(replace(run, pulls=0), nature, at)
         case Stage.PULL_ERROR:
             return _enter(run, Stage.PULL_BACKOFF, at)
-        case Stage.BACKOFF:
-            return _enter(run, Stage.RUNNING, at, restarts=run.restarts + 1)
+        case Stage.CONFIG_ERROR | Stage.BACKOFF:
+            return _started(run, nature, at)
         case Stage.RUNNING:
             return _ended(run, nature, at)
         case Stage.FINISHED:
@@ -135,6 +154,13 @@ def _lifetime(nature: Nature) -> float | None:
     if nature.behaviour.crash_after is not None:
         return nature.behaviour.crash_after
     return nature.work if nature.ends else None
+
+
+def _started(run: Run, nature: Nature, at: times.Instant) -> Run:
+    if nature.problem:
+        return _enter(run, Stage.CONFIG_ERROR, at, problem=nature.problem)
+    restarts = run.restarts if run.last is None else run.restarts + 1
+    return _enter(run, Stage.RUNNING, at, restarts=restarts)
 
 
 def _ended(run: Run, nature: Nature, at: times.Instant) -> Run:

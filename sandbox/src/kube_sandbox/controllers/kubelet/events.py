@@ -28,6 +28,10 @@ def of(pod: json.JsonObject, step: lifecycle.Step, *, node: str) -> list[actions
                 f"Back-off restarting failed container {step.container} in pod {_title(pod)}",
             )
         ],
+        containers.Stage.CONFIG_ERROR: [
+            _pulled(step, image),
+            ("Warning", "Failed", f"Error: {step.after.problem}"),
+        ],
         containers.Stage.RUNNING: _started(step, image),
         containers.Stage.FINISHED: [],
     }[step.after.stage]
@@ -55,6 +59,11 @@ def killing(pod: json.JsonObject, *, node: str) -> list[actions.Write]:
     ]
 
 
+def unmounted(pod: json.JsonObject, problem: str, *, node: str) -> actions.Emit:
+    """The event of a volume that cannot be mounted."""
+    return actions.Emit(pod, "Warning", "FailedMount", problem, COMPONENT, host=node)
+
+
 def unhealthy(pod: json.JsonObject, container: str, *, node: str) -> actions.Emit:
     """The event of a readiness probe that fails."""
     return actions.Emit(
@@ -69,17 +78,17 @@ def unhealthy(pod: json.JsonObject, container: str, *, node: str) -> actions.Emi
 
 
 def _started(step: lifecycle.Step, image: str) -> list[tuple[str, str, str]]:
-    first = step.before is None or step.before.stage is not containers.Stage.BACKOFF
-    pulled = (
-        f'Successfully pulled image "{image}"'
-        if first
-        else f'Container image "{image}" already present on machine'
-    )
     return [
-        ("Normal", "Pulled", pulled),
+        _pulled(step, image),
         ("Normal", "Created", f"Created container: {step.container}"),
         ("Normal", "Started", f"Started container {step.container}"),
     ]
+
+
+def _pulled(step: lifecycle.Step, image: str) -> tuple[str, str, str]:
+    if step.before is None or step.before.stage in containers.NOT_PULLED:
+        return "Normal", "Pulled", f'Successfully pulled image "{image}"'
+    return "Normal", "Pulled", f'Container image "{image}" already present on machine'
 
 
 def _image(pod: json.JsonObject, step: lifecycle.Step) -> str:

@@ -1,6 +1,6 @@
 """The life of a pod on its node: init containers one by one, then all others together; pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kube_sandbox import json
@@ -19,6 +19,11 @@ class Life:
     runs: Mapping[str, containers.Run] = field(default_factory=dict)
     #: Sandbox seconds at which deletion was first seen; None while it lives.
     stopping_since: float | None = None
+    #: All volumes have been mounted once.
+    is_mounted: bool = False
+    #: Failed tries to mount them, and sandbox seconds at which the next one is due.
+    mount_tries: int = 0
+    mount_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,17 @@ class Progress:
     next_at: float | None
 
 
-def advance(pod: json.JsonObject, life: Life, setting: Setting, at: times.Instant) -> Progress:
-    """Let every container do what is due at `at`."""
+def advance(
+    pod: json.JsonObject,
+    life: Life,
+    setting: Setting,
+    at: times.Instant,
+    problem_of: Callable[[json.JsonObject], str] = lambda _: "",
+) -> Progress:
+    """Let every container do what is due at `at`.
+
+    `problem_of` says why a container's environment cannot be made, empty when it can.
+    """
     runs = dict(life.runs)
     steps: list[Step] = []
     dues: list[float] = []
@@ -61,7 +75,7 @@ def advance(pod: json.JsonObject, life: Life, setting: Setting, at: times.Instan
         after = before or containers.created(at)
         moves_at = containers.due(after, own, setting.timing)
         if before is not None and moves_at is not None and moves_at <= at.seconds:
-            after = containers.moved(before, own, at)
+            after = containers.moved(before, replace(own, problem=problem_of(container)), at)
             moves_at = containers.due(after, own, setting.timing)
         if after is not before:
             runs[name] = after
@@ -72,6 +86,13 @@ def advance(pod: json.JsonObject, life: Life, setting: Setting, at: times.Instan
     if steps and _present(pod, life.runs) != _present(pod, runs):
         again = at.seconds  # the last init container has ended: the others begin at once
     return Progress(replace(life, runs=runs), tuple(steps), again)
+
+
+def unmounted(life: Life, setting: Setting, at: times.Instant) -> Life:
+    """Note a failed try to mount the pod's volumes."""
+    timing = setting.timing
+    wait = min(timing.mount_retry * 2.0 ** min(life.mount_tries, 32), timing.mount_limit)
+    return replace(life, mount_tries=life.mount_tries + 1, mount_at=at.seconds + wait)
 
 
 def nature(

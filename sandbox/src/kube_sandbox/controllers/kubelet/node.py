@@ -7,7 +7,7 @@ from dataclasses import replace
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import objects, times
 from kube_sandbox.controllers.framework import actions, view
-from kube_sandbox.controllers.kubelet import containers, events, lifecycle, report
+from kube_sandbox.controllers.kubelet import containers, events, lifecycle, references, report
 
 #: Pods get addresses from here, one range per cluster in step with its number.
 _POD_RANGE = ipaddress.ip_network("10.0.0.0/8")
@@ -42,7 +42,17 @@ class Nodes:
         life = self._lives.get(objects.uid(pod)) or self._welcome(at)
         if objects.is_deleting(pod):
             return self._stop(pod, life, at)
-        progress = lifecycle.advance(pod, life, self.setting, at)
+        if not life.is_mounted:
+            if life.mount_at > at.seconds:
+                return actions.Result(requeue_after=life.mount_at - at.seconds)
+            if problem := references.missing_volume(cluster, pod):
+                return self._unmounted(cluster, pod, life, problem, at)
+            life = replace(life, is_mounted=True)
+
+        def problem_of(container: json.JsonObject) -> str:
+            return references.missing_environment(cluster, pod, container)
+
+        progress = lifecycle.advance(pod, life, self.setting, at, problem_of)
         self._lives[objects.uid(pod)] = progress.life
         return self._tell(cluster, pod, progress, at)
 
@@ -72,6 +82,20 @@ class Nodes:
         return actions.Result(
             tuple(writes), requeue_after=None if again is None else max(0.0, again - at.seconds)
         )
+
+    def _unmounted(
+        self,
+        cluster: view.View,
+        pod: json.JsonObject,
+        life: lifecycle.Life,
+        problem: str,
+        at: times.Instant,
+    ) -> actions.Result:
+        life = lifecycle.unmounted(life, self.setting, at)
+        self._lives[objects.uid(pod)] = life
+        told = self._tell(cluster, pod, lifecycle.Progress(life, (), life.mount_at), at)
+        node = str(objects.spec(pod)["nodeName"])
+        return replace(told, writes=(events.unmounted(pod, problem, node=node), *told.writes))
 
     def _is_unhealthy(self, pod: json.JsonObject, step: lifecycle.Step) -> bool:
         for each in lifecycle.main_containers(pod):

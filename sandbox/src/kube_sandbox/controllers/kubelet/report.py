@@ -55,7 +55,7 @@ def _told(
     running = run is not None and run.stage is containers.Stage.RUNNING
     finished = run is not None and run.stage is containers.Stage.FINISHED and run.exit_code == 0
     ready = finished if is_init and own.ends else ready_at is not None and ready_at <= at.seconds
-    pulled = run is not None and run.stage not in _NOT_PULLED
+    pulled = run is not None and run.stage not in containers.NOT_PULLED
     return {
         "name": name,
         "state": _state(run, image, has_inits=bool(lifecycle.init_containers(pod)), pod=pod),
@@ -68,11 +68,7 @@ def _told(
     }
 
 
-_NOT_PULLED = (
-    containers.Stage.CREATING,
-    containers.Stage.PULL_ERROR,
-    containers.Stage.PULL_BACKOFF,
-)
+_NOT_STARTED = (*containers.NOT_PULLED, containers.Stage.CONFIG_ERROR)
 
 
 def _state(
@@ -80,21 +76,23 @@ def _state(
 ) -> json.JsonObject:
     if run is None or run.stage is containers.Stage.CREATING:
         return {"waiting": {"reason": _INITIALISING if has_inits else _CREATING}}
+    if run.stage is containers.Stage.RUNNING:
+        return {"running": {"startedAt": run.stamp}}
+    if run.stage is containers.Stage.FINISHED:
+        return {"terminated": run.terminated}
+    return {"waiting": {"reason": run.stage.value, "message": _wait_message(run, image, pod)}}
+
+
+def _wait_message(run: containers.Run, image: str, pod: json.JsonObject) -> str:
     match run.stage:
         case containers.Stage.PULL_ERROR:
-            return _waiting(run.stage, pull_failure(image))
+            return pull_failure(image)
         case containers.Stage.PULL_BACKOFF:
-            return _waiting(run.stage, f'Back-off pulling image "{image}"')
+            return f'Back-off pulling image "{image}"'
         case containers.Stage.BACKOFF:
-            return _waiting(run.stage, restart_backoff(pod, run))
-        case containers.Stage.RUNNING:
-            return {"running": {"startedAt": run.stamp}}
-        case containers.Stage.FINISHED:
-            return {"terminated": run.terminated}
-
-
-def _waiting(stage: containers.Stage, message: str) -> json.JsonObject:
-    return {"waiting": {"reason": stage.value, "message": message}}
+            return restart_backoff(pod, run)
+        case _:
+            return run.problem
 
 
 def pull_failure(image: str) -> str:
@@ -132,7 +130,7 @@ def _phase(pod: json.JsonObject, life: lifecycle.Life) -> str:
 
 
 def _has_not_started(run: containers.Run) -> bool:
-    return run.stage in _NOT_PULLED and run.restarts == 0 and run.last is None
+    return run.stage in _NOT_STARTED and run.restarts == 0 and run.last is None
 
 
 def _conditions(

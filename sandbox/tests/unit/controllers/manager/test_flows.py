@@ -1,96 +1,19 @@
 """Controllers, scheduler and nodes together, on a clock that is turned."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+import living_cluster
 import sandbox_world as world
 from kube_sandbox import initial_objects, json
 from kube_sandbox.apimachinery.meta import conditions, objects
-from kube_sandbox.apiserver.registry import registry
-from kube_sandbox.apiserver.storage import storage, verbs
-from kube_sandbox.controllers.framework import pods
-from kube_sandbox.controllers.kubelet import containers, lifecycle
-from kube_sandbox.controllers.manager import loop
-from kube_sandbox.faults import faults
+from kube_sandbox.apiserver.storage import storage
+from kube_sandbox.controllers.kubelet import containers
 
 pytestmark = pytest.mark.looptime
 TIMING = containers.Timing()
-START = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-class LoopClock:
-    """Dates follow the event loop's time."""
-
-    def now(self) -> datetime:
-        return START + timedelta(seconds=asyncio.get_running_loop().time())
-
-
-class Living:
-    """A cluster without sockets."""
-
-    def __init__(
-        self, held: registry.Registry, board: faults.Switchboard, alive: loop.Loop
-    ) -> None:
-        self.held = held
-        self.faults = board
-        self.view = alive.seen
-        self.alive = alive
-
-    def create(self, body: json.JsonObject) -> json.JsonObject:
-        kind = self.held.kind_of(body)
-        return self.held.create(kind, objects.namespace(body), body).body
-
-    def get(self, kind: str, name: str, namespace: str = "shop") -> json.JsonObject:
-        found = self.view.get(kind, namespace, name)
-        assert found is not None, f"no {kind} {name}"
-        return found
-
-    def patch(self, kind: str, name: str, patch: json.JsonObject) -> None:
-        body = self.get(kind, name)
-        self.held.patch(
-            self.held.kind_of(body), objects.namespace(body), name, patch, verbs.PatchType.MERGE
-        )
-
-    def delete(self, kind: str, name: str, propagation: str = "", namespace: str = "shop") -> None:
-        body = self.get(kind, name, namespace)
-        deletion = verbs.Deletion(propagation=propagation)
-        self.held.delete(self.held.kind_of(body), objects.namespace(body), name, deletion)
-
-    def images(self) -> list[str]:
-        return sorted(
-            pod["spec"]["containers"][0]["image"]
-            for pod in self.view.list("Pod", "shop")
-            if not objects.is_deleting(pod)
-        )
-
-    def ready(self) -> int:
-        return sum(
-            pods.is_ready(each) and not objects.is_deleting(each)
-            for each in self.view.list("Pod", "shop")
-        )
-
-
-@pytest.fixture
-async def living() -> AsyncIterator[Living]:
-    clock = LoopClock()
-    held = registry.Registry(clock, verbs.Settings(seed=1))
-    board = faults.Switchboard()
-    alive = loop.Loop(held, clock, loop.Settings(lifecycle.Setting(board.images, TIMING)))
-    found = Living(held, board, alive)
-    for name in ("default", "shop"):
-        found.create(initial_objects.namespace(name))
-    for number in (1, 2, 3):
-        found.create(initial_objects.node(number, region="eu", stamp="2026-01-01T00:00:00Z"))
-    task = asyncio.get_running_loop().create_task(alive.run())
-    yield found
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
 
 
 def _workload(kind: str, image: str = "nginx:1", **spec: Any) -> json.JsonObject:
@@ -115,7 +38,7 @@ def _reason(obj: json.JsonObject, kind: str) -> str:
     return str((found or {}).get("reason"))
 
 
-async def test_pods_take_their_time(living: Living) -> None:
+async def test_pods_take_their_time(living: living_cluster.Living) -> None:
     living.create(_workload("Deployment", replicas=2))
 
     await asyncio.sleep(TIMING.pull - 0.1)
@@ -126,7 +49,7 @@ async def test_pods_take_their_time(living: Living) -> None:
     assert _reason(living.get("Deployment", "web"), "Progressing") == "NewReplicaSetAvailable"
 
 
-async def test_availability_and_surge_hold_all_the_way(living: Living) -> None:
+async def test_availability_and_surge_hold_all_the_way(living: living_cluster.Living) -> None:
     """At no change are there fewer ready pods or more pods than the rule allows."""
     living.create(_workload("Deployment", replicas=4))
     await asyncio.sleep(5)
@@ -147,7 +70,7 @@ async def test_availability_and_surge_hold_all_the_way(living: Living) -> None:
     assert most == 5
 
 
-async def test_the_progress_deadline_runs_on_the_clock(living: Living) -> None:
+async def test_the_progress_deadline_runs_on_the_clock(living: living_cluster.Living) -> None:
     living.create(_workload("Deployment", "bad:1", replicas=1, progressDeadlineSeconds=60))
 
     await asyncio.sleep(58)
@@ -157,7 +80,7 @@ async def test_the_progress_deadline_runs_on_the_clock(living: Living) -> None:
     assert _reason(living.get("Deployment", "web"), "Progressing") == "ProgressDeadlineExceeded"
 
 
-async def test_a_pod_is_available_after_its_minimum(living: Living) -> None:
+async def test_a_pod_is_available_after_its_minimum(living: living_cluster.Living) -> None:
     living.create(_workload("Deployment", replicas=1, minReadySeconds=10))
 
     await asyncio.sleep(9)
@@ -168,7 +91,7 @@ async def test_a_pod_is_available_after_its_minimum(living: Living) -> None:
     assert objects.status(living.get("Deployment", "web"))["availableReplicas"] == 1
 
 
-async def test_recreate_has_never_both_kinds(living: Living) -> None:
+async def test_recreate_has_never_both_kinds(living: living_cluster.Living) -> None:
     living.create(_workload("Deployment", replicas=2, strategy={"type": "Recreate"}))
     await asyncio.sleep(3)
     mixed = []
@@ -186,7 +109,7 @@ async def test_recreate_has_never_both_kinds(living: Living) -> None:
     assert not any(mixed)
 
 
-async def test_a_bad_image_heals_when_the_rule_goes(living: Living) -> None:
+async def test_a_bad_image_heals_when_the_rule_goes(living: living_cluster.Living) -> None:
     living.faults.images.add("nginx:*", "bad")
     living.create(_workload("Deployment", replicas=1))
     await asyncio.sleep(3)
@@ -201,7 +124,7 @@ async def test_a_bad_image_heals_when_the_rule_goes(living: Living) -> None:
     assert living.ready() == 1
 
 
-async def test_stateful_pods_come_one_after_the_other(living: Living) -> None:
+async def test_stateful_pods_come_one_after_the_other(living: living_cluster.Living) -> None:
     living.create(_workload("StatefulSet", replicas=3, serviceName="web"))
 
     await asyncio.sleep(TIMING.pull + 0.1)
@@ -211,7 +134,7 @@ async def test_stateful_pods_come_one_after_the_other(living: Living) -> None:
     assert living.ready() == 3
 
 
-async def test_parallel_stateful_pods_come_together(living: Living) -> None:
+async def test_parallel_stateful_pods_come_together(living: living_cluster.Living) -> None:
     living.create(
         _workload("StatefulSet", replicas=3, serviceName="web", podManagementPolicy="Parallel")
     )
@@ -221,7 +144,7 @@ async def test_parallel_stateful_pods_come_together(living: Living) -> None:
     assert len(living.view.list("Pod", "shop")) == 3
 
 
-async def test_a_partition_keeps_the_lower_pods(living: Living) -> None:
+async def test_a_partition_keeps_the_lower_pods(living: living_cluster.Living) -> None:
     living.create(_workload("StatefulSet", replicas=3, serviceName="web"))
     await asyncio.sleep(5)
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
@@ -236,7 +159,7 @@ async def test_a_partition_keeps_the_lower_pods(living: Living) -> None:
     assert status["currentRevision"] != status["updateRevision"]
 
 
-async def test_on_delete_waits_for_somebody(living: Living) -> None:
+async def test_on_delete_waits_for_somebody(living: living_cluster.Living) -> None:
     living.create(
         _workload("StatefulSet", replicas=2, serviceName="web", updateStrategy={"type": "OnDelete"})
     )
@@ -251,7 +174,7 @@ async def test_on_delete_waits_for_somebody(living: Living) -> None:
     assert living.images() == ["nginx:1", "nginx:2"]
 
 
-async def test_a_daemon_runs_on_every_node(living: Living) -> None:
+async def test_a_daemon_runs_on_every_node(living: living_cluster.Living) -> None:
     living.create(_workload("DaemonSet"))
     await asyncio.sleep(5)
     assert sorted(pod["spec"]["nodeName"] for pod in living.view.list("Pod", "shop")) == [
@@ -266,7 +189,7 @@ async def test_a_daemon_runs_on_every_node(living: Living) -> None:
     assert living.ready() == 4
 
 
-async def test_a_daemon_is_updated_node_by_node(living: Living) -> None:
+async def test_a_daemon_is_updated_node_by_node(living: living_cluster.Living) -> None:
     living.create(_workload("DaemonSet"))
     await asyncio.sleep(5)
     fewest = 3
@@ -291,7 +214,7 @@ def _job(image: str = "busybox", **spec: Any) -> json.JsonObject:
     return job
 
 
-async def test_a_job_ends_when_its_pods_have(living: Living) -> None:
+async def test_a_job_ends_when_its_pods_have(living: living_cluster.Living) -> None:
     living.create(_job(completions=3, parallelism=2))
 
     await asyncio.sleep(10)
@@ -301,7 +224,7 @@ async def test_a_job_ends_when_its_pods_have(living: Living) -> None:
     assert conditions.is_true(status["conditions"], "Complete")
 
 
-async def test_a_job_fails_after_its_tries(living: Living) -> None:
+async def test_a_job_fails_after_its_tries(living: living_cluster.Living) -> None:
     living.create(_job("crash:1", backoffLimit=2))
 
     await asyncio.sleep(60)
@@ -311,7 +234,7 @@ async def test_a_job_fails_after_its_tries(living: Living) -> None:
     assert _reason(living.get("Job", "web"), "Failed") == "BackoffLimitExceeded"
 
 
-async def test_a_finished_job_goes_after_its_time(living: Living) -> None:
+async def test_a_finished_job_goes_after_its_time(living: living_cluster.Living) -> None:
     living.create(_job(ttlSecondsAfterFinished=5))
     await asyncio.sleep(4)
     assert living.view.get("Job", "shop", "web") is not None
@@ -322,7 +245,7 @@ async def test_a_finished_job_goes_after_its_time(living: Living) -> None:
     assert not living.view.list("Pod", "shop")
 
 
-async def test_init_containers_go_first(living: Living) -> None:
+async def test_init_containers_go_first(living: living_cluster.Living) -> None:
     living.create(
         {
             "apiVersion": "v1",
@@ -344,7 +267,7 @@ async def test_init_containers_go_first(living: Living) -> None:
     assert living.ready() == 1
 
 
-async def test_readiness_follows_the_probe(living: Living) -> None:
+async def test_readiness_follows_the_probe(living: living_cluster.Living) -> None:
     deployment = _workload("Deployment", replicas=1)
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     container["readinessProbe"] = {
@@ -360,7 +283,7 @@ async def test_readiness_follows_the_probe(living: Living) -> None:
     assert living.ready() == 1
 
 
-async def test_a_service_follows_its_pods(living: Living) -> None:
+async def test_a_service_follows_its_pods(living: living_cluster.Living) -> None:
     living.create(
         {
             "apiVersion": "v1",
@@ -392,7 +315,7 @@ async def test_a_service_follows_its_pods(living: Living) -> None:
     assert len(classic["subsets"][0]["addresses"]) == 2
 
 
-async def test_a_budget_counts_healthy_pods(living: Living) -> None:
+async def test_a_budget_counts_healthy_pods(living: living_cluster.Living) -> None:
     living.create(
         {
             "apiVersion": "policy/v1",
@@ -411,7 +334,9 @@ async def test_a_budget_counts_healthy_pods(living: Living) -> None:
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-async def test_a_deleted_deployment_leaves_nothing(living: Living, propagation: str) -> None:
+async def test_a_deleted_deployment_leaves_nothing(
+    living: living_cluster.Living, propagation: str
+) -> None:
     living.create(_workload("Deployment", replicas=2))
     await asyncio.sleep(5)
 
@@ -424,7 +349,7 @@ async def test_a_deleted_deployment_leaves_nothing(living: Living, propagation: 
         assert not living.view.list(kind, "shop")
 
 
-async def test_a_namespace_is_emptied_before_it_goes(living: Living) -> None:
+async def test_a_namespace_is_emptied_before_it_goes(living: living_cluster.Living) -> None:
     living.create(_workload("Deployment", replicas=2))
     living.create(
         {
@@ -447,7 +372,9 @@ async def test_a_namespace_is_emptied_before_it_goes(living: Living) -> None:
     assert living.view.get("Namespace", "", "shop") is None
 
 
-async def test_a_pod_no_node_takes_says_so_and_is_placed_later(living: Living) -> None:
+async def test_a_pod_no_node_takes_says_so_and_is_placed_later(
+    living: living_cluster.Living,
+) -> None:
     living.create(
         {
             "apiVersion": "v1",
@@ -468,7 +395,7 @@ async def test_a_pod_no_node_takes_says_so_and_is_placed_later(living: Living) -
     assert living.ready() == 1
 
 
-async def test_events_are_counted_up(living: Living) -> None:
+async def test_events_are_counted_up(living: living_cluster.Living) -> None:
     living.create(_workload("Deployment", "crash:1", replicas=1))
 
     await asyncio.sleep(200)
@@ -482,7 +409,7 @@ async def test_events_are_counted_up(living: Living) -> None:
     assert counts["BackOff"] > 2
 
 
-async def test_an_idle_cluster_does_nothing(living: Living) -> None:
+async def test_an_idle_cluster_does_nothing(living: living_cluster.Living) -> None:
     living.create(_workload("Deployment", replicas=2))
     await asyncio.sleep(5)
     before = living.held.storage.revision

@@ -10,6 +10,7 @@ from kube_sandbox.apiserver.registry.admission import (
     priorities,
     quotas,
     request,
+    service_accounts,
 )
 from kube_sandbox.apiserver.storage import cluster_state
 
@@ -26,6 +27,7 @@ def complete(state: cluster_state.ClusterState, asked: request.Request) -> json.
     escalation.check(state, asked)
     if asked.kind is not kinds.POD:
         return body
+    service_accounts.check(state, asked, body)
     return priorities.complete(state, asked, limit_ranges.complete(state, asked, body))
 
 
