@@ -49,8 +49,8 @@ class Living:
         assert found is not None, f"no {kind} {name}"
         return found
 
-    def patch(self, kind: str, name: str, patch: json.JsonObject) -> None:
-        body = self.get(kind, name)
+    def patch(self, kind: str, name: str, patch: json.JsonObject, namespace: str = "shop") -> None:
+        body = self.get(kind, name, namespace)
         self.held.patch(
             self.held.kind_of(body), objects.namespace(body), name, patch, verbs.PatchType.MERGE
         )

@@ -42,7 +42,7 @@ def fits(pod: json.JsonObject, node: json.JsonObject) -> bool:
     if objects.spec(node).get("unschedulable"):
         taints.append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
     return all(
-        each.get("effect") not in _TOLERATED or any(_tolerates(one, each) for one in tolerations)
+        each.get("effect") not in _TOLERATED or any(tolerates(one, each) for one in tolerations)
         for each in taints
     )
 
@@ -61,7 +61,8 @@ def _term_matches(term: json.JsonObject, node: json.JsonObject) -> bool:
     return selectors.matches(by_label, objects.labels(node)) and selectors.matches(by_field, fields)
 
 
-def _tolerates(toleration: json.JsonObject, taint: json.JsonObject) -> bool:
+def tolerates(toleration: json.JsonObject, taint: json.JsonObject) -> bool:
+    """Tell whether the toleration accepts the taint."""
     if toleration.get("effect") not in (None, "", taint.get("effect")):
         return False
     if not toleration.get("key"):

@@ -130,6 +130,22 @@ def claim(
     return mine, tuple(writes)
 
 
+def disrupted(
+    pod: json.JsonObject, reason: str, message: str, at: times.Instant
+) -> json.JsonObject:
+    """Return the pod with the condition that says who is about to delete it."""
+    note = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": at.stamp,
+        "reason": reason,
+        "message": message,
+    }
+    before = objects.status(pod).get("conditions") or []
+    return objects.changed(pod, ("status", "conditions"), conditions.put(before, note))
+
+
 def next_to_go(
     cluster: view.View, running: Sequence[json.JsonObject], at: times.Instant
 ) -> list[json.JsonObject]:

@@ -37,7 +37,8 @@ class Nodes:
     def reconcile(self, cluster: view.View, key: view.Key, at: times.Instant) -> actions.Result:
         """Return what the pod's node wants written now."""
         pod = cluster.get("Pod", key.namespace, key.name)
-        if pod is None or not objects.spec(pod).get("nodeName"):
+        node = str(objects.spec(pod or {}).get("nodeName") or "")
+        if pod is None or not node or cluster.get("Node", "", node) is None:
             return actions.NOTHING
         life = self._lives.get(objects.uid(pod)) or self._welcome(at)
         if objects.is_deleting(pod):

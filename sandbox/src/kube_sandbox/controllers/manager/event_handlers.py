@@ -7,7 +7,7 @@ from enum import StrEnum
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import objects, selectors
 from kube_sandbox.apiserver.storage import storage
-from kube_sandbox.controllers import endpoints, garbage, gateways
+from kube_sandbox.controllers import endpoints, garbage, gateways, taint_eviction
 from kube_sandbox.controllers.framework import view
 from kube_sandbox.controllers.manager import cache
 
@@ -23,6 +23,8 @@ class Role(StrEnum):
     JOB = "job"
     SCHEDULER = "scheduler"
     KUBELET = "kubelet"
+    POD_COLLECTOR = "podcollector"
+    TAINT_EVICTION = "tainteviction"
     ENDPOINTS = "endpoints"
     DISRUPTION = "disruption"
     QUOTA = "quota"
@@ -76,7 +78,7 @@ def affected(cluster: cache.Cache, change: storage.Change) -> Iterator[Task]:
         case "Endpoints":
             yield Task(Role.ENDPOINTS, view.Key("Service", namespace, name))
         case "Node":
-            yield from _of_node(cluster)
+            yield from _of_node(cluster, change)
         case _:
             pass
     if kind == "ClusterRole":
@@ -116,8 +118,13 @@ def _of_pod(cluster: cache.Cache, change: storage.Change) -> Iterator[Task]:
     namespace = objects.namespace(pod)
     key = view.Key("Pod", namespace, objects.name(pod))
     if change.event is not storage.Event.DELETED:
-        bound = bool(objects.spec(pod).get("nodeName"))
+        bound = str(objects.spec(pod).get("nodeName") or "")
         yield Task(Role.KUBELET if bound else Role.SCHEDULER, key)
+        node = cluster.get("Node", "", bound) if bound else None
+        if bound and node is None:
+            yield Task(Role.POD_COLLECTOR, key)
+        elif taint_eviction.taints_of(node):
+            yield Task(Role.TAINT_EVICTION, key)
     states = [pod] if change.previous is None else [pod, change.previous.body]
     for service in cluster.list("Service", namespace):
         if any(endpoints.selects(service, each) for each in states):
@@ -140,14 +147,28 @@ def _of_quotas(cluster: cache.Cache, change: storage.Change) -> Iterator[Task]:
         yield Task(Role.QUOTA, view.Key("ResourceQuota", namespace, objects.name(quota)))
 
 
-def _of_node(cluster: cache.Cache) -> Iterator[Task]:
+def _of_node(cluster: cache.Cache, change: storage.Change) -> Iterator[Task]:
     for owner in cluster.list("DaemonSet"):
         key = view.Key("DaemonSet", objects.namespace(owner), objects.name(owner))
         yield Task(Role.DAEMON_SET, key)
     for pod in cluster.list("Pod"):
-        if not objects.spec(pod).get("nodeName"):
-            key = view.Key("Pod", objects.namespace(pod), objects.name(pod))
+        key = view.Key("Pod", objects.namespace(pod), objects.name(pod))
+        bound = objects.spec(pod).get("nodeName")
+        if not bound:
             yield Task(Role.SCHEDULER, key)
+        elif bound == objects.name(change.item.body):
+            yield from _of_node_pod(change, key)
+
+
+def _of_node_pod(change: storage.Change, key: view.Key) -> Iterator[Task]:
+    """What a change of a node means for a pod on it."""
+    if change.event is storage.Event.DELETED:
+        yield Task(Role.POD_COLLECTOR, key)
+    elif change.previous is None:
+        yield Task(Role.KUBELET, key)
+    before = taint_eviction.taints_of(change.previous.body if change.previous else None)
+    if before != taint_eviction.taints_of(change.item.body):
+        yield Task(Role.TAINT_EVICTION, key)
 
 
 def _key(obj: json.JsonObject) -> view.Key:

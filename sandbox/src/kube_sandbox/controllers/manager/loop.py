@@ -21,7 +21,9 @@ from kube_sandbox.controllers import (
     garbage,
     gateways,
     namespaces,
+    node_loss,
     scheduler,
+    taint_eviction,
 )
 from kube_sandbox.controllers.framework import actions, view
 from kube_sandbox.controllers.kubelet import lifecycle, node
@@ -73,6 +75,8 @@ class Loop:
             cluster_number=settings.cluster_number,
             address=settings.pod_address,
         )
+        self._pod_collector = node_loss.PodCollector()
+        self._taint_eviction = taint_eviction.TaintEviction()
         self._queue: dict[event_handlers.Task, None] = {}
         self._later: list[tuple[float, int, event_handlers.Task]] = []
         self._wanted: dict[event_handlers.Task, float] = {}
@@ -147,6 +151,9 @@ class Loop:
             self._leaving.pop(objects.uid(change.item.body), None)
             if change.bucket == "pods":
                 self._nodes.forget(change.item.body)
+                self._taint_eviction.forget(change.item.body)
+        elif change.bucket == "nodes":
+            self._pod_collector.note_node(change.item.body)
         for task in event_handlers.affected(self._known, change):
             self._add(task)
 
@@ -197,6 +204,8 @@ class Loop:
             role.JOB: (_MANAGER, jobs.reconcile),
             role.SCHEDULER: ("kube-scheduler", scheduler.reconcile),
             role.KUBELET: ("kubelet", self._nodes.reconcile),
+            role.POD_COLLECTOR: (_MANAGER, self._pod_collector.reconcile),
+            role.TAINT_EVICTION: (_MANAGER, self._taint_eviction.reconcile),
             role.ENDPOINTS: (_MANAGER, endpoints.reconcile),
             role.DISRUPTION: (_MANAGER, disruptions.reconcile),
             role.QUOTA: (_MANAGER, self._quota),
