@@ -57,21 +57,21 @@ class ApplicationKey:
 
     #: A directory, or the URL of a repository.
     location: str
-    #: Of the application, relative to the location.
-    directory: str
+    #: The application's file, relative to the location.
+    path: str
     #: The API servers, sorted.
     servers: tuple[str, ...]
 
     @property
     def name(self) -> str:
         """Under which the store has it."""
-        return "\n".join((self.location, self.directory, *self.servers))
+        return "\n".join((self.location, self.path, *self.servers))
 
     def overlaps(self, other: records.ApplicationRecord) -> bool:
         """Say whether a record is about the same application on some of the same clusters."""
-        location, directory, *servers = other.name.split("\n")
-        same = (location, directory) == (self.location, self.directory)
-        return same and not set(self.servers).isdisjoint(servers)
+        location, path, *servers = other.name.split("\n")
+        is_same = (location, path) == (self.location, self.path)
+        return is_same and not set(self.servers).isdisjoint(servers)
 
 
 def key_of(project: projects.Project, members: fleets.Fleet) -> ApplicationKey:
@@ -82,10 +82,12 @@ def key_of(project: projects.Project, members: fleets.Fleet) -> ApplicationKey:
             servers.append(kubeconfigs.load(cluster).server)
         except errors.UserError:
             servers.append(cluster.name)
-    location = project.source.repository
-    if "://" not in location:
-        location = os.path.realpath(location)
-    return ApplicationKey(location, project.directory, tuple(sorted(servers)))
+    location, document = project.source.repository, project.loaded.document
+    root = project.repository.root if project.repository else None
+    if root or "://" not in location:
+        location = os.path.realpath(root or location)
+    path = document.file if document else project.directory
+    return ApplicationKey(location, path, tuple(sorted(servers)))
 
 
 def store_file(environment: Mapping[str, str] = os.environ) -> Path:
@@ -120,12 +122,14 @@ async def open_store(address: str, clock: clocks.Clock) -> AsyncIterator[protoco
         errors.UserError: The file is not, or no longer, a store.
         errors.TemporaryError: It cannot be used now.
     """
-    try:
-        async with factory.open_store(address, clock=clock) as store:
-            yield store
-    except errors.PermanentError as error:
-        hint = f"move {address.partition(':')[2]} away to begin without what it remembers"
-        raise errors.user_error(str(error), hint=hint) from error
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            opening = factory.open_store(address, clock=clock)
+            store = await stack.enter_async_context(opening)
+        except errors.PermanentError as error:
+            hint = f"move {address.partition(':')[2]} away to begin without what it remembers"
+            raise errors.user_error(str(error), hint=hint) from error
+        yield store
 
 
 async def with_memory(
@@ -232,16 +236,13 @@ class LocalApplication:
             dependencies.clock.now(),
             by=by,
         )
-        place = ready_runs.ApplicationSource(
-            project.application.name,
-            git_addresses.mask(project.source.repository),
-            project.directory,
-        )
+        location, path, *_ = self.record.name.split("\n")
+        repository = git_addresses.mask(project.source.repository)
+        place = ready_runs.ApplicationSource(project.application.name, repository, path)
         ready = await releases.ready(dependencies, place, request, prepared, trials, can_hold=False)
         # Before the run, so that there is none that nobody knows of.
         status = replace(self._writer.application_status, run=ready.run.id, under_way=True)
-        location = self.record.name.partition("\n")[0]
-        await self._writer.keep(status, repository=location, path=project.directory)
+        await self._writer.keep(status, repository=location, path=path)
         version = await self._writer.begin(ready, self._begun(ready))
         return self._open(ready, version, extras)
 

@@ -15,9 +15,11 @@ from volary.model import errors
 from volary.model.fleet import fleets
 from volary.store import protocol, records
 
-US = local_runs.ApplicationKey("https://git.example/shop", "app", ("https://us",))
-BOTH = local_runs.ApplicationKey("https://git.example/shop", "app", ("https://eu", "https://us"))
-OTHER = local_runs.ApplicationKey("https://git.example/shop", "other", ("https://us",))
+US = local_runs.ApplicationKey("https://git.example/shop", "app/volary.yaml", ("https://us",))
+BOTH = local_runs.ApplicationKey(
+    "https://git.example/shop", "app/volary.yaml", ("https://eu", "https://us")
+)
+OTHER = local_runs.ApplicationKey("https://git.example/shop", "app/other.yaml", ("https://us",))
 TTL = timedelta(minutes=1)
 
 

@@ -349,10 +349,11 @@ async def carry_out_in_memory(
     wrap: ExecutorWrapper = lambda performer: performer,
 ) -> state.Run:
     """Carry a prepared run out to its end; nothing of it is kept for later runs."""
+    key = local_runs.key_of(prepared.project, clusters.fleet)
     async with (
         local_runs.open_store(local_runs.IN_MEMORY, inputs.SystemClock()) as store,
         open_dependencies(clusters, options or stage_executor.Options()) as dependencies,
-        local_runs.hold(store, prepared.project.application.name, dependencies) as application,
+        local_runs.hold(store, key.name, dependencies) as application,
     ):
         return await carry_out(
             application,
