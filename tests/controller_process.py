@@ -40,7 +40,7 @@ def drive_one_step(owner: str, store: str, repository: str, fleet: str) -> None:
 
     def write(*given: Any) -> None:
         nonlocal kept
-        kept = kept or "INTO transitions" in given[2]
+        kept = kept or given[2].startswith(("INSERT INTO runs", "UPDATE runs"))
 
     def give_back(*_: Any) -> None:
         if kept:

@@ -79,7 +79,7 @@ async def until(nest: Nursery, query: str, holds: Callable[[Any], bool]) -> Any:
 
 
 SYNCED = "select running_commit from applications where status = 'synced'"
-STEPS = "select count(*) from transitions"
+STEPS = "select coalesce(sum(version), 0) from runs"
 WORK = "select count(*) from runs where finished is null"
 
 

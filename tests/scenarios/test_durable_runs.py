@@ -29,7 +29,6 @@ from killed_world import (
 _HOLDER = "select owner from leases where name = 'controller'"
 _EVERYTHING = """
     select 'run', id, version, digest from runs
-    union all select 'step', run_id, version, '' from transitions
     union all select 'application', name, version, status from applications
     union all select 'log', run_id, count(*), '' from logs group by run_id
 """
