@@ -1,5 +1,7 @@
 """The scheduler: gives each pod a node, the least crowded of those that take it."""
 
+from collections.abc import Sequence
+
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import conditions, objects, selectors, times
 from kube_sandbox.controllers.framework import actions, view
@@ -31,18 +33,30 @@ def reconcile(cluster: view.View, key: view.Key, at: times.Instant) -> actions.R
 
 def fits(pod: json.JsonObject, node: json.JsonObject) -> bool:
     """Tell whether the node takes the pod: selector, required affinity, cordon, taints."""
+    return selects(pod, node) and _is_tolerated(pod, node, _TOLERATED)
+
+
+def keeps(pod: json.JsonObject, node: json.JsonObject) -> bool:
+    """Tell whether the pod may stay on the node: of taints, only ``NoExecute`` counts."""
+    return selects(pod, node) and _is_tolerated(pod, node, ("NoExecute",))
+
+
+def selects(pod: json.JsonObject, node: json.JsonObject) -> bool:
+    """Tell whether the pod's selector and required affinity take the node."""
     wanted = objects.spec(pod).get("nodeSelector") or {}
     labels = objects.labels(node)
     if any(labels.get(key) != value for key, value in wanted.items()):
         return False
-    if not _has_affinity(pod, node):
-        return False
+    return _has_affinity(pod, node)
+
+
+def _is_tolerated(pod: json.JsonObject, node: json.JsonObject, effects: Sequence[str]) -> bool:
     tolerations = objects.spec(pod).get("tolerations") or ()
     taints = list(objects.spec(node).get("taints") or ())
     if objects.spec(node).get("unschedulable"):
         taints.append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
     return all(
-        each.get("effect") not in _TOLERATED or any(tolerates(one, each) for one in tolerations)
+        each.get("effect") not in effects or any(tolerates(one, each) for one in tolerations)
         for each in taints
     )
 

@@ -23,6 +23,9 @@ class _Look:
     update: str
     #: Nodes that should run the daemon.
     nodes: tuple[str, ...]
+    #: Nodes whose daemon may stay: a ``NoSchedule`` taint that came later sends none away. Pods
+    #: of nodes that are gone belong to the pod garbage collection.
+    staying: frozenset[str]
     #: The living pods by node.
     pods: dict[str, list[json.JsonObject]]
     #: Sandbox seconds until each pod, by uid, is available; None for not ready.
@@ -72,12 +75,14 @@ def _look(
     at: times.Instant,
 ) -> _Look:
     probe = _make_for(owner, "", _hash(known.update))
-    nodes = tuple(
-        objects.name(each) for each in cluster.list("Node") if scheduler.fits(probe, each)
-    )
+    present = cluster.list("Node")
+    nodes = tuple(objects.name(each) for each in present if scheduler.fits(probe, each))
+    staying = frozenset(objects.name(each) for each in present if scheduler.keeps(probe, each))
+    names = {objects.name(each) for each in present}
     by_node: dict[str, list[json.JsonObject]] = {}
     for pod in sorted(mine, key=objects.created):
-        if not objects.is_deleting(pod):
+        is_lost = objects.spec(pod).get("nodeName") and _node(pod) not in names
+        if not objects.is_deleting(pod) and not is_lost:
             by_node.setdefault(_node(pod), []).append(pod)
     minimum = int(objects.spec(owner).get("minReadySeconds") or 0)
     waits = {
@@ -85,7 +90,7 @@ def _look(
         for pod in mine
         if not objects.is_deleting(pod)
     }
-    return _Look(owner, _hash(known.update), nodes, by_node, waits)
+    return _Look(owner, _hash(known.update), nodes, staying, by_node, waits)
 
 
 def _node(pod: json.JsonObject) -> str:
@@ -109,7 +114,7 @@ def _placed(look: _Look) -> list[actions.Write]:
             writes.append(_create(look, node))
     for node, placed in look.pods.items():
         for pod in placed:
-            if node not in look.nodes or pods.is_finished(pod):
+            if node not in look.staying or pods.is_finished(pod):
                 writes.extend(_stop(look, pod))
     return writes
 

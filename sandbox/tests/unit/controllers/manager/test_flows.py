@@ -189,6 +189,44 @@ async def test_a_daemon_runs_on_every_node(living: living_cluster.Living) -> Non
     assert living.ready() == 4
 
 
+async def test_a_daemon_on_a_node_that_became_wrong_stays_and_is_counted(
+    living: living_cluster.Living,
+) -> None:
+    living.create(_workload("DaemonSet"))
+    await asyncio.sleep(5)
+    taint = {"key": "full", "effect": "NoSchedule"}
+
+    living.patch("Node", "n1", {"spec": {"taints": [taint]}}, namespace="")
+    await asyncio.sleep(60)
+
+    status = objects.status(living.get("DaemonSet", "web"))
+    assert (status["numberMisscheduled"], status["desiredNumberScheduled"]) == (1, 2)
+    assert (status["currentNumberScheduled"], status["numberReady"]) == (2, 2)
+    assert living.ready() == 3
+
+    living.patch("Node", "n1", {"spec": {"taints": [{**taint, "effect": "NoExecute"}]}}, "")
+    await asyncio.sleep(10)
+
+    assert objects.status(living.get("DaemonSet", "web"))["numberMisscheduled"] == 0
+    assert living.ready() == 2
+
+
+async def test_a_daemon_leaves_a_node_that_its_selector_no_longer_takes(
+    living: living_cluster.Living,
+) -> None:
+    daemon = _workload("DaemonSet")
+    daemon["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "n1"}
+    living.create(daemon)
+    await asyncio.sleep(5)
+    assert living.ready() == 1
+
+    labels = {"kubernetes.io/hostname": "other"}
+    living.patch("Node", "n1", {"metadata": {"labels": labels}}, namespace="")
+    await asyncio.sleep(5)
+
+    assert not living.view.list("Pod", "shop")
+
+
 async def test_a_daemon_is_updated_node_by_node(living: living_cluster.Living) -> None:
     living.create(_workload("DaemonSet"))
     await asyncio.sleep(5)
