@@ -281,6 +281,56 @@ async def test_events_and_logs(kubectl: Kubectl, cluster: fleet.Cluster) -> None
     assert running.code != 0
 
 
+async def test_the_log_before_a_restart(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
+    await _deployed(kubectl, cluster)
+    none = await kubectl(cluster, "logs", "-p", "deploy/web", check=False)
+    run = ("run", "breaks", "--image=crash:1")
+    await kubectl(cluster, *run)
+    again = "jsonpath={.status.containerStatuses[0].restartCount}=1"
+    await kubectl(cluster, "wait", "pod/breaks", f"--for={again}", "--timeout=30s")
+
+    before = await kubectl(cluster, "logs", "-p", "breaks")
+
+    assert "previous terminated container" in none.err
+    assert "is emulated" in before.out
+
+
+async def test_usage_needs_a_metrics_server(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
+    await _deployed(kubectl, cluster)
+
+    for what in ("pods", "nodes"):
+        answer = await kubectl(cluster, "top", what, check=False)
+
+        assert answer.code == 1
+        assert answer.err.strip() == "error: Metrics API not available"
+
+
+async def test_the_cluster_is_dumped(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
+    await _deployed(kubectl, cluster)
+
+    dump = await kubectl(cluster, "cluster-info", "dump", "--all-namespaces")
+
+    assert '"kind": "DeploymentList"' in dump.out
+    assert "is emulated" in dump.out
+
+
+async def test_apply_prunes_what_is_no_longer_there(
+    kubectl: Kubectl, cluster: fleet.Cluster
+) -> None:
+    def config(name: str) -> str:
+        metadata = {"name": name, "labels": {"app": "shop"}}
+        return yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+
+    prune = ("apply", "--prune", "-l", "app=shop", "-f", "-")
+    await kubectl(cluster, *prune, text=f"{config('one')}---\n{config('two')}")
+
+    pruned = await kubectl(cluster, *prune, text=config("one"))
+
+    assert "configmap/two pruned" in pruned.out
+    left = await kubectl(cluster, "get", "configmaps", "-l", "app=shop", "-o", "name")
+    assert left.out.split() == ["configmap/one"]
+
+
 async def test_custom_resources(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 3}}"
     await kubectl(cluster, "apply", "-f", "-", text=WIDGETS)

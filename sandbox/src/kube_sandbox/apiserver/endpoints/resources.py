@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from kube_sandbox import json
-from kube_sandbox.apimachinery.meta import api_errors, causes
+from kube_sandbox.apimachinery.meta import api_errors, causes, parameters
 from kube_sandbox.apimachinery.scheme import catalog, kinds, types
 from kube_sandbox.apiserver.access import reviews, tokens
 from kube_sandbox.apiserver.endpoints import bodies, encoding, negotiation, routes, watching
@@ -16,11 +16,11 @@ from kube_sandbox.apiserver.registry import registry as registry_registry
 from kube_sandbox.apiserver.storage import verbs
 
 
-def read_log(pod: json.JsonObject, container: str) -> str:
-    """Return the log of a container.
+def read_log(pod: json.JsonObject, container: str, *, previous: bool = False) -> str:
+    """Return the log of a container, with `previous` that of its run before the last restart.
 
     Raises:
-        api_errors.StatusError: 400, there is no such container or it has not started.
+        api_errors.StatusError: 400, there is no such container or it has not (re)started.
     """
     name = pod["metadata"]["name"]
     containers = [each["name"] for each in pod["spec"]["containers"]]
@@ -34,7 +34,13 @@ def read_log(pod: json.JsonObject, container: str) -> str:
     known = [*containers, *(each["name"] for each in pod["spec"].get("initContainers") or ())]
     if container not in known:
         raise api_errors.bad_request(f"container {container} is not valid for pod {name}")
-    state = _container_state(pod, container)
+    told = _container_status(pod, container)
+    last = told.get("lastState") or {}
+    if previous and "terminated" not in last:
+        raise api_errors.bad_request(
+            f'previous terminated container "{container}" in pod "{name}" not found'
+        )
+    state = last if previous or "terminated" in last else told.get("state") or {}
     if "waiting" in state or not state:
         reason = (state.get("waiting") or {}).get("reason", "ContainerCreating")
         raise api_errors.bad_request(
@@ -43,12 +49,12 @@ def read_log(pod: json.JsonObject, container: str) -> str:
     return f"kube-sandbox: pod {name} is emulated; container {container} writes no log\n"
 
 
-def _container_state(pod: json.JsonObject, container: str) -> json.JsonObject:
+def _container_status(pod: json.JsonObject, container: str) -> json.JsonObject:
     told = pod.get("status") or {}
     for listed in ("containerStatuses", "initContainerStatuses"):
         for each in told.get(listed) or ():
             if each.get("name") == container:
-                found: json.JsonObject = each.get("state") or {}
+                found: json.JsonObject = each
                 return found
     return {}
 
@@ -363,7 +369,9 @@ async def _scale(exchange: Exchange) -> web.StreamResponse:
 async def _log(exchange: Exchange) -> web.StreamResponse:
     route, query = exchange.route, exchange.request.query
     pod = exchange.registry.get(exchange.kind, route.namespace, route.name)
-    return web.Response(text=read_log(pod, query.get("container", "")))
+    previous = parameters.flag(query, "previous")
+    text = read_log(pod, query.get("container", ""), previous=previous)
+    return web.Response(text=text)
 
 
 async def _evict(exchange: Exchange) -> web.StreamResponse:

@@ -1,11 +1,14 @@
 """The state machine of one container; pure, time comes in.
 
 CREATING ──> RUNNING ──> FINISHED
-    │           │ ^
-    v           v │
-PULL_ERROR   BACKOFF      PULL_ERROR <──> PULL_BACKOFF ──> RUNNING
+    │          │ ^
+    │          v │
+    │        EXITED ──> BACKOFF ──> RUNNING
+    v
+PULL_ERROR <──> PULL_BACKOFF ──> RUNNING
 
-Where RUNNING is next and the environment cannot be made, CONFIG_ERROR comes first.
+The first exit is followed by a restart at once, later ones by a back-off that doubles. Where
+RUNNING is next and the environment cannot be made, CONFIG_ERROR comes first.
 """
 
 from dataclasses import dataclass, replace
@@ -25,6 +28,7 @@ class Stage(StrEnum):
     PULL_BACKOFF = "ImagePullBackOff"
     CONFIG_ERROR = "CreateContainerConfigError"
     RUNNING = "Running"
+    EXITED = "Exited"
     BACKOFF = "CrashLoopBackOff"
     FINISHED = "Finished"
 
@@ -49,6 +53,8 @@ class Timing:
     stop: float = 0.6
     #: From a failed pull to the first back-off message.
     pull_error: float = 0.5
+    #: From a container's exit until the node restarts it or backs off.
+    restart: float = 0.5
     #: Until a container whose environment could not be made is tried again.
     config_retry: float = 10.0
     #: First wait before another try to mount a volume; doubled up to `mount_limit`.
@@ -69,6 +75,8 @@ class Run:
     #: The same as a date.
     stamp: str
     restarts: int = 0
+    #: Exits that count for the back-off: it is forgotten after a long run.
+    exits: int = 0
     #: Failed pulls in a row.
     pulls: int = 0
     exit_code: int = 0
@@ -76,7 +84,7 @@ class Run:
     problem: str = ""
     #: The ``terminated`` state of the run before this one.
     last: json.JsonObject | None = None
-    #: The ``terminated`` state when finished.
+    #: The ``terminated`` state when exited or finished.
     terminated: json.JsonObject | None = None
 
 
@@ -112,8 +120,10 @@ def due(run: Run, nature: Nature, timing: Timing) -> float | None:
             wait = _backoff(run.pulls, timing)
         case Stage.CONFIG_ERROR:
             wait = timing.config_retry
+        case Stage.EXITED:
+            wait = timing.restart
         case Stage.BACKOFF:
-            wait = _backoff(run.restarts + 1, timing)
+            wait = restart_wait(run, timing)
         case Stage.RUNNING:
             wait = _lifetime(nature)
         case Stage.FINISHED:
@@ -123,7 +133,7 @@ def due(run: Run, nature: Nature, timing: Timing) -> float | None:
     return None if wait is None else run.since + wait
 
 
-def moved(run: Run, nature: Nature, at: times.Instant) -> Run:
+def moved(run: Run, nature: Nature, timing: Timing, at: times.Instant) -> Run:
     """Return the container in its next stage; call it when `due`."""
     match run.stage:
         case Stage.CREATING | Stage.PULL_BACKOFF:
@@ -132,14 +142,19 @@ def moved(run: Run, nature: Nature, at: times.Instant) -> Run:
             return _started(replace(run, pulls=0), nature, at)
         case Stage.PULL_ERROR:
             return _enter(run, Stage.PULL_BACKOFF, at)
-        case Stage.CONFIG_ERROR | Stage.BACKOFF:
-            return _started(run, nature, at)
+        case Stage.CONFIG_ERROR | Stage.EXITED | Stage.BACKOFF:
+            return _restarted(run, nature, at)
         case Stage.RUNNING:
-            return _ended(run, nature, at)
+            return _ended(run, nature, timing, at)
         case Stage.FINISHED:
             return run
         case _:
             assert_never(run.stage)
+
+
+def restart_wait(run: Run, timing: Timing) -> float:
+    """Sandbox seconds that a container in back-off waits for its restart."""
+    return _backoff(run.exits - 1, timing)
 
 
 def ready_at(run: Run, nature: Nature, delay: float) -> float | None:
@@ -163,7 +178,7 @@ def _started(run: Run, nature: Nature, at: times.Instant) -> Run:
     return _enter(run, Stage.RUNNING, at, restarts=restarts)
 
 
-def _ended(run: Run, nature: Nature, at: times.Instant) -> Run:
+def _ended(run: Run, nature: Nature, timing: Timing, at: times.Instant) -> Run:
     code = 1 if nature.behaviour.crash_after is not None else 0
     terminated: json.JsonObject = {
         "exitCode": code,
@@ -172,9 +187,18 @@ def _ended(run: Run, nature: Nature, at: times.Instant) -> Run:
         "finishedAt": at.stamp,
     }
     again = nature.restart_policy == "Always" or (nature.restart_policy == "OnFailure" and code)
-    if again:
-        return _enter(run, Stage.BACKOFF, at, last=terminated, exit_code=code)
-    return _enter(run, Stage.FINISHED, at, terminated=terminated, exit_code=code)
+    stage = Stage.EXITED if again else Stage.FINISHED
+    is_long = at.seconds - run.since > 2 * timing.backoff_limit
+    exits = 1 if is_long else run.exits + 1
+    return _enter(run, stage, at, terminated=terminated, exit_code=code, exits=exits)
+
+
+def _restarted(run: Run, nature: Nature, at: times.Instant) -> Run:
+    if run.stage is Stage.EXITED:
+        run = replace(run, last=run.terminated, terminated=None)
+        if run.exits > 1:
+            return _enter(run, Stage.BACKOFF, at)
+    return _started(run, nature, at)
 
 
 def _enter(run: Run, stage: Stage, at: times.Instant, **changes: object) -> Run:

@@ -33,6 +33,7 @@ def of(pod: json.JsonObject, step: lifecycle.Step, *, node: str) -> list[actions
             ("Warning", "Failed", f"Error: {step.after.problem}"),
         ],
         containers.Stage.RUNNING: _started(step, image),
+        containers.Stage.EXITED: [],
         containers.Stage.FINISHED: [],
     }[step.after.stage]
     group = "initContainers" if step.is_init else "containers"

@@ -75,7 +75,8 @@ def advance(
         after = before or containers.created(at)
         moves_at = containers.due(after, own, setting.timing)
         if before is not None and moves_at is not None and moves_at <= at.seconds:
-            after = containers.moved(before, replace(own, problem=problem_of(container)), at)
+            own = replace(own, problem=problem_of(container))
+            after = containers.moved(before, own, setting.timing, at)
             moves_at = containers.due(after, own, setting.timing)
         if after is not before:
             runs[name] = after

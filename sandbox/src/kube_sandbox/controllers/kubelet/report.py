@@ -58,7 +58,7 @@ def _told(
     pulled = run is not None and run.stage not in containers.NOT_PULLED
     return {
         "name": name,
-        "state": _state(run, image, has_inits=bool(lifecycle.init_containers(pod)), pod=pod),
+        "state": _state(run, pod, container, setting.timing),
         "lastState": {"terminated": run.last} if run is not None and run.last else {},
         "ready": ready,
         "restartCount": run.restarts if run is not None else 0,
@@ -72,25 +72,36 @@ _NOT_STARTED = (*containers.NOT_PULLED, containers.Stage.CONFIG_ERROR)
 
 
 def _state(
-    run: containers.Run | None, image: str, *, has_inits: bool, pod: json.JsonObject
+    run: containers.Run | None,
+    pod: json.JsonObject,
+    container: json.JsonObject,
+    timing: containers.Timing,
 ) -> json.JsonObject:
     if run is None or run.stage is containers.Stage.CREATING:
-        return {"waiting": {"reason": _INITIALISING if has_inits else _CREATING}}
+        reason = _INITIALISING if lifecycle.init_containers(pod) else _CREATING
+        return {"waiting": {"reason": reason}}
     if run.stage is containers.Stage.RUNNING:
         return {"running": {"startedAt": run.stamp}}
-    if run.stage is containers.Stage.FINISHED:
+    if run.stage in (containers.Stage.EXITED, containers.Stage.FINISHED):
         return {"terminated": run.terminated}
-    return {"waiting": {"reason": run.stage.value, "message": _wait_message(run, image, pod)}}
+    message = _wait_message(run, pod, container, timing)
+    return {"waiting": {"reason": run.stage.value, "message": message}}
 
 
-def _wait_message(run: containers.Run, image: str, pod: json.JsonObject) -> str:
+def _wait_message(
+    run: containers.Run,
+    pod: json.JsonObject,
+    container: json.JsonObject,
+    timing: containers.Timing,
+) -> str:
+    image = str(container.get("image") or "")
     match run.stage:
         case containers.Stage.PULL_ERROR:
             return pull_failure(image)
         case containers.Stage.PULL_BACKOFF:
             return f'Back-off pulling image "{image}"'
         case containers.Stage.BACKOFF:
-            return restart_backoff(pod, run)
+            return restart_backoff(pod, str(container["name"]), run, timing)
         case _:
             return run.problem
 
@@ -103,11 +114,14 @@ def pull_failure(image: str) -> str:
     )
 
 
-def restart_backoff(pod: json.JsonObject, run: containers.Run) -> str:
+def restart_backoff(
+    pod: json.JsonObject, container: str, run: containers.Run, timing: containers.Timing
+) -> str:
     """What a node says about a container it waits to start again."""
-    wait = min(10 * 2**run.restarts, 300)
+    minutes, seconds = divmod(int(containers.restart_wait(run, timing)), 60)
+    wait = f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
     title = f"{objects.name(pod)}_{objects.namespace(pod)}({objects.uid(pod)})"
-    return f"back-off {wait}s restarting failed container in pod {title}"
+    return f"back-off {wait} restarting failed container={container} pod={title}"
 
 
 def _phase(pod: json.JsonObject, life: lifecycle.Life) -> str:

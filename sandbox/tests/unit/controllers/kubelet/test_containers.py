@@ -24,7 +24,7 @@ def _live(nature: containers.Nature, steps: int) -> list[tuple[Stage, float]]:
         due = containers.due(run, nature, TIMING)
         if due is None:
             break
-        run = containers.moved(run, nature, _at(due))
+        run = containers.moved(run, nature, TIMING, _at(due))
         seen.append((run.stage, due))
     return seen
 
@@ -60,6 +60,29 @@ def test_a_bad_image_is_tried_again_ever_more_seldom() -> None:
     assert waits == [10, 20, 40]
 
 
+def test_the_first_crash_is_followed_by_a_restart_at_once() -> None:
+    stages = [stage for stage, _ in _live(_nature(crash_after=1.0), 7)]
+
+    assert stages == [
+        Stage.CREATING,
+        Stage.RUNNING,
+        Stage.EXITED,
+        Stage.RUNNING,
+        Stage.EXITED,
+        Stage.BACKOFF,
+        Stage.RUNNING,
+        Stage.EXITED,
+    ]
+
+
+def test_a_long_run_makes_the_node_forget_the_crashes_before() -> None:
+    limit = TIMING.backoff_limit
+    short, long = (_live(_nature(crash_after=2 * limit + rest), 20) for rest in (-1.0, 1.0))
+
+    assert Stage.BACKOFF in [stage for stage, _ in short]
+    assert Stage.BACKOFF not in [stage for stage, _ in long]
+
+
 def test_a_crashing_container_backs_off_at_most_five_minutes() -> None:
     seen = _live(_nature(crash_after=1.0), 40)
 
@@ -74,7 +97,7 @@ def test_a_crashing_container_backs_off_at_most_five_minutes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "expected"), [("Never", Stage.FINISHED), ("OnFailure", Stage.BACKOFF)]
+    ("policy", "expected"), [("Never", Stage.FINISHED), ("OnFailure", Stage.EXITED)]
 )
 def test_a_failure_is_repeated_as_the_policy_says(policy: str, expected: Stage) -> None:
     seen = _live(_nature(ends=True, policy=policy, crash_after=0.5), 2)
@@ -83,7 +106,7 @@ def test_a_failure_is_repeated_as_the_policy_says(policy: str, expected: Stage) 
 
 
 def test_ready_after_the_delay_or_never() -> None:
-    run = containers.moved(containers.created(_at(0)), _nature(), _at(1))
+    run = containers.moved(containers.created(_at(0)), _nature(), TIMING, _at(1))
 
     assert containers.ready_at(run, _nature(), 2.0) == 3.0
     assert containers.ready_at(run, _nature(ready_delay=0.5), 2.0) == 1.5
