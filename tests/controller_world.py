@@ -23,6 +23,7 @@ from volary.store import records
 
 ANA = representations.Actor("ana", "192.0.2.7")
 SPEED = 60.0
+RULES = inputs.Rules(first_delay=0.2, look=timedelta(seconds=0.1), patience=timedelta(seconds=2))
 
 
 class Clock:
@@ -132,9 +133,7 @@ def parts_of(feed: git_feed.Feed, fleet_file: Path, **more: Any) -> composition.
         "members": members,
         "repositories": feed,
         "watch": feed.watch,
-        "rules": inputs.Rules(
-            first_delay=0.2, look=timedelta(seconds=0.1), patience=timedelta(seconds=2)
-        ),
+        "rules": RULES,
         # A cluster that is back is asked again soon.
         "reach": transports.Limits(circuit=circuit_breaker.Rules(lasting=1.0, pause=0.5)),
         "executor_options": stage_executor.Options(

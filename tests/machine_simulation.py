@@ -191,6 +191,17 @@ class Play(RuleBasedStateMachine):
         due = deadlines.next_time(self.run)
         assert due is None or due > self.now, "a limit that passed has no effect any more"
 
+    @rule(cluster=st.sampled_from((*NAMES, "nowhere")))
+    def answers(self, cluster: str) -> None:
+        """What is tried because of it is what waited for it, and nothing else of the stage."""
+        before = self.run.current.task(cluster)
+        waited = before is not None and before.status is TaskStatus.WAITING
+        running = set(self.running)
+        self.send(events.ClusterReachable(self.now, cluster))
+        tried = {key[1] for key in self.running.keys() - running}
+        if not waited and not self.run.windows:
+            assert not tried, "nobody waited for it"
+
     @precondition(lambda self: self.running)
     @rule(data=st.data(), status=st.sampled_from(REPORTS), touched=st.booleans())
     def finish(self, data, status: TaskStatus, touched: bool) -> None:

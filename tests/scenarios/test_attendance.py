@@ -14,6 +14,7 @@ import process_time
 from kube_sandbox import fleet as sandboxes
 from sandbox_fixtures import Kubectl
 from volary.controller.api import representations
+from volary.engine.runs import policies
 from volary.model.fleet import cluster_health, fleets
 from volary.store import records
 from wave_watch import watched
@@ -48,15 +49,24 @@ WAVES = """\
     gate: {approval: {approvers: [ana], count: 1}}
   - name: rest
 """
+WAITS = """\
+  waves:
+  - name: all
+    onUnreachable: wait
+"""
 
 
 @contextlib.asynccontextmanager
-async def controlled(base: Path, *names: str) -> AsyncIterator[controller_world.Controlled]:
+async def controlled(
+    base: Path, *names: str, again_after: timedelta = policies.AGAIN_AFTER
+) -> AsyncIterator[controller_world.Controlled]:
     speed = controller_world.SPEED
     async with command_world.world(base, *names, speed=speed, tls=True) as world:
         (world.directory / "app.pipecd.yaml").unlink()
         world.write({"volary.yaml": APPLICATION}, message="Deploy v1")
-        async with controller_world.controlled(world, cluster_health=QUICK) as made:
+        rules = replace(controller_world.RULES, again_after=again_after)
+        parts = {"rules": rules}
+        async with controller_world.controlled(world, cluster_health=QUICK, parts=parts) as made:
             yield made
 
 
@@ -91,6 +101,11 @@ async def until_image(made: controller_world.Controlled, target: str, wanted: st
 
 def without(members: fleets.Fleet, name: str) -> fleets.Fleet:
     return replace(members, clusters=tuple(each for each in members.clusters if each.name != name))
+
+
+def of_eu(run: representations.RunView) -> representations.TaskView:
+    """Return the first task of a run on eu."""
+    return next(each for each in run.stages[0].tasks if each.target == "eu")
 
 
 async def newest(made: controller_world.Controlled) -> representations.RunSummaryView:
@@ -131,6 +146,34 @@ async def test_a_lost_cluster_is_left_out_and_gets_what_it_missed(
     assert "eu: the release went on without it" in caught_up.trigger
     assert stands.running_commit == third
     assert "2/2" in witness.out
+
+
+async def test_a_run_that_waits_for_a_cluster_goes_on_because_a_probe_sees_it(
+    tmp_path: Path,
+) -> None:
+    """Its timer would not let it go on for days, so that nothing but the probe is the cause."""
+    async with controlled(tmp_path, "us", "eu", again_after=timedelta(days=1)) as made:
+        made.world.write({"volary.yaml": APPLICATION + WAITS}, message="Wait for clusters")
+        await made.synced(made.world.write({"x": "1"}, message="Deploy v1 again"))
+        eu = made.world.running.clusters["eu"]
+        eu.faults.change({"lost": "refuse"})
+        second = made.push("simple:v1", "simple:v2")
+        begun = await made.until_application(
+            lambda each: each.head == second and each.status == "running"
+        )
+        waits = await made.until_run(begun.run, lambda each: of_eu(each).status == "waiting")
+        lost = await until_cluster(made, "eu", lambda each: each.status == "unreachable")
+        still = await made.service.run(begun.run)
+
+        eu.faults.clear()
+        ended = await made.ended(begun.run)
+        run = await made.service.run(begun.run)
+
+    assert "waiting for eu to answer" in waits.waiting_reason
+    assert lost.taints
+    assert (of_eu(still).status, of_eu(still).attempt) == ("waiting", 1)
+    assert (ended.status, ended.targets) == ("succeeded", ("us", "eu"))
+    assert (of_eu(run).status, of_eu(run).attempt) == ("succeeded", 2)
 
 
 async def test_a_joiner_gets_what_was_completed_and_not_half_a_release(tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ class Controller:
             secrets=metrics.secrets,
             meter=metrics.meter,
             patience=parts.rules.patience,
+            again_after=parts.rules.again_after,
             executor_options=replace(parts.executor_options, permissions=_permissions(settings)),
             addresses={
                 repository.name: git_addresses.mask(repository.url)

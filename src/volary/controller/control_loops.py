@@ -95,7 +95,13 @@ class ControlLoops:
                 probe_rounds.RoundListener(catching_up.look),
             )
             listeners = (moves.take, backfill_rounds.take)
-            calling = health_probe.HealthProbe(self._register, fence, listeners, self._tell)
+            calling = health_probe.HealthProbe(
+                self._register,
+                fence,
+                listeners,
+                self._tell,
+                application_registry.report_reachable,
+            )
             group.create_task(backfill_rounds.keep_running(), name="catching up")
             group.create_task(moves.keep_running(), name="moves")
             group.create_task(calling.keep_probing(), name="clusters")

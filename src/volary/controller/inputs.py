@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from volary.analysis.metering import meters, provider_meter
 from volary.analysis.providers import provider_pool
+from volary.engine.runs import policies
 from volary.gitops import repository_state
 from volary.model import clocks, metric_providers, server_settings
 from volary.model.placement import failover_rules
@@ -66,6 +67,8 @@ class Rules:
     longest_delay: float = 120.0
     #: How long a cluster may take to answer while a run is prepared.
     patience: timedelta = timedelta(seconds=15)
+    #: After which time a run tries a cluster again that it waits for, unless it was seen before.
+    again_after: timedelta = policies.AGAIN_AFTER
     #: Applications that are looked at or planned at the same time.
     planners: int = 4
     #: How often requests that came in through other processes are looked for.

@@ -13,7 +13,7 @@ record before it counts. What a newer commit does to a run under way:
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -149,6 +149,11 @@ class ApplicationReconciler:
         if session is None or session.runner.run.id != run_id:
             return _BEING_RECOVERED
         return await self._ask(session.runner, event)
+
+    def report_reachable(self, clusters: Collection[str]) -> None:
+        """Have the run under way go on where it waits for one of some clusters, which answer."""
+        if self._session is not None:
+            self._session.runner.report_reachable(clusters)
 
     async def conclude(self, run: state.Run, origin: run_origins.Origin) -> None:
         """Write down what the end of a run means for the application and its commit."""

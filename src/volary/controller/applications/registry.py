@@ -7,7 +7,7 @@ reconciler of the application that it is about. No error about one application h
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -227,6 +227,11 @@ class ApplicationRegistry:
                 self._leader, records.ApplicationRecord(name)
             )
         return self._reconcilers[name]
+
+    def report_reachable(self, clusters: Collection[str]) -> None:
+        """Have every run go on that waits for one of some clusters, which answer."""
+        for reconciler in self._reconcilers.values():
+            reconciler.report_reachable(clusters)
 
     async def _apply_one(
         self,

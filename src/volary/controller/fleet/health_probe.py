@@ -8,7 +8,7 @@ are the streaks that led there.
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -29,12 +29,18 @@ _KEPT_AFTER_LEAVING = timedelta(days=90)
 #: Told of a cluster before and after a change of its state.
 OnStateChange = Callable[[cluster_health.ClusterHealth, cluster_health.ClusterHealth], None]
 OnRound = Callable[[cluster_health.FleetHealth], Awaitable[None]]
+#: Told which clusters a look has just found ready.
+OnReachable = Callable[[Collection[str]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Probed:
     probe: cluster_health.ProbeResult
     at: datetime
+
+    @property
+    def is_ready(self) -> bool:
+        return self.probe.state is cluster_health.ClusterState.READY
 
 
 @dataclass(slots=True)
@@ -46,6 +52,9 @@ class HealthProbe:
     #: Told after each round, one after another.
     listeners: tuple[OnRound, ...] = ()
     news: OnStateChange = lambda _, __: None
+    #: Told of a cluster the moment it is back, before that counts for its state; and after each
+    #: round of all that are ready, for whoever failed on one between two looks at it.
+    on_reachable: OnReachable = lambda _: None
     #: Of its own: who runs in the same process and counts on the common one is not disturbed.
     chance: Callable[[], float] = field(default_factory=lambda: random.Random().random)
     _rounds: int = field(default=0, init=False)
@@ -84,8 +93,10 @@ class HealthProbe:
             }
         self._rounds += 1
         doubt = watch.doubt()
-        await self._take(members, {name: task.result() for name, task in tasks.items()}, doubt)
+        probed = {name: task.result() for name, task in tasks.items()}
+        await self._take(members, probed, doubt)
         await self._forget()
+        self.on_reachable({name for name, look in probed.items() if look.is_ready})
         now = self.register.clock.now()
         return cluster_health.FleetHealth(
             now, tuple(map(self.register.of, self.register.members.names)), doubt
@@ -109,7 +120,10 @@ class HealthProbe:
             _LOG.exception("cluster %s cannot be looked at", name)
             told = f"internal error ({type(error).__name__}), see the log"
             probe_result = cluster_health.ProbeResult(cluster_health.ClusterState.NOT_READY, told)
-        return _Probed(probe_result, self.register.clock.now())
+        look = _Probed(probe_result, self.register.clock.now())
+        if look.is_ready and not known.answers:
+            self.on_reachable({name})
+        return look
 
     async def _probe(self, name: str) -> tuple[cluster_health.ProbeResult, bool]:
         """Ask once; again when it failed and the kubeconfig says something else by now.

@@ -18,7 +18,7 @@ from volary.controller.planning import (
 )
 from volary.controller.status import application_state, run_origins, run_requests
 from volary.engine import executor
-from volary.engine.runs import state
+from volary.engine.runs import policies, state
 from volary.manifests import redaction as manifest_redaction
 from volary.model import applications, clocks
 from volary.model.objects import manifest
@@ -51,6 +51,8 @@ class Dependencies:
     secrets: redaction.SecretValues = field(default_factory=redaction.SecretValues)
     #: How long a cluster may take to answer while a run is prepared.
     patience: timedelta = preflight.PATIENCE
+    #: After which time a run tries a cluster again that it waits for, unless it was seen before.
+    again_after: timedelta = policies.AGAIN_AFTER
     executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
     #: Where metrics are kept.
     meter: meters.Meter = field(default_factory=meters.NoMeter)

@@ -290,6 +290,8 @@ async def ready(
         errors.UserError: There is nothing to do.
     """
     plan = plan_of(prepared, can_hold=can_hold)
+    policy = replace(plan.policy, again_after=dependencies.again_after)
+    plan = replace(plan, policy=policy)
     run = run_builder.new_run(run_request.id, plan, dependencies.clock.now())
     for target, reason in preflight.silent(trials).items():
         # Of a wave with a rule for it, a cluster may be back when its turn comes.

@@ -10,7 +10,7 @@ as the journal kept it, and a later runner goes on from it with `machine.outstan
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol, assert_never
@@ -92,7 +92,7 @@ class Runner:
         self._clock = clock
         self._journal: Journal = keeper or MemoryJournal()
         self._observers = list(observers)
-        # Not bounded by itself: each task has at most two events in it, each person one.
+        # Not bounded by itself: each task has at most three events in it, each person one.
         self._inbox: asyncio.Queue[_Message] = asyncio.Queue()
         #: Taken out of the inbox, and next.
         self._held: _Message | None = None
@@ -101,6 +101,8 @@ class Runner:
         self._reporters: dict[_Key, task_reporter.TaskReporter] = {}
         self._begun: set[_Key] = set()
         self._broken_off: set[_Key] = set()
+        #: Clusters of which it is in the inbox that they answer.
+        self._reachable: set[str] = set()
         self._alarm = _WakeTimer(clock)
         self._number = 0
         self._interrupts = 0
@@ -142,6 +144,13 @@ class Runner:
     def submit(self, event: events.Event) -> None:
         """Ask for something without waiting; observers are told when it cannot be done."""
         self._post(event)
+
+    def report_reachable(self, clusters: Collection[str]) -> None:
+        """Say that clusters answer, so that what waits for one of them is tried again at once."""
+        for task in self._run.current.unreachable_tasks:
+            if task.target in clusters and task.target not in self._reachable:
+                self._reachable.add(task.target)
+                self._post(events.ClusterReachable(self._clock.now(), task.target))
 
     def interrupt(self, by: str, *, rollback: bool = False) -> None:
         """Cancel politely the first time, at once from the second time on (Ctrl-C)."""
@@ -188,6 +197,8 @@ class Runner:
     def _newest(self, letter: _Message) -> events.Event:
         """Return the event; of a task's progress what it said last."""
         event, _ = letter
+        if isinstance(event, events.ClusterReachable):
+            self._reachable.discard(event.cluster)
         if not isinstance(event, events.TaskProgressed):
             return event
         reporter = self._reporters.get((event.stage, event.target, event.attempt))
@@ -337,7 +348,9 @@ def _is_last(run: state.Run, command: commands.StartTask) -> bool:
 
 
 def _is_report(letter: _Message) -> bool:
-    return isinstance(letter[0], events.TaskProgressed | events.TaskFinished)
+    return isinstance(
+        letter[0], events.TaskProgressed | events.TaskFinished | events.ClusterReachable
+    )
 
 
 class _WakeTimer:

@@ -36,6 +36,10 @@ class OnUnreachable(StrEnum):
     WAIT = "wait"
 
 
+#: See `Policy.again_after`.
+AGAIN_AFTER = timedelta(seconds=30)
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The rules of one run, fixed at its start."""
@@ -55,8 +59,8 @@ class Policy:
     #: allow; None: the waves decide alone.
     failures: int | None = None
     unreachable: int | None = None
-    #: After which time a cluster that is waited for is tried again.
-    again_after: timedelta = timedelta(seconds=30)
+    #: After which time a cluster that is waited for is tried again, unless it was seen before.
+    again_after: timedelta = AGAIN_AFTER
 
 
 @dataclass(frozen=True, slots=True)

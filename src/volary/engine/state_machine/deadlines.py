@@ -32,9 +32,7 @@ def _try_again(run: state.Run, now: datetime) -> state.Run:
         limit = updates.retry_deadline(run.current, task)
         if limit is not None and now >= limit and run.clock_stopped is None:
             return _given_up(task, now)
-        # When it was tried first stays known: its time is counted from then on.
-        first, tries = task.started, task.attempt
-        return state.TaskState(task.target, attempt=tries, reason=task.reason, started=first)
+        return outcomes.queued_again(task)
 
     return updates.replace_current(run, updates.change_tasks(run.current, again))
 

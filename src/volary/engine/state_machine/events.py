@@ -1,8 +1,8 @@
 """What happens to a run: the inputs of `machine.advance`.
 
 Each event says when it happened; the machine has no other clock. Facts (a task
-ended, time passed) are always taken; requests of people (cancel, pause, approve, …)
-can be refused, and then the step says why.
+ended, time passed, a cluster answers) are always taken; requests of people (cancel, pause,
+approve, …) can be refused, and then the step says why.
 """
 
 from dataclasses import dataclass
@@ -46,6 +46,14 @@ class TimePassed:
     """The time of the last `commands.WakeAt` has come; harmless when too early."""
 
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReachable:
+    """Somebody saw that a cluster answers; what waits for it is tried again at once."""
+
+    at: datetime
+    cluster: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +174,7 @@ Event = (
     | TaskProgressed
     | TaskFinished
     | TimePassed
+    | ClusterReachable
     | Cancel
     | PauseAsked
     | Resume

@@ -31,11 +31,10 @@ choice;
 10. A final run never changes. Facts that come too late are ignored; requests are refused.
 11. In waves one step (a stage of a wave) follows the other. A cluster that fails within the
     budgets of its wave and of the run is left out and taken back at once, before the step ends;
-    one that cannot be reached is tried again for as long as its wave says. One failure more
-than
-    the budget allows fails the step, and its wave's rule decides: stop, hold, take back the
-wave,
-    or everything, the last wave first.
+    one that cannot be reached is tried again for as long as its wave says, at intervals and as
+    soon as somebody sees that it answers. One failure more than the budget allows fails the
+    step, and its wave's rule decides: stop, hold, take back the wave, or everything, the last
+    wave first.
 12. While a window is closed, no stage that changes a cluster starts on it (`openings`): what
 runs
     finishes, limits stand still when nothing does, and the way back is never held up.
@@ -98,6 +97,7 @@ _RECORDS: Mapping[type[events.Event], Callable[[state.Run, Any], requests.Answer
     events.TaskProgressed: outcomes.progress,
     events.TaskFinished: outcomes.finish,
     events.TimePassed: deadlines.expire,
+    events.ClusterReachable: outcomes.try_again,
     events.Cancel: requests.cancel,
     events.PauseAsked: requests.pause,
     events.Resume: requests.resume,
@@ -142,6 +142,8 @@ _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] =
             RunStatus.CANCELLED,
             *_FAILED,
         ),
+        # Waiting: for a window that closed meanwhile.
+        events.ClusterReachable: (RunStatus.RUNNING, RunStatus.WAITING),
         events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
         events.PauseAsked: (RunStatus.WAITING,),
         events.SkipCluster: (RunStatus.RUNNING, RunStatus.WAITING, *_FAILED),
@@ -163,6 +165,7 @@ _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] =
             *_FAILED,
         ),
         events.TimePassed: (RunStatus.WAITING, RunStatus.RUNNING, *_FAILED),
+        events.ClusterReachable: (RunStatus.WAITING, RunStatus.RUNNING),
         events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
         events.PauseAsked: (RunStatus.WAITING,),
         events.Resume: (RunStatus.RUNNING, RunStatus.WAITING),
@@ -196,7 +199,12 @@ TABLE: Mapping[tuple[RunStatus, type[events.Event]], Transition] = {
     for event, follow in row.items()
 }
 
-_FACTS = (events.TaskProgressed, events.TaskFinished, events.TimePassed)
+_FACTS = (
+    events.TaskProgressed,
+    events.TaskFinished,
+    events.TimePassed,
+    events.ClusterReachable,
+)
 
 
 def advance(run: state.Run, event: events.Event) -> Step:

@@ -77,6 +77,26 @@ def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) 
     return _leave_out_unreachable(run, ended)
 
 
+def try_again(run: state.Run, event: events.ClusterReachable) -> state.Run:
+    """Queue the task of a cluster that was waited for and answers; its timer counts no more."""
+    task = run.current.task(event.cluster)
+    if task is None or task.status is not statuses.TaskStatus.WAITING:
+        return run
+    limit = updates.retry_deadline(run.current, task)
+    if limit is not None and event.at >= limit and run.clock_stopped is None:
+        return run  # its time is over, which is for the clock to say
+    return _with_task(run, queued_again(task))
+
+
+def queued_again(task: state.TaskState) -> state.TaskState:
+    """Return the task of a cluster that was waited for, as one that has its turn again.
+
+    When it was tried first stays known: its time is counted from then on.
+    """
+    first, tries = task.started, task.attempt
+    return state.TaskState(task.target, attempt=tries, reason=task.reason, started=first)
+
+
 def _is_refusal(run: state.Run, task: state.TaskState, outcome: statuses.Outcome) -> bool:
     """Say whether the release was refused: by a no, or because nobody agreed in time."""
     if task.rolling_back or outcome.status is not statuses.TaskStatus.FAILED:

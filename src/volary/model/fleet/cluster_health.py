@@ -69,6 +69,11 @@ class ClusterHealth:
     pending: PendingChange | None = None
 
     @property
+    def answers(self) -> bool:
+        """Whether the last look found it ready, for however short a time it has been."""
+        return (self.pending.state if self.pending else self.state) is ClusterState.READY
+
+    @property
     def cordon(self) -> marks.Taint | None:
         """Who keeps new work away by hand, and why."""
         return self._taint(marks.CORDONED)

@@ -10,7 +10,7 @@ import pytest
 from volary.engine import executor
 from volary.engine.execution import runners
 from volary.engine.observers import feed
-from volary.engine.runs import state
+from volary.engine.runs import policies, state
 from volary.engine.state_machine import events
 from volary.model import errors, statuses
 from volary.model.statuses import RunStatus, TaskStatus
@@ -359,6 +359,42 @@ async def test_what_a_task_says_just_before_its_end_is_kept(planned_run: Make) -
     us = run.stages[0].task("us")
     assert us is not None
     assert us.progress == state.Progress("all ready", 3, 3)
+
+
+@pytest.mark.looptime
+async def test_what_waits_for_a_cluster_goes_on_when_it_is_reported_once_or_often(
+    planned_run: Make, looptime: float
+) -> None:
+    """Its own timer would wait for a day."""
+    answers = asyncio.Event()
+
+    async def lost_at_first(*_: object) -> statuses.Outcome:
+        if not answers.is_set():
+            return done(TaskStatus.UNREACHABLE, "no answer")
+        return done()
+
+    clusters = Clusters(eu=lost_at_first)
+    wait = policies.OnUnreachable.WAIT
+    run = planned_run(on_unreachable=wait, again_after=timedelta(days=1))
+    runner = runners.Runner(run, clusters, clock=LoopClock())
+
+    async def probe() -> None:
+        await asyncio.sleep(10)
+        answers.set()
+        runner.report_reachable({"us"})
+        await asyncio.sleep(10)
+        for _ in range(3):
+            runner.report_reachable({"us", "eu", "mars"})
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(probe())
+        ended = await runner.carry_out()
+
+    assert ended.status is RunStatus.SUCCEEDED
+    eu = ended.stages[0].task("eu")
+    assert eu is not None
+    assert eu.attempt == 2
+    assert looptime == 21, "the second stage takes one second after the cluster was reported"
 
 
 @pytest.mark.looptime
