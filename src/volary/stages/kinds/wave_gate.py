@@ -114,8 +114,8 @@ async def _require_release(
         commit = tracking.commit_of(live)
         if commit != context.commit:
             raise execution.StageFailedError(
-                f"{mapped_manifest.item.key.title} is of {commit[:7] or 'an unknown commit'}, not of"
-                f" this release ({context.commit[:7]})"
+                f"{mapped_manifest.item.key.title} is of {commit[:7] or 'an unknown commit'},"
+                f" not of this release ({context.commit[:7]})"
             )
         seen.append(live)
     return seen
