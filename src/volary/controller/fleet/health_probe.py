@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from volary.clusters.client import client_pool
 from volary.clusters.observe import probes
 from volary.controller.fleet import cluster_registry, stall_detector
 from volary.model.fleet import cluster_health, fleets
@@ -31,6 +32,8 @@ OnStateChange = Callable[[cluster_health.ClusterHealth, cluster_health.ClusterHe
 OnRound = Callable[[cluster_health.FleetHealth], Awaitable[None]]
 #: Told which clusters a look has just found ready.
 OnReachable = Callable[[Collection[str]], None]
+#: Asks a cluster once, for no longer than it is told.
+Ask = Callable[[client_pool.ClientPool, str, timedelta], Awaitable[cluster_health.ProbeResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class HealthProbe:
     #: Told of a cluster the moment it is back, before that counts for its state; and after each
     #: round of all that are ready, for whoever failed on one between two looks at it.
     on_reachable: OnReachable = lambda _: None
+    ask: Ask = probes.probe
     #: Of its own: who runs in the same process and counts on the common one is not disturbed.
     chance: Callable[[], float] = field(default_factory=lambda: random.Random().random)
     _rounds: int = field(default=0, init=False)
@@ -131,10 +135,10 @@ class HealthProbe:
         Also says whether it failed at first.
         """
         clusters, patience = self.register.clusters, self.register.rules.timeout
-        probe_result = await probes.probe(clusters, name, patience)
+        probe_result = await self.ask(clusters, name, patience)
         if probe_result.state is cluster_health.ClusterState.READY or not clusters.refresh(name):
             return probe_result, False
-        return await probes.probe(clusters, name, patience), True
+        return await self.ask(clusters, name, patience), True
 
     def _asks_identity(self, known: cluster_health.ClusterHealth) -> bool:
         """Say whether it is time to ask: once in a while, and whenever it was away."""
