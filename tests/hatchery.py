@@ -308,6 +308,8 @@ def _end(code: object) -> NoReturn:
 
 
 if __name__ == "__main__":
+    # Functions of tests are imported here as pytest imports them.
+    sys.path.insert(1, str(Path(__file__).parents[1] / "sandbox/tests"))
     _import_everything()
     gc.collect()
     # What is there now stays: the processes need not look at it, nor copy its pages for that.
