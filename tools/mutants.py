@@ -50,7 +50,7 @@ SCENARIOS = {
     "server": ("permissions",),
 }
 #: Unit tests farther away than this in the import graph are not run.
-_FARTHEST, _MOST_FILES = 2, 12
+_FARTHEST, _MOST_FILES = 2, 8
 _PAIRS: tuple[tuple[type[ast.cmpop], type[ast.cmpop]], ...] = (
     (ast.Eq, ast.NotEq),
     (ast.Lt, ast.LtE),
@@ -253,8 +253,8 @@ def sample(root: Path, package: str, count: int, seed: int) -> list[Mutant]:
 class Workplace:
     """A copy of the tree in which mutants are tried one after the other."""
 
-    def __init__(self, folder: Path, limit: float) -> None:
-        self._limit = limit
+    def __init__(self, folder: Path, limit: float, *, scenarios: bool) -> None:
+        self._limit, self._scenarios = limit, scenarios
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT,
@@ -277,7 +277,8 @@ class Workplace:
         path = self._folder / mutant.path
         source = path.read_text()
         module = module_name(mutant.path, Path("src"))
-        tests = [str(test) for test in self._tests.of(module, mutant.package)]
+        chosen = self._tests.of(module, mutant.package if self._scenarios else "")
+        tests = [str(test) for test in chosen]
         if not tests:
             return "survived (no test imports it)"
         path.write_text(mutant.mutation.apply(source))
@@ -325,6 +326,7 @@ def main() -> None:
     parser.add_argument("--package", action="append", choices=sorted(PACKAGES))
     parser.add_argument("--minutes", type=float, default=60.0, help="begin no mutant after these")
     parser.add_argument("--limit", type=float, default=180.0, help="seconds for one mutant's tests")
+    parser.add_argument("--unit", action="store_true", help="no scenarios")
     parser.add_argument("--jobs", "-j", type=int, default=max(1, (os.cpu_count() or 1) - 1))
     options = parser.parse_args()
     chosen = [
@@ -340,7 +342,7 @@ def main() -> None:
     end = time.monotonic() + 60 * options.minutes
 
     def work(folder: Path) -> None:
-        workplace = Workplace(folder, options.limit)
+        workplace = Workplace(folder, options.limit, scenarios=not options.unit)
         while time.monotonic() < end:
             try:
                 mutant = waiting.get_nowait()
