@@ -12,6 +12,7 @@ decided within the limit is listed by itself: it counts as neither.
 import argparse
 import ast
 import copy
+import importlib.util
 import os
 import queue
 import random
@@ -281,20 +282,22 @@ class Workplace:
         tests = [str(test) for test in chosen]
         if not tests:
             return "survived (no test imports it)"
-        path.write_text(mutant.mutation.apply(source))
+        _write(path, mutant.mutation.apply(source))
         try:
             output = self._run(tests)
         finally:
-            path.write_text(source)
+            _write(path, source)
         if output is None:
             return f"undecided within {self._limit:.0f} s"
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
         if failed is None:
-            return "survived" if re.search(r"\d passed", output) else "killed by what pytest says"
+            passed = re.search(r"\d passed", output)
+            return "survived" if passed else f"undecided: {output.strip()[-80:]}"
         test = failed[1]
         if test not in self._sound:
-            alone = self._run([test])
-            self._sound[test] = alone is not None and not re.search(r"failed|error", alone)
+            alone = self._run([test]) or ""
+            only_passed = re.search(r"\d passed", alone) and not re.search(r"\d failed", alone)
+            self._sound[test] = bool(only_passed)
         return f"killed by {test}" if self._sound[test] else f"undecided: {test} fails anyway"
 
     def _run(self, tests: Sequence[str]) -> str | None:
@@ -304,7 +307,7 @@ class Workplace:
         process = subprocess.Popen(
             [*command, *tests],
             cwd=self._folder,
-            env={**os.environ, "PYTHONPATH": sources, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, "PYTHONPATH": sources},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -316,6 +319,12 @@ class Workplace:
             os.killpg(process.pid, 9)
             process.communicate()
             return None
+
+
+def _write(path: Path, source: str) -> None:
+    """Write a module; two versions of one size within a second look alike to Python's cache."""
+    path.write_text(source)
+    Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
 
 
 def main() -> None:
