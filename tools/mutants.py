@@ -51,7 +51,7 @@ SCENARIOS = {
     "server": ("permissions",),
 }
 #: Unit tests farther away than this in the import graph are not run.
-_FARTHEST, _MOST_FILES = 2, 8
+_FARTHEST, _MOST_FILES = 2, 6
 _PAIRS: tuple[tuple[type[ast.cmpop], type[ast.cmpop]], ...] = (
     (ast.Eq, ast.NotEq),
     (ast.Lt, ast.LtE),
@@ -194,10 +194,15 @@ class Tests:
             self._files[module_name(path, root / "src")] = path.relative_to(root)
         for path in root.glob("tests/**/*.py"):
             self._files[module_name(path, root / "tests")] = path.relative_to(root)
+        #: Property tests take longest, so they come last.
+        self._slow: set[str] = set()
         #: Importers by module.
         self._importers: dict[str, set[str]] = {}
         for name, path in self._files.items():
-            for used in imported((root / path).read_text()) & self._files.keys():
+            names = imported((root / path).read_text())
+            if "hypothesis" in names:
+                self._slow.add(name)
+            for used in names & self._files.keys():
                 self._importers.setdefault(used, set()).add(name)
 
     def of(self, module: str, package: str) -> list[Path]:
@@ -212,11 +217,11 @@ class Tests:
                         edge.append(importer)
         subject = module.removeprefix("volary.").split(".")[0]
         units = [
-            (distance, not name.startswith(f"unit.{subject}."), name)
+            (name in self._slow, distance, not name.startswith(f"unit.{subject}."), name)
             for name, distance in distances.items()
             if name.startswith("unit.") and ".test_" in name
         ]
-        near = [self._files[name] for _, _, name in sorted(units)[:_MOST_FILES]]
+        near = [self._files[name] for *_, name in sorted(units)[:_MOST_FILES]]
         named = (f"scenarios.test_{name}" for name in SCENARIOS.get(package, ()))
         return near + [self._files[name] for name in named if name in self._files]
 

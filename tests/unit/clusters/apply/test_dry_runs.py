@@ -1,10 +1,8 @@
 """A dry run writes nothing: one without an answer leaves the cluster as untouched as it was."""
 
 import contextlib
-import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
@@ -12,7 +10,6 @@ import pytest
 from aiohttp import web
 
 import stage_world
-from fixed_clock import FixedClock
 from scripted_server import Asked, ScriptedServer, answer, serve
 from stage_world import NEW, OLD
 from volary.clusters.client import client_pool
@@ -51,3 +48,43 @@ class Gateway:
             return web.Response(
                 body=await reply.read(), status=reply.status, content_type=reply.content_type
             )
+
+
+@contextlib.asynccontextmanager
+async def behind(
+    given: stage_world.World, folder: Path, *, loses_dry_runs: bool
+) -> AsyncIterator[ScriptedServer]:
+    """Given: requests to the cluster pass a gateway."""
+    us = given.running.clusters["us"]
+    async with serve() as server, aiohttp.ClientSession() as session:
+        server.handler = Gateway(us.url, session, loses_dry_runs)
+        config = us.kubeconfig_path.read_text().replace(us.url, server.url)
+        (folder / "config").write_text(config)
+        member = fleets.Cluster("us", kubeconfig=(str(folder / "config"),))
+        async with client_pool.open_pool(
+            fleets.Fleet((member,)), clock=stage_world.Clock(), limits=LIMITS
+        ) as clients:
+            given.clients = clients
+            yield server
+
+
+@pytest.mark.parametrize(
+    ("loses_dry_runs", "touched"), [(True, False), (False, True)], ids=["dry runs", "writes"]
+)
+async def test_only_a_write_without_an_answer_may_have_touched_the_cluster(
+    tmp_path: Path, loses_dry_runs: bool, touched: bool
+) -> None:
+    async with stage_world.world("us") as given:
+        await given.deployed(OLD)
+        given.sources[NEW] = [
+            *given.sources[NEW][:2],
+            stage_world.made(stage_world.config(greeting="hi")),
+        ]
+        async with behind(given, tmp_path, loses_dry_runs=loses_dry_runs):
+            outcomes = await given.run(
+                rollout_stages.SYNC.name, rollout_stages.SyncOptions(), limit=5.0
+            )
+
+    assert outcomes["us"].status is not statuses.TaskStatus.SUCCEEDED, outcomes["us"]
+    assert "it took too long" in outcomes["us"].reason
+    assert outcomes["us"].touched is touched

@@ -1,7 +1,5 @@
 """What could not be deleted fails the stage, and stays remembered."""
 
-
-
 from stage_world import NEW, OLD, World, config, deployment, made, service, world
 from volary.clusters.inventory import inventory, pruning
 from volary.manifests import objects
@@ -49,14 +47,14 @@ async def test_what_does_not_go_fails_the_stage() -> None:
 
         assert outcomes["us"].status == "failed"
         assert "old" in outcomes["us"].reason
-        assert objects.text(
-            given.get("us", "ConfigMap", "old"), "metadata", "deletionTimestamp"
-        )
-
+        assert objects.text(given.get("us", "ConfigMap", "old"), "metadata", "deletionTimestamp")
 
 
 async def test_what_is_kept_on_purpose_is_no_failure_and_is_remembered() -> None:
-    kept = {**config("old"), "metadata": {"name": "old", "annotations": {pruning.PRUNE: "disabled"}}}
+    kept = {
+        **config("old"),
+        "metadata": {"name": "old", "annotations": {pruning.PRUNE: "disabled"}},
+    }
     async with world("us") as given:
         given.sources = {OLD: [*BASE, made(kept)], NEW: BASE}
         await given.deployed(OLD)
