@@ -259,8 +259,8 @@ def sample(root: Path, package: str, count: int, seed: int) -> list[Mutant]:
 class Workplace:
     """A copy of the tree in which mutants are tried one after the other."""
 
-    def __init__(self, folder: Path, limit: float, *, scenarios: bool) -> None:
-        self._limit, self._scenarios = limit, scenarios
+    def __init__(self, folder: Path, tests: Tests, limit: float, *, scenarios: bool) -> None:
+        self._tests, self._limit, self._scenarios = tests, limit, scenarios
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT,
@@ -274,7 +274,6 @@ class Workplace:
         if (ROOT / ".venv").exists():
             (folder / ".venv").symlink_to(ROOT / ".venv")
         self._folder = folder
-        self._tests = Tests(folder)
         #: Tests that pass without any mutant.
         self._sound: dict[str, bool] = {}
 
@@ -353,10 +352,10 @@ def main() -> None:
             if index < len(mutants):
                 waiting.put(mutants[index])
     results: list[tuple[Mutant, str]] = []
-    end = time.monotonic() + 60 * options.minutes
+    tests, end = Tests(ROOT), time.monotonic() + 60 * options.minutes
 
     def work(folder: Path) -> None:
-        workplace = Workplace(folder, options.limit, scenarios=not options.unit)
+        workplace = Workplace(folder, tests, options.limit, scenarios=not options.unit)
         while time.monotonic() < end:
             try:
                 mutant = waiting.get_nowait()
