@@ -1,8 +1,12 @@
 """What could not be deleted fails the stage, and stays remembered."""
 
+from datetime import timedelta
+
 from stage_world import NEW, OLD, World, config, deployment, made, service, world
-from volary.clusters.inventory import inventory, pruning
+from volary.clusters.client import clients
+from volary.clusters.inventory import inventory, owned_objects, pruning
 from volary.manifests import objects
+from volary.model import json
 from volary.model.pipeline.stage_kinds import rollout_stages
 
 SYNC = rollout_stages.SyncOptions(prune=True)
@@ -62,5 +66,28 @@ async def test_what_is_kept_on_purpose_is_no_failure_and_is_remembered() -> None
         outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.find("us", "ConfigMap", "old") is not None
+        assert "old" in _remembered(given)
+
+
+async def test_what_was_taken_over_before_its_delete_is_remembered() -> None:
+    """It is looked at twice: when all is listed, and right before it would go."""
+    async with world("us") as given:
+        given.sources = {OLD: [*BASE, made(config("old"))], NEW: BASE}
+        await given.deployed(OLD)
+        client = await given.clients.client("us")
+        assert isinstance(client, clients.Client)
+        looks: list[str] = []
+
+        def check(_body: json.JsonObject) -> str:
+            looks.append("look")
+            return "somebody took it over" if len(looks) > 1 else ""
+
+        result = await pruning.prune(
+            client, BASE, owned_objects.Scope("shop"), timeout=timedelta(seconds=5), check=check
+        )
+
+        assert [change.reason for change in result.changes] == ["somebody took it over"]
+        assert result.deleted == 0
         assert given.find("us", "ConfigMap", "old") is not None
         assert "old" in _remembered(given)
