@@ -1,6 +1,6 @@
 # The commands of the house. Each sets up .venv by itself and does nothing twice.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench lock clients clean
+.PHONY: help demo test check format bench mutants lock clients clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -26,6 +26,9 @@ format: $(READY) ## Format the code and mend what lint can mend
 
 bench: $(READY) ## Measure speed as ratios; writes benchmarks/README.md
 	@$(BIN)/python -m benchmarks
+
+mutants: $(READY) ## Make small mistakes in the core; print those that no test notices (MUTANTS="--seed 2 --count 5")
+	@$(BIN)/python tools/mutants.py $(MUTANTS)
 
 lock: ## Resolve dependencies again (needs uv)
 	@uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-emit-package kube-sandbox \

@@ -47,18 +47,18 @@ class Controlled:
         """Replace a text of the Deployment and commit."""
         return self.world.edit("deployment.yaml", text, new, message=message)
 
-    async def application(self) -> representations.ApplicationView:
+    async def application(self) -> representations.Application:
         return await self.service.application("simple")
 
-    async def runs(self) -> tuple[representations.RunSummaryView, ...]:
+    async def runs(self) -> tuple[representations.RunSummary, ...]:
         return (await self.service.runs(records.RunFilter())).items
 
     async def until_application(
         self,
-        holds: Callable[[representations.ApplicationView], bool],
+        holds: Callable[[representations.Application], bool],
         *,
         timeout: float = process_time.HANG,
-    ) -> representations.ApplicationView:
+    ) -> representations.Application:
         """Wait until the application stands so."""
         found = None
         try:
@@ -75,10 +75,10 @@ class Controlled:
     async def until_run(
         self,
         run: str,
-        holds: Callable[[representations.RunView], bool],
+        holds: Callable[[representations.Run], bool],
         *,
         timeout: float = process_time.HANG,
-    ) -> representations.RunView:
+    ) -> representations.Run:
         """Wait until a run is so."""
         found = None
         try:
@@ -95,7 +95,7 @@ class Controlled:
 
     async def ended(
         self, run: str, *, timeout: float = process_time.HANG
-    ) -> representations.RunSummaryView:
+    ) -> representations.RunSummary:
         """Wait for a run's end, and until the application knows of it."""
         await self.until_run(run, lambda each: each.summary.finished is not None, timeout=timeout)
         await self.until_application(lambda each: each.status != "running" or each.run != run)
@@ -106,7 +106,7 @@ class Controlled:
         found = await self.service.all_events(0, application="simple", limit=100_000)
         return [each.document for each in found]
 
-    async def logs(self, run: str) -> tuple[representations.LogView, ...]:
+    async def logs(self, run: str) -> tuple[representations.LogLine, ...]:
         """Return a run's log once some of it was written: lines are kept in batches."""
         async with asyncio.timeout(process_time.HANG):
             while not (lines := await self.service.logs(run)):  # noqa: ASYNC110 - in batches
@@ -115,7 +115,7 @@ class Controlled:
 
     async def synced(
         self, commit: str, *, timeout: float = process_time.HANG
-    ) -> representations.ApplicationView:
+    ) -> representations.Application:
         """Wait until a commit is what runs."""
         return await self.until_application(
             lambda each: each.running_commit == commit and each.status == "synced",

@@ -85,6 +85,9 @@ class Script:
     troubles: list[Exception] = field(default_factory=list)
     #: The requests that were prepared, in order.
     prepared: list[str] = field(default_factory=list)
+    #: A plan is being made; it is ready once it may be.
+    planning: asyncio.Event = field(default_factory=asyncio.Event)
+    may_plan: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def prepare(
         self,
@@ -94,6 +97,8 @@ class Script:
         steps: tuple[pipelines.Stage, ...] = (SYNC,),
     ) -> ready_runs.ReadyRun:
         self.prepared.append(request.id)
+        self.planning.set()
+        await self.may_plan.wait()
         if self.troubles:
             raise self.troubles.pop(0)
         running = application.record.running_commit
@@ -219,6 +224,7 @@ async def leading(
     """Be the leader of an empty store."""
     clock, script = Clock(), Script()
     script.stages.may_end.set()
+    script.may_plan.set()
     async with (
         factory.open_store(address, clock=clock) as store,
         client_pool.open_pool(MEMBERS, clock=clock) as clusters,

@@ -73,8 +73,8 @@ async def controlled(
 async def until_cluster(
     made: controller_world.Controlled,
     name: str,
-    holds: Callable[[representations.ClusterView], bool],
-) -> representations.ClusterView:
+    holds: Callable[[representations.Cluster], bool],
+) -> representations.Cluster:
     found = None
     try:
         async with asyncio.timeout(process_time.HANG):
@@ -103,12 +103,12 @@ def without(members: fleets.Fleet, name: str) -> fleets.Fleet:
     return replace(members, clusters=tuple(each for each in members.clusters if each.name != name))
 
 
-def of_eu(run: representations.RunView) -> representations.TaskView:
+def of_eu(run: representations.Run) -> representations.Task:
     """Return the first task of a run on eu."""
     return next(each for each in run.stages[0].tasks if each.target == "eu")
 
 
-async def newest(made: controller_world.Controlled) -> representations.RunSummaryView:
+async def newest(made: controller_world.Controlled) -> representations.RunSummary:
     return (await made.runs())[0]
 
 

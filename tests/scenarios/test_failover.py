@@ -106,7 +106,7 @@ async def until_state(given: Controlled, name: str, state: str) -> None:
             await asyncio.sleep(0.02)
 
 
-async def moving(given: Controlled) -> representations.RunSummaryView:
+async def moving(given: Controlled) -> representations.RunSummary:
     """Wait until the newest run is the move."""
     async with asyncio.timeout(process_time.HANG):
         while True:

@@ -155,7 +155,7 @@ async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: 
         await given.ended("left")
         view = await given.service.run("left")
 
-        assert sorted(type(each).__name__ for each in answers) == ["AskedView", "Conflict"]
+        assert sorted(type(each).__name__ for each in answers) == ["Accepted", "Conflict"]
         assert len(view.approvals) == 1
         for kind, more in COMMANDS.items():
             with pytest.raises(refusals.Conflict, match="a run that is succeeded cannot be"):

@@ -1,6 +1,6 @@
 """What is kept besides runs: frozen records, times aware and in UTC."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
@@ -10,6 +10,7 @@ from volary.model import statuses as model_statuses
 from volary.model.runs import run_records
 
 Item = TypeVar("Item", covariant=True)
+Other = TypeVar("Other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,10 @@ class Page(Generic[Item]):
     items: tuple[Item, ...]
     #: Where the next page begins; empty: there is none.
     cursor: str = ""
+
+    def map(self, made: Callable[[Item], Other]) -> "Page[Other]":
+        """Return the same piece of the list of what is made of its items."""
+        return Page(tuple(map(made, self.items)), self.cursor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from msgspec import structs
 
 import memory_outbox
 import process_time
@@ -351,7 +352,7 @@ async def test_a_slow_receiver_holds_up_neither_the_run_nor_another_receiver(
             observer.notify(STARTED)
             await other.until(lambda: len(other.seen) == 1)
             for number in range(30):
-                observer.notify(replace(STAGE, stage=f"{number}"))
+                observer.notify(structs.replace(STAGE, stage=f"{number}"))
                 await asyncio.sleep(0)
             await other.until(lambda: bool(other.seen))
             slow.gate.set()

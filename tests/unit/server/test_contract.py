@@ -10,6 +10,8 @@ from schemathesis import checks
 from schemathesis.specs.openapi import checks as openapi_checks
 
 import server_world
+from volary.controller.api import representations
+from volary.server.routes import bodies
 
 #: Those that end; a stream would be read for ever.
 _LASTING = "/stream"
@@ -19,6 +21,16 @@ _CHECKS = (
     openapi_checks.content_type_conformance,
     openapi_checks.response_schema_conformance,
 )
+
+
+def test_a_body_and_an_answer_never_share_a_name() -> None:
+    # Else the document describes one of them as the other.
+    kinds = representations.Representation.__subclasses__()
+    asked = {
+        kind.__name__ for kind in (*bodies.Body.__subclasses__(), bodies.Taint, bodies.Untaint)
+    }
+
+    assert {kind.__name__ for kind in kinds} & asked == set()
 
 
 def _attack(url: str, document: dict[str, object]) -> int:

@@ -10,7 +10,6 @@ from volary.controller.fleet import surveys
 from volary.controller.planning import projects
 from volary.manifests import redaction
 from volary.model import json
-from volary.server.http import encoding
 
 
 async def read(path: str, *, app: str, fleet: str, contexts: str) -> json.JsonObject:
@@ -28,5 +27,5 @@ async def read(path: str, *, app: str, fleet: str, contexts: str) -> json.JsonOb
         surveyor = surveys.Surveyor(clusters, clock)
         seen = await surveyor.look(status_service.subject(project.application, members))
     shown = status_service.of_survey(project.application.name, seen, redaction.Masker(()))
-    document: json.JsonObject = msgspec.to_builtins(encoding.to_struct(shown))
+    document: json.JsonObject = msgspec.to_builtins(shown)
     return document

@@ -3,11 +3,14 @@
 import json as text
 from enum import StrEnum
 
+import msgspec
+
 from volary.cli import console, exit_codes
 from volary.clusters.client import client_pool
 from volary.controller import inputs, local_runs
+from volary.controller.api import conversions
 from volary.controller.planning import preparation, projects
-from volary.controller.preview import json_format, markdown_format, previews, text_format
+from volary.controller.preview import markdown_format, previews, text_format
 
 
 class Form(StrEnum):
@@ -27,7 +30,7 @@ async def run(request: preparation.RunOptions, form: Form) -> int:
         prepared = await preparation.prepare(wish, clusters, project)
         console.show_problems(console.messages(), prepared.warnings)
         shown = await previews.preview_run(prepared, clusters)
-    console.write(_render(shown, form))
+    console.write(render(shown, form))
     return exit_code(shown)
 
 
@@ -38,11 +41,13 @@ def exit_code(shown: previews.Preview) -> exit_codes.Exit:
     return exit_codes.Exit.CHANGES if shown.has_changes else exit_codes.Exit.DONE
 
 
-def _render(shown: previews.Preview, form: Form) -> str:
+def render(shown: previews.Preview, form: Form) -> str:
+    """Return the plan as it is written down."""
     match form:
         case Form.TEXT:
             return text_format.render(shown)
         case Form.MARKDOWN:
             return markdown_format.render(shown)
         case Form.JSON:
-            return text.dumps(json_format.render(shown), indent=2, ensure_ascii=False, default=str)
+            body = msgspec.to_builtins(conversions.of_plan(shown), enc_hook=str)
+            return text.dumps(body, indent=2, ensure_ascii=False)

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+import msgspec
 from rich import console as rich_console
 from rich import markup
 
+from volary.controller.api import conversions
 from volary.controller.planning import preparation
-from volary.controller.preview import json_format
 from volary.engine.runs import policies
 from volary.model import json
 from volary.model.pipeline import pipelines
@@ -79,10 +80,7 @@ def to_json(prepared: preparation.PreparedRun) -> json.JsonObject:
             }
             for wave in prepared.waves.rules
         ],
-        "replicas": [
-            json_format.replicas(workload, prepared.numbers.now)
-            for workload in prepared.numbers.now.workloads
-        ],
+        "replicas": msgspec.to_builtins(conversions.of_assignment(prepared.numbers.now)),
         "images": [version.image for version in decided.versions],
         "stages": [
             {"name": stage.name, "targets": list(stage.targets or decided.targets)}

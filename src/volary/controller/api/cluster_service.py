@@ -25,12 +25,12 @@ class ClusterService:
     asker: command_client.CommandClient
     audit_trail: command_client.AuditLog
 
-    async def list(self) -> tuple[representations.ClusterView, ...]:
+    async def list(self) -> tuple[representations.Cluster, ...]:
         """Return the fleet and how each cluster is, in the fleet's order."""
         await self._look()
         return tuple(self._view(cluster) for cluster in self.register.members.clusters)
 
-    async def get(self, name: str) -> representations.ClusterView:
+    async def get(self, name: str) -> representations.Cluster:
         """Return one cluster.
 
         Raises:
@@ -44,7 +44,7 @@ class ClusterService:
 
     async def cordon(
         self, name: str, asker: representations.Actor, *, reason: str
-    ) -> representations.ClusterView:
+    ) -> representations.Cluster:
         """Have nothing new begin there.
 
         Raises:
@@ -55,7 +55,7 @@ class ClusterService:
 
     async def drain(
         self, name: str, asker: representations.Actor, *, reason: str
-    ) -> representations.ClusterView:
+    ) -> representations.Cluster:
         """Have nothing new begin there, and what runs there moved where it may be.
 
         Raises:
@@ -66,7 +66,7 @@ class ClusterService:
 
     async def uncordon(
         self, name: str, asker: representations.Actor, *, reason: str
-    ) -> representations.ClusterView:
+    ) -> representations.Cluster:
         """Take both back.
 
         Raises:
@@ -77,7 +77,7 @@ class ClusterService:
 
     async def taint(
         self, name: str, asker: representations.Actor, taint: taints.Taint
-    ) -> representations.ClusterView:
+    ) -> representations.Cluster:
         """Mark a cluster; a mark of the same key and effect is replaced.
 
         Raises:
@@ -93,7 +93,7 @@ class ClusterService:
 
     async def untaint(
         self, name: str, asker: representations.Actor, *, key: str, effect: str, reason: str
-    ) -> representations.ClusterView:
+    ) -> representations.Cluster:
         """Take a mark away that was made by hand; an empty `effect` means every one of the key.
 
         Raises:
@@ -109,7 +109,7 @@ class ClusterService:
 
     async def _ask(
         self, action: str, name: str, asker: representations.Actor, said: Mapping[str, str]
-    ) -> representations.ClusterView:
+    ) -> representations.Cluster:
         await self.get(name)
         document: json.JsonObject = {"action": action, "cluster": name, **said}
         async with self.audit_trail.noting(
@@ -122,12 +122,12 @@ class ClusterService:
         if not self.register.is_leader:
             await self.register.load()
 
-    def _view(self, member: fleets.Cluster) -> representations.ClusterView:
+    def _view(self, member: fleets.Cluster) -> representations.Cluster:
         known = self.register.of(member.name)
         marks = taints.merge(member.taints, known.taints)
         suspended = member.suspended
         state = cluster_health.ClusterState.SUSPENDED if suspended else known.state
-        return representations.ClusterView(
+        return representations.Cluster(
             name=member.name,
             labels=dict(member.labels),
             provider=member.provider,
@@ -163,8 +163,8 @@ def _changing(known: cluster_health.ClusterHealth, rules: cluster_health.HealthR
     )
 
 
-def _taint(taint: taints.Taint) -> representations.TaintView:
-    return representations.TaintView(
+def _taint(taint: taints.Taint) -> representations.ClusterTaint:
+    return representations.ClusterTaint(
         key=taint.key,
         value=taint.value,
         effect=taint.effect.value,

@@ -1,7 +1,7 @@
 """From what is kept to what people see. Pure."""
 
 from volary.controller.api import representations
-from volary.controller.preview import json_format, previews
+from volary.controller.preview import previews
 from volary.controller.runs import moves
 from volary.controller.status import (
     application_statuses,
@@ -14,15 +14,17 @@ from volary.engine.observers import explanations
 from volary.engine.persistence import codec
 from volary.engine.runs import state
 from volary.engine.state_machine import deadlines, requests
+from volary.manifests.diff import value_diff
+from volary.model import json
 from volary.model.runs import run_records
 from volary.placement.replicas import assignment
 from volary.store import records
 
 
-def of_application(known: records.ApplicationRecord) -> representations.ApplicationView:
+def of_application(known: records.ApplicationRecord) -> representations.Application:
     """Return an application as people see it."""
     application_status = application_statuses.from_document(known.document)
-    return representations.ApplicationView(
+    return representations.Application(
         name=known.name,
         repository=known.repository,
         path=known.path,
@@ -46,8 +48,8 @@ def of_application(known: records.ApplicationRecord) -> representations.Applicat
     )
 
 
-def _waiting(run_request: run_requests.RunRequest, why: str) -> representations.WaitingView:
-    return representations.WaitingView(
+def _waiting(run_request: run_requests.RunRequest, why: str) -> representations.PendingRun:
+    return representations.PendingRun(
         run=run_request.id,
         commit=run_request.commit,
         reason=run_request.reason,
@@ -57,15 +59,15 @@ def _waiting(run_request: run_requests.RunRequest, why: str) -> representations.
     )
 
 
-def of_summary(kept: records.RunSummary) -> representations.RunSummaryView:
+def of_summary(kept: records.RunSummary) -> representations.RunSummary:
     """Return a run as lists show it."""
     return _summary(kept.head, kept.version, run_origins.from_document(kept.origin))
 
 
 def _summary(
     head: run_records.RunHead, version: int, origin: run_origins.Origin
-) -> representations.RunSummaryView:
-    return representations.RunSummaryView(
+) -> representations.RunSummary:
+    return representations.RunSummary(
         id=head.id,
         application=head.application,
         status=head.status.value,
@@ -88,7 +90,7 @@ def of_run(
     stored: run_records.StoredRun,
     approvals: tuple[run_records.ApprovalRecord, ...],
     known: records.ApplicationRecord | None = None,
-) -> representations.RunView:
+) -> representations.Run:
     """Return a whole run with what it waits for and what comes next.
 
     Args:
@@ -97,17 +99,17 @@ def of_run(
         known: Its application, for what waits for the run; None: nothing is said about that.
     """
     run, origin = codec.read_run(stored), run_origins.from_document(stored.origin)
-    return representations.RunView(
+    return representations.Run(
         summary=_summary(stored.head, stored.version, origin),
         plan=origin.summary,
         stages=tuple(_stage(stage) for stage in run.stages),
         rollback=_stage(run.rollback) if run.rollback else None,
         targets=tuple(
-            representations.TargetView(cluster.name, cluster.touched, cluster.left_out)
+            representations.Target(cluster.name, cluster.touched, cluster.left_out)
             for cluster in run.clusters
         ),
         approvals=tuple(
-            representations.ApprovalView(
+            representations.Approval(
                 approval.stage,
                 approval.group,
                 approval.by,
@@ -129,12 +131,12 @@ def of_run(
         if known
         else "",
         last_event=stored.last_event,
-        replicas=_all_divided(origin.assigned),
+        replicas=of_assignment(origin.assigned),
     )
 
 
-def _stage(stage: state.StageState) -> representations.StageView:
-    return representations.StageView(
+def _stage(stage: state.StageState) -> representations.Stage:
+    return representations.Stage(
         id=stage.id,
         name=stage.stage.name,
         status=stage.status.value,
@@ -148,9 +150,9 @@ def _stage(stage: state.StageState) -> representations.StageView:
     )
 
 
-def _task(task: state.TaskState, group: str) -> representations.TaskView:
+def _task(task: state.TaskState, group: str) -> representations.Task:
     said = task.progress or state.Progress("")
-    return representations.TaskView(
+    return representations.Task(
         target=task.target,
         group=group,
         status=task.status.value,
@@ -168,13 +170,13 @@ def _task(task: state.TaskState, group: str) -> representations.TaskView:
     )
 
 
-def _wanted_approval(run: state.Run) -> representations.WantedApprovalView | None:
+def _wanted_approval(run: state.Run) -> representations.PendingApproval | None:
     if run.is_final:
         return None
     group = deadlines.waiting_group(run)
     if group is None or group.rule is None:
         return None
-    return representations.WantedApprovalView(
+    return representations.PendingApproval(
         stage=run.current.id,
         group=group.name,
         needed=group.rule.count,
@@ -184,9 +186,9 @@ def _wanted_approval(run: state.Run) -> representations.WantedApprovalView | Non
     )
 
 
-def of_plan(shown: previews.Preview) -> representations.PlanView:
+def of_plan(shown: previews.Preview) -> representations.Plan:
     """Return what a prepared run would do; it is masked already."""
-    return representations.PlanView(
+    return representations.Plan(
         application=shown.application,
         commit=shown.commit,
         subject=shown.subject,
@@ -198,27 +200,28 @@ def of_plan(shown: previews.Preview) -> representations.PlanView:
         has_changes=shown.has_changes,
         failed=shown.failed,
         stages=tuple(
-            representations.PlannedStageView(
+            representations.PlannedStage(
                 stage.name, stage.description, stage.targets, stage.skipped
             )
             for stage in shown.stages
         ),
         clusters=tuple(map(_planned_cluster, shown.targets)),
         warnings=shown.warnings,
-        replicas=_all_divided(shown.replicas),
+        replicas=of_assignment(shown.replicas),
     )
 
 
-def _all_divided(made: assignment.Assignment) -> tuple[representations.DividedReplicasView, ...]:
+def of_assignment(made: assignment.Assignment) -> tuple[representations.WorkloadReplicas, ...]:
+    """Return who gets how many replicas of each workload."""
     return tuple(_divided(workload, made) for workload in made.workloads)
 
 
 def _divided(
     divided: assignment.WorkloadAssignment, made: assignment.Assignment
-) -> representations.DividedReplicasView:
-    def one(name: str, share: assignment.Share) -> representations.ReplicasView:
+) -> representations.WorkloadReplicas:
+    def one(name: str, share: assignment.Share) -> representations.ClusterReplicas:
         read_at = made.read_at.get(name) if name in divided.room else None
-        return representations.ReplicasView(
+        return representations.ClusterReplicas(
             name,
             share.replicas,
             share.completions,
@@ -228,11 +231,11 @@ def _divided(
         )
 
     clusters = tuple(one(name, share) for name, share in divided.shares.items())
-    return representations.DividedReplicasView(str(divided.key), divided.reason, clusters)
+    return representations.WorkloadReplicas(str(divided.key), divided.reason, clusters)
 
 
-def _planned_cluster(preview: previews.TargetPreview) -> representations.PlannedClusterView:
-    return representations.PlannedClusterView(
+def _planned_cluster(preview: previews.TargetPreview) -> representations.PlannedCluster:
+    return representations.PlannedCluster(
         name=preview.target,
         status=preview.status.value,
         created=preview.count(previews.Verb.CREATED),
@@ -241,11 +244,11 @@ def _planned_cluster(preview: previews.TargetPreview) -> representations.Planned
         kept=preview.count(previews.Verb.KEPT),
         unchanged=preview.unchanged,
         objects=tuple(
-            representations.PlannedObjectView(
+            representations.PlannedObject(
                 object=str(item.key),
                 action=item.verb.value,
                 reason=item.reason,
-                differences=tuple(map(json_format.difference, item.differences)),
+                differences=tuple(map(_difference, item.differences)),
                 omitted=item.omitted,
             )
             for item in preview.objects
@@ -256,9 +259,19 @@ def _planned_cluster(preview: previews.TargetPreview) -> representations.Planned
     )
 
 
-def of_event(event: records.FeedEvent) -> representations.EventView:
+def _difference(item: value_diff.Item) -> json.JsonObject:
+    """Return one difference; a side that is absent has no key."""
+    body: json.JsonObject = {"path": item.path, "operation": item.operation.value}
+    if item.old is not value_diff.ABSENT:
+        body["old"] = item.old
+    if item.new is not value_diff.ABSENT:
+        body["new"] = item.new
+    return body
+
+
+def of_event(event: records.FeedEvent) -> representations.Event:
     """Return an event of a feed."""
-    return representations.EventView(
+    return representations.Event(
         position=event.position,
         run=event.run_id,
         application=event.application,
@@ -269,10 +282,10 @@ def of_event(event: records.FeedEvent) -> representations.EventView:
     )
 
 
-def of_line(kept: records.StoredLogLine) -> representations.LogView:
+def of_line(kept: records.StoredLogLine) -> representations.LogLine:
     """Return a line of a log."""
     line = kept.line
-    return representations.LogView(
+    return representations.LogLine(
         position=kept.position,
         number=kept.number,
         at=line.at,
@@ -284,10 +297,10 @@ def of_line(kept: records.StoredLogLine) -> representations.LogView:
     )
 
 
-def of_finding(kept: records.StoredFinding) -> representations.FindingView:
+def of_finding(kept: records.StoredFinding) -> representations.Finding:
     """Return what an analysis found."""
     finding = kept.finding
-    return representations.FindingView(
+    return representations.Finding(
         position=kept.position,
         number=kept.number,
         at=finding.at,
@@ -300,9 +313,9 @@ def of_finding(kept: records.StoredFinding) -> representations.FindingView:
     )
 
 
-def of_commit(kept: records.CommitRecord) -> representations.CommitView:
+def of_commit(kept: records.CommitRecord) -> representations.Commit:
     """Return a commit of an application."""
-    return representations.CommitView(
+    return representations.Commit(
         commit=kept.commit,
         seen=kept.seen,
         subject=kept.subject,
@@ -313,9 +326,9 @@ def of_commit(kept: records.CommitRecord) -> representations.CommitView:
     )
 
 
-def of_audit(kept: records.AuditRecord) -> representations.AuditView:
+def of_audit(kept: records.AuditRecord) -> representations.AuditEntry:
     """Return an entry of the audit."""
-    return representations.AuditView(
+    return representations.AuditEntry(
         position=kept.position,
         at=kept.at,
         by=kept.by,

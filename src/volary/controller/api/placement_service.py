@@ -17,8 +17,7 @@ from volary.store import protocol, records
 _PAGE = 200
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionView:
+class Eviction(representations.Representation, frozen=True):
     """An application on its way off a cluster."""
 
     cluster: str
@@ -34,16 +33,14 @@ class EvictionView:
     replaced: bool
 
 
-@dataclass(frozen=True, slots=True)
-class EvictedClusterView:
+class EvictedCluster(representations.Representation, frozen=True):
     """A cluster that an application left; it is not chosen again until a rebalance."""
 
     cluster: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PendingEvictionView:
+class PendingEviction(representations.Representation, frozen=True):
     """A reason to move that still lacks something."""
 
     cluster: str
@@ -51,29 +48,26 @@ class PendingEvictionView:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementView:
+class Placement(representations.Representation, frozen=True):
     """Where an application is, and what is moving."""
 
     application: str
     clusters: tuple[str, ...]
-    away: tuple[EvictedClusterView, ...]
-    leaving: tuple[EvictionView, ...]
-    waiting: tuple[PendingEvictionView, ...]
+    away: tuple[EvictedCluster, ...]
+    leaving: tuple[Eviction, ...]
+    waiting: tuple[PendingEviction, ...]
     #: Id of the move that begins next; empty: none does.
     move: str
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOutClusterView:
+class LeftOutCluster(representations.Representation, frozen=True):
     """A cluster that an application would not be on."""
 
     cluster: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class RebalanceView:
+class Rebalance(representations.Representation, frozen=True):
     """What a rebalance would do."""
 
     application: str
@@ -83,7 +77,7 @@ class RebalanceView:
     more: tuple[str, ...]
     less: tuple[str, ...]
     off: tuple[str, ...]
-    left_out: tuple[LeftOutClusterView, ...]
+    left_out: tuple[LeftOutCluster, ...]
 
 
 @dataclass(slots=True)
@@ -123,7 +117,7 @@ class PlacementService:
             if not cursor:
                 return counts
 
-    async def get(self, application: str) -> PlacementView:
+    async def get(self, application: str) -> Placement:
         """Return where an application is.
 
         Raises:
@@ -132,7 +126,7 @@ class PlacementService:
         known = await self._application(application)
         return _view(application, application_statuses.from_document(known.document))
 
-    async def plan(self, application: str, asker: representations.Actor) -> RebalanceView:
+    async def plan(self, application: str, asker: representations.Actor) -> Rebalance:
         """Return what a rebalance would do now; writes nothing but that somebody asked.
 
         Raises:
@@ -147,7 +141,7 @@ class PlacementService:
 
     async def rebalance(
         self, application: str, asker: representations.Actor
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Have an application placed anew.
 
         Raises:
@@ -163,9 +157,9 @@ class PlacementService:
             (await self._application(application)).document
         )
         move = application_status.move
-        return representations.AskedView(run, move.reason if move and move.id == run else "")
+        return representations.Accepted(run, move.reason if move and move.id == run else "")
 
-    async def _plan(self, known: records.ApplicationRecord, by: str) -> RebalanceView:
+    async def _plan(self, known: records.ApplicationRecord, by: str) -> Rebalance:
         if not self.register.is_leader:
             await self.register.load()
         application_status = application_statuses.from_document(known.document)
@@ -176,14 +170,14 @@ class PlacementService:
         made = await rebalancing.plan(
             self.dependencies, place, known.running_commit, application_status, seen, by=by
         )
-        return RebalanceView(
+        return Rebalance(
             known.name,
             made.reason,
             made.chosen,
             made.more,
             made.less,
             tuple(eviction.cluster for eviction in made.leaving),
-            tuple(LeftOutClusterView(name, why) for name, why in made.left_out.items()),
+            tuple(LeftOutCluster(name, why) for name, why in made.left_out.items()),
         )
 
     async def _application(self, name: str) -> records.ApplicationRecord:
@@ -195,20 +189,20 @@ class PlacementService:
 
 def _view(
     application: str, application_status: application_statuses.ApplicationStatus
-) -> PlacementView:
+) -> Placement:
     placed = application_status.placed
-    return PlacementView(
+    return Placement(
         application,
         placed.chosen,
-        tuple(EvictedClusterView(name, why) for name, why in placed.away.items()),
+        tuple(EvictedCluster(name, why) for name, why in placed.away.items()),
         tuple(map(_leaving, placed.leaving)),
-        tuple(PendingEvictionView(name, why) for name, why in placed.waiting.items()),
+        tuple(PendingEviction(name, why) for name, why in placed.waiting.items()),
         application_status.move.id if application_status.move else "",
     )
 
 
-def _leaving(eviction: decisions.Eviction) -> EvictionView:
-    return EvictionView(
+def _leaving(eviction: decisions.Eviction) -> Eviction:
+    return Eviction(
         eviction.cluster,
         eviction.cause.value,
         eviction.reason,

@@ -1,30 +1,23 @@
-"""What people see: frozen values without behaviour, ready to be written as JSON.
+"""What people see: frozen values without behaviour, written as JSON as they are.
 
 Times are aware and in UTC, status words are those of `model.status`, sentences have no full
 stop. Every text is already without secrets.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypeVar
+
+import msgspec
 
 from volary.model import json
 
-Item = TypeVar("Item", covariant=True)
+
+class Representation(msgspec.Struct, frozen=True, rename="camel"):
+    """What an answer is made of; the OpenAPI document describes every kind of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageView(Generic[Item]):
-    """A piece of a list."""
-
-    items: tuple[Item, ...]
-    #: Where the next page begins; empty: there is none.
-    cursor: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingView:
+class PendingRun(Representation, frozen=True):
     """What an application will do next, and why not yet."""
 
     #: The id its run will have.
@@ -39,8 +32,7 @@ class WaitingView:
     waiting_reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationView:
+class Application(Representation, frozen=True):
     """An application as it stands."""
 
     name: str
@@ -58,7 +50,7 @@ class ApplicationView:
     head: str
     #: Id of the run under way, or of the last one.
     run: str
-    waiting: WaitingView | None
+    waiting: PendingRun | None
     #: Who paused it and why; empty: it is not paused.
     paused: str
     #: Clusters that have not got the last completed release, and what each waits for.
@@ -69,8 +61,7 @@ class ApplicationView:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummaryView:
+class RunSummary(Representation, frozen=True):
     """A run as lists show it."""
 
     id: str
@@ -92,8 +83,7 @@ class RunSummaryView:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class TaskView:
+class Task(Representation, frozen=True):
     """One stage on one cluster."""
 
     target: str
@@ -115,8 +105,15 @@ class TaskView:
     details: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StageView:
+class PlacedTask(Representation, frozen=True):
+    """A task and where it belongs."""
+
+    #: Id of its stage.
+    stage: str
+    task: Task
+
+
+class Stage(Representation, frozen=True):
     """One step of a run on all its clusters."""
 
     id: str
@@ -130,11 +127,10 @@ class StageView:
     wave: str
     #: Who ended before its time what it waits for, and why; empty: nobody did.
     promoted: str
-    tasks: tuple[TaskView, ...]
+    tasks: tuple[Task, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TargetView:
+class Target(Representation, frozen=True):
     """A cluster of a run."""
 
     name: str
@@ -144,8 +140,7 @@ class TargetView:
     left_out: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalView:
+class Approval(Representation, frozen=True):
     """What one person decided."""
 
     stage: str
@@ -156,8 +151,7 @@ class ApprovalView:
     comment: str
 
 
-@dataclass(frozen=True, slots=True)
-class WantedApprovalView:
+class PendingApproval(Representation, frozen=True):
     """An approval that is waited for."""
 
     stage: str
@@ -170,8 +164,7 @@ class WantedApprovalView:
     expires: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicasView:
+class ClusterReplicas(Representation, frozen=True):
     """What one cluster gets of a workload."""
 
     name: str
@@ -187,29 +180,27 @@ class ReplicasView:
     read_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DividedReplicasView:
+class WorkloadReplicas(Representation, frozen=True):
     """One workload and who gets how many of its replicas."""
 
     workload: str
     #: How the numbers came about.
     reason: str
-    clusters: tuple[ReplicasView, ...]
+    clusters: tuple[ClusterReplicas, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RunView:
+class Run(Representation, frozen=True):
     """A whole run."""
 
-    summary: RunSummaryView
+    summary: RunSummary
     #: Why the strategy was chosen.
     plan: str
-    stages: tuple[StageView, ...]
+    stages: tuple[Stage, ...]
     #: None while the run goes forward.
-    rollback: StageView | None
-    targets: tuple[TargetView, ...]
-    approvals: tuple[ApprovalView, ...]
-    pending_approval: WantedApprovalView | None
+    rollback: Stage | None
+    targets: tuple[Target, ...]
+    approvals: tuple[Approval, ...]
+    pending_approval: PendingApproval | None
     paused_by: str
     #: Who opened closed windows to it, and why; empty: nobody did.
     unfrozen: str
@@ -224,11 +215,10 @@ class RunView:
     #: Number of the last event of its feed.
     last_event: int
     #: Of what is divided over the clusters: what it is pinned to.
-    replicas: tuple[DividedReplicasView, ...] = ()
+    replicas: tuple[WorkloadReplicas, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class EventView:
+class Event(Representation, frozen=True):
     """One event of a run's feed."""
 
     #: Grows over all runs, with gaps.
@@ -242,8 +232,7 @@ class EventView:
     document: json.JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class LogView:
+class LogLine(Representation, frozen=True):
     """One line of a task's log."""
 
     #: Grows over all tasks, with gaps.
@@ -257,8 +246,7 @@ class LogView:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class FindingView:
+class Finding(Representation, frozen=True):
     """Something that an analysis measured or concluded."""
 
     #: Grows over all tasks, with gaps.
@@ -276,8 +264,7 @@ class FindingView:
     document: json.JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class AskedView:
+class Accepted(Representation, frozen=True):
     """A wish that was taken."""
 
     #: Of the run it is about, or will lead to.
@@ -286,8 +273,7 @@ class AskedView:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedStageView:
+class PlannedStage(Representation, frozen=True):
     """A stage of the run to be."""
 
     name: str
@@ -297,8 +283,7 @@ class PlannedStageView:
     skipped: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedObjectView:
+class PlannedObject(Representation, frozen=True):
     """What would happen to one object."""
 
     object: str
@@ -312,8 +297,7 @@ class PlannedObjectView:
     omitted: int
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedClusterView:
+class PlannedCluster(Representation, frozen=True):
     """What one cluster would do."""
 
     name: str
@@ -324,7 +308,7 @@ class PlannedClusterView:
     pruned: int
     kept: int
     unchanged: int
-    objects: tuple[PlannedObjectView, ...]
+    objects: tuple[PlannedObject, ...]
     #: Why it would refuse.
     problems: tuple[str, ...]
     #: Why it could not be asked; empty: it could.
@@ -332,8 +316,7 @@ class PlannedClusterView:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlanView:
+class Plan(Representation, frozen=True):
     """What a sync would do now: the same as ``volary plan --output json`` says."""
 
     application: str
@@ -349,15 +332,14 @@ class PlanView:
     has_changes: bool
     #: A cluster would refuse, or could not be asked.
     failed: bool
-    stages: tuple[PlannedStageView, ...]
-    clusters: tuple[PlannedClusterView, ...]
+    stages: tuple[PlannedStage, ...]
+    clusters: tuple[PlannedCluster, ...]
     warnings: tuple[str, ...] = ()
     #: Of what is divided over the clusters.
-    replicas: tuple[DividedReplicasView, ...] = ()
+    replicas: tuple[WorkloadReplicas, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CommitView:
+class Commit(Representation, frozen=True):
     """A commit of an application and what became of it."""
 
     commit: str
@@ -369,8 +351,7 @@ class CommitView:
     run: str
 
 
-@dataclass(frozen=True, slots=True)
-class AuditView:
+class AuditEntry(Representation, frozen=True):
     """Who did what."""
 
     position: int
@@ -382,7 +363,7 @@ class AuditView:
     source: str
     application: str
     run: str
-    document: json.JsonObject = field(default_factory=dict)
+    document: json.JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,8 +375,7 @@ class Actor:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TaintView:
+class ClusterTaint(Representation, frozen=True):
     """A mark that keeps applications away from a cluster."""
 
     key: str
@@ -408,8 +388,7 @@ class TaintView:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterView:
+class Cluster(Representation, frozen=True):
     """A registered cluster."""
 
     name: str
@@ -428,4 +407,4 @@ class ClusterView:
     changing: str
     #: Whether anything new begins there without tolerating a taint.
     schedulable: bool
-    taints: tuple[TaintView, ...]
+    taints: tuple[ClusterTaint, ...]

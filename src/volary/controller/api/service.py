@@ -25,7 +25,7 @@ from volary.model import json
 from volary.model.runs import run_plans
 from volary.store import protocol, records
 
-_Page = representations.PageView
+_Page = records.Page
 _POLL_SECONDS = 1.0
 _FORGOTTEN = "forgotten; what runs in the clusters stays there, and nothing looks after it any more"
 
@@ -50,12 +50,12 @@ class Service:
 
     async def applications(
         self, wanted: records.ApplicationFilter, *, cursor: str = "", limit: int = 50
-    ) -> _Page[representations.ApplicationView]:
+    ) -> _Page[representations.Application]:
         """Return applications by name."""
         page = await self.store.applications.list(wanted, cursor=cursor, limit=limit)
-        return _Page(tuple(map(conversions.of_application, page.items)), page.cursor)
+        return page.map(conversions.of_application)
 
-    async def application(self, name: str) -> representations.ApplicationView:
+    async def application(self, name: str) -> representations.Application:
         """Return one application.
 
         Raises:
@@ -65,19 +65,19 @@ class Service:
 
     async def commits(
         self, application: str, *, cursor: str = "", limit: int = 50
-    ) -> _Page[representations.CommitView]:
+    ) -> _Page[representations.Commit]:
         """Return an application's commits, the last seen first."""
         page = await self.store.commits.list(application, cursor=cursor, limit=limit)
-        return _Page(tuple(map(conversions.of_commit, page.items)), page.cursor)
+        return page.map(conversions.of_commit)
 
     async def runs(
         self, wanted: records.RunFilter, *, cursor: str = "", limit: int = 50
-    ) -> _Page[representations.RunSummaryView]:
+    ) -> _Page[representations.RunSummary]:
         """Return runs, the newest first."""
         page = await self.store.runs.list(wanted, cursor=cursor, limit=limit)
-        return _Page(tuple(map(conversions.of_summary, page.items)), page.cursor)
+        return page.map(conversions.of_summary)
 
-    async def run_summary(self, run_id: str) -> representations.RunSummaryView:
+    async def run_summary(self, run_id: str) -> representations.RunSummary:
         """Return a run as lists show it.
 
         Raises:
@@ -85,7 +85,7 @@ class Service:
         """
         return conversions.of_summary(await self._summary(run_id))
 
-    async def run(self, run_id: str) -> representations.RunView:
+    async def run(self, run_id: str) -> representations.Run:
         """Return a whole run: stages, tasks, what it waits for, what comes next.
 
         Raises:
@@ -99,14 +99,14 @@ class Service:
 
     async def events(
         self, run_id: str, after: int = 0, *, limit: int = 500
-    ) -> tuple[representations.EventView, ...]:
+    ) -> tuple[representations.Event, ...]:
         """Return a run's events after the one with that number, in order."""
         events = await self.store.events.after(run_id, after, limit=limit)
         return tuple(map(conversions.of_event, events))
 
     async def all_events(
         self, after: int = 0, *, application: str = "", limit: int = 500
-    ) -> tuple[representations.EventView, ...]:
+    ) -> tuple[representations.Event, ...]:
         """Return events of all runs, or of one application's, after a position, in order."""
         events = await self.store.events.all_after(after, application=application, limit=limit)
         return tuple(map(conversions.of_event, events))
@@ -119,7 +119,7 @@ class Service:
         target: str = "",
         after: int = 0,
         limit: int = 500,
-    ) -> tuple[representations.LogView, ...]:
+    ) -> tuple[representations.LogLine, ...]:
         """Return lines of a run's logs after a position, in order."""
         lines = await self.store.logs.after(run_id, after, stage=stage, target=target, limit=limit)
         return tuple(map(conversions.of_line, lines))
@@ -131,21 +131,21 @@ class Service:
         wanted: records.FindingFilter | None = None,
         after: int = 0,
         limit: int = 500,
-    ) -> tuple[representations.FindingView, ...]:
+    ) -> tuple[representations.Finding, ...]:
         """Return what a run's analyses found after a position, in order."""
         findings = await self.store.findings.after(run_id, after, wanted=wanted, limit=limit)
         return tuple(map(conversions.of_finding, findings))
 
-    async def clusters(self) -> tuple[representations.ClusterView, ...]:
+    async def clusters(self) -> tuple[representations.Cluster, ...]:
         """Return the fleet and how each cluster is."""
         return await self.fleet.list()
 
     async def audit(
         self, wanted: records.AuditFilter, *, cursor: str = "", limit: int = 50
-    ) -> _Page[representations.AuditView]:
+    ) -> _Page[representations.AuditEntry]:
         """Return what was done, the newest first."""
         page = await self.store.audit.list(wanted, cursor=cursor, limit=limit)
-        return _Page(tuple(map(conversions.of_audit, page.items)), page.cursor)
+        return page.map(conversions.of_audit)
 
     async def position(self) -> int:
         """Return the position of the newest event of all; 0 when there was never one."""
@@ -182,7 +182,7 @@ class Service:
         *,
         commit: str = "",
         strategy: str = "",
-    ) -> representations.PlanView:
+    ) -> representations.Plan:
         """Return what a sync would do now; writes nothing but that somebody asked.
 
         Raises:
@@ -202,7 +202,7 @@ class Service:
         *,
         commit: str = "",
         strategy: str = "",
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Ask for a run to a commit; empty: the newest.
 
         Raises:
@@ -215,7 +215,7 @@ class Service:
 
     async def rollback(
         self, application: str, asker: representations.Actor, *, to: str = ""
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Go back to a commit or that of a run; empty: take the run under way or the last back.
 
         Raises:
@@ -226,7 +226,7 @@ class Service:
 
     async def pause_application(
         self, application: str, asker: representations.Actor, *, reason: str = ""
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Pause it, its run under way included, until it is resumed.
 
         Raises:
@@ -237,7 +237,7 @@ class Service:
 
     async def resume_application(
         self, application: str, asker: representations.Actor
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Have it go on after a pause, its run with what it is pinned to.
 
         Raises:
@@ -248,7 +248,7 @@ class Service:
 
     async def adopt_application(
         self, application: str, asker: representations.Actor, *, repository: str, reason: str
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Have one that has lost its repository go on with what another has of its name.
 
         Raises:
@@ -260,7 +260,7 @@ class Service:
 
     async def forget_application(
         self, application: str, asker: representations.Actor, *, reason: str
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Drop what is kept of one whose file is gone; nothing changes in any cluster.
 
         Raises:
@@ -273,48 +273,48 @@ class Service:
             asker, "application.forget", application=application, document=said
         ):
             await self.asker.ask("forget", asker.by, application=application, document=said)
-        return representations.AskedView("", _FORGOTTEN)
+        return representations.Accepted("", _FORGOTTEN)
 
     # Asking about a run. Each raises `refusals.NotFound` and, when the run cannot take it as
     # it stands, `refusals.Conflict` with the reason.
 
     async def approve(
         self, run_id: str, asker: representations.Actor, *, comment: str = ""
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Say yes to the group that waits."""
         return await self._ask_run("approve", run_id, asker, {"comment": comment})
 
     async def reject(
         self, run_id: str, asker: representations.Actor, *, comment: str = ""
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Say no to the group that waits: its stage has failed."""
         return await self._ask_run("reject", run_id, asker, {"comment": comment})
 
     async def withdraw(
         self, run_id: str, asker: representations.Actor, *, comment: str = ""
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Take an approval back, as long as nothing came of it."""
         return await self._ask_run("withdraw", run_id, asker, {"comment": comment})
 
     async def promote(
         self, run_id: str, asker: representations.Actor, *, reason: str, wave: str = ""
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """End what the current wave waits for at its end; its clusters still have to be healthy."""
         return await self._ask_run("promote", run_id, asker, {"reason": reason, "wave": wave})
 
     async def unfreeze(
         self, run_id: str, asker: representations.Actor, *, reason: str
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Let it change clusters whose windows are closed, for the rest of its way."""
         return await self._ask_run("unfreeze", run_id, asker, {"reason": reason})
 
     async def pause(
         self, run_id: str, asker: representations.Actor, *, reason: str = ""
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Have it start nothing new."""
         return await self._ask_run("pause", run_id, asker, {"reason": reason})
 
-    async def resume(self, run_id: str, asker: representations.Actor) -> representations.AskedView:
+    async def resume(self, run_id: str, asker: representations.Actor) -> representations.Accepted:
         """Have it go on after a pause."""
         return await self._ask_run("resume", run_id, asker, {})
 
@@ -326,14 +326,14 @@ class Service:
         rollback: bool = True,
         now: bool = False,
         reason: str = "",
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """End it: rolled back, or kept as it is; with `now` in mid-write."""
         document = {"rollback": rollback, "now": now, "reason": reason}
         return await self._ask_run("cancel", run_id, asker, document)
 
     async def retry(
         self, run_id: str, asker: representations.Actor, *, targets: Sequence[str] = ()
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Try the failed stage again, on some clusters or all that did not succeed."""
         return await self._ask_run("retry", run_id, asker, {"targets": list(targets)})
 
@@ -345,7 +345,7 @@ class Service:
         *,
         reason: str,
         stage: str = "",
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         """Leave one cluster out of what is still to come; or end a stage that only measures."""
         said = {"target": target, "stage": stage, "reason": reason}
         return await self._ask_run("skip", run_id, asker, said)
@@ -358,17 +358,17 @@ class Service:
 
     async def _ask_run(
         self, kind: str, run: str, asker: representations.Actor, document: json.JsonObject
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         name = (await self._summary(run)).head.application
         async with self.audit_trail.noting(
             asker, f"run.{kind}", application=name, run=run, document=document
         ):
             await self.asker.ask(kind, asker.by, application=name, run=run, document=document)
-        return representations.AskedView(run, (await self._summary(run)).head.reason)
+        return representations.Accepted(run, (await self._summary(run)).head.reason)
 
     async def _ask_application(
         self, kind: str, name: str, asker: representations.Actor, document: json.JsonObject
-    ) -> representations.AskedView:
+    ) -> representations.Accepted:
         await self._application(name)
         async with self.audit_trail.noting(
             asker, f"application.{kind}", application=name, document=document
@@ -377,12 +377,12 @@ class Service:
         known = conversions.of_application(await self._application(name))
         waits = known.waiting
         if waits is not None and waits.run == run:
-            return representations.AskedView(run, waits.waiting_reason)
-        return representations.AskedView(known.run or run, known.paused or known.reason)
+            return representations.Accepted(run, waits.waiting_reason)
+        return representations.Accepted(known.run or run, known.paused or known.reason)
 
     async def _plan(
         self, known: records.ApplicationRecord, commit: str, strategy: run_plans.Strategy | None
-    ) -> representations.PlanView:
+    ) -> representations.Plan:
         application_status = application_statuses.from_document(known.document)
         run_request = run_requests.RunRequest(
             id="plan",

@@ -1,14 +1,13 @@
-"""What people see of an application over all its clusters: frozen values, as in `views`."""
+"""What people see of an application over all its clusters: as in `representations`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
+from volary.controller.api import representations
 from volary.model import json
 
 
-@dataclass(frozen=True, slots=True)
-class HealthView:
+class Health(representations.Representation, frozen=True):
     """How something is, and why."""
 
     #: ``healthy``, ``progressing``, ``degraded``, ``suspended``, ``missing`` or ``unknown``.
@@ -16,16 +15,14 @@ class HealthView:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseView:
+class Release(representations.Representation, frozen=True):
     """A commit and the clusters whose primary workloads run it."""
 
     commit: str
     clusters: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class VariantStateView:
+class VariantState(representations.Representation, frozen=True):
     """What a variant runs."""
 
     #: ``primary``, ``canary`` or ``baseline``.
@@ -36,15 +33,14 @@ class VariantStateView:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectStateView:
+class ObjectState(representations.Representation, frozen=True):
     """One object in one cluster."""
 
     group: str
     kind: str
     namespace: str
     name: str
-    health: HealthView
+    health: Health
     #: The commit it was applied from.
     commit: str
     variant: str
@@ -56,8 +52,7 @@ class ObjectStateView:
     numbers: json.JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterStateView:
+class ClusterState(representations.Representation, frozen=True):
     """What there is in one cluster."""
 
     name: str
@@ -70,13 +65,13 @@ class ClusterStateView:
     unknown_since: datetime | None
     #: The application is for this cluster.
     wanted: bool
-    health: HealthView
+    health: Health
     #: Of primary's workloads; more than one: it is between two releases.
     commits: tuple[str, ...]
-    variants: tuple[VariantStateView, ...]
+    variants: tuple[VariantState, ...]
     ready: int
     total: int
-    objects: tuple[ObjectStateView, ...]
+    objects: tuple[ObjectState, ...]
     #: What could not be looked at.
     warnings: tuple[str, ...]
     #: How the cluster itself is, as in the list of clusters; empty where no server knows it.
@@ -85,8 +80,7 @@ class ClusterStateView:
     cordoned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectSumView:
+class ObjectSummary(representations.Representation, frozen=True):
     """One object over the clusters that have it."""
 
     group: str
@@ -104,14 +98,13 @@ class ObjectSumView:
     health: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationStatusView:
+class ApplicationStatus(representations.Representation, frozen=True):
     """An application over all its clusters, as it was seen just now."""
 
     name: str
     #: When the clusters were read.
     at: datetime
-    health: HealthView
+    health: Health
     #: As the application's own ``status`` and ``reason``; empty where no server knows it.
     status: str
     reason: str
@@ -122,12 +115,12 @@ class ApplicationStatusView:
     #: What it waits for; empty: for nothing.
     waiting_reason: str
     #: The commits that run, the one in most clusters first.
-    releases: tuple[ReleaseView, ...]
-    variants: tuple[VariantStateView, ...]
+    releases: tuple[Release, ...]
+    variants: tuple[VariantState, ...]
     #: Pods in the clusters that were seen.
     ready: int
     total: int
-    objects: tuple[ObjectSumView, ...]
-    clusters: tuple[ClusterStateView, ...]
+    objects: tuple[ObjectSummary, ...]
+    clusters: tuple[ClusterState, ...]
     #: Why less than everything could be found out; empty: it could.
     problem: str = ""

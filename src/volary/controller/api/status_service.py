@@ -1,7 +1,9 @@
 """How applications are over all their clusters: the part of the service that looks there."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import structs
 
 from volary.controller import refusals
 from volary.controller.api import conversions, status_representations
@@ -34,7 +36,7 @@ class StatusService:
     def __post_init__(self) -> None:
         self._masker = self.dependencies.secrets.masker()
 
-    async def get(self, name: str) -> status_representations.ApplicationStatusView:
+    async def get(self, name: str) -> status_representations.ApplicationStatus:
         """Return an application over all its clusters; read now, or some seconds ago.
 
         Raises:
@@ -48,7 +50,7 @@ class StatusService:
         shown = of_survey(name, seen, self._masker)
         application_status = application_statuses.from_document(known.document)
         application = conversions.of_application(known)
-        return replace(
+        return structs.replace(
             shown,
             status=application.status,
             reason=application.reason,
@@ -60,12 +62,12 @@ class StatusService:
         )
 
     def _marked(
-        self, cluster_state: status_representations.ClusterStateView
-    ) -> status_representations.ClusterStateView:
+        self, cluster_state: status_representations.ClusterState
+    ) -> status_representations.ClusterState:
         """Return a cluster's part with how the cluster itself is."""
         known = self.register.of(cluster_state.name)
         held = known.cordon or known.drain
-        return replace(cluster_state, state=known.state.value, cordoned=held is not None)
+        return structs.replace(cluster_state, state=known.state.value, cordoned=held is not None)
 
     async def _subject(self, known: records.ApplicationRecord) -> surveys.Subject:
         """Return what is looked at: as its file says at the commit that counts.
@@ -145,10 +147,10 @@ def subject(
 
 def of_survey(
     name: str, seen: surveys.Survey, masker: redaction.Masker
-) -> status_representations.ApplicationStatusView:
+) -> status_representations.ApplicationStatus:
     """Return what was seen, as far as it is known without a server."""
     whole = seen.whole
-    return status_representations.ApplicationStatusView(
+    return status_representations.ApplicationStatus(
         name=name,
         at=seen.at,
         health=_health(whole.health, masker),
@@ -158,7 +160,7 @@ def of_survey(
         run="",
         waiting_reason="",
         releases=tuple(
-            status_representations.ReleaseView(release.commit, release.clusters)
+            status_representations.Release(release.commit, release.clusters)
             for release in whole.releases
         ),
         variants=tuple(map(_variant, whole.variants)),
@@ -171,12 +173,12 @@ def of_survey(
 
 def _health(
     health: object_health.Health, masker: redaction.Masker
-) -> status_representations.HealthView:
-    return status_representations.HealthView(health.status.value, masker.clean(health.reason))
+) -> status_representations.Health:
+    return status_representations.Health(health.status.value, masker.clean(health.reason))
 
 
-def _variant(variant_status: fleet_status.VariantStatus) -> status_representations.VariantStateView:
-    return status_representations.VariantStateView(
+def _variant(variant_status: fleet_status.VariantStatus) -> status_representations.VariantState:
+    return status_representations.VariantState(
         variant_status.name,
         variant_status.commits,
         variant_status.images,
@@ -185,9 +187,9 @@ def _variant(variant_status: fleet_status.VariantStatus) -> status_representatio
     )
 
 
-def _sum(summary: fleet_status.ObjectSummary) -> status_representations.ObjectSumView:
+def _sum(summary: fleet_status.ObjectSummary) -> status_representations.ObjectSummary:
     group, kind, namespace, name = _parts(summary.key)
-    return status_representations.ObjectSumView(
+    return status_representations.ObjectSummary(
         group=group,
         kind=kind,
         namespace=namespace,
@@ -203,11 +205,11 @@ def _sum(summary: fleet_status.ObjectSummary) -> status_representations.ObjectSu
 
 def _cluster(
     report: fleet_status.ClusterReport, masker: redaction.Masker
-) -> status_representations.ClusterStateView:
+) -> status_representations.ClusterState:
     state = report.state or fleet_status.ClusterStatus(
         object_health.Health(statuses.HealthStatus.UNKNOWN, "it was never seen")
     )
-    return status_representations.ClusterStateView(
+    return status_representations.ClusterState(
         name=report.cluster,
         current=report.current is not None,
         seen=report.seen,
@@ -228,9 +230,9 @@ def _cluster(
 
 def _object(
     cluster: str, object_status: fleet_status.ObjectStatus, masker: redaction.Masker
-) -> status_representations.ObjectStateView:
+) -> status_representations.ObjectState:
     group, kind, namespace, name = _parts(object_status.key)
-    return status_representations.ObjectStateView(
+    return status_representations.ObjectState(
         group=group,
         kind=kind,
         namespace=namespace,

@@ -7,8 +7,10 @@ those that are learnt late.
 
 import weakref
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TypeVar
+
+from msgspec import structs
 
 from volary.engine.observers import feed
 from volary.manifests import redaction
@@ -43,12 +45,14 @@ class RedactingObserver:
 
     def _clean(self, event: feed.RunEvent) -> feed.RunEvent:
         if isinstance(event, feed.TaskFinding):
-            return replace(event, document=clean_finding(self._masker, dict(event.document)))
+            return structs.replace(
+                event, document=clean_finding(self._masker, dict(event.document))
+            )
         changed: dict[str, object] = {}
-        for event_field in fields(event):
-            if event_field.name not in PROSE:
+        for name in event.__struct_fields__:
+            if name not in PROSE:
                 continue
-            value = getattr(event, event_field.name)
+            value = getattr(event, name)
             if isinstance(value, str):
                 cleaned: object = self._masker.clean(str(value))
             elif isinstance(value, tuple):
@@ -58,8 +62,8 @@ class RedactingObserver:
             else:
                 continue
             if cleaned != value:
-                changed[event_field.name] = cleaned
-        return replace(event, **changed) if changed else event  # type: ignore[arg-type]
+                changed[name] = cleaned
+        return structs.replace(event, **changed) if changed else event
 
 
 def clean_transition(

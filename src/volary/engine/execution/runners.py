@@ -11,9 +11,11 @@ as the journal kept it, and a later runner goes on from it with `machine.outstan
 import asyncio
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, assert_never
+
+from msgspec import structs
 
 from volary.engine import executor
 from volary.engine.execution import task_reporter
@@ -303,7 +305,7 @@ class Runner:
 
     def _tell(self, event: feed.RunEvent) -> None:
         self._number += 1
-        numbered = replace(event, number=self._number)
+        numbered = structs.replace(event, number=self._number)
         for observer in tuple(self._observers):
             try:
                 observer.notify(numbered)

@@ -11,34 +11,27 @@ has a JSON form (`to_json`), one object a line in ``volary run --output json``:
 Readers ignore fields and events they do not know.
 """
 
-import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import Protocol
+
+import msgspec
 
 from volary.engine import executor
 from volary.engine.runs import state
 from volary.model import json, statuses
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEvent:
+class RunEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="event"):
     """What every event says."""
-
-    event: ClassVar[str]
 
     number: int = 0
     at: datetime
     run: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted(RunEvent):
+class RunStarted(RunEvent, frozen=True, kw_only=True, tag="run-started"):
     """The run left `planned`; tells what is going to happen where."""
-
-    event: ClassVar[str] = "run-started"
 
     application: str
     commit: str
@@ -49,43 +42,31 @@ class RunStarted(RunEvent):
     #: Those of the targets that the run goes without from the beginning.
     left_out: tuple[str, ...] = ()
     #: The targets of each wave, in order; empty: the run does not move in waves.
-    waves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    waves: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunChanged(RunEvent):
+class RunChanged(RunEvent, frozen=True, kw_only=True, tag="run-changed"):
     """The run's status or reason changed, without a start or an end."""
-
-    event: ClassVar[str] = "run-changed"
 
     status: statuses.RunStatus
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RollbackStarted(RunEvent):
+class RollbackStarted(RunEvent, frozen=True, kw_only=True, tag="rollback-started"):
     """The touched clusters are being rolled back."""
-
-    event: ClassVar[str] = "rollback-started"
 
     reason: str
     targets: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestRefused(RunEvent):
+class RequestRefused(RunEvent, frozen=True, kw_only=True, tag="request-refused"):
     """Somebody asked for something that cannot be done now."""
-
-    event: ClassVar[str] = "request-refused"
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFinished(RunEvent):
+class RunFinished(RunEvent, frozen=True, kw_only=True, tag="run-finished"):
     """The run has ended; always the last event."""
-
-    event: ClassVar[str] = "run-finished"
 
     status: statuses.RunStatus
     reason: str
@@ -93,88 +74,65 @@ class RunFinished(RunEvent):
     touched: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageEvent(RunEvent):
+class StageEvent(RunEvent, frozen=True, kw_only=True):
     """What every event of a stage says."""
 
     stage: str
     stage_name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageStarted(StageEvent):
+class StageStarted(StageEvent, frozen=True, kw_only=True, tag="stage-started"):
     """A stage began, or began again after a retry."""
-
-    event: ClassVar[str] = "stage-started"
 
     targets: tuple[str, ...]
     deadline: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageWaiting(StageEvent):
+class StageWaiting(StageEvent, frozen=True, kw_only=True, tag="stage-waiting"):
     """A group of targets waits for approval."""
-
-    event: ClassVar[str] = "stage-waiting"
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageFinished(StageEvent):
+class StageFinished(StageEvent, frozen=True, kw_only=True, tag="stage-finished"):
     """The stage's result is known; tasks of a failed stage may still be finishing."""
-
-    event: ClassVar[str] = "stage-finished"
 
     status: statuses.TaskStatus
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskEvent(StageEvent):
+class TaskEvent(StageEvent, frozen=True, kw_only=True):
     """What every event of a task says."""
 
     target: str
     attempt: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskStarted(TaskEvent):
+class TaskStarted(TaskEvent, frozen=True, kw_only=True, tag="task-started"):
     """A stage began on one cluster."""
-
-    event: ClassVar[str] = "task-started"
 
     deadline: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskProgressed(TaskEvent):
+class TaskProgressed(TaskEvent, frozen=True, kw_only=True, tag="task-progressed"):
     """How far a task is."""
-
-    event: ClassVar[str] = "task-progressed"
 
     sentence: str
     ready: int
     total: int
-    wanted_weights: Mapping[str, int] = field(default_factory=dict)
-    observed_weights: Mapping[str, int] = field(default_factory=dict)
+    wanted_weights: Mapping[str, int] = msgspec.field(default_factory=dict)
+    observed_weights: Mapping[str, int] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskLogged(TaskEvent):
+class TaskLogged(TaskEvent, frozen=True, kw_only=True, tag="task-logged"):
     """A line of a task's log."""
-
-    event: ClassVar[str] = "task-logged"
 
     level: executor.LogLevel
     line: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskFinding(TaskEvent):
+class TaskFinding(TaskEvent, frozen=True, kw_only=True, tag="task-finding"):
     """Something that an analysis measured or concluded."""
-
-    event: ClassVar[str] = "task-finding"
 
     #: ``measurement`` or ``verdict``.
     kind: str
@@ -185,25 +143,38 @@ class TaskFinding(TaskEvent):
     document: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskStopping(TaskEvent):
+class TaskStopping(TaskEvent, frozen=True, kw_only=True, tag="task-stopping"):
     """A running task was told to stop."""
-
-    event: ClassVar[str] = "task-stopping"
 
     how: state.Stopping
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskFinished(TaskEvent):
+class TaskFinished(TaskEvent, frozen=True, kw_only=True, tag="task-finished"):
     """A task ended, also one that never started (attempt 0)."""
-
-    event: ClassVar[str] = "task-finished"
 
     status: statuses.TaskStatus
     reason: str
     details: tuple[str, ...]
+
+
+#: Every event there is, as a reader of the JSON form tells them apart.
+AnyEvent = (
+    RunStarted
+    | RunChanged
+    | RollbackStarted
+    | RequestRefused
+    | RunFinished
+    | StageStarted
+    | StageWaiting
+    | StageFinished
+    | TaskStarted
+    | TaskProgressed
+    | TaskLogged
+    | TaskFinding
+    | TaskStopping
+    | TaskFinished
+)
 
 
 class Observer(Protocol):
@@ -215,28 +186,9 @@ class Observer(Protocol):
 
 
 def to_json(event: RunEvent) -> json.JsonObject:
-    """Return the event's JSON form: camelCase keys, times as text, tuples as lists."""
-    body: json.JsonObject = {"event": event.event}
-    for event_field in fields(event):
-        body[_camel(event_field.name)] = _plain(getattr(event, event_field.name))
-    return body
-
-
-@functools.cache  # names of fields: a few dozen
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.title() for part in rest)
-
-
-def _plain(value: object) -> object:
-    match value:
-        case datetime():
-            return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-        case StrEnum():
-            return value.value
-        case tuple():
-            return [_plain(element) for element in value]
-        case Mapping():
-            return {str(key): _plain(inner) for key, inner in value.items()}
-        case _:
-            return value
+    """Return the event's JSON form: its name, camelCase keys, times as text in UTC."""
+    document: json.JsonObject = msgspec.to_builtins(event, builtin_types=(datetime,))
+    for key, value in document.items():
+        if isinstance(value, datetime):
+            document[key] = value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return document

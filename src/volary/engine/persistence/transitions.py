@@ -121,7 +121,7 @@ def _feed(event: feed.RunEvent) -> run_records.EventRecord:
     del document["number"]  # given by the store
     return run_records.EventRecord(
         at=event.at,
-        event=event.event,
+        event=document["event"],
         document=document,
         stage=document.get("stage", ""),
         target=document.get("target", ""),

@@ -7,7 +7,7 @@ import msgspec
 from fastapi.openapi import utils
 
 from volary import __version__
-from volary.server.http import encoding
+from volary.controller.api import representations
 
 _REFERENCES = "#/components/schemas/{name}"
 _PROBLEM = {
@@ -34,9 +34,10 @@ def describe(application: fastapi.FastAPI) -> dict[str, Any]:
         description="Everything the command line does goes through this API.",
         routes=application.routes,
     )
-    structs = [encoding.struct_of(view) for view in encoding.SHOWN]
     _, shapes = msgspec.json.schema_components(
-        structs, schema_hook=_anything, ref_template=_REFERENCES
+        representations.Representation.__subclasses__(),
+        schema_hook=_anything,
+        ref_template=_REFERENCES,
     )
     components = document.setdefault("components", {})
     components.setdefault("schemas", {}).update({**shapes, "Problem": _PROBLEM})

@@ -5,9 +5,8 @@ from typing import Annotated, TypeVar
 
 import fastapi
 
-from volary.controller.api import representations
 from volary.model import errors
-from volary.store import pagination
+from volary.store import pagination, records
 
 Item = TypeVar("Item")
 
@@ -31,7 +30,7 @@ After = Annotated[
 
 def cut(
     items: Sequence[Item], key: Callable[[Item], str], cursor: str, limit: int
-) -> representations.PageView[Item]:
+) -> records.Page[Item]:
     """Return the page of `items` after the one whose key is in the cursor.
 
     Raises:
@@ -44,8 +43,7 @@ def cut(
         if position is None:
             raise errors.user_error("the page's cursor is out of date", hint="begin again")
         start = position + 1
-    page = pagination.cut(items[start : start + limit + 1], limit, lambda entry: (key(entry),))
-    return representations.PageView(page.items, page.cursor)
+    return pagination.cut(items[start : start + limit + 1], limit, lambda entry: (key(entry),))
 
 
 def after(cursor: str, number: int) -> int:

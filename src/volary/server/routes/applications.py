@@ -32,7 +32,7 @@ Label = Annotated[
 ]
 
 
-@router.get("/applications", responses=response_schemas.many(representations.ApplicationView))
+@router.get("/applications", responses=response_schemas.many(representations.Application))
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def list_applications(
     request: requests.Request,
@@ -73,7 +73,7 @@ def read_labels(given: list[str]) -> dict[str, str]:
 
 
 @router.get(
-    "/applications/{application}", responses=response_schemas.one(representations.ApplicationView)
+    "/applications/{application}", responses=response_schemas.one(representations.Application)
 )
 @access.needs(Permission.VIEW, access.Scope.APPLICATION)
 async def get_application(request: requests.Request, application: str) -> responses.Response:
@@ -83,7 +83,7 @@ async def get_application(request: requests.Request, application: str) -> respon
 
 @router.get(
     "/applications/{application}/status",
-    responses=response_schemas.one(status_representations.ApplicationStatusView),
+    responses=response_schemas.one(status_representations.ApplicationStatus),
 )
 @access.needs(Permission.VIEW, access.Scope.APPLICATION)
 async def get_status(request: requests.Request, application: str) -> responses.Response:
@@ -94,7 +94,7 @@ async def get_status(request: requests.Request, application: str) -> responses.R
 
 @router.get(
     "/applications/{application}/commits",
-    responses=response_schemas.many(representations.CommitView),
+    responses=response_schemas.many(representations.Commit),
 )
 @access.needs(Permission.VIEW, access.Scope.APPLICATION)
 async def list_commits(
@@ -112,7 +112,7 @@ async def list_commits(
 @router.post(
     "/applications/{application}/sync",
     status_code=202,
-    responses=response_schemas.accepted(representations.AskedView),
+    responses=response_schemas.accepted(representations.Accepted),
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.sync")
 async def sync(
@@ -127,7 +127,7 @@ async def sync(
 
 
 @router.post(
-    "/applications/{application}/plan", responses=response_schemas.one(representations.PlanView)
+    "/applications/{application}/plan", responses=response_schemas.one(representations.Plan)
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.plan")
 async def plan(
@@ -144,7 +144,7 @@ async def plan(
 @router.post(
     "/applications/{application}/rollback",
     status_code=202,
-    responses=response_schemas.accepted(representations.AskedView),
+    responses=response_schemas.accepted(representations.Accepted),
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.rollback")
 async def rollback(
@@ -159,7 +159,7 @@ async def rollback(
 @router.post(
     "/applications/{application}/pause",
     status_code=202,
-    responses=response_schemas.accepted(representations.AskedView),
+    responses=response_schemas.accepted(representations.Accepted),
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.pause")
 async def pause_application(
@@ -174,7 +174,7 @@ async def pause_application(
 @router.post(
     "/applications/{application}/resume",
     status_code=202,
-    responses=response_schemas.accepted(representations.AskedView),
+    responses=response_schemas.accepted(representations.Accepted),
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.resume")
 async def resume_application(request: requests.Request, application: str) -> responses.Response:

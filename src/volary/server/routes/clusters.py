@@ -12,11 +12,11 @@ from volary.server.routes import bodies, response_schemas
 from volary.server.routes.applications import Label, asker, read_labels
 
 router = response_schemas.router("clusters")
-_ACCEPTED = response_schemas.accepted(representations.ClusterView)
+_ACCEPTED = response_schemas.accepted(representations.Cluster)
 _REASON = bodies.ClusterReason()
 
 
-@router.get("/clusters", responses=response_schemas.many(representations.ClusterView))
+@router.get("/clusters", responses=response_schemas.many(representations.Cluster))
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def list_clusters(
     request: requests.Request,
@@ -36,7 +36,7 @@ async def list_clusters(
     return encoding.many(request, page.items, page.cursor)
 
 
-@router.get("/clusters/{cluster:path}", responses=response_schemas.one(representations.ClusterView))
+@router.get("/clusters/{cluster:path}", responses=response_schemas.one(representations.Cluster))
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def get_cluster(request: requests.Request, cluster: str) -> responses.Response:
     """Show one cluster: its status, since when, and its taints."""

@@ -11,7 +11,7 @@ from volary.server.routes import bodies, response_schemas
 from volary.server.routes.applications import asker
 
 router = response_schemas.router("applications")
-_ACCEPTED = response_schemas.accepted(representations.AskedView)
+_ACCEPTED = response_schemas.accepted(representations.Accepted)
 
 
 @router.post("/applications/{application}/adopt", status_code=202, responses=_ACCEPTED)

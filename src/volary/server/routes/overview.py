@@ -13,7 +13,7 @@ from volary.store import records
 router = response_schemas.router("overview")
 
 
-@router.get("/events", responses=response_schemas.many(representations.EventView))
+@router.get("/events", responses=response_schemas.many(representations.Event))
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def list_events(
     request: requests.Request,
@@ -32,7 +32,7 @@ async def list_events(
     return encoding.many(request, shown, follows)
 
 
-@router.get("/audit", responses=response_schemas.many(representations.AuditView))
+@router.get("/audit", responses=response_schemas.many(representations.AuditEntry))
 @access.needs(Permission.ADMINISTER)
 async def list_audit(
     request: requests.Request,

@@ -15,7 +15,7 @@ router = response_schemas.router("applications")
 
 @router.get(
     "/applications/{application}/placement",
-    responses=response_schemas.one(placement_service.PlacementView),
+    responses=response_schemas.one(placement_service.Placement),
 )
 @access.needs(Permission.VIEW, access.Scope.APPLICATION)
 async def get_placement(request: requests.Request, application: str) -> responses.Response:
@@ -26,7 +26,7 @@ async def get_placement(request: requests.Request, application: str) -> response
 
 @router.post(
     "/applications/{application}/rebalance/plan",
-    responses=response_schemas.one(placement_service.RebalanceView),
+    responses=response_schemas.one(placement_service.Rebalance),
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.rebalance")
 async def plan_rebalance(request: requests.Request, application: str) -> responses.Response:
@@ -38,7 +38,7 @@ async def plan_rebalance(request: requests.Request, application: str) -> respons
 @router.post(
     "/applications/{application}/rebalance",
     status_code=202,
-    responses=response_schemas.accepted(representations.AskedView),
+    responses=response_schemas.accepted(representations.Accepted),
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.rebalance")
 async def rebalance(request: requests.Request, application: str) -> responses.Response:

@@ -4,8 +4,8 @@ from typing import Any
 
 from fastapi import APIRouter
 
+from volary.controller.api import representations
 from volary.server.authorization import guard
-from volary.server.http import encoding
 
 PREFIX = "/api/v1"
 _PROBLEM = {
@@ -32,32 +32,39 @@ def _json(schema: dict[str, Any], description: str) -> dict[str, Any]:
     return {"description": description, "content": {"application/json": {"schema": schema}}}
 
 
-def _reference(view: type) -> dict[str, Any]:
-    return {"$ref": f"#/components/schemas/{encoding.name_of(view)}"}
+def _reference(representation: type[representations.Representation]) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{representation.__name__}"}
 
 
-def one(view: type, description: str = "As it is now") -> dict[int | str, dict[str, Any]]:
-    """Describe an answer of one view."""
-    return {200: _json(_reference(view), description), 304: {"description": "Not modified"}}
+def one(
+    representation: type[representations.Representation], description: str = "As it is now"
+) -> dict[int | str, dict[str, Any]]:
+    """Describe an answer of one representation."""
+    return {
+        200: _json(_reference(representation), description),
+        304: {"description": "Not modified"},
+    }
 
 
-def many(view: type) -> dict[int | str, dict[str, Any]]:
-    """Describe a page of views."""
+def many(representation: type[representations.Representation]) -> dict[int | str, dict[str, Any]]:
+    """Describe a page of representations."""
     schema = {
         "type": "object",
         "required": ["items", "cursor"],
         "properties": {
-            "items": {"type": "array", "items": _reference(view)},
+            "items": {"type": "array", "items": _reference(representation)},
             "cursor": {"type": "string", "description": "Of the next page; empty: the last."},
         },
     }
     return {200: _json(schema, "A page"), 304: {"description": "Not modified"}}
 
 
-def accepted(view: type) -> dict[int | str, dict[str, Any]]:
+def accepted(
+    representation: type[representations.Representation],
+) -> dict[int | str, dict[str, Any]]:
     """Describe the answer to a request that was accepted."""
     return {
-        202: _json(_reference(view), "Accepted"),
+        202: _json(_reference(representation), "Accepted"),
         409: {"description": "Not possible as things are", **_PROBLEM},
     }
 

@@ -11,7 +11,7 @@ from volary.server.routes import bodies, response_schemas
 from volary.server.routes.applications import asker
 
 router = response_schemas.router("commands")
-_ACCEPTED = response_schemas.accepted(representations.AskedView)
+_ACCEPTED = response_schemas.accepted(representations.Accepted)
 _DECISION, _PAUSE, _CANCEL, _RETRY = (
     bodies.Decision(),
     bodies.Pause(),

@@ -18,7 +18,7 @@ router = response_schemas.router("runs")
 Statuses = Annotated[list[statuses.RunStatus], fastapi.Query(max_length=10)]
 
 
-@router.get("/runs", responses=response_schemas.many(representations.RunSummaryView))
+@router.get("/runs", responses=response_schemas.many(representations.RunSummary))
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def list_runs(
     request: requests.Request,
@@ -43,18 +43,18 @@ async def _applications(request: requests.Request, application: str) -> frozense
     return frozenset({application} if await seen.can_see(application) else ())
 
 
-@router.get("/runs/{run}", responses=response_schemas.one(representations.RunView))
+@router.get("/runs/{run}", responses=response_schemas.one(representations.Run))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def get_run(request: requests.Request, run: str) -> responses.Response:
     """Show a whole run: why it exists, why it waits, what comes next, what if it fails."""
     return encoding.one(request, await server_state.of(request).service.run(run))
 
 
-def _stages(run: representations.RunView) -> tuple[representations.StageView, ...]:
+def _stages(run: representations.Run) -> tuple[representations.Stage, ...]:
     return (*run.stages, run.rollback) if run.rollback else run.stages
 
 
-@router.get("/runs/{run}/stages", responses=response_schemas.many(representations.StageView))
+@router.get("/runs/{run}/stages", responses=response_schemas.many(representations.Stage))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def list_stages(
     request: requests.Request,
@@ -70,7 +70,7 @@ async def list_stages(
     return encoding.many(request, page.items, page.cursor)
 
 
-@router.get("/runs/{run}/tasks", responses=response_schemas.many(encoding.PlacedTaskView))
+@router.get("/runs/{run}/tasks", responses=response_schemas.many(representations.PlacedTask))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def list_tasks(
     request: requests.Request,
@@ -92,11 +92,11 @@ async def list_tasks(
         and status in ("", task.status)
     ]
     page = paging.cut(wanted, lambda entry: f"{entry[0]} {entry[1].target}", cursor, limit)
-    items = tuple(encoding.PlacedTaskView(name, task) for name, task in page.items)
+    items = tuple(representations.PlacedTask(name, task) for name, task in page.items)
     return encoding.many(request, items, page.cursor)
 
 
-@router.get("/runs/{run}/events", responses=response_schemas.many(representations.EventView))
+@router.get("/runs/{run}/events", responses=response_schemas.many(representations.Event))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def list_events(
     request: requests.Request,
@@ -112,7 +112,7 @@ async def list_events(
     return encoding.many(request, events, follows)
 
 
-@router.get("/runs/{run}/logs", responses=response_schemas.many(representations.LogView))
+@router.get("/runs/{run}/logs", responses=response_schemas.many(representations.LogLine))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def list_logs(
     request: requests.Request,
@@ -132,7 +132,7 @@ async def list_logs(
     return encoding.many(request, lines, follows)
 
 
-@router.get("/runs/{run}/findings", responses=response_schemas.many(representations.FindingView))
+@router.get("/runs/{run}/findings", responses=response_schemas.many(representations.Finding))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def list_findings(
     request: requests.Request,
@@ -154,7 +154,7 @@ async def list_findings(
     return encoding.many(request, findings, follows)
 
 
-@router.get("/runs/{run}/approvals", responses=response_schemas.many(representations.ApprovalView))
+@router.get("/runs/{run}/approvals", responses=response_schemas.many(representations.Approval))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def list_approvals(
     request: requests.Request,
@@ -169,7 +169,7 @@ async def list_approvals(
     return encoding.many(request, tuple(approval for _, approval in page.items), page.cursor)
 
 
-@router.get("/approvals", responses=response_schemas.many(representations.RunView))
+@router.get("/approvals", responses=response_schemas.many(representations.Run))
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def list_pending_approvals(
     request: requests.Request,

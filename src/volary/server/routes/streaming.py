@@ -5,7 +5,7 @@ from starlette import requests, responses
 from volary.controller.api import representations
 from volary.server import server_state
 from volary.server.authorization import access, visibility
-from volary.server.http import encoding, event_streams, paging
+from volary.server.http import event_streams, paging
 from volary.server.permissions import Permission
 from volary.server.routes import response_schemas
 
@@ -54,7 +54,7 @@ async def stream_all(
     async def fetch(at: int, limit: int) -> tuple[list[event_streams.StreamEvent], int]:
         events = await service.all_events(at, application=application, limit=limit)
         pieces = [
-            event_streams.StreamEvent(event.position, event.event, encoding.to_struct(event))
+            event_streams.StreamEvent(event.position, event.event, event)
             for event in events
             if await seen.can_see(event.application)
         ]
@@ -92,5 +92,5 @@ async def stream_logs(
     return event_streams.respond(request, fetch, start)
 
 
-def _line(line: representations.LogView) -> event_streams.StreamEvent:
-    return event_streams.StreamEvent(line.position, "line", encoding.to_struct(line))
+def _line(line: representations.LogLine) -> event_streams.StreamEvent:
+    return event_streams.StreamEvent(line.position, "line", line)

@@ -188,3 +188,32 @@ async def test_forgetting_waits_for_the_run(world: given.World) -> None:
     await world.shop.change(status=application_statuses.StatusWord.BROKEN.value)
     await asyncio.sleep(0)
     assert await world.store.applications.get("shop") is None
+
+
+async def test_a_commit_that_was_overtaken_while_it_was_planned_does_not_begin(
+    world: given.World,
+) -> None:
+    world.script.may_plan.clear()
+    await world.shop.submit(given.request())
+    await world.script.planning.wait()
+
+    await world.shop.submit(given.request("r2", "c2"))
+    world.script.may_plan.set()
+    await world.until(lambda shop: shop.running_commit == "c2")
+
+    assert await world.store.runs.load("r1") is None
+    assert (await world.commits())["c1"] == ("superseded", "superseded by c2 before it began")
+    assert world.script.prepared == ["r1", "r2"]
+
+
+async def test_a_pause_while_it_is_planned_holds_it(world: given.World) -> None:
+    world.script.may_plan.clear()
+    await world.shop.submit(given.request())
+    await world.script.planning.wait()
+
+    await world.shop.change({"pause": PAUSE})
+    world.script.may_plan.set()
+    await world.until(lambda shop: "paused by ana" in str(shop.document.get("waitingReason", "")))
+
+    assert await world.store.runs.load("r1") is None
+    assert (await world.status()).next_request == given.request()

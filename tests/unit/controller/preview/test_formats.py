@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from volary.cli.local import planning
 from volary.controller.api import conversions
 from volary.controller.preview import (
     diff_lines,
-    json_format,
     markdown_format,
     previews,
     text_format,
@@ -109,7 +109,7 @@ def test_each_form_is_as_the_file_says(form: str) -> None:
         case "md":
             found = markdown_format.render(SHOWN)
         case _:
-            found = json.dumps(json_format.render(SHOWN), indent=2) + "\n"
+            found = planning.render(SHOWN, planning.Form.JSON) + "\n"
 
     assert found == (CASES / f"shop.{form}").read_text()
 
@@ -201,6 +201,6 @@ def test_a_long_value_is_cut_and_says_so() -> None:
 
 
 def test_the_api_says_the_same_as_the_command_line() -> None:
-    answered = json.loads(encoding.encode(encoding.to_struct(conversions.of_plan(SHOWN))))
+    answered = json.loads(encoding.encode(conversions.of_plan(SHOWN)))
 
-    assert answered == json.loads(json.dumps(json_format.render(SHOWN)))
+    assert answered == json.loads(planning.render(SHOWN, planning.Form.JSON))

@@ -127,11 +127,11 @@ async def test_a_run_goes_through_and_tells_its_story_in_order(
     assert run.status is RunStatus.SUCCEEDED
     assert looptime == 2
     assert [event.number for event in listener.told] == list(range(1, len(listener.told) + 1))
-    names = [event.event for event in listener.told]
+    names = [feed.to_json(event)["event"] for event in listener.told]
     assert names[0] == "run-started"
     assert names[-1] == "run-finished"
     of_us = [
-        event.event
+        feed.to_json(event)["event"]
         for event in listener.told
         if isinstance(event, feed.TaskEvent) and (event.target, event.stage[0]) == ("us", "1")
     ]

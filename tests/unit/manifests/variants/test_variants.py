@@ -39,6 +39,29 @@ def test_a_canary_is_a_copy_of_workloads_and_configuration_beside_the_primary(
     assert found[-1].labels == {"app": "web"}
 
 
+def test_beside_an_ingress_comes_a_canary_and_nothing_for_the_baseline(
+    simple: Manifests, web: App
+) -> None:
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    ingress = manifest.Manifest(
+        {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "Ingress",
+            "metadata": {"name": "front"},
+            "spec": {"rules": [{"http": {"paths": [{"path": "/", "backend": backend}]}}]},
+        }
+    )
+    routing = applications.TrafficRouting(method=applications.RoutingMethod.NGINX)
+    app = dataclasses.replace(web, traffic_routing=routing)
+
+    canary = variants.canary([*simple, ingress], app, OPTIONS)
+    baseline = variants.baseline([*simple, ingress], app, OPTIONS)
+    without = variants.canary([*simple, ingress], web, OPTIONS)
+
+    assert [item.name for item in canary if item.kind == "Ingress"] == ["front-canary"]
+    assert not [item.name for item in (*baseline, *without) if item.kind == "Ingress"]
+
+
 def test_references_to_own_configuration_follow_and_others_stay(
     simple: Manifests, web: App
 ) -> None:

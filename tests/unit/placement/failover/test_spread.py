@@ -29,6 +29,8 @@ GROUPS = [
         ["R1", "R4", "R5"],
     ),
     ([("R1", 1, 60)], (1, 1, 2), None),
+    # Of two that weigh the same, the one with more clusters.
+    ([("R1", 1, 50), ("R2", 3, 50)], (1, 1, 1), ["R2"]),
 ]
 
 

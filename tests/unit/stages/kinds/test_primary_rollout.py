@@ -1,7 +1,12 @@
 """What a promotion decides before it touches anything."""
 
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
+import stage_world
 from volary.model import applications, errors
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
@@ -79,3 +84,46 @@ def test_a_service_that_is_meant_for_the_canary_is_no_route_of_ours() -> None:
     plan = primary_rollout.plan(source, MOVES, ROLLOUT, commit="c")
 
     assert [item.name for item in plan.routing] == ["primary"]
+
+
+V1, V2 = {"app": "shop", "version": "v1"}, {"app": "shop", "version": "v2"}
+
+
+async def test_pods_stay_until_proxies_have_followed_the_service_that_left_them() -> None:
+    """The Service leads to other pods; those that it led to before are pruned."""
+    app = applications.Application(
+        name="shop",
+        workloads=(applications.ObjectReference("Service", "shop"),),
+        service=applications.ObjectReference(name="shop"),
+    )
+    async with stage_world.world("us", application=app) as given:
+        patience = timedelta(seconds=1.5)
+        given.options = replace(given.options, settle=patience)
+        given.sources = {
+            commit: [
+                stage_world.made(stage_world.service(**labels)),
+                stage_world.made(stage_world.deployment(f"shop:{name}", name=name, **labels)),
+            ]
+            for commit, name, labels in (
+                (stage_world.OLD, "shop-v1", V1),
+                (stage_world.NEW, "shop-v2", V2),
+            )
+        }
+        await given.deployed()
+        times: dict[str, float] = {}
+        loop = asyncio.get_running_loop()
+
+        def look(_change: object) -> None:
+            led_to = given.get("us", "Service", "shop")["spec"]["selector"]
+            if led_to["version"] == "v2":
+                times.setdefault("switched", loop.time())
+            old = given.find("us", "Deployment", "shop-v1")
+            if old is None or "deletionTimestamp" in old["metadata"]:
+                times.setdefault("deleted", loop.time())
+
+        given.running.clusters["us"].registry.subscribe(look)
+        options = rollout_stages.SyncOptions(prune=True)
+        outcomes = await given.run(rollout_stages.SYNC.name, options)
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert times["deleted"] - times["switched"] >= patience.total_seconds()

@@ -1,0 +1,398 @@
+"""Mutants of the core: one small mistake at a time, and whether a test notices.
+
+python tools/mutants.py --seed 1 --count 20 --package engine --jobs 2 --minutes 10
+
+Of every package a sample is drawn by the seed from all mistakes that `mutations` can make. Each
+is made in a copy of the tree, and the tests that import the module run until one fails: unit
+tests first, the nearest in the import graph before the others, then the scenarios named in
+`SCENARIOS`. A mutant is killed by a test that fails with it and passes without it. What no test
+decided within the limit is listed by itself: it counts as neither.
+"""
+
+import argparse
+import ast
+import copy
+import importlib.util
+import os
+import queue
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+#: What is meant by the core; files and folders of src/volary.
+PACKAGES = {
+    "engine": ("engine",),
+    "clusters": ("clusters",),
+    "stages": ("stages",),
+    "controller": ("controller",),
+    "placement": ("placement",),
+    "planner": ("planner",),
+    "manifests": ("manifests",),
+    "server": ("server/permissions.py", "server/authorization"),
+}
+#: Scenarios that are run after the unit tests, by package.
+SCENARIOS = {
+    "engine": ("rollback", "waves", "waiting"),
+    "clusters": ("apply", "prune", "faults"),
+    "stages": ("canary_pipeline", "blue_green", "prune", "routers"),
+    "controller": ("gitops", "server", "failover", "application_status"),
+    "placement": ("failover", "division"),
+    "planner": ("strategies", "cli_plan"),
+    "manifests": ("canary_pipeline", "routers"),
+    "server": ("permissions",),
+}
+#: Unit tests farther away than this in the import graph are not run.
+_FARTHEST, _MOST_FILES = 2, 6
+_PAIRS: tuple[tuple[type[ast.cmpop], type[ast.cmpop]], ...] = (
+    (ast.Eq, ast.NotEq),
+    (ast.Lt, ast.LtE),
+    (ast.Gt, ast.GtE),
+    (ast.In, ast.NotIn),
+    (ast.Is, ast.IsNot),
+)
+_COMPARISONS = {**dict(_PAIRS), **{other: one for one, other in _PAIRS}}
+#: Calls and arguments that nothing promised depends on.
+_UNPROMISED = re.compile(r"^(_?log|logger|logging|_LOG|gc)\.|^assert_never\b")
+_UNPROMISED_ARGUMENTS = {"strict", "slots", "frozen", "stacklevel", "exc_info"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A piece of source text and what stands there instead."""
+
+    line: int
+    #: Offsets in the encoded source.
+    start: int
+    end: int
+    text: str
+    what: str
+
+    def apply(self, source: str) -> str:
+        """Return the source with the mistake in it."""
+        encoded = source.encode()
+        return (encoded[: self.start] + self.text.encode() + encoded[self.end :]).decode()
+
+
+def mutations(source: str) -> list[Mutation]:
+    """Return every mistake that can be made in a module, in the order of its lines."""
+    lines = source.encode().splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    made = []
+    for node, replacement, what in _changes(ast.parse(source)):
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        written = ast.unparse(replacement)
+        text = f"({written})" if isinstance(replacement, ast.expr) else written
+        start = starts[node.lineno - 1] + node.col_offset
+        end = starts[node.end_lineno - 1] + node.end_col_offset
+        made.append(Mutation(node.lineno, start, end, text, what))
+    return sorted(made, key=lambda mutation: (mutation.start, mutation.end, mutation.what))
+
+
+_Node = ast.expr | ast.stmt
+_Change = tuple[_Node, _Node, str]
+
+
+def _changes(tree: ast.AST) -> Iterator[_Change]:
+    """Return the changes of a tree's nodes, without annotations, decorators and f-strings."""
+    for field, value in ast.iter_fields(tree):
+        if field in ("annotation", "returns", "decorator_list"):
+            continue
+        for node in value if isinstance(value, list) else [value]:
+            if not isinstance(node, ast.AST) or isinstance(node, ast.JoinedStr):
+                continue
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                continue
+            if isinstance(node, ast.keyword) and node.arg in _UNPROMISED_ARGUMENTS:
+                continue
+            if isinstance(node, ast.Expr) and _UNPROMISED.match(ast.unparse(node)):
+                continue
+            yield from _conditions(node)
+            yield from _statements(node)
+            yield from _expressions(node)
+            yield from _changes(node)
+
+
+def _conditions(node: ast.AST) -> Iterator[_Change]:
+    tests: list[ast.expr] = []
+    if isinstance(node, ast.If | ast.While | ast.IfExp):
+        tests = [node.test]
+    elif isinstance(node, ast.comprehension):
+        tests = node.ifs
+    for test in tests:
+        negated = ast.UnaryOp(ast.Not(), test)
+        yield test, negated, f"negated condition: {_short(test)}"
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield node, node.operand, f"dropped not: {_short(node)}"
+
+
+def _statements(node: ast.AST) -> Iterator[_Change]:
+    is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await)
+    if is_call or isinstance(node, ast.Raise | ast.AugAssign | ast.Continue | ast.Break):
+        assert isinstance(node, ast.stmt)
+        yield node, ast.Pass(), f"dropped statement: {_short(node)}"
+
+
+def _expressions(node: ast.AST) -> Iterator[_Change]:
+    if isinstance(node, ast.BoolOp):
+        word = "and" if isinstance(node.op, ast.And) else "or"
+        for index, operand in enumerate(node.values):
+            rest = [*node.values[:index], *node.values[index + 1 :]]
+            changed = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+            yield node, changed, f"dropped operand of {word}: {_short(operand)}"
+    elif isinstance(node, ast.Compare):
+        for index, operator in enumerate(node.ops):
+            if other := _COMPARISONS.get(type(operator)):
+                changed_compare = copy.deepcopy(node)
+                changed_compare.ops[index] = other()
+                yield node, changed_compare, f"swapped comparison: {_short(node)}"
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int):
+        value = not node.value if isinstance(node.value, bool) else node.value + 1
+        yield node, ast.Constant(value), f"changed constant: {node.value} to {value}"
+    elif isinstance(node, ast.Call):
+        for index, keyword in enumerate(node.keywords):
+            if keyword.arg in _UNPROMISED_ARGUMENTS:
+                continue
+            keywords = [*node.keywords[:index], *node.keywords[index + 1 :]]
+            changed_call = ast.Call(node.func, node.args, keywords)
+            yield node, changed_call, f"dropped argument: {keyword.arg} of {_short(node.func)}"
+
+
+def _short(node: ast.AST) -> str:
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= 70 else text[:67] + "…"
+
+
+def imported(source: str) -> set[str]:
+    """Return the names of modules that a source may import; `from a import b` may mean a.b."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+class Tests:
+    """Which test files import a module, and how far away each is."""
+
+    def __init__(self, root: Path) -> None:
+        self._files: dict[str, Path] = {}
+        for path in root.glob("src/volary/**/*.py"):
+            self._files[module_name(path, root / "src")] = path.relative_to(root)
+        for path in root.glob("tests/**/*.py"):
+            self._files[module_name(path, root / "tests")] = path.relative_to(root)
+        #: Property tests take longest, so they come last.
+        self._slow: set[str] = set()
+        #: Importers by module.
+        self._importers: dict[str, set[str]] = {}
+        for name, path in self._files.items():
+            names = imported((root / path).read_text())
+            if "hypothesis" in names:
+                self._slow.add(name)
+            for used in names & self._files.keys():
+                self._importers.setdefault(used, set()).add(name)
+
+    def of(self, module: str, package: str) -> list[Path]:
+        """Return the files of tests to run, the nearest first, scenarios last."""
+        distances, edge = {module: 0}, [module]
+        while edge:
+            name = edge.pop(0)
+            if distances[name] < _FARTHEST:
+                for importer in sorted(self._importers.get(name, ())):
+                    if importer not in distances:
+                        distances[importer] = distances[name] + 1
+                        edge.append(importer)
+        subject = module.removeprefix("volary.").split(".")[0]
+        units = [
+            (name in self._slow, distance, not name.startswith(f"unit.{subject}."), name)
+            for name, distance in distances.items()
+            if name.startswith("unit.") and ".test_" in name
+        ]
+        near = [self._files[name] for *_, name in sorted(units)[:_MOST_FILES]]
+        named = (f"scenarios.test_{name}" for name in SCENARIOS.get(package, ()))
+        return near + [self._files[name] for name in named if name in self._files]
+
+
+def module_name(path: Path, top: Path) -> str:
+    """Return a file's dotted name below `top`."""
+    parts = path.relative_to(top).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A mutation of one file of a package."""
+
+    package: str
+    path: Path
+    mutation: Mutation
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.mutation.line}: {self.mutation.what}"
+
+
+def sample(root: Path, package: str, count: int, seed: int) -> list[Mutant]:
+    """Return `count` mutants of a package, the same for the same seed and sources."""
+    every = []
+    for name in PACKAGES[package]:
+        top = root / "src/volary" / name
+        for path in [top] if top.is_file() else sorted(top.rglob("*.py")):
+            made = mutations(path.read_text())
+            every += [Mutant(package, path.relative_to(root), mutation) for mutation in made]
+    chosen = random.Random(f"{seed}/{package}")
+    return chosen.sample(every, min(count, len(every)))
+
+
+class Workplace:
+    """A copy of the tree in which mutants are tried one after the other."""
+
+    def __init__(self, folder: Path, tests: Tests, limit: float, *, scenarios: bool) -> None:
+        self._tests, self._limit, self._scenarios = tests, limit, scenarios
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+        )
+        for name in filter(None, listed.stdout.decode().split("\0")):
+            if (ROOT / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, folder / name)
+        if (ROOT / ".venv").exists():
+            (folder / ".venv").symlink_to(ROOT / ".venv")
+        self._folder = folder
+        #: Tests that pass without any mutant.
+        self._sound: dict[str, bool] = {}
+
+    def try_out(self, mutant: Mutant) -> str:
+        """Return `killed by …`, `survived` or `undecided …`."""
+        path = self._folder / mutant.path
+        source = path.read_text()
+        module = module_name(mutant.path, Path("src"))
+        chosen = self._tests.of(module, mutant.package if self._scenarios else "")
+        tests = [str(test) for test in chosen]
+        if not tests:
+            return "survived (no test imports it)"
+        _write(path, mutant.mutation.apply(source))
+        try:
+            output = self._run(tests)
+        finally:
+            _write(path, source)
+        if output is None:
+            return f"undecided within {self._limit:.0f} s"
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
+        if failed is None:
+            passed = re.search(r"\d passed", output)
+            return "survived" if passed else f"undecided: {output.strip()[-80:]}"
+        test = failed[1]
+        if test not in self._sound:
+            alone = self._run([test]) or ""
+            only_passed = re.search(r"\d passed", alone) and not re.search(r"\d failed", alone)
+            self._sound[test] = bool(only_passed)
+        return f"killed by {test}" if self._sound[test] else f"undecided: {test} fails anyway"
+
+    def _run(self, tests: Sequence[str]) -> str | None:
+        """Return what pytest prints; None: it took too long."""
+        sources = f"{self._folder}/src:{self._folder}/sandbox/src"
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"]
+        process = subprocess.Popen(
+            [*command, *tests],
+            cwd=self._folder,
+            env={**os.environ, "PYTHONPATH": sources},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            return process.communicate(timeout=self._limit)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.communicate()
+            return None
+
+
+def _write(path: Path, source: str) -> None:
+    """Write a module; two versions of one size within a second look alike to Python's cache."""
+    path.write_text(source)
+    Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
+
+
+def main() -> None:
+    """Try the sample out and print what survived."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=20, help="mutants of each package")
+    parser.add_argument("--package", action="append", choices=sorted(PACKAGES))
+    parser.add_argument("--minutes", type=float, default=60.0, help="begin no mutant after these")
+    parser.add_argument("--limit", type=float, default=180.0, help="seconds for one mutant's tests")
+    parser.add_argument("--unit", action="store_true", help="no scenarios")
+    parser.add_argument("--jobs", "-j", type=int, default=max(1, (os.cpu_count() or 1) - 1))
+    options = parser.parse_args()
+    chosen = [
+        sample(ROOT, package, options.count, options.seed)
+        for package in options.package or PACKAGES
+    ]
+    waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
+    for index in range(options.count):  # every package gets its turn, should time run out
+        for mutants in chosen:
+            if index < len(mutants):
+                waiting.put(mutants[index])
+    results: list[tuple[Mutant, str]] = []
+    tests, end = Tests(ROOT), time.monotonic() + 60 * options.minutes
+
+    def work(folder: Path) -> None:
+        workplace = Workplace(folder, tests, options.limit, scenarios=not options.unit)
+        while time.monotonic() < end:
+            try:
+                mutant = waiting.get_nowait()
+            except queue.Empty:
+                return
+            result = workplace.try_out(mutant)
+            results.append((mutant, result))
+            print(f"{result.partition(' ')[0]:9} {mutant}  [{result}]", flush=True)
+
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        workers = [
+            threading.Thread(target=work, args=(Path(folder, str(number)),))
+            for number in range(options.jobs)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    print(summary(results, options.seed, waiting.qsize()))
+
+
+def summary(results: Sequence[tuple[Mutant, str]], seed: int, left: int) -> str:
+    """Return the numbers of each package, and the survivors by name."""
+    lines = [f"\nseed {seed}" + (f", {left} not tried: no time left" if left else "")]
+    for package in PACKAGES:
+        own = [result for mutant, result in results if mutant.package == package]
+        killed = sum(result.startswith("killed") for result in own)
+        decided = sum(not result.startswith("undecided") for result in own)
+        if own:
+            share = f"{killed / decided:4.0%}" if decided else "   –"
+            undecided = f", {len(own) - decided} undecided" if decided < len(own) else ""
+            lines.append(f"{package:11} {killed:3} of {decided:3} killed {share}{undecided}")
+    for mutant, result in results:
+        if not result.startswith("killed"):
+            lines.append(f"{result}: {mutant}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
