@@ -246,7 +246,8 @@ async def test_what_is_wrong_in_a_cluster_is_named_at_the_change() -> None:
             "us lost 22% of its requests: ('the Service default/shop has no ready endpoint',)",
         ]
 
-        change(given, "us", "VirtualService.networking.istio.io", {"http": None})
+        weights = stage_world.virtual_service(primary=100)["spec"]
+        change(given, "us", "VirtualService.networking.istio.io", weights)
         with broken(given) as watch:
             change(given, "eu", "Service", {"selector": {"app": "shop", KEY: "nobody"}})
         assert "Service shop on eu selects no pod that is ready" in watch.broken
