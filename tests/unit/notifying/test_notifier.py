@@ -281,7 +281,7 @@ async def test_what_fails_is_tried_again_and_what_is_hopeless_is_not(tmp_path: P
 
 
 async def test_what_was_not_delivered_goes_out_after_a_restart(tmp_path: Path) -> None:
-    """In whichever process drives next; the one before can say nothing about it any more."""
+    """In the next leader; the one before can say nothing about it any more."""
     address, clock = f"sqlite:{tmp_path}/volary.db", FixedClock()
     async with receiving() as receiver, factory.open_store(address, clock=clock) as store:
         settings = to(hook(receiver, tmp_path))
