@@ -448,5 +448,5 @@ async def test_a_receiver_that_the_settings_lack_is_said_once(
 
     said = [each.getMessage() for each in caplog.records if "on-call" in each.getMessage()]
     assert said == [
-        "shop wants receiver on-call to be told, which is not among the settings' notifications"
+        "shop names the receiver on-call, which is not among the settings' notifications"
     ]
