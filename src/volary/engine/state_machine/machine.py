@@ -21,8 +21,7 @@ left.
     cluster left out, also one skipped by a person, is named at the end: the run is `succeeded`
     only if every cluster is. A rollback visits a left-out cluster too, if it was touched.
 7.  A cancel lets running tasks finish their write, then stays as it is or rolls back, by
-choice;
-    the choice can be changed until the rollback has begun. With `now` they are broken off. A
+    choice; it can be changed until the rollback has begun. With `now` they are broken off. A
     rollback goes on through a polite cancel and is broken off by one with `now`.
 8.  A paused run starts nothing new; what runs finishes. A failure ends the pause: gates and
     pauses never hold up a rollback. No approval is needed for a rollback.
@@ -36,11 +35,9 @@ choice;
     step, and its wave's rule decides: stop, hold, roll back the wave, or everything, the last
     wave first.
 12. While a window is closed, no stage that changes a cluster starts on it (`openings`): what
-runs
-    finishes, limits stand still when nothing does, and a rollback is never held up.
-13. People let a run do something before its time (`permits`), by name and reason: end the soak
-of a
-    wave, whose clusters are seen healthy once more; go through closed windows. An approval is
+    runs finishes, limits stand still when nothing does, and a rollback is never held up.
+13. People let a run do something before its time (`permits`), by name and reason: end the soak of
+    a wave, whose clusters are seen healthy once more; go through closed windows. An approval is
     withdrawn for as long as nothing came of it. What was tolerated is reported at the end.
 
 The table says which events are taken in which status, by which function, and which
