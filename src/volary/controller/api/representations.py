@@ -376,7 +376,7 @@ class Actor:
 
 
 class ClusterTaint(Representation, frozen=True):
-    """A mark that keeps applications away from a cluster."""
+    """A taint: it keeps applications away from a cluster."""
 
     key: str
     value: str
