@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import crowd, durable, listing
+from benchmarks import application_load, durable, listing
 
 _ABOUT = Path(__file__).parent / "about_server.md"
 _BEGIN, _END = "<!-- server -->", "<!-- end of server -->"
@@ -27,7 +27,7 @@ class Findings:
     #: Load of the machine before it began, over one minute.
     load: float
     durable: Sequence[durable.Measured]
-    crowd: crowd.Measured
+    application_load: application_load.Measured
     lists: listing.Measured
 
 
@@ -45,7 +45,7 @@ def measure(say: Callable[[str], None], *, quick: bool) -> Findings:
                 f"{database}, {runs} runs on {clusters} clusters: {measured.per_task:.2f} ms a task"
             )
             found.append(measured)
-    many = crowd.measure(100 if quick else 1000, idle_seconds=10 if quick else 60)
+    many = application_load.measure(100 if quick else 1000, idle_seconds=10 if quick else 60)
     say(f"{many.applications} applications: planned after {many.planned.wall:.0f} s")
     lists = listing.measure(5 if quick else 20)
     say(f"lists: {lists.cpu:.0f} ms of CPU a page")
@@ -67,7 +67,7 @@ def render(findings: Findings) -> str:
     parts: dict[str, Callable[[], Iterator[Row]]] = {
         "aims": lambda: _aims(findings),
         "durable": lambda: _durable(findings.durable),
-        "crowd": lambda: _crowd(findings.crowd),
+        "application_load": lambda: _application_load(findings.application_load),
         "lists": lambda: _lists(findings.lists),
     }
 
@@ -105,7 +105,7 @@ def _aims(findings: Findings) -> Iterator[Row]:
             f"{worst:.2f} ms, {peak:.0f} MiB, {growth:.1f} × as much per task at the most clusters",
             "met" if met else "**not met**",
         )
-    many = findings.crowd
+    many = findings.application_load
     yield (
         f"a commit that changes {many.applications:,} applications of one repository",
         "1 fetch",
@@ -138,7 +138,7 @@ def _durable(found: Sequence[durable.Measured]) -> Iterator[Row]:
         )
 
 
-def _crowd(many: crowd.Measured) -> Iterator[Row]:
+def _application_load(many: application_load.Measured) -> Iterator[Row]:
     yield "Applications", "Figure", "Measured"
     count = f"{many.applications:,}"
     yield count, "commit until all runs are planned", f"{many.planned.wall:.0f} s"

@@ -18,8 +18,8 @@ from typing import Any
 
 import pygit2
 
-import hatchery
 import process_time
+import warm_processes
 from kube_sandbox import fleet as kube_sandbox_fleet
 from kube_sandbox.crds import definitions as crd_definitions
 
@@ -53,7 +53,7 @@ class Ended:
 class Started:
     """A command under way."""
 
-    process: hatchery.Process
+    process: warm_processes.Process
     #: What it has written to stderr so far.
     said: str = ""
 
@@ -86,7 +86,7 @@ class Shell:
     @contextlib.asynccontextmanager
     async def start(self, *words: str, **environment: str) -> AsyncIterator[Started]:
         """Run ``volary …`` beside the test; it is killed at the end of the block."""
-        async with hatchery.volary(
+        async with warm_processes.volary(
             *words, directory=self.directory, environment={**self.environment, **environment}
         ) as process:
             yield Started(process)

@@ -16,7 +16,7 @@ import sqlalchemy.event
 import sqlalchemy.pool
 
 import git_feed
-import hatchery
+import warm_processes
 from controller_world import QUICK, parts_of, settings_of
 from volary.controller import composition, inputs
 
@@ -77,14 +77,14 @@ class Nursery:
     async def life(self, owner: str = "the only one") -> AsyncIterator[int]:
         """A controller, by its process number; it is killed at the end of the block."""
         words = owner, self.address, str(self.repository), self.fleet
-        async with hatchery.call("controller_process:drive", *words) as process:
+        async with warm_processes.call("controller_process:drive", *words) as process:
             yield process.pid
 
     @contextlib.asynccontextmanager
-    async def short_life(self) -> AsyncIterator[hatchery.Process]:
+    async def short_life(self) -> AsyncIterator[warm_processes.Process]:
         """A controller that dies when it has kept a step, at the latest at the end of the block."""
         words = "the only one", self.address, str(self.repository), self.fleet
-        async with hatchery.call("controller_process:drive_one_step", *words) as process:
+        async with warm_processes.call("controller_process:drive_one_step", *words) as process:
             yield process
 
     def ask(self, query: str, *arguments: object) -> list[Any]:

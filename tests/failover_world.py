@@ -1,4 +1,4 @@
-"""Given an application on some clusters of a fleet; when some are lost, marked or ill."""
+"""Given an application on some clusters of a fleet; when some are lost, tainted or unhealthy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

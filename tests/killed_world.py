@@ -15,7 +15,7 @@ import msgspec
 
 import command_world
 import process_time
-import wave_watch
+import wave_invariants
 from controller_process import Nursery
 from kube_sandbox.apiserver.storage import storage
 
@@ -100,7 +100,7 @@ async def release(
         shutil.rmtree(world.directory)
         shutil.copytree(commits, world.directory)
         nest = Nursery(base / "volary.db", world.directory, world.fleet)
-        with wave_watch.watched(world, application="simple", waves=waves) as watch:
+        with wave_invariants.watched(world, application="simple", waves=waves) as watch:
             async with nest.life():
                 await until(nest, SYNCED, bool)
             second = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
@@ -164,7 +164,7 @@ async def at_every_division(nest: Nursery, world: command_world.World) -> None:
                     await asyncio.sleep(0.005)
             lives += 1
             assert lives < 30, "it does not get on"
-    # Two divisions and the way back, on each of them, and a last life to the end.
+    # Two divisions and the rollback, on each of them, and a last life to the end.
     assert lives > 3 * len(NAMES), "there were hardly any divisions"
 
 

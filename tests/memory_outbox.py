@@ -1,4 +1,4 @@
-"""An outbox that forgets at the end of the process."""
+"""An outbox in memory."""
 
 from dataclasses import dataclass, field
 

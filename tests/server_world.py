@@ -76,7 +76,7 @@ class Served:
         await self.service.store.applications.keep(record, fence=None)
 
     async def keep_run(self, run_id: str, application: str, *, ended: bool = True) -> None:
-        """Keep a run of one stage on two clusters; nobody drives it."""
+        """Store a run of one stage on two clusters; nobody carries it out."""
         moment = self.clock.now()
         planned = run_builder.RunSpec(
             application=application,

@@ -1,4 +1,4 @@
-"""A process that drives a run and keeps every step, until somebody ends it.
+"""A process that carries out a run and stores every step, until somebody ends it.
 
 ``store_writer.py ADDRESS SEED [step]``: prints ``kept VERSION`` after each step; with ``step`` it
 waits for a line on its input before each. Ends with code 3 once it was overtaken.

@@ -76,7 +76,7 @@ async def test_a_long_line_is_cut_and_says_so(store: protocol.Store) -> None:
 
 
 async def test_lines_of_unknown_runs_are_left_out(store: protocol.Store) -> None:
-    """Its run was forgotten while a line was on its way."""
+    """Its run was removed while a line was on its way."""
     await store.keep_transition(given.first(), fence=None)
     await store.logs.append([given.line("lost", run="run-9"), given.line("kept")], fence=None)
     await store.logs.append([given.line("lost", run="run-9")], fence=None)

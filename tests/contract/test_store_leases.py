@@ -1,4 +1,4 @@
-"""Leases of every store: one drives, who was overtaken can write nothing."""
+"""Leases of every store: one holder, who was overtaken can write nothing."""
 
 import asyncio
 from datetime import timedelta

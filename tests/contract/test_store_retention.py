@@ -1,4 +1,4 @@
-"""What every store forgets, and what it keeps."""
+"""What every store removes, and what it keeps."""
 
 from dataclasses import replace
 

@@ -132,7 +132,7 @@ async def known(store: protocol.Store, holds: Callable[[records.ApplicationRecor
 
 
 async def driven_by(store: protocol.Store, owner: str) -> None:
-    """Wait until that process drives."""
+    """Wait until that process is the leader."""
     async with asyncio.timeout(process_time.HANG):
         while True:
             lease = await store.leases.current(election.NAME)

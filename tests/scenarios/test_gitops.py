@@ -1,4 +1,4 @@
-"""Git drives: a commit becomes a run, newer ones wait or take over, a revert takes it back."""
+"""GitOps: a commit becomes a run, newer ones wait or take over, a revert rolls it back."""
 
 import textwrap
 from pathlib import Path

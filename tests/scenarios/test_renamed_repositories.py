@@ -96,7 +96,7 @@ async def test_a_renamed_repository_takes_its_applications_along(tmp_path: Path)
             ]
             assert (await given.runs())[0].trigger == "deployment.yaml changed"
             assert world.images("us") == f"{V2} 2/2"
-            # The way back, too, to a commit of the repository as it was called before.
+            # The rollback, too, to a commit of the repository as it was called before.
             back = await given.service.rollback("simple", ANA)
             ended = await given.ended(back.run)
             assert (ended.status, world.images("us")) == ("succeeded", f"{V1} 2/2")

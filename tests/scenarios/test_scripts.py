@@ -1,4 +1,4 @@
-"""Scripts in a release: once or for each cluster, and their way back."""
+"""Scripts in a release: once or for each cluster, and their rollback."""
 
 import asyncio
 import json

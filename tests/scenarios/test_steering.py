@@ -68,7 +68,7 @@ def stored_run(world: command_world.World, commit: str, before: str, **more: obj
 
 @asynccontextmanager
 async def left_behind(base: Path, **more: object) -> AsyncIterator[Controlled]:
-    """Given: a run from v1 to v2 that no process drives yet, and then one does."""
+    """Given: a run from v1 to v2 while there is no leader, and then there is one."""
     async with command_world.world(base, "us", "eu", speed=SPEED) as world:
         async with controlled(world) as given:
             first = await given.until_application(lambda each: each.status == "synced")
@@ -225,7 +225,7 @@ async def test_a_run_is_paused_resumed_cancelled_and_explained(tmp_path: Path) -
         cluster.faults.images.add("*/simple:v2", "never-ready")
         given.push(V1, V2)
         running = await given.until_application(lambda each: each.status == "running")
-        # It has written, so that there is something to take back, and waits in its first stage.
+        # It has written, so that there is something to roll back, and waits in its first stage.
         await cluster.until(
             lambda view: bool(view.get("Deployment", "default", "simple-canary")),
             timeout=process_time.HANG,
@@ -357,7 +357,7 @@ async def test_changes_wake_those_who_look(tmp_path: Path) -> None:
 
 
 async def test_a_process_that_stands_by_hands_requests_on(tmp_path: Path) -> None:
-    """It does not matter which process a person talks to."""
+    """It does not matter which process a person connects to."""
     async with left_behind(tmp_path, approval=policies.ApprovalRule()) as given:
         await given.until_run("left", lambda each: each.pending_approval is not None)
         fleet_file = Path(given.world.fleet)

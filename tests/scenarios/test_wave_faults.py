@@ -14,7 +14,7 @@ from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus
-from wave_watch import Allowed, watched
+from wave_invariants import Allowed, watched
 from wave_world import OLD, Clock, Reacting, Story, begins, moved, world
 
 SIX = ("us-1", "us-2", "eu-1", "eu-2", "asia-1", "asia-2")
@@ -73,7 +73,7 @@ async def test_a_cluster_is_lost_before_during_and_after_its_turn(moment: str) -
 
 
 async def test_a_lost_cluster_costs_nothing_where_the_budget_has_no_place_for_it() -> None:
-    """Two of a wave are lost, one may be: the wave is taken back, and what is lost is named."""
+    """Two of a wave are lost, one may be: the wave is rolled back, and what is lost is named."""
     waves = in_pairs(on_failure=rollouts.OnWaveFailure.ROLLBACK_WAVE)
     async with world(*SIX) as given:
         await given.deployed(OLD)

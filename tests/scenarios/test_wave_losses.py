@@ -13,7 +13,7 @@ from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus
-from wave_watch import Allowed, watched
+from wave_invariants import Allowed, watched
 from wave_world import NEW, OLD, Reacting, Story, begins, moved, world
 
 QUICK = (

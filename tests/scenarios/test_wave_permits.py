@@ -1,4 +1,4 @@
-"""What a wave may do is taken back while it is under way: an approval, the time for it."""
+"""What a wave may do is withdrawn while it is under way: an approval, the time for it."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,7 @@ from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus
-from wave_watch import watched
+from wave_invariants import watched
 from wave_world import OLD, Clock, Reacting, Story, moved, starts, world
 
 NAMES = ("us", "eu-1", "eu-2", "eu-3")

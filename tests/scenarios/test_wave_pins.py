@@ -6,7 +6,7 @@ from pathlib import Path
 import command_world
 from controller_world import controlled
 from kube_sandbox.apiserver.storage import storage
-from wave_watch import Allowed, watched
+from wave_invariants import Allowed, watched
 
 SPEED = 60.0
 V1, V2 = "example/simple:v1", "example/simple:v2"
@@ -107,7 +107,7 @@ async def test_a_cluster_that_failed_and_left_the_fleet_counts_and_keeps_what_it
             assert ended.status == "failed"
             assert "all waves: 2 failed, 1 may be; asia: " in ended.reason, ended.reason
             assert world.images("us") == f"{V2} 2/2"
-            # Neither deleted nor left half-way: taken back before it left.
+            # Neither deleted nor left half-way: rolled back before it left.
             assert world.images("eu") == f"{V1} 2/2"
             assert world.images("asia") == f"{V1} 2/2"
 

@@ -10,7 +10,7 @@ from stage_world import KEY, World
 from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus
-from wave_watch import Allowed, watched
+from wave_invariants import Allowed, watched
 from wave_world import NEW, OLD, Reacting, moved, starts, world
 
 GROUPS = (("us",), ("eu-1", "eu-2"), ("asia",))
@@ -100,7 +100,7 @@ async def test_a_cluster_lost_between_and_in_the_middle_of_divisions_is_caught_u
 
 @pytest.mark.parametrize("router", ROUTERS.values(), ids=ROUTERS)
 async def test_a_cluster_lost_for_good_in_mid_division_keeps_what_it_had(router: Router) -> None:
-    """Its wave is taken back without it; what is there when it returns goes back, too."""
+    """Its wave is rolled back without it; what is there when it returns goes back, too."""
     rules = waves(on_failure=rollouts.OnWaveFailure.ROLLBACK_WAVE)
     async with world(
         *NAMES, application=router.application, definitions=router.definitions

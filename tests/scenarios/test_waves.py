@@ -11,7 +11,7 @@ from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus, TaskStatus
-from wave_watch import Allowed, watched
+from wave_invariants import Allowed, watched
 from wave_world import NEW, OLD, Story, moved, world
 
 SIX = ("us-1", "us-2", "eu-1", "eu-2", "asia-1", "asia-2")

@@ -1,4 +1,4 @@
-"""Everything that talks to a Kubernetes API.
+"""The clients of Kubernetes APIs, and what is read and written with them.
 
 From the bottom up: `api` (the protocol as plain values), `kubeconfig` (how a cluster is
 reached), `transport` (HTTP, credentials, retries), `client` (one method per verb, a pool for a

@@ -146,7 +146,7 @@ class Controller:
                 store, dependencies, known, asker, audit, settings.failover
             ),
         )
-        #: Whether this process drives at the moment.
+        #: Whether this process is the leader now.
         self.is_leader = False
 
     @property
@@ -165,7 +165,7 @@ class Controller:
         """Drive whenever this process holds the lease, until cancelled.
 
         Being cancelled is shutting down: runs stay as they were kept, and go on in the
-        process that drives next.
+        next leader.
         """
         owner = self._parts.owner or uuid.uuid4().hex
         await election.lead(self._store, owner, self._drive, timing=self._parts.timing)

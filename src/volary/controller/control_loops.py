@@ -1,8 +1,8 @@
-"""Drives the runs of all applications while this process holds the lease.
+"""Runs the control loops of all applications while this process is the leader.
 
 `RunManager.drive` is one tenure: it takes up what an earlier process left behind, listens to
 the repositories and to what people ask for, and goes on until it is cancelled. Being
-cancelled is shutting down: every run stays as it was kept and goes on with the next tenure.
+cancelled is shutting down: every run stays as it was kept and goes on under the next leader.
 """
 
 import asyncio
@@ -29,15 +29,15 @@ def new_id() -> str:
 
 
 class ControlLoops:
-    """Makes tenures; one per process.
+    """Starts the control loops for each term of leadership; one per process.
 
     Args:
         store: Where everything is kept.
-        desk: What planning works with.
-        rules: How runs are driven.
-        watch: Looks at the repositories for as long as this process drives.
+        dependencies: What planning works with.
+        rules: How runs are carried out.
+        watch: Watches the repositories for as long as this process is the leader.
         known: The clusters.
-        asked: Beats when somebody asked for something through this process.
+        asked: Signals when somebody submitted a request through this process.
         notifier: Is told what happens.
     """
 
@@ -102,7 +102,7 @@ class ControlLoops:
                 self._tell,
                 application_registry.report_reachable,
             )
-            group.create_task(backfill_rounds.keep_running(), name="catching up")
+            group.create_task(backfill_rounds.keep_running(), name="backfill")
             group.create_task(moves.keep_running(), name="moves")
             group.create_task(calling.keep_probing(), name="clusters")
             group.create_task(dependencies.keep_handling(), name="requests")

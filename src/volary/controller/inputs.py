@@ -59,7 +59,7 @@ class Repositories(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How runs are driven."""
+    """How runs are carried out."""
 
     supersede: server_settings.Supersede = server_settings.Supersede.QUEUE
     #: Seconds until a release that could not begin is tried again, at first and at most.

@@ -187,7 +187,7 @@ class SessionExtras:
     """What goes with a run besides what keeps it."""
 
     observers: Sequence[feed.Observer] = ()
-    #: Wraps the executor, for those who want to look in between (the demo).
+    #: Wraps the executor, for those who observe what happens in between (the demo).
     wrap: Callable[[executor.StageExecutor], executor.StageExecutor] = lambda performer: performer
 
 

@@ -20,7 +20,7 @@ _Event = notices.Event
 def observer(
     to: notifier.Notifier, release: ready_runs.ReadyRun, known: records.ApplicationRecord
 ) -> feed.Observer:
-    """Return the observer of a run; it has to be given masked events."""
+    """Return the observer of a run; it has to be given redacted events."""
     return to.observer(_subject(release, known))
 
 
@@ -42,7 +42,7 @@ def triggered(
     at: datetime,
     masker: redaction.Masker,
 ) -> None:
-    """Tell that a run is wanted, and why."""
+    """Report that a run is requested, and why."""
     reason = masker.clean(run_request.reason)
     to.announce(_Event.DEPLOYMENT_TRIGGERED, _requested(run_request, known, masker), at, reason)
 
@@ -55,7 +55,7 @@ def refused(
     masker: redaction.Masker,
     reason: str,
 ) -> None:
-    """Tell that a want became no run; `reason` has to be clean."""
+    """Report that a run request became no run; `reason` has to be redacted."""
     to.announce(
         _Event.DEPLOYMENT_TRIGGER_FAILED, _requested(run_request, known, masker), at, reason
     )
@@ -69,7 +69,8 @@ def settled(
     masker: redaction.Masker,
     reason: str,
 ) -> None:
-    """Edit the messages about a want that leads to no run of its own; nobody is told anew."""
+    """Edit the messages about a run request that leads to no run of its own; nobody is notified
+    anew."""
     progress = notices.Progress(statuses.RunStatus.CANCELLED, masker.clean(reason))
     subject = _requested(run_request, known, masker)
     to.update(notices.Notice(_Event.DEPLOYMENT_CANCELLED, at, subject, progress))
@@ -97,7 +98,7 @@ def _requested(
     application_status = application_statuses.from_document(known.document)
     return notices.Subject(
         application=known.name,
-        # What is wanted becomes the run of this id, so its message is edited from here on.
+        # The run request becomes the run of this id, so its message is edited from here on.
         run=run_request.id,
         labels=known.labels,
         commit=run_request.commit,

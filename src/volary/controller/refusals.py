@@ -12,7 +12,7 @@ class Conflict(errors.UserError):
 
 
 class Busy(errors.TemporaryError):
-    """It was written down, but nobody who drives runs has answered yet."""
+    """It was stored, but no leader has answered yet."""
 
 
 def not_found(what: str, name: str) -> NotFound:

@@ -66,7 +66,7 @@ OpenEnvironment = Callable[
     [rich_console.Console, Path], contextlib.AbstractAsyncContextManager[EnvironmentT]
 ]
 
-#: Nobody wants to watch ten seconds pass until a cluster that is back is asked again.
+#: Ten seconds until a cluster that is back is probed again are too long to watch.
 _CIRCUIT = circuit_breaker.Rules(lasting=2.0, pause=1.0)
 
 

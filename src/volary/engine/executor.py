@@ -75,7 +75,7 @@ class TaskContext:
     attempt: int
     #: When the engine raises `stop` by itself.
     deadline: datetime
-    #: Stages that were begun on this cluster before, in order; on the way back its last one too.
+    #: Stages that were begun on this cluster before, in order; in a rollback its last one too.
     begun: tuple[pipelines.Stage, ...] = ()
     #: No stage follows on this cluster.
     is_last: bool = False

@@ -96,7 +96,7 @@ class _RepositoryPoller:
     hint: asyncio.Event = field(default_factory=asyncio.Event)
     #: Last told.
     last: repository_state.RepositoryState | None = None
-    #: A name got free that this repository wants, or nobody took in what was told.
+    #: A name got free that this repository claims, or nobody processed what was reported.
     again: bool = False
     #: What happened to the branch and was not taken in yet.
     update: mirrors.RefUpdate | None = None

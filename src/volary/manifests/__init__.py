@@ -1,6 +1,6 @@
 """Pure functions over Kubernetes objects: plain values in, plain values out.
 
-Words: a *manifest* is an object as somebody wants it (`model.manifest.Manifest`), an *object*
+Words: a *manifest* is a desired object (`model.manifest.Manifest`), an *object*
 is the JSON a cluster answers with. A *variant* is a copy of the workload beside the primary.
 
 From the bottom up: `objects` (access to open-ended JSON), `workloads`, `loading`, `ownership`,

@@ -596,7 +596,7 @@ class Application:
     timeout: timedelta = timedelta(hours=6)
     #: How it moves over its clusters; without waves: all at once.
     waves: rollouts.Waves = field(default_factory=rollouts.Waves)
-    #: Marks of clusters that do not keep it away.
+    #: Taints of clusters that it tolerates.
     tolerations: tuple[taints.Toleration, ...] = ()
     #: What its clusters have different from each other.
     differences: overrides.Differences = field(default_factory=overrides.Differences)

@@ -2,7 +2,7 @@
 
 What cannot be delivered is tried again with growing pauses, for about half a day. When too
 much waits for one receiver the oldest goes, counted. What is on its way is saved at most a
-second later, so a process that is killed repeats or forgets what happened in that second.
+second later, so a process that is killed repeats or loses what happened in that second.
 Another process that takes over goes on with what was saved.
 """
 

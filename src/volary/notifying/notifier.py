@@ -45,7 +45,7 @@ class Notifier:
         self._missed: set[tuple[str, str]] = set()
 
     def observer(self, subject: notices.Subject) -> feed.Observer:
-        """Return an observer of one run; it has to be given masked events."""
+        """Return an observer of one run; it has to be given redacted events."""
         return _RunObserver(self, subject)
 
     def announce(
@@ -71,7 +71,7 @@ class Notifier:
                 continue
             self._missed.add((application, name))
             _LOG.warning(
-                "%s wants receiver %s to be told, which is not among the settings' notifications",
+                "%s names the receiver %s, which is not among the settings' notifications",
                 application,
                 name,
             )

@@ -27,7 +27,7 @@ def observe(
     now: datetime,
     rules: cluster_health.HealthRules,
 ) -> cluster_health.ClusterHealth:
-    """Return what is known after one look; marks are left to `mark`."""
+    """Return what is known after one probe; taints are left to `taint`."""
     gap = _is_gap(known, now, rules)
     seen = replace(known, observed=now, identity=probe.identity or known.identity)
     if probe.state is known.state:
@@ -83,9 +83,9 @@ def apply_taint_rules(
     now: datetime,
     rules: cluster_health.HealthRules,
 ) -> cluster_health.ClusterHealth:
-    """Return what is known with the marks that the rules make now; those by hand stay.
+    """Return what is known with the taints that the rules add now; those by hand stay.
 
-    A mark keeps the time it was made at. One that waits for a state to last is made only by a
+    A taint keeps the time it was added at. One that waits for a state to last is added only by a
     process that has itself seen the state for as long as it takes to believe it.
     """
     before = {taint.identity: taint for taint in known.taints if taint.by == taints.BY_RULE}
@@ -101,14 +101,14 @@ def apply_taint_rules(
 def taint(
     known: cluster_health.ClusterHealth, marks: Iterable[taints.Taint]
 ) -> cluster_health.ClusterHealth:
-    """Return what is known with marks made by hand; of one key and effect the newest stays."""
+    """Return what is known with taints added by hand; of one key and effect the newest stays."""
     return replace(known, taints=taints.merge(marks, known.taints))
 
 
 def untaint(
     known: cluster_health.ClusterHealth, key: str, effect: taints.Effect | None = None
 ) -> cluster_health.ClusterHealth:
-    """Return what is known without the marks by hand of a key, of one effect or of all."""
+    """Return what is known without the taints by hand of a key, of one effect or of all."""
     left = tuple(
         taint
         for taint in known.taints
@@ -120,7 +120,7 @@ def untaint(
 def with_manual_taints(
     health: cluster_health.ClusterHealth, before: cluster_health.ClusterHealth
 ) -> cluster_health.ClusterHealth:
-    """Return what a look found with the marks by hand as they are by now."""
+    """Return what a probe found with the taints by hand as they are by now."""
     by_hand = (taint for taint in before.taints if taint.by != taints.BY_RULE)
     by_rule = (taint for taint in health.taints if taint.by == taints.BY_RULE)
     return replace(health, taints=taints.merge(by_hand, by_rule))
@@ -139,7 +139,7 @@ def is_stored_same(one: cluster_health.ClusterHealth, other: cluster_health.Clus
 def with_taints(
     members: fleets.Fleet, known: Mapping[str, cluster_health.ClusterHealth]
 ) -> fleets.Fleet:
-    """Return the fleet with every cluster's marks: those of its file, by hand and by rules."""
+    """Return the fleet with every cluster's taints: those of its file, by hand and by rules."""
     return replace(
         members,
         clusters=tuple(

@@ -2,8 +2,8 @@
 
 After the last stage on a cluster its run has gone well there, so ``post-rollout`` webhooks are
 told ``Succeeded``; after a rollback they are told ``Failed``. Before that, the scripts of
-stages that had begun get their way back: once the cluster runs the old version again. Where
-the application wants no rollback, a stage that fails or is broken off is the end, and is told.
+stages that had begun are undone: once the cluster runs the old version again. Where
+the application has no rollback, a stage that fails or is cancelled is the end, and is reported.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def _is_followed(context: contexts.StageContext) -> bool:
 async def _undo_scripts(
     context: contexts.StageContext, ended: statuses.Outcome
 ) -> statuses.Outcome:
-    """Run the scripts' way back; one that fails makes the rollback a failure."""
+    """Run the scripts' rollback commands; one that fails makes the rollback a failure."""
     options = [stage.options for stage in context.begun]
     if not any(
         isinstance(option, external_stages.ScriptOptions) and option.on_rollback

@@ -43,7 +43,7 @@ def plan(stage: pipelines.Stage, sources: stage_runners.Sources) -> stage_runner
     """Return what a stage is going to apply to a cluster; nothing for most.
 
     Raises:
-        UserError: It cannot be applied, or the router cannot do what the stage wants of it.
+        UserError: It cannot be applied, or the router cannot do what the stage needs.
     """
     check_traffic(stage, sources)
     made = RUNNERS[stage.name].plan

@@ -17,7 +17,7 @@ from volary.store import encoding
 
 
 class LeaseLost(errors.PermanentError):
-    """Another process took the lease over: this one must stop driving, at once."""
+    """Another process took the lease over: this one must stop leading, at once."""
 
 
 class VersionConflict(errors.PermanentError):

@@ -1,8 +1,8 @@
 """What every store can do, in small groups by noun.
 
-Whoever drives the runs shows its `fence` with every write; None says that the caller holds
+The leader shows its `fence` with every write; None says that the caller holds
 no lease and needs none (a one-shot run with a store of its own). What people do (requests,
-audit) needs no fence: it may come in through a process that stands by.
+audit) needs no fence: it may come in through a standby process.
 
 Every method may raise `errors.TemporaryError` when the database is locked, full or gone:
 nothing was written then, or the same call can be made again with the same effect. Lists
@@ -182,7 +182,7 @@ class Applications(Protocol):
         ...
 
     async def forget(self, name: str, *, fence: run_records.Fence | None) -> None:
-        """Forget it with its commits, inventories and memories; its runs are history and stay.
+        """Delete it with its commits, inventories and task state; its runs are history and stay.
 
         A name that is not known is ignored.
         """
@@ -221,12 +221,12 @@ class Clusters(Protocol):
         ...
 
     async def forget(self, names: Sequence[str], *, fence: run_records.Fence | None) -> None:
-        """Forget clusters; names that are not known are ignored."""
+        """Delete clusters; names that are not known are ignored."""
         ...
 
 
 class Requests(Protocol):
-    """What people asked for, through whichever process, for the one that drives."""
+    """What people asked for, through whichever process, for the leader."""
 
     async def ask(self, request: records.RequestRecord) -> bool:
         """Keep a request; False when one with its id is there already (a repetition)."""
@@ -336,5 +336,5 @@ class Store(Protocol):
     async def prune(
         self, rule: records.Retention, *, fence: run_records.Fence | None
     ) -> records.Pruned:
-        """Forget what may be forgotten, a little at a time, and give the space back."""
+        """Remove what retention allows, a little at a time, and give the space back."""
         ...

@@ -215,7 +215,7 @@ class ClusterRecord:
 
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
-    """What a person asked for, until the process that drives the runs has answered."""
+    """What a person requested, until the leader has answered."""
 
     id: str
     #: A word of the caller, such as ``approve`` or ``sync``.
@@ -261,9 +261,9 @@ class AuditFilter:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What may be forgotten.
+    """What may be removed.
 
-    A run is forgotten with everything that belongs to it once it finished before `before`,
+    A run is removed with everything that belongs to it once it finished before `before`,
     unless it is one of its application's newest runs or the newest that succeeded.
     """
 
@@ -278,7 +278,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How much was forgotten."""
+    """How much was removed."""
 
     runs: int = 0
     events: int = 0

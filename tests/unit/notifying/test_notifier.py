@@ -281,7 +281,7 @@ async def test_what_fails_is_tried_again_and_what_is_hopeless_is_not(tmp_path: P
 
 
 async def test_what_was_not_delivered_goes_out_after_a_restart(tmp_path: Path) -> None:
-    """In whichever process drives next; the one before can say nothing about it any more."""
+    """In the next leader; the one before can say nothing about it any more."""
     address, clock = f"sqlite:{tmp_path}/volary.db", FixedClock()
     async with receiving() as receiver, factory.open_store(address, clock=clock) as store:
         settings = to(hook(receiver, tmp_path))
@@ -448,5 +448,5 @@ async def test_a_receiver_that_the_settings_lack_is_said_once(
 
     said = [each.getMessage() for each in caplog.records if "on-call" in each.getMessage()]
     assert said == [
-        "shop wants receiver on-call to be told, which is not among the settings' notifications"
+        "shop names the receiver on-call, which is not among the settings' notifications"
     ]

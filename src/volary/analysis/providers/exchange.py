@@ -82,7 +82,7 @@ class _PassingError(Exception):
 
 @dataclass(slots=True)
 class Exchange:
-    """Talks to one provider."""
+    """The client of one provider."""
 
     settings: metric_providers.Provider
     secrets: secrets.Secrets

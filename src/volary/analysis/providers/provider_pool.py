@@ -83,7 +83,7 @@ def round_down(end: datetime, window: timedelta, share: timedelta) -> datetime:
     return datetime.fromtimestamp(end.timestamp() // seconds * seconds, UTC)
 
 
-#: Is told every secret that is read, so that it can be masked wherever it turns up.
+#: Receives every secret that is read, so that it can be redacted wherever it occurs.
 Learn = Callable[[str], None]
 
 

@@ -14,7 +14,7 @@ _LARGEST = 64 * 1024
 class Secrets:
     """Reads each secret when it is needed, so that a new one counts at once."""
 
-    #: Is told every secret, so that it can be masked wherever it turns up.
+    #: Receives every secret, so that it can be redacted wherever it occurs.
     learn: Callable[[str], None]
     _told: set[str] = field(default_factory=set)
 
@@ -37,7 +37,7 @@ class Secrets:
         return revealed
 
     def tell(self, value: str) -> None:
-        """Have a value masked that is, or holds, a secret."""
+        """Register a value that is, or holds, a secret for redaction."""
         if value not in self._told:
             self._told.add(value)
             self.learn(value)

@@ -49,7 +49,7 @@ def of_look(
 
 
 def _thin(look: samples.Look, have: int, want: str) -> analysis.Check:
-    sentence = f"too little to say anything: {have} of {want}"
+    sentence = f"too few samples to say anything: {have} of {want}"
     return analysis.Check(Result.INCONCLUSIVE, sentence, look.time)
 
 

@@ -21,7 +21,8 @@ from volary.model.fleet import fleets
 
 
 def placement_findings(files: Mapping[str, str], members: fleets.Fleet) -> Iterator[errors.Problem]:
-    """Yield spreads that this fleet cannot meet, and clusters that are refused for want of a wave.
+    """Yield spreads that this fleet cannot meet, and clusters that are refused because they have no
+    wave.
 
     Args:
         files: The text of application files, and of what is beside them where that counts.

@@ -1,6 +1,6 @@
 """What ``volary lint`` says of the objects that carry the routes, as far as plain files tell.
 
-A run refuses to begin when its router cannot do what the stages want: the HTTPRoute, the
+A run refuses to begin when its router cannot do what the stages need: the HTTPRoute, the
 VirtualService or the TrafficSplit is missing, `editableRoutes` names a route that it does not
 have, no rule leads to the application. The same questions are asked here, of the manifests
 that are plain files; what kustomize or Helm would build is not known before it is built.

@@ -36,7 +36,7 @@ class StreamEvent:
 
 
 class Client:
-    """Talks to one server."""
+    """The client of one server."""
 
     def __init__(self, target: login.Target, session: aiohttp.ClientSession) -> None:
         self._base = target.server + "/api/v1/"

@@ -40,7 +40,7 @@ async def send_to_application(
 
 
 async def _until_prepared(server: client.Client, application: str, run: str) -> None:
-    """Wait until a wanted run has begun to exist; planning it takes a look at the clusters.
+    """Wait until a requested run exists; planning it reads the clusters.
 
     When it does not in time, whoever watches it is told that it is not there.
 

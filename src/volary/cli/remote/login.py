@@ -32,7 +32,7 @@ class _Login(msgspec.Struct, frozen=True):
 
 
 def find(option: str, environment: Mapping[str, str]) -> Target:
-    """Return the server to talk to.
+    """Return the server to connect to.
 
     Raises:
         errors.UserError: None is named, its address is none, or a token would be sent in clear.

@@ -187,7 +187,7 @@ def taint(mark: json.JsonObject) -> str:
 
 
 def describe_cluster(cluster: json.JsonObject) -> None:
-    """Write everything about a cluster that a person wants to know."""
+    """Write everything about a cluster that matters to people."""
     for name in ("name", "status", "since", "reason", "changing", "region", "labels"):
         shown = _moment if name == "since" else _text
         _pair(name, shown(cluster[name]))
@@ -198,7 +198,7 @@ def describe_cluster(cluster: json.JsonObject) -> None:
 
 
 def describe_run(run: json.JsonObject) -> None:
-    """Write everything about a run that a person wants to know."""
+    """Write everything about a run that matters to people."""
     data, summary = console.results(), run["summary"]
     for name in ("id", "application", "status", "reason", "commit", "runningCommit", "subject"):
         _pair(name, summary[name])

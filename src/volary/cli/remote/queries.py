@@ -76,7 +76,7 @@ async def get(target: login.Target, sought: ListQuery, most: int, form: output.F
 
 @dataclass(frozen=True, slots=True)
 class StatusQuery:
-    """One application that somebody wants to see."""
+    """One application, for display."""
 
     #: Its name on the server, or its directory where clusters are asked directly.
     name: str

@@ -29,7 +29,7 @@ from volary.model.runs import run_records
 from volary.stages import executor as stage_executor
 from volary.store import protocol
 
-#: Wraps the executor, for those who want to look in between (the demo).
+#: Wraps the executor, for those who observe what happens in between (the demo).
 ExecutorWrapper = Callable[[executor.StageExecutor], executor.StageExecutor]
 #: Returns a run, ready to begin or to go on.
 SessionOpener = Callable[[local_runs.SessionExtras], Awaitable[run_session.RunSession]]
@@ -49,7 +49,7 @@ class LeftBehind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class OutputMode:
-    """How the command talks."""
+    """How the command writes its output."""
 
     as_json: bool = False
     dry_run: bool = False
@@ -330,7 +330,7 @@ async def carry_out(
         view: Shows what happens.
         messages: Where it is said that a stop was understood.
         approve_as: In whose name approvals are given; empty: nobody's.
-        wrap: Wraps the executor, for those who want to look in between (the demo).
+        wrap: Wraps the executor, for those who observe what happens in between (the demo).
     """
     approver = approvals.Approver(approve_as, inputs.SystemClock())
     session = await open_session(local_runs.SessionExtras((view, approver), wrap))

@@ -176,7 +176,7 @@ class Live:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Give the terminal back; leave the last matrix standing."""
+        """Give the terminal back; leave the last matrix on the screen."""
         self._live.stop()
         if self.shown.started:
             width = self._console.width

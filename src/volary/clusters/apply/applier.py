@@ -82,7 +82,7 @@ async def apply_set(
 ) -> apply_results.ChangeSet:
     """Apply `manifests` and return what happened to each, in the order of writing.
 
-    Safe to repeat. Cancelling breaks off in mid-set; whoever wants to stop gracefully
+    Safe to repeat. Cancelling stops in mid-set; to stop gracefully
     lets it end.
 
     Raises:
@@ -118,7 +118,7 @@ async def inspect_set(
     """Return what `apply_set` would do to each object, with its two sides; writes nothing.
 
     As `preview_set`, but every answer is kept and what no list shows is asked for one by
-    one: for people who want to see what changes.
+    one: for people who check what changes.
 
     Raises:
         ApplyError: when the cluster would refuse the set.

@@ -28,7 +28,7 @@ def autoscaled_workloads(autoscalers: Iterable[json.JsonObject]) -> frozenset[tu
 def leave_replicas(
     body: json.JsonObject, live: json.JsonObject | None, *, manager: str
 ) -> json.JsonObject:
-    """Return `body` so that applying it does not change how many pods `live` wants.
+    """Return `body` so that applying it does not change how many pods `live` requests.
 
     A field that a manager stops naming goes back to its default when nobody else owns
     it, and the default of replicas is one pod. So while `manager` is still an owner the

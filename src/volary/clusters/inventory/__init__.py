@@ -1,4 +1,4 @@
-"""What belongs to an application in a cluster, and deleting what nobody wants any more.
+"""What belongs to an application in a cluster, and pruning what is not desired any more.
 
 Words: an *inventory* is a ConfigMap with references to all that was applied (`inventory`, kept
 by `inventory_store`); *owned objects* carry the application's labels and annotations

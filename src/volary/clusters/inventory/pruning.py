@@ -1,4 +1,4 @@
-"""Deleting what nobody wants any more, on evidence only (DESIGN.md, rule 4).
+"""Pruning what is not desired any more, on evidence only (DESIGN.md, rule 4).
 
 Where to look: `owned_objects`. What may go: `manifests.ownership.prune_decisions`
 decides from a fresh and complete list, and once more on each object right before its
@@ -146,7 +146,7 @@ async def delete_all(
 ) -> PruneResult:
     """Delete every object of the application that `check` does not keep, and wait for it.
 
-    For undoing a first deployment: nothing is desired, so the evidence is the objects' own.
+    For rolling back a first deployment: nothing is desired, so the evidence is the objects' own.
     """
     owned = await owned_objects.read(client, (), scope, owned_objects.COMMON_KINDS)
     stays = _keep_check(scope.application, check)

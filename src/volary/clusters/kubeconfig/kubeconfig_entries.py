@@ -1,4 +1,4 @@
-"""Clusters, users and contexts of a kubeconfig, with the types that kubectl insists on.
+"""Clusters, users and contexts of a kubeconfig, with the types that kubectl requires.
 
 An entry is read strictly (`Entry`), a user becomes credentials and impersonation, and a context
 with its cluster and user becomes one connection: URL, TLS and proxy.
@@ -171,7 +171,7 @@ def _check_mode(program: Entry, cluster: str, version: str) -> None:
     mode = program.text("interactiveMode")
     if mode == "Always":
         raise program.error(
-            f"cluster {cluster}: the credential program wants to ask on a terminal",
+            f"cluster {cluster}: the credential program needs a terminal",
             key="interactiveMode",
             hint="log in by hand first and set interactiveMode: IfAvailable",
         )

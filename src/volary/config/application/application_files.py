@@ -90,7 +90,8 @@ def may_be_canary(path: str) -> bool:
 
 
 def is_canary(text: str) -> bool:
-    """Say whether a file's text has one of Flagger's Canaries in it, at a glance."""
+    """Say whether a file's text has one of Flagger's Canaries in it, by a quick check of its
+    text."""
     return _CANARY.search(text) is not None and _FLAGGER.search(text) is not None
 
 

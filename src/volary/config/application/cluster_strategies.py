@@ -3,7 +3,7 @@
 A cluster gets the first strategy that it matches. A run has one list of stages: those
 of the first strategy, then those of the second, each limited to its own clusters. So a
 release that fails in the first strategy never reaches the clusters of the second, and a
-rollback takes back all that the run has touched.
+rollback rolls back all that the run has touched.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -12,7 +12,7 @@ _Kind = traffic.MatchKind
 
 @dataclass(frozen=True, slots=True)
 class RequestedFeatures:
-    """What a stage wants of a router."""
+    """What a stage needs of a router."""
 
     canary: int = 0
     baseline: int = 0

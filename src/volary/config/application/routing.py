@@ -23,7 +23,7 @@ _BY_SERVICE = (_Method.GATEWAY_API, _Method.SMI, _Method.NGINX, _Method.TRAEFIK)
 
 
 def check(reading: readings.Reading, app: applications.Application, base: yaml.Path) -> None:
-    """Note options without effect, and what the pipeline wants that the router cannot do."""
+    """Note options without effect, and what the pipeline needs that the router cannot do."""
     path, routing = (*base, "trafficRouting"), app.traffic_routing
     _check_options(reading, routing, path)
     moving = [stage for stage in app.pipeline if stage.kind.routes_traffic]
@@ -72,7 +72,7 @@ def _check_host(reading: readings.Reading, app: applications.Application, path: 
 
 
 def requested_features(options: stage_kind.StageOptions) -> router_capabilities.RequestedFeatures:
-    """Return what a stage that moves traffic wants of the router."""
+    """Return what a stage that moves traffic needs of the router."""
     match options:
         case traffic_stages.TrafficOptions():
             return router_capabilities.RequestedFeatures(

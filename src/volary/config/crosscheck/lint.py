@@ -58,7 +58,7 @@ def _is_fleet(path: str, text: str) -> bool:
 
 
 def _is_of_kind(kind: str, text: str) -> bool:
-    """Say whether a file is of one of our kinds, at a glance."""
+    """Say whether a file is of one of our kinds, by a quick check of its text."""
     match = re.search(rf"^kind\s*:\s*[\"']?{kind}\b", text, re.MULTILINE)
     return match is not None and _OURS.search(text) is not None
 

@@ -84,7 +84,7 @@ class Placement(base_sections.Section):
     )
     tolerations: list[taints.Toleration] = Field(
         default_factory=list,
-        description="Marks of clusters (taints) that do not keep the application away.",
+        description="Taints of clusters that the application tolerates.",
     )
     spread: list[spread_constraints.Constraint] = Field(
         default_factory=list,

@@ -87,12 +87,12 @@ def _check_external_probe(
 ) -> None:
     path = (*_FAILOVER, "witness")
     if read.cluster is None:
-        reading.error(path, "the witness has no effect without cluster", "add cluster: {}")
+        reading.error(path, "witness has no effect without cluster", "add cluster: {}")
     # What stands for a cluster's property may be a name, a part of one, or a port.
     if problem := webhooks.url_problem(_VARIABLE.sub("1", probe.url)):
         reading.error((*path, "url"), problem, "write https://…")
     for word in dict.fromkeys(_VARIABLE.findall(probe.url)):
         cluster_properties.check_name(reading, word, (*path, "url"))
     if not timedelta() < probe.timeout <= _LONGEST_WITNESS:
-        # Applications are looked at one after another: a slow witness holds up the next one.
+        # Applications are checked one after another: a slow external probe holds up the next one.
         reading.error((*path, "timeout"), "must be more than 0 and at most 30s")

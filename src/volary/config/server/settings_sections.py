@@ -52,8 +52,8 @@ class ControllerFile(base_sections.Section):
     )
     local_webhooks: Literal["allow", "deny"] = Field(
         default="deny",
-        description="Whether webhooks and failover witnesses of applications may reach this "
-        "machine itself (loopback).",
+        description="Whether webhooks and external probes (`witness`) of applications may reach "
+        "this machine itself (loopback).",
     )
     failover: failover_rules.FailoverLimits = Field(
         default_factory=failover_rules.FailoverLimits,

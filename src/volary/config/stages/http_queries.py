@@ -90,7 +90,7 @@ def without_time(text: str) -> Iterator[Fault]:
     if START not in text and END not in text:
         yield Fault(
             f"cannot be asked about an earlier time: the query has neither {START} nor {END}",
-            "write from=${START} and to=${END}, as the system wants them",
+            "write from=${START} and to=${END}, as the system expects them",
         )
 
 

@@ -158,7 +158,7 @@ class Checks(base_sections.Section):
 
 
 class BlueGreen(base_sections.Section):
-    """Switch all traffic to canary at once, with a preview before and a way back after."""
+    """Switch all traffic to canary at once, with a preview before and an instant rollback after."""
 
     multi_targets: list[values.ClusterName] = Field(
         default_factory=list, description="Clusters the stage is limited to; empty: all."

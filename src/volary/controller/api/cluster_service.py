@@ -1,6 +1,6 @@
 """What people see of clusters and ask for: the part of the service that is about the fleet.
 
-Marks are kept by the process that drives; what is asked for here goes there as a request, and
+Taints are stored by the leader; what is requested here goes there as a request, and
 is noted in the audit.
 """
 

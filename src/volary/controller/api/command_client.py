@@ -1,7 +1,7 @@
-"""What people ask for on its way to the process that drives, and into the audit.
+"""Commands of people on their way to the leader, and into the audit.
 
-A request is written down first; whichever process drives takes it from there and writes its
-answer back. So it does not matter which process a person talks to, and a request that was
+A request is written down first; the leader takes it from there and writes its
+answer back. So it does not matter which process a person connects to, and a request that was
 taken is not lost when a process dies. What a person wrote is kept without the secrets we know.
 """
 
@@ -115,7 +115,7 @@ class CommandClient:
         document: json.JsonObject | None = None,
         patience: timedelta = PATIENCE,
     ) -> str:
-        """Ask the process that drives, and return the request's id once it was taken.
+        """Submit a command to the leader, and return its id once it was accepted.
 
         Raises:
             refusals.Conflict: It was refused; says why.

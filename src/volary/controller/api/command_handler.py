@@ -223,7 +223,7 @@ class CommandHandler:
                 reason=f"{request.by} rolls back to {project.commit[:7]}",
                 at=request.at,
                 by=request.by,
-                # Nobody wants to wait for a canary on the way back.
+                # A rollback does not wait for a canary.
                 strategy=run_plans.Strategy.QUICK_SYNC,
             )
         )

@@ -187,7 +187,7 @@ def _wanted_approval(run: state.Run) -> representations.PendingApproval | None:
 
 
 def of_plan(shown: previews.Preview) -> representations.Plan:
-    """Return what a prepared run would do; it is masked already."""
+    """Return what a prepared run would do; it is redacted already."""
     return representations.Plan(
         application=shown.application,
         commit=shown.commit,

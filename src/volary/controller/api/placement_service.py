@@ -95,7 +95,7 @@ class PlacementService:
     def alarm(self) -> str:
         """Why nothing at all is moved: so much of the fleet looks lost; empty: it is not.
 
-        Only the process that drives looks at clusters; elsewhere this is empty.
+        Only the leader probes clusters; elsewhere this is empty.
         """
         if not self.register.is_leader:
             return ""

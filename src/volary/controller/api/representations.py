@@ -23,7 +23,7 @@ class PendingRun(Representation, frozen=True):
     #: The id its run will have.
     run: str
     commit: str
-    #: Why it is wanted.
+    #: Why it was requested.
     reason: str
     #: Who or what asked: ``commit``, ``command``, ``rollback``.
     kind: str
@@ -291,7 +291,7 @@ class PlannedObject(Representation, frozen=True):
     action: str
     reason: str
     #: Each with ``path``, ``operation`` and, where there is one, the ``old`` and ``new`` value;
-    #: masked and bounded.
+    #: redacted and bounded.
     differences: tuple[json.JsonObject, ...]
     #: Differences beyond the bound.
     omitted: int
@@ -376,7 +376,7 @@ class Actor:
 
 
 class ClusterTaint(Representation, frozen=True):
-    """A mark that keeps applications away from a cluster."""
+    """A taint: it keeps applications away from a cluster."""
 
     key: str
     value: str

@@ -1,7 +1,7 @@
 """Everything people can see and ask for, without HTTP: what the server and tests stand on.
 
 Reading comes straight from the store, so every process can answer. What changes something is
-handed to the process that drives (see `asking`) and noted in the audit. Who may do what is
+handed to the leader (see `command_client`) and recorded in the audit. Who may do what is
 not decided here.
 """
 
@@ -27,7 +27,7 @@ from volary.store import protocol, records
 
 _Page = records.Page
 _POLL_SECONDS = 1.0
-_FORGOTTEN = "forgotten; what runs in the clusters stays there, and nothing looks after it any more"
+_FORGOTTEN = "forgotten; what runs in the clusters stays there, and is no longer managed"
 
 
 @dataclass(slots=True)
@@ -154,14 +154,14 @@ class Service:
     async def changed(self, seconds: float) -> None:
         """Return when something may have changed, at the latest after `seconds`.
 
-        Within the process that drives at once; elsewhere nothing wakes anybody early.
+        In the leader at once; elsewhere nothing wakes anybody early.
         """
         await self.kept.wait(seconds)
 
     async def changes(self) -> AsyncIterator[int]:
         """Yield the position of the newest event whenever something may have changed.
 
-        Within the process that drives at once, elsewhere within a second; the same position
+        In the leader at once, elsewhere within a second; the same position
         again when only a task's progress or an application changed.
         """
         position, beats = -1, -1

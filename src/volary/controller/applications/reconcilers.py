@@ -48,7 +48,7 @@ _BEING_RECOVERED = "the run is being taken up again; try in a moment"
 
 
 class ApplicationReconciler:
-    """Drives one application.
+    """Reconciles one application.
 
     Args:
         leader: What is shared while this process is the leader.
@@ -169,7 +169,7 @@ class ApplicationReconciler:
                 self._settle(change.settled, change.settled_reason)
 
     async def forget(self, by: str, reason: str) -> str:
-        """Forget the application, nothing in any cluster; returns why not, or nothing.
+        """Delete the application, nothing in any cluster; returns why not, or nothing.
 
         A run that nobody can carry out any more ends with it, as it is.
         """
@@ -269,7 +269,7 @@ class ApplicationReconciler:
         return run_admission.waiting_reason(rule, self.application_status, run_request, run)
 
     async def _react(self) -> None:
-        """Have the run under way make room, when the request is a reason to."""
+        """Supersede the run under way, when the request is a reason to."""
         run_request, session = self.application_status.run_request, self._session
         if run_request is None or session is None:
             return

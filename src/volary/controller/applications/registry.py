@@ -157,7 +157,7 @@ class ApplicationRegistry:
     async def forget(
         self, reconciler: reconcilers.ApplicationReconciler, by: str, reason: str
     ) -> str:
-        """Forget an application that is gone; whoever was refused its name gets it.
+        """Delete an application that is gone; whoever was refused its name gets it.
 
         Returns:
             Why not, one sentence, or nothing.
@@ -198,7 +198,7 @@ class ApplicationRegistry:
         return next(same, "")
 
     async def _drop(self, reconciler: reconcilers.ApplicationReconciler) -> None:
-        """Forget what only stood in for somebody."""
+        """Drop a placeholder."""
         await reconciler.forget("volary", "")
         self._leave(reconciler.name)
 
@@ -268,9 +268,9 @@ class ApplicationRegistry:
     async def _tell_found_again(
         self, reconciler: reconcilers.ApplicationReconciler, lost: str
     ) -> None:
-        """Tell that an application is at home again, and let go on what waited for it."""
+        """Report that an application has its repository again, and resume what waited for it."""
         home = reconciler.record.repository
-        _LOG.warning("application %s of %s is at home in %s now", reconciler.name, lost, home)
+        _LOG.warning("application %s of %s belongs to %s now", reconciler.name, lost, home)
         document = {"from": lost, "repository": home, "path": reconciler.record.path}
         await self._leader.note(
             "volary", "application.adopted", document, application=reconciler.name

@@ -64,7 +64,7 @@ def open_session(
         release: The run.
         version: Of the run, as it was kept last.
         observers: Told what happens, without secrets, besides those that write it down.
-        wrap: Wraps the executor, for those who want to look in between.
+        wrap: Wraps the executor, for those who observe what happens in between.
     """
     log = batch_writers.LogWriter(leader.store, fence=leader.fence)
     analyses = batch_writers.AnalysisWriter(leader.store, fence=leader.fence)

@@ -136,7 +136,7 @@ class ApplicationStateWriter:
             await self._keep_transition(made, ready_runs.masker(leader.dependencies))
 
     async def forget(self) -> None:
-        """Forget the application; its runs and the audit stay, as history."""
+        """Delete the application; its runs and the audit stay, as history."""
         store, name = self._leader.store, self.name
         self._is_forgotten = True
         await self.until_available(

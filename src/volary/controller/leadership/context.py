@@ -1,4 +1,4 @@
-"""What everything that drives shares, for as long as this process holds the lease."""
+"""What everything in the leader shares, for as long as this process holds the lease."""
 
 import asyncio
 from collections import OrderedDict
@@ -52,7 +52,7 @@ class LeaderContext:
     fence: run_records.Fence | None
     dependencies: ready_runs.Dependencies
     rules: inputs.Rules
-    #: Beats whenever something was kept.
+    #: Signals whenever something was stored.
     change_signal: change_signal.ChangeSignal
     #: Everything that goes on beside belongs to it, and ends with it.
     group: asyncio.TaskGroup

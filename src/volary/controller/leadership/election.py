@@ -1,4 +1,4 @@
-"""One process drives: it holds a lease with a fencing number, the others stand by.
+"""One process is the leader: it holds a lease with a fencing number, the others stand by.
 
 The holder renews the lease every few seconds. One that finds itself overtaken, or that could
 not renew for as long as the lease lasts, stops all work at once; and whatever it still tries to
@@ -19,7 +19,7 @@ from volary.store import fencing, protocol, records
 
 _LOG = logging.getLogger(__name__)
 
-#: The lease of the process that drives the runs.
+#: The lease of the leader.
 NAME = "controller"
 _RELEASE_SECONDS = 2.0
 
@@ -56,7 +56,7 @@ async def lead(
             async with held(store, lease, timing=chosen) as fence:
                 await work(fence)
         except* fencing.LeaseLost as lost:
-            _LOG.warning("driving ends: %s", lost.exceptions[0])
+            _LOG.warning("leadership ends: %s", lost.exceptions[0])
         _LOG.warning("another process is the leader now, or may be: this one stands by")
 
 

@@ -4,11 +4,11 @@ import asyncio
 
 
 class ChangeSignal:
-    """Beats when something was kept."""
+    """Signals when something was stored."""
 
     def __init__(self) -> None:
         self._next = asyncio.Event()
-        #: Counts up with each beat.
+        #: Counts up with each signal.
         self.count = 0
 
     def notify_all(self) -> None:
@@ -18,7 +18,7 @@ class ChangeSignal:
         self._next = asyncio.Event()
 
     async def wait(self, seconds: float) -> None:
-        """Return at the next beat, at the latest after `seconds`."""
+        """Return at the next signal, at the latest after `seconds`."""
         try:
             async with asyncio.timeout(seconds):
                 await self._next.wait()

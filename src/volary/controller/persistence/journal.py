@@ -1,6 +1,6 @@
 """The engine's journal in the store: each step of a run is one transaction.
 
-State and feed are kept together or not at all, with the fence of
+State and feed are stored together or not at all, with the fence of
 the lease that this process holds. A store that is locked, full or gone is waited for: the run
 stands still meanwhile and loses nothing.
 """
@@ -23,7 +23,7 @@ class StoreJournal:
         store: Where they are kept.
         run: The run as it was kept last.
         version: The version it was kept at.
-        fence: Proof that this process drives.
+        fence: Proof that this process is the leader.
         masker: Takes secrets out of every sentence.
         kept: Called after each step, to wake those who watch.
     """
@@ -50,7 +50,7 @@ class StoreJournal:
 
         Raises:
             faults.Overtaken: Another process holds the leader lease now; this one must stop.
-            faults.VersionConflict: Another process has driven this run on.
+            faults.VersionConflict: Another process has advanced this run.
         """
         made = transitions.step_transition(
             self._run, record.happened, record.run, record.told, self._version

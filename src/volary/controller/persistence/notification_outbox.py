@@ -1,4 +1,4 @@
-"""Undelivered notifications in the store: whichever process drives next delivers them."""
+"""Undelivered notifications in the store: the next leader delivers them."""
 
 import msgspec
 
@@ -18,7 +18,7 @@ class StoreOutbox:
 
     def __init__(self, store: protocol.Store) -> None:
         self._store = store
-        #: Proof that this process drives: nobody else may say what is delivered.
+        #: Proof that this process is the leader: nobody else may say what is delivered.
         self.fence: run_records.Fence | None = None
 
     async def load(self) -> outbox.Contents:

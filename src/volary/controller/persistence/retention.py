@@ -15,7 +15,7 @@ _INTERVAL, _FIRST = timedelta(hours=1), timedelta(minutes=1)
 
 
 def cutoffs(settings: server_settings.Retention, clock: clocks.Clock) -> records.Retention:
-    """Return what may be forgotten now; the audit is kept twice as long as runs."""
+    """Return what may be removed now; the audit is kept twice as long as runs."""
     now = clock.now()
     return records.Retention(
         before=now - timedelta(days=settings.days),
@@ -31,12 +31,12 @@ async def enforce_periodically(
     fence: run_records.Fence | None,
     clock: clocks.Clock,
 ) -> None:
-    """Forget what may be forgotten, once an hour, until cancelled."""
+    """Remove what retention allows, once an hour, until cancelled."""
     await asyncio.sleep(_FIRST.total_seconds())
     while True:
         try:
             pruned = await store.prune(cutoffs(settings, clock), fence=fence)
-            _LOG.info("forgotten: %d runs, %d log lines", pruned.runs, pruned.logs)
+            _LOG.info("retention: removed %d runs, %d log lines", pruned.runs, pruned.logs)
         except errors.TemporaryError as error:
-            _LOG.warning("nothing was forgotten this time: %s", error)
+            _LOG.warning("retention: nothing removed this time: %s", error)
         await asyncio.sleep(_INTERVAL.total_seconds())

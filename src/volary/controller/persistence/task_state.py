@@ -1,4 +1,4 @@
-"""The memories of tasks in the store, with the proof that this process drives."""
+"""The state of tasks in the store, with the proof that this process is the leader."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class TaskStateStore:
-    """See `memory.Keeper`. A store that is away is waited for; the stage stands still meanwhile.
+    """See `task_states`. An unavailable store is waited for; the stage pauses meanwhile.
 
     Whoever was overtaken learns it here (`faults.Overtaken`), as with every write.
     """

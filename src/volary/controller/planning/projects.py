@@ -14,7 +14,7 @@ from volary.sources import application_discovery
 from volary.sources.git import repositories
 from volary.sources.trees import directories, trees
 
-#: A plain directory has no commit; its content's hash, so marked, stands for one.
+#: A plain directory has no commit; the hash of its content, with this prefix, stands for one.
 CONTENT_PREFIX = "files-"
 
 

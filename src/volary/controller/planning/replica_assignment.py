@@ -1,7 +1,7 @@
 """Who gets how many replicas in a run: decided once, when it is prepared.
 
 What an application had is known from its last release that succeeded; where nobody remembers,
-it is read from the live objects, unless they carry another application's mark. Free capacity is
+it is read from the live objects, unless they carry another application's labels. Free capacity is
 read only when something has to be placed. Neither is guessed. `read_primary_pods` says how many
 pods primary has on each cluster: as written, or live where something else scales it.
 """

@@ -40,7 +40,7 @@ class ObservedCommits:
 
     target: str
     commits: frozenset[str] = frozenset()
-    #: A workload of the application exists that nobody marked with a commit.
+    #: A workload of the application exists without the commit's annotation.
     unmarked: bool = False
     #: Why nothing could be read; empty: it could.
     trouble: str = ""

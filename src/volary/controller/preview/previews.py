@@ -2,7 +2,7 @@
 
 The set that the last rollout for a cluster applies is tried by server-side dry run, and
 the answer compared with the live object: defaults are on both sides, so they do not show,
-and neither does what other programs own. Left out are status, bookkeeping, and the marks
+and neither does what other programs own. Left out are status, bookkeeping, and the labels
 Volary puts on its objects, which change with every commit. What would be pruned is decided
 as the stage decides it. Values of Secrets are masked wherever they stand.
 """
@@ -55,7 +55,7 @@ class ObjectPreview:
     key: manifest.ResourceKey
     verb: Verb
     reason: str = ""
-    #: Of a changed object; masked and bounded.
+    #: Of a changed object; redacted and bounded.
     differences: tuple[value_diff.Item, ...] = ()
     #: Differences beyond the bound.
     omitted: int = 0

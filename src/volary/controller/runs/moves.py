@@ -37,7 +37,8 @@ _DONE = statuses.TaskStatus.SUCCEEDED
 def is_urgent(application_status: application_statuses.ApplicationStatus) -> bool:
     """Say whether what waits to move is worth interrupting a run for.
 
-    Only what is lost or ill and has no replacement yet; a drain, a rebalance and a clean-up wait.
+    Only what is lost or unhealthy and has no replacement yet; a drain, a rebalance and a clean-up
+    wait.
     """
     causes = (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
     return any(

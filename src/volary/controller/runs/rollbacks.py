@@ -19,7 +19,7 @@ from volary.model import statuses
 from volary.model.runs import run_plans
 from volary.store import protocol, records
 
-#: Runs that are looked at to find the one to take back.
+#: Runs that are read to find the one to roll back.
 _MOST_RUNS = 50
 
 
@@ -102,7 +102,7 @@ class Rollback(releases.Release):
         application: application_state.ApplicationState,
         run_request: run_requests.RunRequest,
     ) -> ready_runs.ReadyRun:
-        """Return the new run: the stored one, on its way back from the start."""
+        """Return the new run: the stored one, rolling back from the start."""
         dependencies, record = planning.dependencies, application.record
         stored = await planning.store.runs.load(run_request.rollback_of)
         if stored is None:

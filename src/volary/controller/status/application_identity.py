@@ -21,7 +21,8 @@ Addresses = Mapping[str, str]
 
 
 def why_orphaned(addresses: Addresses, repository: str) -> str:
-    """Return why nothing is started for what is at home in a repository; empty: it is there."""
+    """Return why nothing is started for applications of a missing repository; empty: it is
+    there."""
     if not repository or not addresses or repository in addresses:
         return ""
     return f"its repository {repository} is no longer in the settings"

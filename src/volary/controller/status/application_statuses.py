@@ -32,7 +32,7 @@ class StatusWord(StrEnum):
     SUSPENDED = "suspended"
     #: Its file went away.
     REMOVED = "removed"
-    #: The settings do not have its repository any more (`homes`).
+    #: The settings do not have its repository any more (`repository_binding`).
     ORPHANED = "orphaned"
 
 
@@ -86,7 +86,7 @@ class ApplicationStatus:
     held: str = ""
     #: Where its repository was when it was seen last, without what is secret in the address.
     address: str = ""
-    #: How it stood before it was orphaned; None: it is at home.
+    #: Its status before it was orphaned; None: it is not orphaned.
     before_orphaned: StatusBeforeOrphaned | None = None
 
     @property

@@ -57,7 +57,7 @@ class _LoadBalancer:
     """A load balancer outside of the clusters: it knows where users are served."""
 
     sandbox: fleet.Fleet
-    #: Clusters that are really gone; of others only we may have lost sight.
+    #: Clusters that are really gone; others may only be unreachable for us.
     gone: set[str] = field(default_factory=set)
     least: int = _REPLICAS
     samples: int = 0
@@ -212,7 +212,7 @@ async def _returned(environment: _Environment, asked: client.Client) -> bool:
 
 
 async def _stopped(environment: _Environment, asked: client.Client) -> bool:
-    """Lose sight of three of four at once, and see nothing moved."""
+    """Lose the connection to three of four at once, and see nothing moved."""
     messages = environment.console
     before = len(await _runs(asked))
     messages.print("\n[bold]4.[/] Three of four do not answer at once; their users are served")

@@ -112,7 +112,7 @@ def _edit(made: pygit2.Repository, environment: _Environment) -> None:
 
 
 async def _released(environment: _Environment, version: str, currency: str) -> bool:
-    """Release what is committed; say whether every cluster has what the policies want."""
+    """Release what is committed; say whether every cluster has what the policies ask for."""
     ended = await harness.release(
         environment.console, environment.clusters, environment.repository, _SCENARIO.service
     )

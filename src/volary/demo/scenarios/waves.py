@@ -106,7 +106,7 @@ async def _play(environment: _Environment) -> bool:
 
 
 def _is_as_expected(second: state.Run, third: state.Run) -> bool:
-    """Say whether one cluster was left out, alone, and caught up."""
+    """Say whether one cluster was left out, alone, and backfilled."""
     left_out = [cluster.name for cluster in second.clusters if cluster.left_out]
     return (
         second.status is _SCENARIO.expected

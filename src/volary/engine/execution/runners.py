@@ -52,7 +52,7 @@ class MemoryJournal:
         self.runs: dict[str, state.Run] = {}
 
     async def keep(self, record: StepRecord) -> None:
-        """Remember the run; earlier states of it are forgotten."""
+        """Store the run; earlier states of it are dropped."""
         self.runs[record.run.id] = record.run
 
 

@@ -1,6 +1,6 @@
 """Where each cluster stands among those of a run, and which are left out.
 
-Like `tally`, a memory of what was counted, carried over when one cluster is replaced: a
+Like `counters`, a cache of what was counted, carried over when one cluster is replaced: a
 run over thousands of clusters looks one up without passing all the others.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-#: Tuples remembered at most, of all runs; what was forgotten is counted anew.
+#: Tuples remembered at most, of all runs; what was dropped is counted anew.
 _MOST = 512
 
 

@@ -3,7 +3,7 @@
 A stage of a large fleet has thousands of tasks, and each event changes one of them. What the
 rules ask about all of them (is any running, which have failed, when is the next limit) is
 counted once per tuple of tasks and carried over when one task is replaced. So an event costs
-about the same however many clusters there are. It is only a memory of what was counted: a
+about the same however many clusters there are. It is only a cache of what was counted: a
 tuple that is not known is counted anew, and the answers are the same.
 """
 
@@ -44,7 +44,7 @@ class Task(Protocol):
 T = TypeVar("T", bound=Task)
 V = TypeVar("V")
 
-#: Tuples remembered at most, of all runs; what was forgotten is counted anew.
+#: Tuples remembered at most, of all runs; what was dropped is counted anew.
 _MOST = 512
 _OPEN = frozenset({words.TaskStatus.PENDING, words.TaskStatus.RUNNING, words.TaskStatus.WAITING})
 _TIMED = frozenset({words.TaskStatus.RUNNING, words.TaskStatus.WAITING})

@@ -18,7 +18,7 @@ _GOOD = (statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.SKIPPED)
 def clusters_with_release(run: state.Run) -> tuple[str, ...]:
     """Return the clusters that are proven to hold the run's commit, in order.
 
-    A cluster that was promoted, for which nothing failed, and that was not taken back. In
+    A cluster that was promoted, for which nothing failed, and that was not rolled back. In
     waves it has to have been seen healthy at the end of its wave.
     """
     back = {task.target for task in run.rollback.tasks} if run.rollback else set()

@@ -75,7 +75,7 @@ class WaveRule:
     unreachable: int = 0
     on_failure: OnFailure = OnFailure.ROLLBACK
     on_unreachable: OnUnreachable = OnUnreachable.FAIL
-    #: How many of them are taken back at once in a rollback; 0: all.
+    #: How many of them are rolled back at once in a rollback; 0: all.
     concurrency: int = 0
 
 

@@ -1,4 +1,4 @@
-"""Taking back a run that has ended, as another run: each cluster goes to what it ran before.
+"""Rolling back a run that has ended, as another run: each cluster goes to what it ran before.
 
 The new run begins where the old one ended, with what it did to each cluster, and is on its way
 back from the start. So the rules of every rollback hold for it: the last wave first, each with
@@ -26,7 +26,7 @@ def would_change(run: state.Run) -> bool:
 
 
 def clusters_rolled_back(run: state.Run) -> tuple[str, ...]:
-    """Return the clusters that a run took back, in its order."""
+    """Return the clusters that a run rolled back, in its order."""
     back = _rolled_back(run)
     return tuple(name for name in run.targets if name in back)
 

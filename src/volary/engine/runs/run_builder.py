@@ -129,7 +129,7 @@ def rollback_stage(run: state.Run) -> state.StageState:
     """Return the stage that takes the touched clusters of `run` back.
 
     As many at once as the run's most careful group allows; in waves the last one first,
-    each with its own limit. Approvals are not asked: gates never hold up the way back.
+    each with its own limit. No approval is needed: gates never hold up a rollback.
     """
     limit = run.policy.rollback_timeout
     groups = run.stages[run.position].groups

@@ -315,7 +315,7 @@ class Run:
     windows: tuple[policies.WindowRule, ...] = ()
     #: Windows do not hold it up any more; None: they do.
     unfrozen: Unfreezing | None = None
-    #: Id of the run that this one takes back, having nothing else to do; empty: none.
+    #: Id of the run that this one rolls back, having nothing else to do; empty: none.
     rollback_of: str = ""
     #: Clusters that were no targets because they took nothing new, with the reason of each.
     absent: str = ""

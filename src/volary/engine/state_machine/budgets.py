@@ -1,9 +1,9 @@
 """Budgets: which failures of a wave the run goes on without, and what becomes of the cluster.
 
 A cluster that fails within the budget of its wave and of the run is left out of the rest of
-the run, and taken back at once: within the same stage, so that a bad version does not wait
+the run, and rolled back at once: within the same stage, so that a bad version does not wait
 for the end of the run. The stage ends when that is over. Its failure counts for good, also
-when the way back is proven, so a wave never fails more clusters than its budget says.
+when the rollback is verified, so a wave never fails more clusters than its budget says.
 
 A gate that says no is no cluster's failure: it is said of the release, so the stage fails
 whatever the budgets are.
@@ -108,7 +108,7 @@ def _leave_out(
 def conclude_rollback(
     run: state.Run, task: state.TaskState, proven: bool, said: str
 ) -> tuple[state.Run, str]:
-    """Write down how the way back of a left-out cluster ended; return the task's reason too."""
+    """Record how the rollback of a left-out cluster ended; return the task's reason too."""
     end = "rollback verified" if proven else f"rollback not verified: {said}"
     reason = f"{task.rolling_back}; {end}"
     kind = state.LeftOut.FAILED
@@ -123,7 +123,7 @@ def on_failure(run: state.Run) -> policies.OnFailure:
 
 
 def wave_to_roll_back(run: state.Run) -> str:
-    """Return the name of the wave that a rollback is limited to; empty: all is taken back."""
+    """Return the name of the wave that a rollback is limited to; empty: all is rolled back."""
     rule = _current_wave(run)
     limited = rule is not None and rule.on_failure is policies.OnFailure.ROLLBACK_WAVE
     return rule.name if rule and limited else ""

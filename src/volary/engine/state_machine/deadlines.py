@@ -105,7 +105,7 @@ def _expire_stage(run: state.Run, now: datetime) -> state.Run:
 
 
 def _open_targets(stage: state.StageState) -> list[str]:
-    """Return the clusters that the stage's limit is about: a way back has its own.
+    """Return the clusters that the stage's limit is about: a rollback has its own.
 
     In a wave what runs has its own too: its time is over no later than the stage's, and it counts
     as one failure of the budget, not as that of the wave.

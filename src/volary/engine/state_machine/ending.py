@@ -33,7 +33,7 @@ def stop_running(run: state.Run, now: datetime) -> state.Run:
         return run
     reason = f"stopped: {failures.cause(run)}" if failed and not run.rollback else "stopped"
     how, cause = state.Stopping.GRACEFULLY, state.StopCause.ENDING
-    # A way back goes on: what it restores would have to be restored anyway.
+    # A rollback goes on: what it restores would have to be restored anyway.
     return stopping.stop_running(
         run, how, cause, reason, now, spare_rollbacks=failed and not run.rollback
     )

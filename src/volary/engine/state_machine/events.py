@@ -58,7 +58,7 @@ class ClusterReachable:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Somebody, or a revert in Git, wants the run to end.
+    """Somebody, or a revert in Git, asks to end the run.
 
     Without `now` running tasks finish their write first. A rollback is not stopped
     by a polite cancel: only `now` breaks it off.
@@ -142,7 +142,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """Somebody takes back their yes, before anything came of it."""
+    """Somebody withdraws their approval, before anything came of it."""
 
     at: datetime
     by: str

@@ -21,27 +21,24 @@ left.
     cluster left out, also one skipped by a person, is named at the end: the run is `succeeded`
     only if every cluster is. A rollback visits a left-out cluster too, if it was touched.
 7.  A cancel lets running tasks finish their write, then stays as it is or rolls back, by
-choice;
-    the choice can be changed until the rollback has begun. With `now` they are broken off. A
+    choice; it can be changed until the rollback has begun. With `now` they are broken off. A
     rollback goes on through a polite cancel and is broken off by one with `now`.
 8.  A paused run starts nothing new; what runs finishes. A failure ends the pause: gates and
-    pauses never hold up the way back. Nobody is asked before a rollback.
+    pauses never hold up a rollback. No approval is needed for a rollback.
 9.  Limits of the run and its stage stand still while a person or a window is waited for and
     nothing runs.
 10. A final run never changes. Facts that come too late are ignored; requests are refused.
 11. In waves one step (a stage of a wave) follows the other. A cluster that fails within the
-    budgets of its wave and of the run is left out and taken back at once, before the step ends;
+    budgets of its wave and of the run is left out and rolled back at once, before the step ends;
     one that cannot be reached is tried again for as long as its wave says, at intervals and as
     soon as somebody sees that it answers. One failure more than the budget allows fails the
-    step, and its wave's rule decides: stop, hold, take back the wave, or everything, the last
+    step, and its wave's rule decides: stop, hold, roll back the wave, or everything, the last
     wave first.
 12. While a window is closed, no stage that changes a cluster starts on it (`openings`): what
-runs
-    finishes, limits stand still when nothing does, and the way back is never held up.
-13. People let a run do something before its time (`permits`), by name and reason: end the soak
-of a
-    wave, whose clusters are seen healthy once more; go through closed windows. An approval is
-    taken back for as long as nothing came of it. What was let happen is told at the end.
+    runs finishes, limits stand still when nothing does, and a rollback is never held up.
+13. People let a run do something before its time (`permits`), by name and reason: end the soak of
+    a wave, whose clusters are seen healthy once more; go through closed windows. An approval is
+    withdrawn for as long as nothing came of it. What was tolerated is reported at the end.
 
 The table says which events are taken in which status, by which function, and which
 statuses may follow. After the function wrote down the event, `settle` decides everything
@@ -114,7 +111,7 @@ _RECORDS: Mapping[type[events.Event], Callable[[state.Run, Any], requests.Answer
 #: Status → event → the statuses that may follow. What is not listed is not taken.
 _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = {
     RunStatus.PLANNED: {
-        # One that takes another run back is on its way back from the start.
+        # One that rolls another run back is rolling back from the start.
         events.Start: (
             RunStatus.RUNNING,
             RunStatus.WAITING,
@@ -122,7 +119,7 @@ _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] =
             RunStatus.ROLLING_BACK,
         ),
         events.SkipCluster: (RunStatus.PLANNED,),
-        # Cancelled with a way back, one that is nothing else stays what it is.
+        # Cancelled with a rollback, one that is nothing else stays what it is.
         events.Cancel: (RunStatus.PLANNED, RunStatus.CANCELLED),
     },
     # Requests wait for running tasks to come to rest; there may be none while it only waits
@@ -286,7 +283,7 @@ def abandon(
 
     Args:
         run: As it was kept last; nobody carries it out.
-        by: Who wants it.
+        by: Who asked for it.
         reason: Why, one sentence.
         now: When.
     """

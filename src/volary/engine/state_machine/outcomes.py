@@ -49,7 +49,7 @@ def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) 
     if task.rolling_back:
         proven = status is statuses.TaskStatus.SUCCEEDED
         run, reason = budgets.conclude_rollback(run, task, proven, reason)
-        # The stage has not been done there, however well the way back went.
+        # The stage has not been done there, however well the rollback went.
         status = statuses.TaskStatus.FAILED
     ended = replace(
         task,

@@ -186,7 +186,7 @@ def _go_on(run: state.Run, event: events.Retry | events.SkipCluster) -> state.Ru
 
 
 def _ask_again(group: state.GroupState) -> state.GroupState:
-    """Forget an approval that expired or was refused; one that was given stands."""
+    """Drop an approval that expired or was refused; one that was given stays."""
     if group.is_open or group.asked is None:
         return group
     return replace(group, asked=None, expires=None, approvals=())
@@ -304,7 +304,7 @@ def unfreeze(run: state.Run, event: events.Unfreeze) -> Answer:
     if run.unfrozen:
         return Refusal(f"the windows are open to this run already: {unfreeze_reason(run.unfrozen)}")
     if run.rollback or run.ending:
-        return Refusal("the run is ending, and windows never hold up the way back")
+        return Refusal("the run is ending, and windows never hold up a rollback")
     if not any(group.opens is not None for group in run.current.groups):
         return Refusal("nothing of this run waits for a window")
     return replace(run, unfrozen=state.Unfreezing(event.by, event.at, event.reason))
@@ -316,7 +316,7 @@ def unfreeze_reason(unfrozen: state.Unfreezing) -> str:
 
 
 def withdraw(run: state.Run, event: events.Withdraw) -> Answer:
-    """Take back one person's yes, as long as nothing came of it."""
+    """Withdraw one person's approval, as long as nothing came of it."""
     group = windows.next_group(run) if run.rollback is None else None
     if group is None or not _was_given(group, event.by):
         return Refusal(_not_withdrawn(run, group, event.by))

@@ -70,7 +70,7 @@ def begin_stage(run: state.Run, now: datetime) -> state.Run:
 
 
 def start_tasks(run: state.Run, now: datetime) -> state.Run:
-    """Start queued tasks of the group, as many as may run at once; a way back takes no place."""
+    """Start queued tasks of the group, as many as may run at once; a rollback takes no slot."""
     group = windows.next_group(run)
     if not windows.may_start(run) or group is None or not group.is_open:
         return run

@@ -40,7 +40,7 @@ def stop_running(
     *,
     spare_rollbacks: bool = False,
 ) -> state.Run:
-    """Return the run with every running task told to stop, ways back left alone if asked to."""
+    """Return the run with every running task stopped, rollbacks left alone if requested."""
     deadline = at + run.policy.grace
 
     def tell(task: state.TaskState) -> state.TaskState:

@@ -1,7 +1,7 @@
 """Windows: what is queued waits while its cluster must not be changed.
 
 Only stages that change a cluster are held up: one that waits, measures, asks or proves goes on,
-because what it finds may be a reason to go back. What runs finishes, and the way back is never
+because what it finds may be a reason to go back. What runs finishes, and a rollback is never
 held up. The limits of stage and run stand still while nothing else is left to do.
 """
 

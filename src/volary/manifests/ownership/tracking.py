@@ -49,7 +49,7 @@ KEYS = frozenset(
         "pipecd.dev/piped",
         "pipecd.dev/resource-key",
         "pipecd.dev/original-api-version",
-        # kubectl's memory of the last apply: a copy of the object, with a Secret's values.
+        # kubectl's record of the last apply: a copy of the object, with a Secret's values.
         LAST_APPLIED,
     }
 )

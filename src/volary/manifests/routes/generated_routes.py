@@ -1,6 +1,6 @@
 """The routes that ``trafficRouting.create`` makes where Git has none (Flagger: routers).
 
-They are ordinary manifests of the application: marked, applied with primary, kept in the
+They are ordinary manifests of the application: labelled, applied with primary, kept in the
 inventory, and pruned when they are not wanted any more. Only their weights are nobody's but
 the traffic stages'.
 """

@@ -1,4 +1,4 @@
-"""Words of watching clusters: how each one is, since when, and what marks it."""
+"""Health of clusters: how each one is, since when, and its taints."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -80,7 +80,7 @@ class ClusterHealth:
 
     @property
     def drain(self) -> marks.Taint | None:
-        """Who wants what runs there moved away, and why."""
+        """Who asked to move away what runs there, and why."""
         return self._taint(marks.DRAINED)
 
     def _taint(self, key: str) -> marks.Taint | None:
@@ -134,7 +134,7 @@ class TaintRule:
 
 
 #: What holds in any case (Karmada: taint-cluster-by-condition). Nothing is moved by itself:
-#: whoever wants that writes a rule with ``NoExecute``.
+#: To get that, write a rule with ``NoExecute``.
 BUILT_IN_TAINT_RULES = (
     TaintRule((ClusterState.NOT_READY,), marks.NOT_READY, marks.Effect.NO_SCHEDULE),
     TaintRule((ClusterState.UNREACHABLE,), marks.UNREACHABLE, marks.Effect.NO_SCHEDULE),

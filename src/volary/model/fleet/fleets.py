@@ -47,7 +47,7 @@ class Cluster:
     #: Of the fleet file, by hand and by rules.
     taints: Annotated[
         tuple[marks.Taint, ...],
-        options.Option("Marks that keep applications away that do not tolerate them."),
+        options.Option("Taints: they keep applications away that do not tolerate them."),
     ] = ()
 
 

@@ -1,4 +1,4 @@
-"""Marks on clusters that keep applications away, and who comes all the same.
+"""Taints of clusters, and the tolerations of applications.
 
 Source of the rules: Kubernetes, taints and tolerations; Karmada uses them for clusters.
 """
@@ -11,7 +11,7 @@ from typing import Annotated
 
 from volary.model import options
 
-#: Keys of the marks that Volary makes itself.
+#: Keys of the taints that Volary adds itself.
 NOT_READY = "volary.dev/not-ready"
 UNREACHABLE = "volary.dev/unreachable"
 CORDONED = "volary.dev/cordoned"
@@ -22,7 +22,7 @@ _KEY = "Such as `example.com/gpu`."
 
 
 class Effect(StrEnum):
-    """What a mark keeps away."""
+    """What a taint keeps away."""
 
     #: Nothing new begins there; what runs goes on.
     NO_SCHEDULE = "NoSchedule"
@@ -32,7 +32,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """A mark that keeps applications away from a cluster."""
+    """A taint: it keeps applications away from a cluster."""
 
     key: Annotated[options.LabelKey, options.Form.NOT_EMPTY, options.Option(_KEY)]
     value: Annotated[options.LabelValue, options.Option("What tolerations may ask for.")] = ""
@@ -61,12 +61,12 @@ class Taint:
         return f"{self.key}{value}:{self.effect.value}"
 
 
-#: Who made a mark that a rule made.
+#: Who added a taint that a rule added.
 BY_RULE = "volary"
 
 
 class TolerationOperator(StrEnum):
-    """How a mark's value is compared."""
+    """How a taint's value is compared."""
 
     EXISTS = "Exists"
     EQUAL = "Equal"
@@ -74,7 +74,7 @@ class TolerationOperator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """Marks that do not keep the application away."""
+    """Taints that the application tolerates."""
 
     key: Annotated[
         options.LabelKey,
@@ -98,7 +98,7 @@ class Toleration:
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Say whether a toleration is about a mark (Kubernetes: ToleratesTaint)."""
+    """Say whether a toleration matches a taint (Kubernetes: ToleratesTaint)."""
     if toleration.effect is not None and toleration.effect is not taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -109,7 +109,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> tuple[Taint, ...]:
-    """Return the marks that no toleration is about, in order: they keep new work away.
+    """Return the taints that no toleration matches, in order: they keep new work away.
 
     A toleration that is limited in time lets work come like any other (Kubernetes: a pod
     that tolerates `NoExecute` for some seconds may be scheduled).
@@ -119,7 +119,7 @@ def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> t
 
 
 def title(taint: Taint) -> str:
-    """Return a mark with who made it and why: ``volary.dev/cordoned:NoSchedule (ana: 1.36)``."""
+    """Return a taint with who added it and why: ``volary.dev/cordoned:NoSchedule (ana: 1.36)``."""
     said = ": ".join(part for part in (taint.by, taint.reason) if part)
     return f"{taint} ({said})" if said else str(taint)
 
@@ -150,7 +150,7 @@ def _clause(taint: Taint) -> str:
 
 
 def merge(*groups: Iterable[Taint]) -> tuple[Taint, ...]:
-    """Return all marks, of each key and effect the first."""
+    """Return all taints, of each key and effect the first."""
     taints_by_identity: dict[tuple[str, Effect], Taint] = {}
     for group in groups:
         for taint in group:

@@ -1,6 +1,6 @@
 """Kubernetes objects as the domain sees them.
 
-Words: a *manifest* is an object as somebody wants it, a *resource key* its identity, *object
+Words: a *manifest* is a desired object, a *resource key* its identity, *object
 health* what it says about itself (kstatus), an *apply result* what applying or pruning did to
 it. Pure data.
 

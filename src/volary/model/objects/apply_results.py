@@ -24,7 +24,8 @@ class Change:
     action: Action
     #: Why it was skipped, or what was changed; may be empty.
     reason: str = ""
-    #: Something was written, also where it counts as unchanged: its marks are not its content.
+    #: Something was written, also where it counts as unchanged: its labels and annotations are not
+    #: its content.
     written: bool = False
 
 

@@ -1,4 +1,4 @@
-"""A Kubernetes object as somebody wants it: its identity, and where it was written."""
+"""A desired Kubernetes object: its identity, and where it was written."""
 
 from dataclasses import dataclass, replace
 from typing import cast

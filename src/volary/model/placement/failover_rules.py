@@ -1,4 +1,4 @@
-"""Words of moving an application away from a cluster that is lost, or where it is ill.
+"""Moving an application away from a cluster that is lost, or where it is unhealthy.
 
 Nothing is moved unless the application's file says so. Source of the words: Karmada's
 failover behaviour.
@@ -30,7 +30,7 @@ class Behaviour:
     toleration: Annotated[
         timedelta,
         options.Option(
-            "How long the reason has to last. For a cluster: how long marks with `NoExecute` are"
+            "How long the reason has to last. For a cluster: how long taints with `NoExecute` are"
             " tolerated that none of `placement.tolerations` is about."
         ),
     ] = timedelta(minutes=5)
@@ -68,17 +68,17 @@ class Failover:
     """When the application is moved away from a cluster; without it: never by itself."""
 
     cluster: Annotated[
-        Behaviour | None, options.Option("When a cluster carries a mark with `NoExecute`.")
+        Behaviour | None, options.Option("When a cluster has a taint with `NoExecute`.")
     ] = None
     application: Annotated[
         Behaviour | None,
-        options.Option("When the application is ill without a break on a cluster that answers."),
+        options.Option("When the application is unhealthy all the time on a cluster that answers."),
     ] = None
     witness: Annotated[
         ExternalProbe | None,
         options.Option(
             "The second evidence for a cluster that does not answer: without it such a cluster is"
-            " left only when a person marks it."
+            " left only when a person taints it."
         ),
     ] = None
     patience: Annotated[

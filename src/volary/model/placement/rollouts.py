@@ -103,7 +103,7 @@ class OnWaveFailure(StrEnum):
 
     #: The run fails; everything stays as it is.
     STOP = "stop"
-    #: Failures do not stop the run; the failing clusters are taken back one by one.
+    #: Failures do not stop the run; the failing clusters are rolled back one by one.
     CONTINUE = "continue"
     #: The wave's clusters go back; earlier waves keep the new release.
     ROLLBACK_WAVE = "rollbackWave"

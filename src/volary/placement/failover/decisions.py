@@ -3,10 +3,10 @@
 The evidence that is needed (docs/explanation/failover.md says why):
 
 - a person drained the cluster: enough for what is divided; nothing else moves;
-- a mark with ``NoExecute`` outlasted what the application puts up with, and a person made it,
-  or a rule made it and the witness found that users are not served there. A rule alone is our
-  own lost connection, and moves nothing;
-- the application was ill without a break on a cluster that answers, and is well elsewhere.
+- a taint with ``NoExecute`` outlasted what the application tolerates, and a person added it,
+  or a rule added it and the external probe found that users are not served there. A rule alone is
+  our own lost connection, and moves nothing;
+- the application was unhealthy without a break on a cluster that answers, and is healthy elsewhere.
 
 Each of them besides: the fleet looks well enough (`losses`), the rate allows it, and there is
 somewhere to go. A person's drain does not wait for the rate, but for a fleet that can be seen.
@@ -23,7 +23,8 @@ from volary.model.fleet import cluster_health, fleets, taints
 from volary.model.placement import failover_rules, overrides
 from volary.placement.failover import eviction_limits, observed_durations, spread
 
-#: How long a witness has to find nobody served, where the application does not put up with less.
+#: How long an external probe has to find nobody served, where the application does not tolerate
+#: less.
 PROBE_CONFIRMED = timedelta(seconds=30)
 _READY = cluster_health.ClusterState.READY
 
@@ -86,18 +87,19 @@ class Situation:
     """Everything that is looked at, of one moment."""
 
     application: applications.Application
-    #: The clusters its selector takes, in the order of the fleet, with all their marks.
+    #: The clusters its selector takes, in the order of the fleet, with all their taints.
     targets: Sequence[fleets.Cluster]
     #: Every cluster of the fleet.
     known: Mapping[str, cluster_health.ClusterHealth]
     placement: PlacementState
     now: datetime
     rules: cluster_health.HealthRules = field(default_factory=cluster_health.HealthRules)
-    #: What the witness said of the clusters it was asked about; None: it did not answer.
+    #: What the external probe said of the clusters it was asked about; None: it did not answer.
     served: Mapping[str, bool | None] = field(default_factory=dict)
     #: How the application is, of the clusters where that could be seen.
     health: Mapping[str, statuses.HealthStatus] = field(default_factory=dict)
-    #: Why the witness was not asked about a cluster, in a clause; such a one is not in `served`.
+    #: Why the external probe was not asked about a cluster, in a clause; such a one is not in
+    #: `served`.
     unasked: Mapping[str, str] = field(default_factory=dict)
     #: False: replicas are to be divided, but nothing is (autoscalers scale all of it).
     has_shares: bool = True
@@ -221,7 +223,7 @@ def _untolerated(
     witness: failover_rules.ExternalProbe | None,
     kept: dict[str, observed_durations.ObservedDuration],
 ) -> EvictionReason | None:
-    """Return the mark that is put up with for the shortest time from now on."""
+    """Return the taint that is tolerated for the shortest time from now on."""
     cluster = next((target for target in situation.targets if target.name == name), None)
     reasons: list[tuple[timedelta, EvictionReason]] = []
     for mark in cluster.taints if cluster else ():
@@ -256,7 +258,7 @@ def _toleration_left(
     tolerations: Sequence[taints.Toleration],
     behaviour: failover_rules.Behaviour,
 ) -> timedelta | None:
-    """Return how long a mark is put up with; None: for ever (Kubernetes: the taint manager)."""
+    """Return how long a taint is tolerated; None: for ever (Kubernetes: the taint manager)."""
     about = [toleration for toleration in tolerations if taints.tolerates(toleration, mark)]
     if not about:
         return behaviour.toleration
@@ -275,28 +277,28 @@ def _confirmed_by_probe(
     limit: timedelta,
     kept: dict[str, observed_durations.ObservedDuration],
 ) -> tuple[str, str]:
-    """Return what the witness adds to the evidence, and what is missing."""
+    """Return what the external probe adds to the evidence, and what is missing."""
     if witness is None:
-        missing = "a rule made the mark, and that we lost it is no evidence that its users did"
-        return "", f"{missing}: add a witness, or mark it by hand"
+        missing = "a rule added the taint, and a lost connection is no evidence about users"
+        return "", f"{missing}: add a witness, or taint it by hand"
     if name not in situation.served:
         why = situation.unasked.get(name)
-        return "", f"the witness is not asked: {why}" if why else "the witness was not asked yet"
+        return "", f"the external probe {f'is not asked: {why}' if why else 'was not asked yet'}"
     served = situation.served[name]
     if served is None:
-        return "", "the witness does not answer, and silence is no evidence"
+        return "", "the external probe does not answer, and silence is no evidence"
     if served:
-        return "", "the witness says that its users are served"
+        return "", "the external probe says that its users are served"
     clock = _observe(situation, f"{name}/witness", kept)
     needed = min(limit, PROBE_CONFIRMED)
     told = observed_durations.describe(clock.lasted)
     if clock.lasted < needed:
         return (
             "",
-            f"the witness has said that nobody is served for {told}"
+            f"the external probe has said that nobody is served for {told}"
             f" of {observed_durations.describe(needed)}",
         )
-    return f", and the witness has said for {told} that nobody is served there", ""
+    return f", and the external probe has said for {told} that nobody is served there", ""
 
 
 def _unhealthy(

@@ -193,10 +193,10 @@ def after_run(
 
 
 def without_pending(situation: decisions.Situation) -> decisions.PlacementState | None:
-    """Return what is remembered once moves that have not begun are taken back; None: they hold.
+    """Return what is remembered once moves that have not begun are withdrawn; None: they stay.
 
-    For all that is about to leave the reason has gone: the mark was taken away, the cluster is
-    well, the application is not ill any more.
+    For all that is about to leave the reason has gone: the taint was removed, the cluster is
+    healthy, the application is healthy again.
     """
     placement = situation.placement
     waiting = [eviction for eviction in placement.leaving if _is_pending(eviction)]

@@ -1,6 +1,6 @@
 """How many pods each cluster gets of each divided workload: decided once, then pinned.
 
-A run is made with one assignment; its stages, a restarted process and a way back read the same
+A run is created with one assignment; its stages, a restarted process and a rollback read the same
 numbers. Static weights decide anew every time (Karmada does, and it is stable by itself while the
 clusters stay); by free capacity what runs stays, and only the difference is placed.
 
@@ -168,7 +168,7 @@ def restored(
     clusters: Sequence[fleets.Cluster],
     fixed: Mapping[str, int] | None = None,
 ) -> Assignment | None:
-    """Return an earlier assignment as it was, for the way back; None where it does not fit.
+    """Return an earlier assignment as it was, for the rollback; None where it does not fit.
 
     It fits when it divides the very totals that are to be divided, over clusters that are still
     there, and clusters that nothing can be changed on (`fixed`, by their number of pods in all)
@@ -236,7 +236,7 @@ def _by_weight(workload: divisible_workloads.Workload, situation: _Situation) ->
     """Divide what each cluster renders; where they render other numbers, each its own.
 
     A cluster that is divided over without rendering anything now (it is cordoned, or lost) has its
-    share all the same: that is what it catches up with.
+    share all the same: that is what backfill brings.
     """
     shares: dict[str, Share] = {}
     silent = workload.amount if workload.is_uniform else None

@@ -12,7 +12,7 @@ from volary.server.authentication import issuers, tokens
 
 #: So many failures within the window; then every try is refused until one is old enough.
 MOST, WINDOW = 10, timedelta(minutes=1)
-#: Addresses that are remembered; the one seen longest ago is forgotten first.
+#: Addresses that are remembered; the one seen longest ago is dropped first.
 _MOST_ADDRESSES = 10_000
 
 

@@ -2,7 +2,7 @@
 
 In the background, while a stage is carried out, it can only fail the stage: a rule that fails
 stops it between two writes. What could not be judged until the stage ended is said, and holds
-nothing up: whoever wants to wait for a verdict writes ``ANALYSIS``. After a restart it begins
+nothing up: to wait for a verdict, write ``ANALYSIS``. After a restart it begins
 again with the stage.
 """
 

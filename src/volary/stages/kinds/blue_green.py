@@ -2,7 +2,7 @@
 
 Canary, which runs at full size, is looked at through a preview Service and checked; then the
 routes are switched and it is checked again. Primary stays as it is all the while, and for a
-delay after that, so the way back is one write. K8S_PRIMARY_ROLLOUT then brings primary to the
+delay after that, so a rollback is one write. K8S_PRIMARY_ROLLOUT then brings primary to the
 new version behind canary's back, and takes the traffic over.
 """
 
@@ -224,7 +224,7 @@ class Switch:
         self.webhooks.report(f"{self.webhooks.about.name}: all traffic goes to canary")
 
     async def _keep(self) -> None:
-        """Leave the old version as it is for a while; whoever wants back gets it at once."""
+        """Leave the old version as it is for a while, for an instant rollback."""
         left = self.options.scale_down_delay
         while left > timedelta(0):
             self.work.context.progress(f"the old version stands by for {phrases.duration(left)}")

@@ -27,7 +27,7 @@ from volary.stages.traffic import division, live_routes, routes
 
 
 def step_options(begun: contexts.Stages) -> traffic_stages.ProgressiveTrafficOptions | None:
-    """Return the last stage's options that want traffic to return in steps; None: at once."""
+    """Return the last stage's options that return traffic in steps; None: at once."""
     for stage in reversed(begun):
         options = stage.options
         if isinstance(options, traffic_stages.ProgressiveTrafficOptions):
@@ -36,7 +36,7 @@ def step_options(begun: contexts.Stages) -> traffic_stages.ProgressiveTrafficOpt
 
 
 async def return_in_steps(work: execution.Work, source: Sequence[manifest.Manifest]) -> None:
-    """Take canary's traffic back in steps, down to none, where that is wanted.
+    """Move canary's traffic back in steps, down to none, where that is configured.
 
     Raises:
         StageFailedError: when primary cannot take it.

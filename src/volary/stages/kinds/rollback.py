@@ -26,7 +26,7 @@ from volary.stages.runtime import execution, stage_runners
 from volary.stages.traffic import backend_readiness, live_routes, routes
 
 _VARIANTS = (variant.Variant.CANARY, variant.Variant.BASELINE)
-#: Controllers of the cluster itself write to every object; that is no claim to it.
+#: Controllers of the cluster itself write to every object; that does not make them its owners.
 _CLUSTER = ("kube-controller-manager", "kube-scheduler", "kubelet", "kube-apiserver")
 
 

@@ -24,7 +24,7 @@ from volary.model.pipeline.stage_kinds import added_stages, rollout_stages
 from volary.stages.rollouts import rendering
 from volary.stages.runtime import contexts, execution, stage_runners
 
-#: Topic of the assembly: when each cluster was first healthy.
+#: Topic of the rendezvous: when each cluster was first healthy.
 _HEALTHY = "healthy"
 
 

@@ -164,7 +164,7 @@ class StageContext:
         self.report.progress(state.Progress(sentence, ready=ready, total=total))
 
     def weights(self, sentence: str, wanted: Shares, observed: Shares) -> None:
-        """Say which traffic is wanted, and which was read back."""
+        """Say which division of traffic is desired, and which was read back."""
         self.report.progress(
             state.Progress(
                 sentence,

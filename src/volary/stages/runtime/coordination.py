@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-#: Topics kept; older ones are forgotten, so that a stage of weeks stays small.
+#: Topics kept; older ones are dropped, so that a stage of weeks stays small.
 _MOST_TOPICS = 200
 
 

@@ -17,7 +17,7 @@ from volary.model import json
 
 @dataclass(frozen=True, slots=True)
 class TaskAttempt:
-    """Whose memory it is: one attempt at one stage on one cluster."""
+    """Whose state it is: one attempt at one stage on one cluster."""
 
     run: str
     stage: str
@@ -35,9 +35,10 @@ class StateKey:
 
 
 class TaskStateStore(Protocol):
-    """Where memories are kept; a save returns once it is safe.
+    """Where task state is stored; a save returns once it is durable.
 
-    May raise whatever says that this process must not go on, such as that another one drives.
+    May raise whatever says that this process must not go on, such as that another one is the
+    leader.
     """
 
     async def load(self, place: TaskAttempt) -> json.JsonObject:
@@ -66,7 +67,7 @@ class TaskStateStore(Protocol):
 
 @dataclass(slots=True)
 class InProcessStore:
-    """Keeps memories for as long as the process lives."""
+    """Keeps task state for as long as the process lives."""
 
     _tasks: dict[TaskAttempt, json.JsonObject] = field(default_factory=dict)
     _subjects: dict[StateKey, json.JsonObject] = field(default_factory=dict)
@@ -95,7 +96,7 @@ class InProcessStore:
 
 @dataclass(frozen=True, slots=True)
 class TaskState:
-    """The memory of one task; what is saved has to be plain JSON, and is not to be changed."""
+    """The state of one task; what is saved has to be plain JSON, and is not to be changed."""
 
     place: TaskAttempt = TaskAttempt("", "", "", 1)
     application: str = ""

@@ -55,7 +55,7 @@ async def require_all(
     wanted: Iterable[variant.Variant],
     snapshot: list_snapshot.ListSnapshot | None = None,
 ) -> None:
-    """Make sure that every variant in `wanted` can take traffic."""
+    """Make sure that every variant in `wanted` can receive traffic."""
     for which in wanted:
         await require_pods(work, route_object, source, which, snapshot)
 

@@ -1,6 +1,6 @@
-"""How the traffic of an application on one cluster is wanted, and how it was found.
+"""How the traffic of an application on one cluster should be divided, and how it is.
 
-The words in which stages talk to `stages.routes`. Percentages are of the requests that the
+What stages pass to `traffic.routes`. Percentages are of the requests that the
 application gets; what a route sends to others is theirs and stays.
 """
 
@@ -26,7 +26,7 @@ class Division:
     #: Percent of the requests that canary gets a copy of; its answers are thrown away.
     mirror: int = 0
     #: Users stay with the variant of their first answer, by cookie. Without canary's share
-    #: users who have its cookie go to primary, and the cookie is taken back.
+    #: users who have its cookie go to primary, and the cookie is removed.
     affinity: traffic.SessionAffinity | None = None
     #: How long primary's cookie lives (Flagger: the interval of the analysis).
     interval: timedelta = timedelta(seconds=60)

@@ -1,4 +1,4 @@
-"""The objects that carry an application's routes on one cluster: as Git wants them, and live.
+"""The objects that carry an application's routes on one cluster: as Git has them, and live.
 
 Applying manifests moves no traffic: `keep_live` puts the live routes in place of Git's.
 """
@@ -21,7 +21,7 @@ from volary.stages.traffic.routers import interface
 
 @dataclass(frozen=True, slots=True)
 class RouteObject:
-    """An object that carries routes, as Git wants it and as it is."""
+    """An object that carries routes, as Git has it and as it is live."""
 
     #: With its namespace filled in.
     placed: resource_mapping.MappedManifest
@@ -29,7 +29,7 @@ class RouteObject:
 
     @property
     def item(self) -> manifest.Manifest:
-        """The object as Git wants it."""
+        """The object as Git has it."""
         return self.placed.item
 
 

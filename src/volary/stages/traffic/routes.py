@@ -1,6 +1,6 @@
 """Moving traffic on one cluster: read the live routes, change them, read them back.
 
-`routers` decide, purely; this module talks to the cluster. Routes are written by a field
+`routers` decide, purely; this module reads and writes the cluster. Routes are written by a field
 manager of their own, and only the fields that carry them.
 
 Stages that move traffic call `divide`, and `observe` for what is live::
@@ -85,7 +85,7 @@ async def divide(
     Args:
         work: The stage that is being carried out.
         source: The manifests of the new commit, as loaded.
-        wanted: How the traffic is wanted.
+        wanted: How the traffic should be divided.
         known: What `read` returned a moment ago. Whoever changed the object since then is not
             overwritten: the cluster refuses, and it is read again.
         snapshot: What is known of pods and endpoints at this moment.
@@ -167,7 +167,7 @@ def _change(
     wanted: division.Division,
     application: applications.Application,
 ) -> weights.Change:
-    """Return the live object with the routes that are wanted.
+    """Return the live object with the desired routes.
 
     Where the live object has no route for them, as when only the new commit brings it, it is
     Git's that is written.
@@ -225,7 +225,7 @@ async def move(
     source: Sequence[manifest.Manifest],
     snapshot: list_snapshot.ListSnapshot | None = None,
 ) -> tuple[weights.Change, tuple[weights.RouteWeights, ...]]:
-    """Write the routes that `plan` wants; return them, and the weights that were read back.
+    """Write the routes of `plan`; return them, and the weights that were read back.
 
     Whoever edits the routes meanwhile is not overwritten: then `plan` is asked again.
 

@@ -55,7 +55,7 @@ class SqlStore:
     async def prune(
         self, rule: records.Retention, *, fence: run_records.Fence | None
     ) -> records.Pruned:
-        """Forget what may be forgotten."""
+        """Remove what retention allows."""
         return await retention.Retention(self._base, fence).prune(rule)
 
     async def _write(self, writes: Sequence[transitions.Write]) -> list[transitions.Result]:

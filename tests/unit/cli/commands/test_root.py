@@ -24,7 +24,7 @@ async def volary(*words: str) -> command_world.Ended:
 
 
 def test_a_command_starts_from_nothing() -> None:
-    """All other tests have processes of `hatchery`, where everything was imported before."""
+    """All other tests have processes of `warm_processes`, where everything was imported before."""
     ended = subprocess.run(
         [sys.executable, "-m", "volary", "render", "examples/simple", "--target", "us"],
         capture_output=True,

@@ -117,7 +117,7 @@ def test_impersonation() -> None:
         (
             "{exec: {command: x, apiVersion: client.authentication.k8s.io/v1,"
             " interactiveMode: Always}}",
-            "wants to ask on a terminal",
+            "needs a terminal",
         ),
         (
             "{exec: {command: x, apiVersion: client.authentication.k8s.io/v1beta1,"

@@ -1,4 +1,4 @@
-"""What people write goes into the audit and to the process that drives without secrets."""
+"""What people write goes into the audit and to the leader without secrets."""
 
 from datetime import UTC, datetime, timedelta
 

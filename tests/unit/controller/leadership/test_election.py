@@ -1,4 +1,4 @@
-"""One process drives at a time; virtual time."""
+"""One leader at a time; virtual time."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -113,7 +113,7 @@ async def test_work_that_finds_itself_overtaken_ends_and_begins_anew_with_a_new_
         await asyncio.Event().wait()
 
     async def overtaken() -> None:
-        raise fencing.LeaseLost("another process drives")
+        raise fencing.LeaseLost("another process is the leader")
 
     async with (
         factory.open_store("memory:", clock=LoopClock()) as kept,

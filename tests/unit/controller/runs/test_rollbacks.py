@@ -1,4 +1,4 @@
-"""Which run is taken back, and what is known to run afterwards."""
+"""Which run is rolled back, and what is known to run afterwards."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""A pause pins everything of an application but the way back."""
+"""A pause pins everything of an application but a rollback."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""A run that has ended is taken back by another one: in reverse waves, to what each ran before."""
+"""A run that has ended is rolled back by another one: in reverse waves, to what each ran before."""
 
 from datetime import UTC, datetime, timedelta
 

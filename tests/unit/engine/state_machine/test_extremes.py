@@ -110,7 +110,7 @@ async def test_a_limit_still_ends_after_the_clock_was_set_back() -> None:
 async def test_a_clock_that_jumps_forward_is_a_limit_that_passed_and_says_so(
     looptime: float,
 ) -> None:
-    """Noticed within a minute; the clusters are taken back, as after any timeout."""
+    """Noticed within a minute; the clusters are rolled back, as after any timeout."""
     clock = JumpingClock()
 
     def forward() -> None:

@@ -1,4 +1,4 @@
-"""What people let a run do before its time, and what they take back."""
+"""What people let a run do before its time, and what they withdraw."""
 
 from datetime import UTC, datetime, timedelta
 

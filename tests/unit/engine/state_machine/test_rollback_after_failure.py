@@ -1,4 +1,4 @@
-"""The machine after a failure: what it takes back, and what it leaves."""
+"""The machine after a failure: what it rolls back, and what it leaves."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -36,19 +36,19 @@ MISSING = [
         "a rule alone",
         {"lost": ["us"], "marks": {"us": BY_RULE}},
         {"policy": replace(CLUSTER, witness=None)},
-        "that we lost it is no evidence that its users did: add a witness, or mark it by hand",
+        "a lost connection is no evidence about users: add a witness, or taint it by hand",
     ),
     (
-        "a witness that is silent",
+        "an external probe that is silent",
         {"lost": ["us"], "marks": {"us": BY_RULE}, "served": {"us": None}},
         {},
-        "the witness does not answer, and silence is no evidence",
+        "the external probe does not answer, and silence is no evidence",
     ),
     (
-        "a witness that sees users served",
+        "an external probe that sees users served",
         {"lost": ["us"], "marks": {"us": BY_RULE}, "served": {"us": True}},
         {},
-        "the witness says that its users are served",
+        "the external probe says that its users are served",
     ),
     (
         "tolerated for ever",
@@ -79,13 +79,13 @@ MISSING = [
         "there is nowhere to go: no other cluster qualifies",
     ),
     (
-        "ill everywhere",
+        "unhealthy everywhere",
         {"health": {"us": DEGRADED, "eu": DEGRADED}},
         {"policy": ILLNESS},
         "it is not well on any other cluster either, so it is not the cluster",
     ),
     (
-        "ill where nobody can see it",
+        "unhealthy where nobody can see it",
         {"lost": ["us"], "health": {"us": DEGRADED, "eu": HEALTHY}},
         {"policy": ILLNESS},
         None,
@@ -128,7 +128,7 @@ def test_a_rules_mark_needs_the_witness_to_say_that_nobody_is_served() -> None:
     decision = watched(app(), LATER, lost=["us"], marks={"us": BY_RULE}, served={"us": False})
 
     (leaving,) = decision.leaving
-    assert "and the witness has said for 5 min that nobody is served there" in leaving.reason
+    assert "and the external probe has said for 5 min that nobody is served there" in leaving.reason
 
 
 def test_a_witness_that_is_not_asked_is_not_said_to_be_silent() -> None:
@@ -138,7 +138,7 @@ def test_a_witness_that_is_not_asked_is_not_said_to_be_silent() -> None:
 
     assert not decision.leaving
     (told,) = decision.waiting.values()
-    assert "the witness is not asked: it may not be" in told
+    assert "the external probe is not asked: it may not be" in told
 
 
 def test_the_application_is_moved_when_it_is_ill_here_and_well_elsewhere() -> None:
@@ -256,7 +256,8 @@ def test_directly_waits_for_a_cluster_that_cannot_be_told_to_stop() -> None:
 def test_no_decision_without_a_mark_or_without_a_word(
     looks: list[tuple[set[str], str | None, bool | None]],
 ) -> None:
-    """Whatever is lost for however long: without a mark, or the witness' word, nothing moves."""
+    """Whatever is lost for however long: without a taint, or the external probe's word, nothing
+    moves."""
     placement, now = decisions.PlacementState(("us", "eu")), NOW
     unserved = 0
     for lost, marked, served in looks:

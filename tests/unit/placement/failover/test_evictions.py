@@ -1,4 +1,4 @@
-"""What comes after a move was decided: its steps, what failed, and what is taken back."""
+"""What comes after a move was decided: its steps, what failed, and what is withdrawn."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -75,7 +75,7 @@ async def host(tmp_path: Path) -> AsyncIterator[Host]:
         f"AuthorizedKeysFile {home / 'authorized'}\nStrictModes no\nUsePAM no\n"
         "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\n"
     )
-    Path("/run/sshd").mkdir(exist_ok=True)  # sshd insists on it
+    Path("/run/sshd").mkdir(exist_ok=True)  # sshd requires it
     process = await asyncio.create_subprocess_exec(
         str(SSHD), "-D", "-e", "-f", str(settings), stderr=asyncio.subprocess.DEVNULL
     )

@@ -229,7 +229,7 @@ class Canary(base_sections.Section):
     api_version: Literal["flagger.app/v1beta1"] = Field(description="Version.")
     kind: Literal["Canary"] = Field(description="Kind.")
     metadata: dict[str, Any] = Field(description="Name, namespace, labels, annotations.")
-    spec: Spec = Field(description="What is wanted.")
+    spec: Spec = Field(description="The desired value.")
     status: dict[str, Any] = Field(default_factory=dict, description="Flagger's own.")
 
 
@@ -250,7 +250,7 @@ class AlertProvider(base_sections.Section):
     api_version: Literal["flagger.app/v1beta1"] = Field(description="Version.")
     kind: Literal["AlertProvider"] = Field(description="Kind.")
     metadata: dict[str, Any] = Field(description="Name and namespace.")
-    spec: AlertProviderSpec = Field(description="What is wanted.")
+    spec: AlertProviderSpec = Field(description="The desired value.")
 
 
 class TemplateProvider(base_sections.Section):
@@ -277,4 +277,4 @@ class MetricTemplate(base_sections.Section):
     api_version: Literal["flagger.app/v1beta1"] = Field(description="Version.")
     kind: Literal["MetricTemplate"] = Field(description="Kind.")
     metadata: dict[str, Any] = Field(description="Name and namespace.")
-    spec: TemplateSpec = Field(description="What is wanted.")
+    spec: TemplateSpec = Field(description="The desired value.")

@@ -41,7 +41,7 @@ class Source:
 
     @property
     def spec(self) -> schema.Spec:
-        """What the Canary wants."""
+        """What the Canary asks for."""
         return self.canary.spec
 
     @property

@@ -67,13 +67,13 @@ def _scaler(read: source.Source) -> None:
             read.reading.warn(
                 (*at, name),
                 f"has no effect: {scaler.name} scales primary itself, no copy of it is made",
-                f"write what you want to {scaler.name}",
+                f"write the desired value to {scaler.name}",
             )
     workload = read.find("Deployment", read.spec.target_ref.name)
     if workload is not None and "replicas" in (workload.value.get("spec") or {}):
         read.reading.warn(
             at,
-            f"{workload.file} sets spec.replicas, so every release undoes what {scaler.name} did",
+            f"{workload.file} sets spec.replicas, so every release reverts what {scaler.name} did",
             "remove spec.replicas from the Deployment",
         )
 

@@ -78,7 +78,7 @@ def is_policy_file_name(path: str) -> bool:
 
 
 def has_propagation_policy(text: str) -> bool:
-    """Say whether a file's text has a propagation policy in it, at a glance."""
+    """Say whether a file's text has a propagation policy in it, by a quick check of its text."""
     if GROUP not in text:
         return False
     in_list = _LIST.search(text) is not None and _IN_LIST.search(text) is not None

@@ -131,7 +131,7 @@ class Suspension(base_sections.Section):
 
 
 class DecisionConditions(base_sections.Section):
-    """When an application counts as ill."""
+    """When an application counts as unhealthy."""
 
     toleration_seconds: int | None = Field(default=None, ge=0, description="Without a break.")
 
@@ -148,7 +148,7 @@ class FailoverBehaviour(base_sections.Section):
 class Failover(base_sections.Section):
     """When it moves."""
 
-    application: FailoverBehaviour | None = Field(default=None, description="When it is ill.")
+    application: FailoverBehaviour | None = Field(default=None, description="When it is unhealthy.")
     cluster: FailoverBehaviour | None = Field(default=None, description="By taints.")
 
 
@@ -160,7 +160,9 @@ class PropagationSpec(base_sections.Section):
     propagate_deps: bool = Field(default=False, description="What they refer to, too.")
     placement: Placement = Field(default_factory=Placement, description="Where they go.")
     priority: int = Field(default=0, description="Between policies.")
-    preemption: Literal["Never", "Always"] = Field(default="Never", description="Take claims.")
+    preemption: Literal["Never", "Always"] = Field(
+        default="Never", description="Take over what other policies have."
+    )
     dependent_overrides: list[str] = Field(default_factory=list, description="Waits for these.")
     scheduler_name: str = Field(default="", description="Who places.")
     failover: Failover | None = Field(default=None, description="When it moves.")

@@ -104,7 +104,7 @@ def _failover(policy: policy_matching.Propagation) -> dict[str, Any]:
         seconds = 300 if conditions is None else conditions.toleration_seconds
         section["application"] = _behaviour(read.application, 300 if seconds is None else seconds)
     if read.cluster is not None:
-        # What no toleration is about is not put up with at all.
+        # What no toleration matches is not tolerated at all.
         section["cluster"] = _behaviour(read.cluster, 0)
     return section
 

@@ -106,7 +106,7 @@ class BlueGreenOptions(stage_kind.StageOptions):
     preview: bool = True
     pre_promotion: Checks | None = None
     post_promotion: Checks | None = None
-    #: How long the old version stays as it is after the switch, for an instant way back.
+    #: How long the old version stays as it is after the switch, for an instant rollback.
     scale_down_delay: timedelta = timedelta(seconds=30)
     webhooks: tuple[webhook.Webhook, ...] = ()
     #: Percent of the new version's pods that have to be available before the switch.
@@ -137,7 +137,9 @@ BLUE_GREEN = stage_kind.StageKind(
     name="K8S_BLUE_GREEN",
     options=BlueGreenOptions,
     description="Switch all traffic to the new version",
-    reference="Switch all traffic to canary at once, with a preview before and a way back after.",
+    reference=(
+        "Switch all traffic to canary at once, with a preview before and an instant rollback after."
+    ),
     promotes=True,
     routes_traffic=True,
     instead_of_analysis="write prePromotion or postPromotion under with",

@@ -117,7 +117,7 @@ def divided(
 
     Args:
         rule: A rule that leads to the application.
-        wanted: How its traffic is wanted.
+        wanted: How its traffic should be divided.
         known: The variants' Services.
         paths: The route is about paths (HTTP), so a match without one means every path.
 

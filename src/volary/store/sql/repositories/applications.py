@@ -76,7 +76,7 @@ class Applications:
 
     @database.finished
     async def forget(self, name: str, *, fence: run_records.Fence | None) -> None:
-        """Forget it with all that is kept under its name, but for its runs."""
+        """Delete it with all that is stored under its name, but for its runs."""
         async with self._base.writing() as connection:
             await fences.check(connection, fence)
             for table in (tables.commits, tables.application_states):

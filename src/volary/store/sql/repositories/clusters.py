@@ -53,7 +53,7 @@ class Clusters:
 
     @database.finished
     async def forget(self, names: Sequence[str], *, fence: run_records.Fence | None) -> None:
-        """Forget clusters; names that are not known are ignored."""
+        """Delete clusters; names that are not known are ignored."""
         clusters = tables.clusters
         async with self._base.writing() as connection:
             await fences.check(connection, fence)

@@ -1,4 +1,4 @@
-"""Forgets old things in a database, in small transactions so that nobody waits for long."""
+"""Removes old records from a database, in small transactions so that nobody waits for long."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,14 +18,14 @@ _RUNS = 20
 
 
 class Retention:
-    """Forgets; make one per `prune`."""
+    """Removes old records; create one per `prune`."""
 
     def __init__(self, base: database.Database, fence: run_records.Fence | None) -> None:
         self._base = base
         self._fence = fence
 
     async def prune(self, rule: records.Retention) -> records.Pruned:
-        """Forget what `rule` lets go, and give the space back."""
+        """Remove what `rule` allows, and give the space back."""
         runs, events, logs = await self._prune_runs(rule)
         finished = sa.select(tables.runs.c.id).where(tables.runs.c.finished.is_not(None))
         if rule.logs_before is not None:

@@ -11,7 +11,7 @@ from volary.store.sql.schema import fences, tables
 
 
 class TaskStates:
-    """See `protocol.Memories`."""
+    """See `protocol.TaskStates`."""
 
     def __init__(self, base: database.Database) -> None:
         self._base = base

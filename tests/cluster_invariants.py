@@ -14,7 +14,7 @@ from kube_sandbox.faults import faults
 from volary.manifests.ownership import tracking
 
 Body = Mapping[str, Any]
-#: Kinds whose marks say which commit a cluster has.
+#: Kinds whose annotations say which commit a cluster has.
 _COMMITTED = ("Deployment", "Service", "ConfigMap")
 #: Written all the time, and nothing of ours.
 _NOISE = ("Event", "Lease")

@@ -1,4 +1,6 @@
-"""A controller with many applications in one repository: ``python -m benchmarks.crowd FLEET APPS``.
+"""A controller with many applications in one repository.
+
+Run it by ``python -m benchmarks.application_load FLEET APPS``.
 
 Each application is a ConfigMap on one cluster. Measured: from a commit that changes all of them
 until a run of each is planned (tried on the cluster and kept), how often the repository was
@@ -55,7 +57,7 @@ def measure(applications: int, *, idle_seconds: float) -> Measured:
         tempfile.TemporaryDirectory(prefix="volary-bench-") as directory,
         serving.running(Path(directory), 1) as sandbox,
     ):
-        argv = [sys.executable, "-m", "benchmarks.crowd", str(sandbox.fleet_file)]
+        argv = [sys.executable, "-m", "benchmarks.application_load", str(sandbox.fleet_file)]
         found = json.loads(usage.output([*argv, str(applications), str(idle_seconds)]))
     used = {name: usage.Usage(**found[name]) for name in ("planned", "done", "idle")}
     return Measured(applications, fetches=found["fetches"], idle_seconds=idle_seconds, **used)

@@ -2,7 +2,8 @@
 
 No cluster of a wave begins before the waves before its own hold; budgets are never exceeded;
 nothing is deleted in a cluster that is lost; weights of routes add up; no request is lost. It is
-seen in what runs tell (`told_watch`) and, apart from that, in the clusters (`cluster_watch`), so
+seen in the events of runs (`event_invariants`) and, apart from that, in the clusters
+(`cluster_invariants`), so
 that processes which come and go are watched as well.
 """
 
@@ -11,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import cluster_watch
-import told_watch
+import cluster_invariants
+import event_invariants
+from event_invariants import Allowed
 from kube_sandbox import fleet
-from told_watch import Allowed
 from volary.engine.observers import feed
 
 __all__ = ["Allowed", "Watch", "watched"]
@@ -34,20 +35,20 @@ class _Story(Protocol):
 class Watch:
     """Watches one application."""
 
-    told: told_watch.Told
-    clusters: cluster_watch.Clusters
+    events: event_invariants.Events
+    clusters: cluster_invariants.Clusters
 
     def hear(self, events: Sequence[feed.RunEvent | Mapping[str, Any]]) -> None:
         """Go through events, also long after they happened."""
-        before = self.told.begun
+        before = self.events.begun
         for each in events:
-            self.told.hear(each)
-        assert self.told.begun > before, "nothing of a wave was told"
+            self.events.hear(each)
+        assert self.events.begun > before, "nothing of a wave was reported"
 
     @property
     def broken(self) -> list[str]:
         """What did not hold, as it was seen."""
-        return [*self.told.broken, *self.clusters.broken]
+        return [*self.events.broken, *self.clusters.broken]
 
     @property
     def routes(self) -> int:
@@ -70,26 +71,26 @@ def watched(
         given: Whose clusters.
         story: Of a run in this process; others' events are given to `Watch.hear`.
         application: The name of the application, and of its Service.
-        waves: The clusters of each wave; not needed where a story tells them.
+        waves: The clusters of each wave; not needed where a story has them.
         allowed: Whom the waves may go without; nobody when not given.
     """
     allowed = allowed or Allowed()
-    told = told_watch.Told(allowed)
-    clusters = cluster_watch.Clusters(
+    events = event_invariants.Events(allowed)
+    clusters = cluster_invariants.Clusters(
         given.running.clusters,
         application,
         allowed.both,
-        lambda: waves or told.waves,
-        told.is_unreachable,
-        told.is_excused if story is not None else None,
+        lambda: waves or events.waves,
+        events.is_unreachable,
+        events.is_excused if story is not None else None,
     )
-    watch = Watch(told, clusters)
+    watch = Watch(events, clusters)
     with contextlib.ExitStack() as stack:
         for end in clusters.watch():
             stack.callback(end)
         if story is not None:
-            story.heard_by.append(told.hear)
+            story.heard_by.append(events.hear)
         yield watch
         assert not watch.broken, "\n".join(watch.broken)
     assert clusters.changes, "nothing happened"
-    assert story is None or told.begun, "nothing of a wave was told"
+    assert story is None or events.begun, "nothing of a wave was reported"

@@ -15,19 +15,19 @@ from stage_world import KEY, World
 from volary.engine.runs import policies
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus
-from wave_watch import Allowed, watched
+from wave_invariants import Allowed, watched
 from wave_world import NEW, OLD, Story, moved, world
 
 GROUPS = (("us",), ("eu-1", "eu-2"), ("asia-1", "asia-2", "asia-3"))
 NAMES = tuple(name for each in GROUPS for name in each)
-#: More of them: ``VOLARY_SEEDS=1-200``.
-_FIRST, _, _LAST = os.environ.get("VOLARY_SEEDS", "1-2").partition("-")
+#: More of them: ``VOLARY_CHAOS_SEEDS=1-200``.
+_FIRST, _, _LAST = os.environ.get("VOLARY_CHAOS_SEEDS", "1-2").partition("-")
 #: A cluster that hangs is given up after half a second.
 LIMITS = dataclasses.replace(stage_world.LIMITS, timeout=0.5)
 #: Not ``continue``: then failures have no budget.
 FAILING = tuple(each for each in rollouts.OnWaveFailure if each.value != "continue")
 #: What a cluster suffers from, for a while.
-ILLS: tuple[dict[str, object], ...] = (
+FAULTS: tuple[dict[str, object], ...] = (
     {"lost": "refuse"},
     {"lost": "refuse"},
     {"lost": "hang"},
@@ -55,13 +55,13 @@ def waves(chance: random.Random) -> rollouts.Waves:
     )
 
 
-async def weather(given: World, chance: random.Random) -> None:
-    """Make clusters ill and well again, one after the other, without end."""
+async def chaos(given: World, chance: random.Random) -> None:
+    """Make clusters unhealthy and healthy again, one after the other, without end."""
     loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(chance.uniform(0.05, 0.5))
         ill = given.running.clusters[chance.choice(NAMES)].faults
-        ill.change(chance.choice(ILLS))
+        ill.change(chance.choice(FAULTS))
         loop.call_later(chance.uniform(0.1, 1.2), ill.clear)
 
 
@@ -79,7 +79,7 @@ async def test_whatever_happens_to_clusters_what_holds_always_holds(seed: int) -
 
         with watched(given, story, allowed=Allowed(failures=1, unreachable=1)):
             async with asyncio.timeout(process_time.HANG), asyncio.TaskGroup() as group:
-                storm = group.create_task(weather(given, chance))
+                storm = group.create_task(chaos(given, chance))
                 await moved(
                     given, waves(chance), stages=stages(router, 6), story=story, policy=policy
                 )

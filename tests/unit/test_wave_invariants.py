@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+import event_invariants
 import route_weights
 import stage_world
-import told_watch
 from kube_sandbox.apiserver.storage import verbs
 from stage_world import KEY, NEW, OLD
 from volary.engine.observers import feed
 from volary.model import json
 from volary.model.statuses import TaskStatus
-from wave_watch import Allowed, Watch, watched
+from wave_invariants import Allowed, Watch, watched
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WAVES = {"first": ("us", "eu"), "rest": ("asia",)}
@@ -25,7 +25,7 @@ class Tale:
     """Events of one run, as they are kept."""
 
     def __init__(self, allowed: Allowed) -> None:
-        self.told = told_watch.Told(allowed)
+        self.events = event_invariants.Events(allowed)
         started = feed.RunStarted(
             at=NOON,
             run="run-1",
@@ -36,18 +36,18 @@ class Tale:
             stages=(),
             waves=WAVES,
         )
-        self.told.hear(feed.to_json(started))
+        self.events.hear(feed.to_json(started))
 
     def starts(self, stage: str, *targets: str) -> None:
         for each in targets:
-            self.told.hear(feed.TaskStarted(**self._words(stage, each), deadline=None))
+            self.events.hear(feed.TaskStarted(**self._words(stage, each), deadline=None))
 
     def ends(self, stage: str, *targets: str, status: TaskStatus = TaskStatus.SUCCEEDED) -> None:
         for each in targets:
             ended = feed.TaskFinished(
                 **self._words(stage, each), status=status, reason="so it was", details=()
             )
-            self.told.hear(ended)
+            self.events.hear(ended)
 
     def done(self, wave: str, *targets: str) -> None:
         for stage in (f"{wave}/1-K8S_SYNC", f"{wave}/2-WAVE_GATE"):
@@ -71,7 +71,7 @@ def test_a_wave_that_begins_when_all_before_it_hold_is_right() -> None:
     tale = Tale(Allowed())
     tale.done("first", "us", "eu")
     tale.done("rest", "asia")
-    assert tale.told.broken == []
+    assert tale.events.broken == []
 
 
 def test_a_wave_that_begins_early_is_named() -> None:
@@ -81,7 +81,7 @@ def test_a_wave_that_begins_early_is_named() -> None:
     tale.ends("first/1-K8S_SYNC", "eu")
     tale.starts("first/2-WAVE_GATE", "eu")
     tale.starts("rest/1-K8S_SYNC", "asia")
-    assert tale.told.broken == ["rest/1-K8S_SYNC begins on asia before eu of first holds"]
+    assert tale.events.broken == ["rest/1-K8S_SYNC begins on asia before eu of first holds"]
 
 
 def test_a_proof_that_is_taken_again_counts_only_when_it_is_passed_again() -> None:
@@ -90,7 +90,7 @@ def test_a_proof_that_is_taken_again_counts_only_when_it_is_passed_again() -> No
     tale.starts("first/2-WAVE_GATE", "us")
     tale.ends("first/2-WAVE_GATE", "us", status=TaskStatus.CANCELLED)
     tale.starts("rest/1-K8S_SYNC", "asia")
-    assert tale.told.broken == ["rest/1-K8S_SYNC begins on asia before us of first holds"]
+    assert tale.events.broken == ["rest/1-K8S_SYNC begins on asia before us of first holds"]
 
 
 @pytest.mark.parametrize("status", [TaskStatus.FAILED, TaskStatus.UNREACHABLE])
@@ -99,7 +99,7 @@ def test_a_budget_that_is_exceeded_is_named(status: TaskStatus) -> None:
     tale.done("first", "us")
     tale.ends("first/1-K8S_SYNC", "eu", status=status)
     tale.starts("rest/1-K8S_SYNC", "asia")
-    assert tale.told.broken == [
+    assert tale.events.broken == [
         f"rest/1-K8S_SYNC begins on asia, but of first 1 are {status}, 0 may be: eu"
     ]
 
@@ -108,7 +108,7 @@ def test_one_more_of_a_wave_that_is_beyond_its_budget_is_named_too() -> None:
     tale = Tale(Allowed())
     tale.ends("first/1-K8S_SYNC", "eu", status=TaskStatus.FAILED)
     tale.starts("first/1-K8S_SYNC", "us")
-    assert tale.told.broken == [
+    assert tale.events.broken == [
         "first/1-K8S_SYNC begins on us, but of first 1 are failed, 0 may be: eu"
     ]
 
@@ -118,26 +118,26 @@ def test_the_budget_of_all_waves_together_is_watched() -> None:
     tale.ends("first/1-K8S_SYNC", "eu", status=TaskStatus.FAILED)
     tale.ends("first/1-K8S_SYNC", "us", status=TaskStatus.UNREACHABLE)
     tale.starts("rest/1-K8S_SYNC", "asia")
-    assert tale.told.broken == ["rest/1-K8S_SYNC begins on asia, but all waves lost eu, us"]
+    assert tale.events.broken == ["rest/1-K8S_SYNC begins on asia, but all waves lost eu, us"]
 
 
 def test_who_is_tried_again_is_not_gone() -> None:
     tale = Tale(Allowed())
     tale.ends("first/1-K8S_SYNC", "eu", status=TaskStatus.UNREACHABLE)
-    assert tale.told.is_unreachable("eu")
+    assert tale.events.is_unreachable("eu")
     tale.done("first", "eu", "us")
     tale.done("rest", "asia")
-    assert not tale.told.is_unreachable("eu")
-    assert tale.told.broken == []
+    assert not tale.events.is_unreachable("eu")
+    assert tale.events.broken == []
 
 
 def test_who_is_asked_to_go_back_is_not_taken_for_lost() -> None:
     tale = Tale(Allowed())
     tale.ends("first/1-K8S_SYNC", "eu", status=TaskStatus.UNREACHABLE)
     tale.starts("rollback", "eu")
-    assert not tale.told.is_unreachable("eu")
+    assert not tale.events.is_unreachable("eu")
     tale.ends("rollback", "eu", status=TaskStatus.UNREACHABLE)
-    assert tale.told.is_unreachable("eu")
+    assert tale.events.is_unreachable("eu")
 
 
 def weighted(kind: str, *entries: tuple[str, object]) -> json.JsonObject:
@@ -275,8 +275,8 @@ async def test_what_is_deleted_where_nobody_can_be_reached_is_named(*, believed:
         with broken(given) as watch:
             if believed:
                 tale = Tale(Allowed(unreachable=1))
-                tale.told.broken = watch.told.broken
-                watch.clusters.is_unreachable = tale.told.is_unreachable
+                tale.events.broken = watch.events.broken
+                watch.clusters.is_unreachable = tale.events.is_unreachable
                 tale.ends("first/1-K8S_SYNC", "us", status=TaskStatus.UNREACHABLE)
             else:
                 given.running.clusters["us"].faults.change({"lost": "hang"})

@@ -1,4 +1,4 @@
-"""What must hold of everything that runs in waves tell: their order and their budgets."""
+"""What must hold of all events of runs in waves: their order and their budgets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class Allowed:
 
 @dataclass
 class _Run:
-    """What one run has told."""
+    """What one run has reported."""
 
     waves: Mapping[str, Sequence[str]] = field(default_factory=dict)
     left_out: set[str] = field(default_factory=set)
@@ -40,7 +40,7 @@ class _Run:
 
 
 @dataclass
-class Told:
+class Events:
     """Goes through events in order, of any number of runs."""
 
     allowed: Allowed

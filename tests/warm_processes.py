@@ -4,7 +4,7 @@ A fresh interpreter spends nearly two seconds of a processor on imports before t
 a command runs. This program imports once, and makes a process for each order it is sent: with a
 number, session, environment, directory and standard streams of its own, it can be signalled and
 killed as any other, and it ends as an interpreter ends. What it cannot show is how a command
-starts from nothing: tests of that start one (`tests/unit/cli/test_commands.py`, the servers).
+starts from nothing: tests of that start one (`tests/unit/cli/commands/test_root.py`, the servers).
 """
 
 import asyncio
@@ -62,7 +62,8 @@ class _Order:
 
 @dataclass
 class Process:
-    """A process of the hatchery; as `asyncio.subprocess.Process`, as far as tests need it."""
+    """A process forked from the warm one; as `asyncio.subprocess.Process`, as far as tests need
+    it."""
 
     stdout: asyncio.StreamReader
     stderr: asyncio.StreamReader
@@ -107,12 +108,12 @@ async def volary(
     async with contextlib.AsyncExitStack() as stack:
         pairs = os.pipe(), os.pipe()
         try:
-            status = await _hatch(stack, order, [theirs for _, theirs in pairs])
+            status = await _start(stack, order, [theirs for _, theirs in pairs])
         finally:
             for _, theirs in pairs:
                 os.close(theirs)
         out, err = [await _reader(stack, ours) for ours, _ in pairs]
-        yield await _born(stack, Process(out, err, status))
+        yield await _started_process(stack, Process(out, err, status))
 
 
 @contextlib.asynccontextmanager
@@ -126,26 +127,26 @@ async def call(function: str, *words: str) -> AsyncIterator[Process]:
     async with contextlib.AsyncExitStack() as stack:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         stack.callback(os.close, nowhere)
-        status = await _hatch(stack, order, [nowhere, 2])
-        yield await _born(stack, Process(nothing, nothing, status))
+        status = await _start(stack, order, [nowhere, 2])
+        yield await _started_process(stack, Process(nothing, nothing, status))
 
 
-async def _hatch(
+async def _start(
     stack: contextlib.AsyncExitStack, order: "_Order", files: Sequence[int]
 ) -> asyncio.StreamReader:
     """Order a process; returns where its number and later its exit code are told."""
     ours, theirs = os.pipe()
     try:
-        _hatchery().order(order, [*files, theirs])
+        _warm_process().order(order, [*files, theirs])
     finally:
         os.close(theirs)
     return await _reader(stack, ours)
 
 
-async def _born(stack: contextlib.AsyncExitStack, process: Process) -> Process:
+async def _started_process(stack: contextlib.AsyncExitStack, process: Process) -> Process:
     """Wait until it is there; it is killed with the stack."""
     number = await process.status.readline()
-    assert number, "the hatchery made no process"
+    assert number, "the warm process started no process"
     process.pid = int(number)
     stack.push_async_callback(_end_of, process)
     return process
@@ -166,7 +167,7 @@ async def _reader(stack: contextlib.AsyncExitStack, file: int) -> asyncio.Stream
     return reader
 
 
-class _Hatchery:
+class _WarmProcess:
     """The program below, started by the first order and ended with the tests."""
 
     def __init__(self) -> None:
@@ -195,12 +196,12 @@ class _Hatchery:
         self._process.wait()
 
 
-_started: list[_Hatchery] = []
+_started: list[_WarmProcess] = []
 
 
-def _hatchery() -> _Hatchery:
+def _warm_process() -> _WarmProcess:
     if not _started:
-        _started.append(_Hatchery())
+        _started.append(_WarmProcess())
     return _started[0]
 
 

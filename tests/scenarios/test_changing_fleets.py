@@ -17,7 +17,7 @@ from volary.controller.api import representations
 from volary.engine.runs import policies
 from volary.model.fleet import cluster_health, fleets
 from volary.store import records
-from wave_watch import watched
+from wave_invariants import watched
 
 QUICK = cluster_health.HealthRules(
     interval=timedelta(seconds=0.1),
