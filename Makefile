@@ -1,4 +1,4 @@
-# The commands of the house. Each sets up .venv by itself and does nothing twice.
+# Each command sets up .venv by itself and does nothing twice.
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench mutants lock clients clean
 

@@ -52,7 +52,7 @@ class ControllerParts:
     executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
     #: Bounds of what is kept, and how long another process's lock is waited for.
     limits: records.Limits = field(default_factory=records.Limits)
-    #: What a client may use of its cluster; None: as `pool.open_pool` divides it.
+    #: What a client may use of its cluster; None: as `client_pool.open_pool` divides it.
     reach: transports.Limits | None = None
     #: Where Slack's API is; another one for tests.
     slack_api: str = senders.SLACK

@@ -68,7 +68,7 @@ class ControlLoops:
         """Drive until cancelled.
 
         Raises:
-            ExceptionGroup: Of `faults.Overtaken` when another process is the leader now.
+            ExceptionGroup: Of `fencing.LeaseLost` when another process is the leader now.
         """
         async with asyncio.TaskGroup() as group:
             leader = context.LeaderContext(

@@ -146,7 +146,7 @@ class Watcher:
     async def watch(self, on_change: OnRepositoryChange) -> None:
         """Watch until cancelled.
 
-        `on_seen` is told about every repository first, then after every change, one thing at
+        `on_change` is told about every repository first, then after every change, one thing at
         a time about each. A `TemporaryError` from it means "tell me again".
         """
         async with asyncio.TaskGroup() as group:

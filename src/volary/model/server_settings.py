@@ -335,7 +335,7 @@ class Settings:
     fleet: str
     #: Where mirrors and the default database live.
     data_directory: str
-    #: Address as `store.opening` reads it. A secret: a PostgreSQL address may hold a password.
+    #: Address as `store.factory` reads it. A secret: a PostgreSQL address may hold a password.
     store: str
     host: str = "127.0.0.1"
     port: int = 8080

@@ -108,7 +108,7 @@ def make(
 ) -> run_plans.Plan:
     """Return the plan of a run on the clusters named in `target`, in that order.
 
-    See `strategy.decide` for the arguments, and `stages.build` for `assigned`.
+    See `strategy.decide` for the arguments, and `_stages_of_run` for `assigned`.
 
     Raises:
         UserError: The pipeline was asked for and there is none, or a stage is left with

@@ -78,7 +78,7 @@ def select(
         app: The application.
         clusters: The fleet.
         document: The application's file, to name lines in problems.
-        base: Where its Kubernetes part is, see `config.application.Loaded`.
+        base: Where its Kubernetes part is, see `config.application.application_files`.
     """
     chosen = fleet_checks.selected_clusters(app, clusters)
     deployed = fleet_checks.deployment_targets(app, clusters)

@@ -37,7 +37,7 @@ def check_fence(fence: run_records.Fence | None, numbers: Mapping[str, int]) -> 
     """Let the holder of the lease pass; `numbers` has the newest number of each lease.
 
     Raises:
-        faults.Overtaken: It was taken over.
+        fencing.LeaseLost: It was taken over.
     """
     if fence is not None and numbers.get(fence.name) != fence.number:
         raise LeaseLost(f"another process took over the lease {fence.name}")

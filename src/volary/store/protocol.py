@@ -146,7 +146,7 @@ class Leases(Protocol):
         """Hold it for another `ttl` from now; also when it expired but nobody took it.
 
         Raises:
-            faults.Overtaken: Somebody else has it, or it was released.
+            fencing.LeaseLost: Somebody else has it, or it was released.
         """
         ...
 
@@ -329,7 +329,7 @@ class Store(Protocol):
 
         Raises:
             faults.VersionConflict: The run is not at the expected version.
-            faults.Overtaken: Another process took the lease over.
+            fencing.LeaseLost: Another process took the lease over.
         """
         ...
 

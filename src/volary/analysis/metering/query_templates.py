@@ -1,6 +1,6 @@
 """The queries that Volary brings along, in PromQL, and nothing else: this file is their data.
 
-Texts for one family of metrics (`provider.Metrics`) and one name. `request-success-rate` is a
+Texts for a family (`metric_providers.Metrics`) and one name. `request-success-rate` is a
 percentage, `request-duration` the 99th percentile in milliseconds (Flagger's names and units;
 of NGINX it is the mean, which is all it tells). `request-errors` counts failed requests of an
 interval among all of them, for proportion tests. A failed request is answered with 5xx.
@@ -156,7 +156,7 @@ def find(
     *,
     variant: str = "canary",
 ) -> Text:
-    """Return the query of a built-in name, with placeholders for `placeholders.fill`.
+    """Return the query of a built-in name, with placeholders for `query_placeholders.fill`.
 
     Args:
         name: One of `NAMES`.

@@ -4,7 +4,7 @@
 2. Live objects are read in few lists; what they prove unchanged costs nothing more.
 3. The rest is tried in a server-side dry run. One bad object: nothing is touched, and
    every problem is reported, not only the first.
-4. What remains is written rank by rank (`manifests.order`), at once within a rank.
+4. What remains is written rank by rank (`apply_order`), at once within a rank.
 
 A namespace or a definition that the set itself brings has to exist before what lives
 in it can be tried. So when there are such, everything else is tried first, then they

@@ -30,7 +30,7 @@ def against_fleet(
         app: The application.
         clusters: The fleet.
         document: The application's file, to name lines.
-        base: Where its Kubernetes part is, see `application.Loaded`.
+        base: Where its Kubernetes part is, see `application_files`.
     """
     findings = [*_findings(app, clusters, base), *metric_providers.findings(app, clusters)]
     return tuple(

@@ -114,7 +114,7 @@ def unsendable_fields(rule: analysis.Rule) -> Iterator[tuple[str, Fault]]:
 
 
 def refused_by_provider(rule: analysis.Rule, *, may_post: bool) -> Iterator[tuple[str, Fault]]:
-    """Yield what else this provider would not be asked, beside what `never_asked` says."""
+    """Yield what else this provider would not be asked, beside what holds for all."""
     for name, text in _texts(rule):
         if not is_one(text):
             yield from ((name, fault) for fault in _wrong(rule, text))

@@ -175,8 +175,8 @@ class BlueGreen(base_sections.Section):
     )
     scale_down_delay: values.Duration = Field(
         default=timedelta(seconds=30),
-        description="How long the old version stays as it is after the switch: until then the way "
-        "back is one write.",
+        description="How long the old version stays as it is after the switch: until then a "
+        "rollback is one write.",
     )
     webhooks: list[Webhook] = Field(default_factory=list, description="Who is asked, and when.")
     canary_ready_threshold: int = Field(

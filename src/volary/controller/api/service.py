@@ -32,7 +32,7 @@ _FORGOTTEN = "forgotten; what runs in the clusters stays there, and is no longer
 
 @dataclass(slots=True)
 class Service:
-    """See the module; made by `server_loop.open_controller`."""
+    """See the module; made by `composition.open_controller`."""
 
     store: protocol.Store
     dependencies: ready_runs.Dependencies

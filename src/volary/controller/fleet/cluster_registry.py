@@ -1,6 +1,6 @@
 """The clusters as the controller knows them: kept before it counts, and told to the pool.
 
-One per process. The process that drives writes it; one that stands by reads what was kept.
+One per process. The leader writes it; a standby reads what was stored.
 What the fleet file says and what is known are put together for the pool, so that whoever
 chooses clusters sees their marks without asking here.
 """
@@ -32,7 +32,7 @@ class ClusterRegistry:
     clusters: client_pool.ClientPool
     clock: clocks.Clock
     rules: cluster_health.HealthRules
-    #: Beats whenever something was kept.
+    #: Signals whenever something was stored.
     kept: change_signal.ChangeSignal
     #: The fleet as its file says, without what is known besides.
     members: fleets.Fleet
@@ -68,7 +68,7 @@ class ClusterRegistry:
         self._tell()
 
     def replace(self, members: fleets.Fleet) -> None:
-        """Take another fleet file; who joined and who left is kept with the next roll call."""
+        """Take another fleet file; who joined and who left is stored with the next health probe."""
         self.members = members
         self._tell()
 
@@ -128,7 +128,7 @@ class ClusterRegistry:
         return ""
 
     async def forget(self, names: Sequence[str], *, fence: run_records.Fence | None) -> None:
-        """Forget clusters that left long ago."""
+        """Remove clusters that left long ago."""
         async with self._lock:
             await retry.until_available(
                 lambda: self.store.clusters.forget(names, fence=fence), "forgetting clusters"

@@ -48,7 +48,7 @@ class _Probed:
 
 @dataclass(slots=True)
 class HealthProbe:
-    """One tenure's."""
+    """For one term of leadership."""
 
     register: cluster_registry.ClusterRegistry
     fence: run_records.Fence | None
@@ -78,7 +78,7 @@ class HealthProbe:
     async def _keep_probing(self) -> None:
         watch = stall_detector.StallDetector(self.register.clock)
         async with asyncio.TaskGroup() as group:
-            group.create_task(watch.keep_watching(), name="vigilance")
+            group.create_task(watch.keep_watching(), name="stall detector")
             while True:
                 began = asyncio.get_running_loop().time()
                 await self.register.enter(self.register.members, fence=self.fence)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from volary.model import clocks
 
-#: Seconds between two beats, and how late one may be.
+#: Seconds between two ticks, and how late one may be.
 _TICK = 0.5
 _LATE = 1.5
 #: Seconds that the clock on the wall may run otherwise than the one that only goes forward.

@@ -70,7 +70,7 @@ class Surveyor:
         Args:
             clusters: The fleet's clients.
             clock: Says when something was seen.
-            memory: How long an answer is given again.
+            memory: How long an answer is cached.
             patience: How long a cluster may take.
             hurry: The same for one that was silent when it was asked last, or is away.
             is_away: Says of a cluster that it is known not to answer.

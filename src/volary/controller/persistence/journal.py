@@ -17,7 +17,7 @@ from volary.store import protocol
 
 
 class StoreJournal:
-    """Keeps the transitions of one run; see `engine.journal.Journal`.
+    """Keeps the transitions of one run; see `engine.execution.runners.Journal`.
 
     Args:
         store: Where they are kept.

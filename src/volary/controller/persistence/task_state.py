@@ -17,7 +17,7 @@ _PAGE = 500
 class TaskStateStore:
     """See `task_states`. An unavailable store is waited for; the stage pauses meanwhile.
 
-    Whoever was overtaken learns it here (`faults.Overtaken`), as with every write.
+    Whoever was overtaken learns it here (`fencing.LeaseLost`), as with every write.
     """
 
     store: protocol.Store

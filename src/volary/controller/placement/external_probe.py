@@ -1,7 +1,7 @@
 """Asks witnesses whether users of a cluster are served. What they say is all that counts.
 
-A witness that does not answer has said nothing: that nobody gets through from here is what made
-us ask in the first place.
+An external probe that does not answer has said nothing: that nobody gets through from here is what
+made us ask in the first place.
 """
 
 import asyncio

@@ -187,7 +187,7 @@ def _scope(
     last: stage_runners.Rollout,
     options: applier.Options,
 ) -> owned_objects.Scope:
-    """Return what the stage would look at to prune (`stages.work`)."""
+    """Return what the stage would look at to prune (`stages.runtime.execution`)."""
     application = prepared.project.application
     both = (prepared.manifests, prepared.old_manifests)
     places = {

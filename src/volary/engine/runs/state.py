@@ -305,7 +305,7 @@ class Run:
     deadline: datetime | None = None
     pause: Pause | None = None
     ending: Ending | None = None
-    #: A failure came to rest and a person decides what follows (`rules.OnFailure.HOLD`).
+    #: A failure came to rest and a person decides what follows (`policies.OnFailure.HOLD`).
     held: bool = False
     #: Since when its limits stand still because it waits for a person; None: they run.
     clock_stopped: datetime | None = None

@@ -64,7 +64,7 @@ def decide_prune(
 ) -> PruneDecision:
     """Decide which live objects of an application are no longer wanted.
 
-    `desired` must have its namespaces filled in (`namespaces.fill`). With `variants` only
+    `desired` must have its namespaces filled in (`namespace_scopes`). With `variants` only
     their objects are looked at (PipeCD: the primary's rollout prunes the primary).
     """
     wanted = {object_keys.normalise(item.key, known) for item in desired}

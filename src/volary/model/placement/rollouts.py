@@ -16,7 +16,7 @@ class Window:
 
     #: What it is about, for people.
     name: str
-    #: When it begins, in the time of its zone (`model.schedule`); empty: see `recurrence`.
+    #: When it begins, in the time of its zone (`schedules.cron`); empty: see `recurrence`.
     schedule: str
     #: How long it lasts, in time that passes: a clock that is put forward does not shorten it.
     duration: timedelta

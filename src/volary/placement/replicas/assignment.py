@@ -134,7 +134,7 @@ def assign(
 
     Args:
         policy: How it is divided.
-        workloads: What is divided, see `dividend.find`.
+        workloads: What is divided, see `divisible_workloads.find`.
         clusters: Those that may get some, in the fleet's order. What was on others is placed anew.
         previous: What they have.
         capacity: What was free, by cluster; looked at only by free capacity. Whoever is not here

@@ -2,7 +2,7 @@
 
 A cluster belongs to the first wave that takes it. Percentages of sizes are of all targets of
 the run, those of concurrency and budgets of the wave's clusters; all are rounded down, and what
-limits how many move at once is at least one (`model.placement.Share`).
+limits how many move at once is at least one (`rollouts.Share`).
 """
 
 import hashlib

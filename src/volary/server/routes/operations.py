@@ -16,7 +16,7 @@ from volary.server.permissions import Permission
 from volary.server.routes import response_schemas
 from volary.store import records
 
-router = response_schemas.router("house", prefix="")
+router = response_schemas.router("server", prefix="")
 _TEXT: dict[int | str, dict[str, Any]] = {
     200: {"description": "Fine", "content": {"text/plain": {"schema": {"type": "string"}}}}
 }

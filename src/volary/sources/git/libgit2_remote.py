@@ -47,13 +47,13 @@ class Libgit2Remote:
         self._proxy: Literal[True] | None = None if self._is_file else True
 
     async def heads(self) -> git_hosts.Heads:
-        """See `remote.Remote`."""
+        """See `git_hosts.Remote`."""
         if not self._is_file:
             return await branch_listing.list_branches(self._session, self._spec, self._limits)
         return await self._run(self._heads, self._limits.listing)
 
     async def fetch(self, refspecs: Sequence[str], *, depth: int) -> None:
-        """See `remote.Remote`; files have no short history, all of it is taken."""
+        """See `git_hosts.Remote`; files have no short history, all of it is taken."""
         depth = 0 if self._is_file else depth
         await self._run(
             lambda callbacks: self._fetch(refspecs, depth, callbacks), self._limits.fetch

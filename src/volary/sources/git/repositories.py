@@ -48,7 +48,7 @@ class Commit:
 
 
 class GitTree:
-    """A `tree.Tree` over the files of one commit."""
+    """A `trees.Tree` over the files of one commit."""
 
     def __init__(self, repository: pygit2.Repository, root: pygit2.Tree, lock: threading.Lock):
         self._repository = repository

@@ -57,7 +57,7 @@ class SshRemote:
         self._programs = programs
 
     async def heads(self) -> git_hosts.Heads:
-        """See `remote.Remote`."""
+        """See `git_hosts.Remote`."""
         output = await self._git(
             ["ls-remote", "--symref", "--", self._spec.url, "HEAD", f"{git_hosts.HEADS}*"],
             self._limits.listing,
@@ -65,7 +65,7 @@ class SshRemote:
         return parse(output)
 
     async def fetch(self, refspecs: Sequence[str], *, depth: int) -> None:
-        """See `remote.Remote`; the size is bounded by the time only."""
+        """See `git_hosts.Remote`; the size is bounded by the time only."""
         shallow = [] if depth == 0 else [f"--depth={depth}"]
         options = ["--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--force"]
         arguments = ["fetch", *options, *shallow, "--", self._spec.url, *refspecs]

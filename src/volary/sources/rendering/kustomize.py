@@ -75,7 +75,7 @@ async def build(
 ) -> list[manifest.Manifest]:
     """Return the objects of the kustomization in `directory`.
 
-    `wanted` are the parts of the tree it reads (see `kustomization.needed`).
+    `wanted` are the parts of the tree it reads (see `kustomizations.needed`).
 
     Raises:
         UserError: The build failed, with what kustomize said.

@@ -21,7 +21,7 @@ _FOREIGN = _IGNORED | {".", ".."}
 
 
 class DirectoryTree:
-    """A `tree.Tree` over the files below `root`.
+    """A `trees.Tree` over the files below `root`.
 
     Raises:
         UserError: `root` is not a directory.

@@ -1,6 +1,6 @@
 """``K8S_PROGRESSIVE_TRAFFIC``: canary gets more and more traffic while every check passes.
 
-Flagger's loop as a stage; the steps are decided in `planner.stepping`. The live routes say how
+Flagger's loop as a stage; the steps are decided in `planner.traffic_steps`. The live routes say how
 far it is, and what cannot be read there (failed checks, iterations) is remembered, so a run
 that was killed goes on from the weight it had reached. The stage ends with canary at the
 maximum, and K8S_PRIMARY_ROLLOUT promotes: it brings primary to the new version and then gives

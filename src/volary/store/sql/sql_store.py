@@ -24,7 +24,7 @@ from volary.store.sql.repositories import (
 
 
 class SqlStore:
-    """See `protocol.Store`; `opening.open_store` makes one."""
+    """See `protocol.Store`; `factory.open_store` makes one."""
 
     def __init__(
         self, base: database.Database, *, clock: clocks.Clock, limits: records.Limits

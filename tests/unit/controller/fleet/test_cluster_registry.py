@@ -1,4 +1,4 @@
-"""The register keeps before it counts, writes only changes, and answers who marks clusters."""
+"""The registry stores before it counts, writes only changes, and answers who taints clusters."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What comes of asking a witness, and what of that is logged."""
+"""What comes of asking an external probe, and what of that is logged."""
 
 import pytest
 

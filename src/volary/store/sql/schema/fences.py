@@ -40,7 +40,7 @@ async def check(connection: sa_async.AsyncConnection, fence: run_records.Fence |
     """Let the holder of the lease pass.
 
     Raises:
-        faults.Overtaken: It was taken over.
+        fencing.LeaseLost: It was taken over.
     """
     if fence is not None:
         fencing.check_fence(fence, await numbers(connection, {fence.name}))
