@@ -9,13 +9,29 @@ import pytest
 
 from kube_sandbox.apiserver import server
 from kube_sandbox.apiserver.access import kubeconfig, users
+from kube_sandbox.apiserver.storage import verbs
 from stage_world import NEW, OLD, Clock, World, config, deployment, made, service, world
 from volary.clusters.client import client_pool
 from volary.model.fleet import fleets
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
 TOKEN = "limited"
-HERE = users.User("limited", TOKEN, permissions=(users.Permission(namespaces=frozenset({"web"})),))
+HERE = users.Account(TOKEN, verbs.User("limited", (users.AUTHENTICATED,)))
+RBAC = "rbac.authorization.k8s.io"
+#: Everything in the namespace, and nothing outside of it.
+ROLE = {
+    "apiVersion": f"{RBAC}/v1",
+    "kind": "Role",
+    "metadata": {"name": "everything", "namespace": "web"},
+    "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}],
+}
+BINDING = {
+    "apiVersion": f"{RBAC}/v1",
+    "kind": "RoleBinding",
+    "metadata": {"name": "limited", "namespace": "web"},
+    "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "everything"},
+    "subjects": [{"apiGroup": RBAC, "kind": "User", "name": HERE.user.name}],
+}
 
 
 @pytest.fixture
@@ -26,6 +42,9 @@ async def given(tmp_path: Path) -> AsyncIterator[World]:
         cluster = running.running.clusters["us"]
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web"}}
         cluster.registry.create(cluster.registry.kind("v1", "Namespace"), "", namespace)
+        for body in (ROLE, BINDING):
+            kind = cluster.registry.kind(f"{RBAC}/v1", str(body["kind"]))
+            cluster.registry.create(kind, "web", body)
         served = await server.start(
             cluster.registry, server.Settings("us", users=(HERE,), tls=False)
         )

@@ -353,7 +353,8 @@ async def test_changes_wake_those_who_look(tmp_path: Path) -> None:
                 if events and events[-1].event == "run-finished":
                     break
         assert seen == sorted(seen)
-        assert seen[-1] == events[-1].position
+        # More may have happened between the news and the look.
+        assert 0 < seen[-1] <= events[-1].position
 
 
 async def test_a_process_that_stands_by_hands_requests_on(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ async def test_rejected_at_the_gate_of_a_wave() -> None:
             waves.waves[0],
             rollouts.Wave(
                 "wave-2",
-                waves.waves[1].selector,
+                waves.waves[1].targets,
                 gate=approval,
                 on_failure=rollouts.OnWaveFailure.ROLLBACK_WAVE,
             ),
