@@ -1,6 +1,6 @@
 """Why something cannot be done: the two answers besides a plain user's mistake."""
 
-from volary.model import errors
+from volary.model import errors, phrases
 
 
 class NotFound(errors.UserError):
@@ -27,6 +27,5 @@ def conflict(reason: str) -> Conflict:
 
 def sentence(error: errors.UserError) -> str:
     """Return the problems as one sentence for lists; the first three, and how many more."""
-    texts = [str(problem).replace("\n", "; ") for problem in error.problems]
-    more = f" (and {len(texts) - 3} more)" if len(texts) > 3 else ""
-    return "; ".join(texts[:3]) + more
+    texts = (str(problem).replace("\n", "; ") for problem in error.problems)
+    return phrases.first_of(texts, 3, "; ")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from volary.model import applications, statuses
+from volary.model import applications, phrases, statuses
 
 
 class Event(StrEnum):
@@ -99,13 +99,11 @@ class Progress:
             names = by_status.get(status, [])
             if not names:
                 continue
-            more = ", …" if len(names) > _NAMED else ""
-            named = f" ({', '.join(names[:_NAMED])}{more})" if status in _TROUBLE else ""
+            named = f" ({phrases.first_of(names)})" if status in _TROUBLE else ""
             parts.append(f"{len(names)} {status.value.replace('_', ' ')}{named}")
         return ", ".join(parts)
 
 
-_NAMED = 5
 _TROUBLE = (
     statuses.TaskStatus.FAILED,
     statuses.TaskStatus.UNREACHABLE,

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from volary.config.crosscheck import eligibility, fleet_checks
 from volary.config.text import yaml
-from volary.model import applications, errors
+from volary.model import applications, errors, phrases
 from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
 
 #: How many absent clusters are named in one sentence.
-_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +37,7 @@ class Selection:
     @property
     def absence(self) -> str:
         """Return who is absent and why: ``eu (cordoned by ana: 1.36)``; empty: nobody."""
-        told = [f"{name} ({reason})" for name, reason in self.absent]
-        more = [f"{len(told) - _NAMED} more"] if len(told) > _NAMED else []
-        return ", ".join([*told[:_NAMED], *more])
+        return phrases.first_of(f"{name} ({reason})" for name, reason in self.absent)
 
     @property
     def warnings(self) -> tuple[errors.Problem, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from volary.config.application import application_files
 from volary.config.dialects.karmada import policies
 from volary.config.stages import analysis_templates
-from volary.model import errors
+from volary.model import errors, phrases
 from volary.sources.trees import paths, trees
 
 #: Deeper or larger than this nobody looks for an application by hand.
@@ -209,11 +209,10 @@ def _only(files: tuple[ApplicationFile, ...], start: str) -> ApplicationFile:
         )
     if len(files) == 1:
         return files[0]
-    named = [file.path for file in files[:_MOST_NAMED]]
-    more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
+    named = phrases.first_of((file.path for file in files), _MOST_NAMED)
     raise errors.UserError(
         errors.Problem(
-            f"{len(files)} application files in {where}: {', '.join(named)}{more}",
+            f"{len(files)} application files in {where}: {named}",
             hint="name one of them, or its directory, with --app",
         )
     )

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from volary.cli import console
-from volary.model import json
+from volary.model import json, phrases
 
-_NAMES = 5
 _SHORT = 7
 _LABEL = 11
 _Row = tuple[str, ...]
@@ -114,9 +113,7 @@ def _images(variant: json.JsonObject) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
-    more = len(names) - _NAMES
-    shown = ", ".join(names[:_NAMES]) + (f" and {more} more" if more > 0 else "")
-    return f"{_count(len(names), 'cluster')}: {shown}"
+    return f"{_count(len(names), 'cluster')}: {phrases.first_of(names)}"
 
 
 def _commit(text: str) -> str:

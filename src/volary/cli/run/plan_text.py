@@ -9,7 +9,7 @@ from rich import markup
 from volary.controller.api import conversions
 from volary.controller.planning import preparation
 from volary.engine.runs import policies
-from volary.model import json
+from volary.model import json, phrases
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import (
     external_stages,
@@ -102,10 +102,8 @@ def _limits(wave: policies.WaveRule) -> str:
 
 def _names(targets: Sequence[str]) -> str:
     """Name the clusters, of many the first."""
-    if len(targets) <= _MOST_NAMED:
-        return ", ".join(targets)
-    more = len(targets) - _MOST_NAMED
-    return f"{len(targets)} clusters: {', '.join(targets[:_MOST_NAMED])} and {more} more"
+    count = f"{len(targets)} clusters: " if len(targets) > _MOST_NAMED else ""
+    return f"{count}{phrases.first_of(targets, _MOST_NAMED)}"
 
 
 def _short(commit: str) -> str:

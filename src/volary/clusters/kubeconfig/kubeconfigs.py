@@ -11,7 +11,7 @@ from pathlib import Path
 from volary.clusters.kubeconfig import connections, environment_proxies, kubeconfig_entries
 from volary.clusters.kubeconfig.kubeconfig_entries import Entry
 from volary.config.text import yaml
-from volary.model import errors
+from volary.model import errors, phrases
 from volary.model.fleet import fleets
 
 _DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -215,8 +215,7 @@ def _contexts_hint(kubeconfig: Kubeconfig) -> str:
     names = sorted(kubeconfig.contexts)
     if not names:
         return "it has no contexts"
-    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    return f"its contexts are: {', '.join(names[:10])}{more}"
+    return f"its contexts are: {phrases.first_of(names, 10)}"
 
 
 def _pointed(entries: Mapping[str, Entry], context: Entry, what: str) -> Entry:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from volary.clusters.api import label_selectors
 from volary.manifests import objects
 from volary.manifests.health import assessment, workload_health
-from volary.model import json, statuses
+from volary.model import json, phrases, statuses
 from volary.model.objects import manifest, object_health
 
 #: Reasons for which the kubelet waits that another try seldom mends.
@@ -103,9 +103,7 @@ def _all_ready_sentence(ready: int, total: int, unknown: int) -> str:
 
 def listed(sentences: Iterable[str]) -> str:
     """Join sentences, the first few of them, and say how many more there are."""
-    every = list(sentences)
-    shown = "; ".join(every[:_SHOWN])
-    return f"{shown}; and {len(every) - _SHOWN} more" if len(every) > _SHOWN else shown
+    return phrases.first_of(sentences, _SHOWN, "; ")
 
 
 def _part(item: manifest.Manifest, seen: Observed, rules: Sequence[object_health.Rule]) -> _Part:

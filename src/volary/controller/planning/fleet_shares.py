@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from volary.model import applications, errors
+from volary.model import applications, errors, phrases
 from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import (
@@ -186,8 +186,8 @@ class _ShareCalculation:
         if missing:
             raise errors.user_error(
                 f"stage {stage.index + 1}, {stage.name}, sends traffic to {which.value} on"
-                f" every cluster, and {', '.join(missing[:_MOST_NAMED])} got none of the fleet's"
-                " share",
+                f" every cluster, and {phrases.first_of(missing, _MOST_NAMED)} got none of the"
+                " fleet's share",
                 hint="write of: fleet there too, or give every cluster one: replicas without of",
             )
 
@@ -220,6 +220,5 @@ def _with_explanation(stage: pipelines.Stage, options: Options, told: str) -> pi
 
 
 def _listed(numbers: Mapping[str, int], unit: str = "") -> str:
-    parts = [f"{name} {number}{unit}" for name, number in list(numbers.items())[:_MOST_NAMED]]
-    more = len(numbers) - len(parts)
-    return ", ".join(parts) + (f" and {more} more" if more else "")
+    parts = (f"{name} {number}{unit}" for name, number in numbers.items())
+    return phrases.first_of(parts, _MOST_NAMED)

@@ -8,7 +8,7 @@ from pathlib import Path
 from volary.config.application import application_files
 from volary.config.crosscheck import fleet_checks, lint
 from volary.config.fleet import fleet_files
-from volary.model import applications, errors
+from volary.model import applications, errors, phrases
 from volary.model.fleet import fleets
 from volary.sources import application_discovery
 from volary.sources.git import repositories
@@ -148,10 +148,9 @@ async def _open_git(location: str, root: Path | None, *, app: str, commit: str) 
 def _uncommitted(paths: tuple[str, ...], commit: str) -> tuple[errors.Problem, ...]:
     if not paths:
         return ()
-    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     return (
         errors.Problem(
-            f"{paths[0]}{more} differ from commit {commit}; the commit is what is used",
+            f"{phrases.first_of(paths, 1)} differ from commit {commit}; the commit is what is used",
             hint="commit the change to have it deployed",
             severity=errors.Severity.WARNING,
         ),

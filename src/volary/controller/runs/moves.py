@@ -21,9 +21,8 @@ from volary.controller.status import (
     run_origins,
     run_requests,
 )
-from volary.engine import phrases
 from volary.engine.runs import policies, run_builder, state
-from volary.model import statuses
+from volary.model import phrases, statuses
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 from volary.model.placement import failover_rules

@@ -23,14 +23,13 @@ from volary.controller.status import (
     run_requests,
 )
 from volary.engine.runs import coverage, policies, run_builder, state, updates
-from volary.model import applications, errors, statuses
+from volary.model import applications, errors, phrases, statuses
 from volary.model.fleet import fleets, taints
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import external_stages
 from volary.model.runs import run_plans
 
 _LOST = (taints.NOT_READY, taints.UNREACHABLE)
-_NAMED = 5
 
 
 def why_wait_for_clusters(app: applications.Application, members: fleets.Fleet) -> str:
@@ -43,10 +42,9 @@ def why_wait_for_clusters(app: applications.Application, members: fleets.Fleet) 
     away = [cluster.name for cluster in there if _is_lost(app, cluster)]
     if 2 * len(away) <= len(there):
         return ""
-    named = ", ".join(away[:_NAMED]) + (" and more" if len(away) > _NAMED else "")
     return (
-        f"{len(away)} of {len(there)} clusters are not ready or do not answer ({named}): a release"
-        " goes on without half of its clusters at most"
+        f"{len(away)} of {len(there)} clusters are not ready or do not answer"
+        f" ({phrases.first_of(away)}): a release goes on without half of its clusters at most"
     )
 
 

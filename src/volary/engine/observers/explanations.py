@@ -1,9 +1,8 @@
 """Says what a run is doing and why it waits, in one sentence each, from its state alone."""
 
-from volary.engine import phrases
 from volary.engine.runs import policies, state
 from volary.engine.state_machine import budgets, deadlines
-from volary.model import statuses
+from volary.model import phrases, statuses
 
 
 def waiting_reason(run: state.Run) -> str:

@@ -4,5 +4,5 @@ Words: `state.Run` holds stages, a stage groups, a group one task per cluster; *
 the rules fixed at its start; *counters* and the *cluster index* remember what was counted.
 Pure.
 
-May import `engine.phrases` and `volary.model`. Start reading at `state`, then `run_builder`.
+May import `volary.model`. Start reading at `state`, then `run_builder`.
 """

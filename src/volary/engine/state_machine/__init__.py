@@ -4,5 +4,5 @@ Words: an *event* is an input, a *command* an output, a *request* what a person 
 *orders* the derivation of commands from two states; `settle` asks the rules until none changes
 anything. No clock, no input or output.
 
-May import `engine.runs` and `engine.phrases`. Start reading at `machine`, then `settle`.
+May import `engine.runs`. Start reading at `machine`, then `settle`.
 """

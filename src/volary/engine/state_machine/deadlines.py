@@ -7,10 +7,9 @@ run waits for a person or a window and nothing runs; limits of running tasks nev
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from volary.engine import phrases
 from volary.engine.runs import counters, policies, state, updates
 from volary.engine.state_machine import budgets, events, outcomes, stopping
-from volary.model import statuses
+from volary.model import phrases, statuses
 
 
 def expire(run: state.Run, event: events.TimePassed) -> state.Run:

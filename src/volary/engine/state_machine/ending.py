@@ -3,10 +3,9 @@
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import phrases
 from volary.engine.runs import policies, run_builder, state, updates
 from volary.engine.state_machine import budgets, failures, stopping
-from volary.model import statuses
+from volary.model import phrases, statuses
 
 
 def fail_stage(run: state.Run, now: datetime) -> state.Run:

@@ -1,8 +1,7 @@
 """Which tasks make a stage or run a failure, and the sentence about it."""
 
-from volary.engine import phrases
 from volary.engine.runs import cluster_index, counters, state
-from volary.model import statuses
+from volary.model import phrases, statuses
 
 _MOST_REASONS = 3
 
@@ -29,10 +28,8 @@ def is_left_out(run: state.Run, name: str) -> bool:
 
 def sentence(failed: tuple[state.TaskState, ...]) -> str:
     """Return ``eu: the image cannot be pulled; us: …``, at most three of them."""
-    told = [f"{task.target}: {task.reason or task.status.value}" for task in failed[:_MOST_REASONS]]
-    if len(failed) > _MOST_REASONS:
-        told.append(f"{len(failed) - _MOST_REASONS} more")
-    return "; ".join(told)
+    reasons = (f"{task.target}: {task.reason or task.status.value}" for task in failed)
+    return phrases.first_of(reasons, _MOST_REASONS, "; ")
 
 
 def cause(run: state.Run) -> str:

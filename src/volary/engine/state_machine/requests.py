@@ -12,10 +12,9 @@ Who did it and why stays with the run.
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from volary.engine import phrases
 from volary.engine.runs import counters, policies, state, updates, wave_gates
 from volary.engine.state_machine import deadlines, events, failures, stopping, windows
-from volary.model import statuses
+from volary.model import phrases, statuses
 from volary.model.pipeline.stage_kinds import added_stages, catalog
 
 

@@ -8,10 +8,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import phrases
 from volary.engine.runs import cluster_index, counters, state, updates
 from volary.engine.state_machine import deadlines, failures, requests, windows
-from volary.model import statuses
+from volary.model import phrases, statuses
 
 
 def skip_left_out(run: state.Run, now: datetime) -> state.Run:

@@ -9,9 +9,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import phrases
 from volary.engine.runs import counters, policies, state, updates
-from volary.model import statuses
+from volary.model import phrases, statuses
 from volary.placement import windows
 
 

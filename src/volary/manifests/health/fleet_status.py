@@ -14,7 +14,7 @@ from volary.manifests import objects
 from volary.manifests.health import assessment, status_aggregation, workload_health
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import workloads
-from volary.model import json
+from volary.model import json, phrases
 from volary.model.objects import manifest, object_health
 from volary.model.pipeline import variant
 from volary.model.statuses import HealthStatus
@@ -229,7 +229,7 @@ def _worst_of(object_statuses: Sequence[ObjectStatus]) -> object_health.Health:
         for object_status in object_statuses
         if object_status.health.status is worst
     ]
-    return object_health.Health(worst, _listed(named))
+    return object_health.Health(worst, phrases.first_of(named, _SHOWN, "; "))
 
 
 def _overall(reports: Sequence[ClusterReport]) -> object_health.Health:
@@ -244,7 +244,9 @@ def _overall(reports: Sequence[ClusterReport]) -> object_health.Health:
         return object_health.Health(HealthStatus.UNKNOWN, "no cluster is known for it")
     worst = min((health.status for health in current.values()), key=SEVERITY.index, default=None)
     if silent and (worst is None or SEVERITY.index(worst) >= SEVERITY.index(HealthStatus.UNKNOWN)):
-        return object_health.Health(HealthStatus.UNKNOWN, f"{_listed(silent, ', ')} cannot be seen")
+        return object_health.Health(
+            HealthStatus.UNKNOWN, f"{phrases.first_of(silent, _SHOWN)} cannot be seen"
+        )
     if worst is None or worst is HealthStatus.HEALTHY:
         reason = f"healthy in {_count(len(current), 'cluster')}"
         return object_health.Health(HealthStatus.HEALTHY, reason)
@@ -252,8 +254,8 @@ def _overall(reports: Sequence[ClusterReport]) -> object_health.Health:
     for name, cluster_health in current.items():
         if cluster_health.status is worst:
             named[cluster_health.reason].append(name)
-    said = [f"{_listed(names, ', ')}: {reason}" for reason, names in named.items()]
-    return object_health.Health(worst, _listed(said))
+    said = [f"{phrases.first_of(names, _SHOWN)}: {reason}" for reason, names in named.items()]
+    return object_health.Health(worst, phrases.first_of(said, _SHOWN, "; "))
 
 
 def _release(object_statuses: Sequence[ObjectStatus]) -> tuple[str, ...]:
@@ -344,12 +346,6 @@ def _sum(
         ),
         counted,
     )
-
-
-def _listed(sentences: Sequence[str], between: str = "; ") -> str:
-    more = len(sentences) - _SHOWN
-    shown = between.join(sentences[:_SHOWN])
-    return f"{shown}{between}and {more} more" if more > 0 else shown
 
 
 def _count(number: int, what: str) -> str:

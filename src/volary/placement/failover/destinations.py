@@ -6,7 +6,7 @@ the fleet alone where nothing is remembered.
 
 from collections.abc import Sequence
 
-from volary.model import applications
+from volary.model import applications, phrases
 from volary.model.fleet import fleets
 from volary.placement.failover import decisions, spread
 
@@ -33,8 +33,5 @@ def choose(
 
 def describe_left_out(choice: spread.Choice) -> str:
     """Return who is left out and why, one sentence with the first five; empty: nobody is."""
-    lines = [f"{name} ({why})" for name, why in list(choice.left_out.items())[:5]]
-    more = len(choice.left_out) - len(lines)
-    if not lines:
-        return ""
-    return f"not deployed to {', '.join(lines)}" + (f" and {more} more" if more else "")
+    lines = [f"{name} ({why})" for name, why in choice.left_out.items()]
+    return f"not deployed to {phrases.first_of(lines)}" if lines else ""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from volary.model import phrases
 from volary.model.fleet import cluster_health
 from volary.model.placement import failover_rules
 
@@ -43,9 +44,8 @@ class FleetAssessment:
         return -(-100 * count // self.total) if self.total else 100
 
     def __str__(self) -> str:
-        named = ", ".join(self.lost[:5]) + (" and more" if len(self.lost) > 5 else "")
-        told = f": {named}" if self.lost else ""
-        return f"{len(self.lost)} of {self.total} clusters look unreachable{told}"
+        named = f": {phrases.first_of(self.lost)}" if self.lost else ""
+        return f"{len(self.lost)} of {self.total} clusters look unreachable{named}"
 
 
 @dataclass(frozen=True, slots=True)

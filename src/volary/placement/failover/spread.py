@@ -12,6 +12,7 @@ chosen while they qualify and the constraints allow it: what is missing is added
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from volary.model import phrases
 from volary.model.fleet import fleets, selectors
 from volary.model.placement import spread_constraints
 
@@ -356,12 +357,7 @@ def _why_not(
                 if not groups.max_groups
                 else f"at most {groups.max_groups}"
             )
-            return (
-                f"{groups.key} {mine} is not needed: {least} by {groups.key}, {_first_names(taken)}"
-            )
+            first = phrases.first_of(taken)
+            return f"{groups.key} {mine} is not needed: {least} by {groups.key}, {first}"
     names = [chosen_cluster.name for chosen_cluster in able if chosen_cluster.name in chosen]
-    return f"at most {clusters.max_groups} by cluster: {_first_names(names)} come first"
-
-
-def _first_names(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
+    return f"at most {clusters.max_groups} by cluster: {phrases.first_of(names)} come first"

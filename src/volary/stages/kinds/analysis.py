@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from volary.analysis.verdicts import rule_verdicts
-from volary.engine import phrases
-from volary.model import analysis
+from volary.model import analysis, phrases
 from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import analysis_runs, cluster_judges
 from volary.stages.runtime import contexts, execution, stage_runners

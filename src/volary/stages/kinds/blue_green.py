@@ -11,8 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from volary.engine import phrases
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, phrases
 from volary.model.objects import manifest
 from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import traffic_stages

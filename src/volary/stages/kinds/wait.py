@@ -4,7 +4,7 @@ Where canary gets traffic meanwhile its pods are watched: when none is ready any
 fails, so that its users do not wait for the end of it.
 """
 
-from volary.engine import phrases
+from volary.model import phrases
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import cluster_judges

@@ -15,10 +15,9 @@ from datetime import datetime, timedelta
 
 from volary.clusters.client import resource_mapping
 from volary.clusters.watching import waits
-from volary.engine import phrases
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import workloads
-from volary.model import json
+from volary.model import json, phrases
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import added_stages, rollout_stages
 from volary.stages.rollouts import rendering

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from volary.engine import phrases
 from volary.engine.observers import explanations
 from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import events, machine
@@ -120,11 +119,3 @@ def test_what_a_failure_leads_to_is_what_the_wave_says() -> None:
         "what the stage touches is rolled back",
         "the run fails and stays as it is",
     ]
-
-
-def test_lists_of_clusters_stay_short() -> None:
-    fleet = [f"c{number}" for number in range(100)]
-
-    assert phrases.join_names([]) == ""
-    assert phrases.join_names(fleet[:5]) == "c0, c1, c2, c3 and c4"
-    assert phrases.join_names(fleet) == "c0, c1, c2, c3 and 96 more"

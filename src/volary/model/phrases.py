@@ -1,6 +1,6 @@
-"""How the engine words what it says: lists of names that stay short, spans of time."""
+"""Parts of sentences: lists of names that stay short, spans of time."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 MOST_NAMES = 5
@@ -13,6 +13,15 @@ def join_names(several: Sequence[str]) -> str:
     if len(several) < 2:
         return "".join(several)
     return f"{', '.join(several[:-1])} and {several[-1]}"
+
+
+def first_of(parts: Iterable[str], most: int = MOST_NAMES, between: str = ", ") -> str:
+    """Return ``us, eu and 3 more``, or ``a; b; and 3 more``: the first, how many are left out."""
+    every = list(parts)
+    shown = between.join(every[:most])
+    if len(every) <= most:
+        return shown
+    return f"{shown}{'' if between == ', ' else between.rstrip()} and {len(every) - most} more"
 
 
 def awaiting_approval(given: int, count: int, approvers: Sequence[str]) -> str:
