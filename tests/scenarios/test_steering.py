@@ -83,7 +83,7 @@ async def left_behind(base: Path, **more: object) -> AsyncIterator[Controlled]:
             await store.keep_transition(made, fence=None)
             # The commit was looked at already: no run of its own.
             known = records.ApplicationRecord(
-                "simple", git_feed.NAME, "app.pipecd.yaml", document={"lookedAt": commit}
+                "simple", git_feed.NAME, "app.pipecd.yaml", document={"looked_at": commit}
             )
             await store.applications.keep(known, fence=None)
         is_leader = bool(more.get("is_leader", True))

@@ -1,15 +1,16 @@
 """How an application stands, as it is kept: what its record says besides columns. Pure."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
+from typing import cast
 
-from volary.controller.status import cluster_releases, placement_document, run_requests
+import msgspec
+
+from volary.controller.status import cluster_releases, run_requests
 from volary.engine.runs import state
 from volary.model import applications, json, statuses
-from volary.model.placement import rollouts
 from volary.placement.failover import decisions
-from volary.placement.replicas import assignment, assignment_formats
+from volary.placement.replicas import assignment
 
 
 class StatusWord(StrEnum):
@@ -108,121 +109,9 @@ def word_of_end(status: statuses.RunStatus) -> StatusWord:
 
 def to_document(application_status: ApplicationStatus) -> json.JsonObject:
     """Return the status as JSON."""
-    targets = application_status.targets
-    return {
-        "head": application_status.head,
-        "lookedAt": application_status.looked_at,
-        "run": application_status.run,
-        "underWay": application_status.under_way,
-        "runRequest": run_requests.to_document(application_status.run_request)
-        if application_status.run_request
-        else None,
-        "waitingReason": application_status.waiting_reason,
-        "targets": None
-        if targets is None
-        else {
-            "names": list(targets.names),
-            "matchLabels": dict(targets.match_labels),
-            "expressions": [_requirement(expression) for expression in targets.match_expressions],
-            "fields": [_requirement(field) for field in targets.match_fields],
-            "exclude": list(targets.exclude),
-        },
-        "mentions": [
-            {"event": mention.event, "users": list(mention.users), "groups": list(mention.groups)}
-            for mention in application_status.mentions
-        ],
-        "alerts": [
-            {"name": alert.name, "receiver": alert.receiver, "events": list(alert.events)}
-            for alert in application_status.alerts
-        ],
-        "releases": cluster_releases.to_document(application_status.releases),
-        "assigned": assignment_formats.to_document(application_status.assigned),
-        "assignedBefore": assignment_formats.to_document(application_status.assigned_before),
-        "placed": placement_document.to_document(application_status.placed),
-        "move": run_requests.to_document(application_status.move)
-        if application_status.move
-        else None,
-        "backfill": run_requests.to_document(application_status.backfill)
-        if application_status.backfill
-        else None,
-        "pause": None
-        if application_status.pause is None
-        else {
-            "by": application_status.pause.by,
-            "at": application_status.pause.at.isoformat(),
-            "reason": application_status.pause.reason,
-        },
-        "held": application_status.held,
-        "address": application_status.address,
-        "beforeOrphaned": None
-        if application_status.before_orphaned is None
-        else {
-            "status": application_status.before_orphaned.status,
-            "reason": application_status.before_orphaned.reason,
-        },
-    }
-
-
-def _requirement(read: rollouts.Requirement) -> json.JsonObject:
-    return {"key": read.key, "operator": read.operator.value, "values": list(read.values)}
-
-
-def _read_requirement(document: json.JsonObject) -> rollouts.Requirement:
-    operator = rollouts.Operator(document["operator"])
-    return rollouts.Requirement(document["key"], operator, tuple(document["values"]))
+    return cast("json.JsonObject", msgspec.to_builtins(application_status))
 
 
 def from_document(document: json.JsonObject) -> ApplicationStatus:
-    """Read a status; what an earlier version did not write is empty."""
-    run_request, targets = document.get("runRequest"), document.get("targets")
-    move, backfill = document.get("move"), document.get("backfill")
-    return ApplicationStatus(
-        head=document.get("head", ""),
-        looked_at=document.get("lookedAt", ""),
-        run=document.get("run", ""),
-        under_way=bool(document.get("underWay")),
-        run_request=run_requests.from_document(run_request) if run_request else None,
-        waiting_reason=document.get("waitingReason", ""),
-        targets=None
-        if targets is None
-        else applications.TargetSelector(
-            tuple(targets["names"]),
-            dict(targets["matchLabels"]),
-            tuple(map(_read_requirement, targets.get("expressions", ()))),
-            tuple(map(_read_requirement, targets.get("fields", ()))),
-            tuple(targets.get("exclude", ())),
-        ),
-        mentions=tuple(
-            applications.Mention(
-                mention["event"], tuple(mention["users"]), tuple(mention["groups"])
-            )
-            for mention in document.get("mentions", ())
-        ),
-        alerts=tuple(
-            applications.Alert(alert["name"], alert["receiver"], tuple(alert["events"]))
-            for alert in document.get("alerts", ())
-        ),
-        releases=cluster_releases.from_document(document.get("releases")),
-        assigned=assignment_formats.from_document(document.get("assigned") or {}),
-        assigned_before=assignment_formats.from_document(document.get("assignedBefore") or {}),
-        placed=placement_document.from_document(document.get("placed")),
-        move=run_requests.from_document(move) if move else None,
-        backfill=run_requests.from_document(backfill) if backfill else None,
-        pause=_read_pause(document.get("pause")),
-        held=document.get("held", ""),
-        address=document.get("address", ""),
-        before_orphaned=_read_before_orphaned(document.get("beforeOrphaned")),
-    )
-
-
-def _read_before_orphaned(document: json.JsonObject | None) -> StatusBeforeOrphaned | None:
-    return (
-        None if document is None else StatusBeforeOrphaned(document["status"], document["reason"])
-    )
-
-
-def _read_pause(document: json.JsonObject | None) -> state.Pause | None:
-    if document is None:
-        return None
-    at = datetime.fromisoformat(document["at"])
-    return state.Pause(document["by"], at, document["reason"])
+    """Read a status; of an application that is new there is none."""
+    return msgspec.convert(document, ApplicationStatus)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from volary.engine.runs import coverage, rollback, state
-from volary.model import json, statuses
+from volary.model import statuses
 
 #: What tells a cluster from one built in its place; empty: not known.
 Identity = Callable[[str], str]
@@ -283,34 +283,3 @@ def missing_reasons(releases: ClusterReleases) -> dict[str, str]:
     """Return the clusters that have not got the release, and what each waits for."""
     missed = dict.fromkeys(releases.missed, "the release went on without it")
     return {**missed, **releases.waiting}
-
-
-def to_document(releases: ClusterReleases) -> json.JsonObject:
-    """Return them as JSON."""
-    return {
-        "completed": releases.completed,
-        "clusters": {
-            name: {
-                "commit": one.commit,
-                "state": one.state.value,
-                "identity": one.identity,
-                "reason": one.reason,
-            }
-            for name, one in releases.clusters.items()
-        },
-    }
-
-
-def from_document(document: json.JsonObject | None) -> ClusterReleases:
-    """Read them; nothing was kept: nothing is known."""
-    if document is None:
-        return ClusterReleases()
-    return ClusterReleases(
-        document["completed"],
-        {
-            name: ClusterRelease(
-                one["commit"], ReleaseState(one["state"]), one["identity"], one["reason"]
-            )
-            for name, one in document["clusters"].items()
-        },
-    )

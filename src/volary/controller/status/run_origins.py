@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
+
+import msgspec
 
 from volary.controller.status import run_requests
 from volary.model import json
-from volary.placement.replicas import assignment, assignment_formats
+from volary.placement.replicas import assignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,43 +43,9 @@ class Origin:
 
 def to_document(origin: Origin) -> json.JsonObject:
     """Return the origin as JSON."""
-    return {
-        "repository": origin.repository,
-        "path": origin.path,
-        "branch": origin.branch,
-        "subject": origin.subject,
-        "author": origin.author,
-        "kind": origin.kind.value,
-        "reason": origin.reason,
-        "by": origin.by,
-        "strategy": origin.strategy,
-        "summary": origin.summary,
-        "targets": list(origin.targets),
-        "digests": dict(origin.digests),
-        "warnings": list(origin.warnings),
-        "chosen": list(origin.chosen),
-        "assigned": assignment_formats.to_document(origin.assigned),
-        "assignedBefore": assignment_formats.to_document(origin.assigned_before),
-    }
+    return cast("json.JsonObject", msgspec.to_builtins(origin))
 
 
 def from_document(document: json.JsonObject) -> Origin:
-    """Read an origin; what an earlier version did not write is empty."""
-    return Origin(
-        repository=document.get("repository", ""),
-        path=document.get("path", ""),
-        branch=document.get("branch", ""),
-        subject=document.get("subject", ""),
-        author=document.get("author", ""),
-        kind=run_requests.KindName(document.get("kind", run_requests.KindName.RELEASE)),
-        reason=document.get("reason", ""),
-        by=document.get("by", ""),
-        strategy=document.get("strategy", ""),
-        summary=document.get("summary", ""),
-        targets=tuple(document.get("targets", ())),
-        digests=dict(document.get("digests", {})),
-        warnings=tuple(document.get("warnings", ())),
-        chosen=tuple(document.get("chosen", ())),
-        assigned=assignment_formats.from_document(document.get("assigned", {})),
-        assigned_before=assignment_formats.from_document(document.get("assignedBefore", {})),
-    )
+    """Read an origin."""
+    return msgspec.convert(document, Origin)

@@ -11,13 +11,11 @@ from enum import StrEnum
 
 from volary.engine.runs import state
 from volary.gitops import triggers
-from volary.model import json
 from volary.model.runs import run_plans
 from volary.placement.failover import move_plans
 
 #: Subjects as `git revert` writes them.
 _REVERT = 'Revert "'
-_SHIFT_KEYS = ("first", "place", "reduce", "last")
 
 
 class KindName(StrEnum):
@@ -98,59 +96,3 @@ def is_fulfilled_by(run_request: RunRequest, run: state.Run) -> bool:
         return False
     ended = run.status.value
     return ended == "rolled_back" or (ended == "cancelled" and not run.touched)
-
-
-def to_document(run_request: RunRequest) -> json.JsonObject:
-    """Return the request as JSON."""
-    return {
-        "id": run_request.id,
-        "commit": run_request.commit,
-        "kind": run_request.kind.value,
-        "reason": run_request.reason,
-        "at": run_request.at.isoformat(),
-        "by": run_request.by,
-        "author": run_request.author,
-        "strategy": run_request.strategy.value if run_request.strategy else "",
-        "trigger": run_request.trigger.value,
-        "reverts": run_request.reverts,
-        "shift": None if run_request.shift is None else _shift(run_request.shift),
-        "targets": list(run_request.targets),
-        "rollbackOf": run_request.rollback_of,
-    }
-
-
-def _shift(shift: move_plans.MovePlan) -> json.JsonObject:
-    return {
-        "first": list(shift.first),
-        "place": list(shift.place),
-        "reduce": list(shift.reduce),
-        "last": list(shift.last),
-        "fresh": shift.fresh,
-    }
-
-
-def from_document(document: json.JsonObject) -> RunRequest:
-    """Read a request; keys that are missing have their defaults."""
-    strategy, shift = document.get("strategy", ""), document.get("shift")
-    return RunRequest(
-        id=document["id"],
-        commit=document["commit"],
-        kind=KindName(document["kind"]),
-        reason=document.get("reason", ""),
-        at=datetime.fromisoformat(document["at"]),
-        by=document.get("by", ""),
-        author=document.get("author", ""),
-        strategy=run_plans.Strategy(strategy) if strategy else None,
-        trigger=triggers.Kind(document["trigger"]),
-        reverts=document.get("reverts", ""),
-        shift=_read_shift(shift),
-        targets=tuple(document.get("targets") or ()),
-        rollback_of=document.get("rollbackOf", ""),
-    )
-
-
-def _read_shift(document: json.JsonObject | None) -> move_plans.MovePlan | None:
-    if document is None:
-        return None
-    first, place, reduce, last = (tuple(document[key]) for key in _SHIFT_KEYS)
-    return move_plans.MovePlan(first, place, reduce, last, bool(document.get("fresh")))

@@ -1,22 +1,8 @@
-"""An assignment as JSON, kept with a run and with the application, and as text for people."""
+"""An assignment as text for people."""
 
 from collections.abc import Iterator
-from typing import cast
 
-import msgspec
-
-from volary.model import json
 from volary.placement.replicas import assignment
-
-
-def to_document(made: assignment.Assignment) -> json.JsonObject:
-    """Return an assignment as JSON."""
-    return cast("json.JsonObject", msgspec.to_builtins(made))
-
-
-def from_document(document: json.JsonObject) -> assignment.Assignment:
-    """Read an assignment; nothing: nothing is divided."""
-    return msgspec.convert(document, assignment.Assignment)
 
 
 def describe(made: assignment.Assignment) -> Iterator[str]:

@@ -213,7 +213,7 @@ async def test_a_pause_while_it_is_planned_holds_it(world: given.World) -> None:
 
     await world.shop.change({"pause": PAUSE})
     world.script.may_plan.set()
-    await world.until(lambda shop: "paused by ana" in str(shop.document.get("waitingReason", "")))
+    await world.until(lambda shop: "paused by ana" in str(shop.document.get("waiting_reason", "")))
 
     assert await world.store.runs.load("r1") is None
     assert (await world.status()).next_request == given.request()

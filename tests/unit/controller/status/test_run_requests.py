@@ -10,9 +10,11 @@ from volary.engine.runs import run_builder, state, updates
 from volary.engine.state_machine import events, machine
 from volary.gitops import triggers
 from volary.model import applications, statuses
+from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.model.runs import run_plans
+from volary.placement.replicas import assignment
 
 AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
 WANT = run_requests.RunRequest(
@@ -84,7 +86,19 @@ def test_standing_and_origin_survive_being_written_and_older_ones_are_read() -> 
         alerts=(applications.Alert("team", "on-call", ("DEPLOYMENT_FAILED",)),),
         pause=state.Pause("ana", WANT.at, "on television"),
     )  # fmt: skip
-    origin = run_origins.Origin("shop", "a/volary.yaml", targets=("us",), digests={"us": "abc"})
+    web = assignment.WorkloadAssignment(
+        manifest.ResourceKey("apps", "Deployment", "shop", "web"),
+        {"us": assignment.Share(3, least=1), "eu": assignment.Share(2, completions=6)},
+        "static weights",
+        {"us": 4},
+    )
+    origin = run_origins.Origin(
+        "shop",
+        "a/volary.yaml",
+        targets=("us",),
+        digests={"us": "abc"},
+        assigned=assignment.Assignment((web,), {"us": WANT.at}, {"eu": "no answer"}),
+    )
 
     assert (
         application_statuses.from_document(application_statuses.to_document(application_status))
@@ -92,4 +106,3 @@ def test_standing_and_origin_survive_being_written_and_older_ones_are_read() -> 
     )
     assert run_origins.from_document(run_origins.to_document(origin)) == origin
     assert application_statuses.from_document({}) == application_statuses.ApplicationStatus()
-    assert run_origins.from_document({}) == run_origins.Origin("", "")

@@ -13,7 +13,7 @@ from volary.model import errors
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.placement import overrides, rollouts
-from volary.placement.replicas import assignment, assignment_formats, capacity, divisible_workloads
+from volary.placement.replicas import assignment, capacity, divisible_workloads
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WEB = manifest.ResourceKey("apps", "Deployment", "", "web")
@@ -219,19 +219,6 @@ def test_other_numbers_for_clusters_are_not_divided_by_capacity() -> None:
     one = divisible_workloads.Workload(WEB, amounts, dict.fromkeys(amounts, POD))
     with pytest.raises(errors.UserError, match=r"other numbers of pods \(a 2, b 3\)"):
         assignment.assign(AVAILABLE, [one], clusters("a", "b"), capacity=free(a=9, b=9))
-
-
-def test_documents_read_back() -> None:
-    made = assignment.assign(
-        AVAILABLE,
-        [job(6, 12, "a", "b")],
-        clusters("a", "b", "c"),
-        capacity=free(a=4, b=2),
-        unavailable={"c": "no answer"},
-    )
-    assert made.read_at
-    assert assignment_formats.from_document(assignment_formats.to_document(made)) == made
-    assert assignment_formats.from_document({}) == assignment.EMPTY
 
 
 NAMES = ("a", "b", "c", "d")
