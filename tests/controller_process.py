@@ -17,7 +17,7 @@ import sqlalchemy.pool
 
 import git_feed
 import warm_processes
-from controller_world import QUICK, parts_of, settings_of
+from controller_world import BACKOFF, QUICK, parts_of, settings_of
 from volary.controller import composition, inputs
 
 
@@ -28,7 +28,7 @@ async def _drive(owner: str, store: str, repository: str, fleet: str) -> None:
         fleet_file,
         owner=owner,
         timing=QUICK,
-        rules=inputs.Rules(first_delay=0.2, look=timedelta(seconds=0.05)),
+        rules=inputs.Rules(backoff=BACKOFF, look=timedelta(seconds=0.05)),
     )
     async with composition.open_controller(settings_of(store, fleet_file), parts) as made:
         await made.run()

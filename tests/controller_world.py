@@ -17,13 +17,14 @@ from volary.controller import composition, inputs, refusals
 from volary.controller.api import representations
 from volary.controller.api import service as api_service
 from volary.controller.leadership import election
-from volary.model import json, server_settings
+from volary.model import backoffs, json, server_settings
 from volary.stages import executor as stage_executor
 from volary.store import records
 
 ANA = representations.Actor("ana", "192.0.2.7")
 SPEED = 60.0
-RULES = inputs.Rules(first_delay=0.2, look=timedelta(seconds=0.1), patience=timedelta(seconds=2))
+BACKOFF = backoffs.Backoff(timedelta(seconds=0.2), timedelta(minutes=2))
+RULES = inputs.Rules(backoff=BACKOFF, look=timedelta(seconds=0.1), patience=timedelta(seconds=2))
 
 
 class Clock:

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import process_time
 from volary.clusters.client import client_pool
@@ -29,7 +29,7 @@ from volary.engine.runs import run_builder, state
 from volary.engine.state_machine import events as events
 from volary.gitops import triggers
 from volary.manifests import redaction
-from volary.model import errors, server_settings, statuses
+from volary.model import backoffs, errors, server_settings, statuses
 from volary.model.fleet import cluster_health, fleets
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -40,6 +40,7 @@ from volary.stages.runtime import task_states
 from volary.store import factory, protocol, records
 
 AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
+QUICK = backoffs.Backoff(timedelta(milliseconds=10), timedelta(milliseconds=20))
 MEMBERS = fleets.Fleet((fleets.Cluster("us"), fleets.Cluster("eu")))
 SYNC = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
 Kind = run_requests.KindName
@@ -240,7 +241,7 @@ async def leading(
                 store=store,
                 fence=None,
                 dependencies=dependencies,
-                rules=rules or inputs.Rules(first_delay=0.01, longest_delay=0.02),
+                rules=rules or inputs.Rules(backoff=QUICK),
                 change_signal=signal,
                 group=group,
                 planners=asyncio.Semaphore(4),

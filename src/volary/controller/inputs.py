@@ -10,7 +10,7 @@ from volary.analysis.metering import meters, provider_meter
 from volary.analysis.providers import provider_pool
 from volary.engine.runs import policies
 from volary.gitops import repository_state
-from volary.model import clocks, metric_providers, server_settings
+from volary.model import backoffs, clocks, metric_providers, server_settings
 from volary.model.placement import failover_rules
 from volary.sources.git import repositories
 
@@ -57,14 +57,16 @@ class Repositories(Protocol):
         ...
 
 
+_BACKOFF = backoffs.Backoff(timedelta(seconds=5), timedelta(minutes=2))
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """How runs are carried out."""
 
     supersede: server_settings.Supersede = server_settings.Supersede.QUEUE
-    #: Seconds until a release that could not begin is tried again, at first and at most.
-    first_delay: float = 5.0
-    longest_delay: float = 120.0
+    #: How long a release that could not begin waits until it is tried again.
+    backoff: backoffs.Backoff = _BACKOFF
     #: How long a cluster may take to answer while a run is prepared.
     patience: timedelta = timedelta(seconds=15)
     #: After which time a run tries a cluster again that it waits for, unless it was seen before.

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from volary.gitops import application_names, discovery, repository_state
-from volary.model import errors, server_settings
+from volary.model import backoffs, errors, server_settings
 from volary.sources.git import mirrors, repositories
 
 
@@ -178,9 +178,9 @@ class Watcher:
     async def _pause(self, follower: _RepositoryPoller) -> None:
         """Wait for the next look: its time, or a hint, but never less than the gap."""
         gap = self._pace.gap.total_seconds()
-        usual = follower.spec.interval.total_seconds()
-        longest = max(usual, self._pace.longest.total_seconds())
-        delay = min(usual * 2 ** min(follower.failures, 16), longest)
+        usual = follower.spec.interval
+        backoff = backoffs.Backoff(usual, max(usual, self._pace.longest))
+        delay = backoff.after(follower.failures + 1).total_seconds()
         delay *= self._random.uniform(1 - _JITTER, 1 + _JITTER)
         await asyncio.sleep(min(gap, delay))
         try:

@@ -13,13 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from volary.model import errors
+from volary.model import backoffs, errors
 from volary.notifying import outbox, senders
 
 _LOG = logging.getLogger(__name__)
 
 #: Places of messages that are remembered, so that they can be edited.
 _MOST_PLACES = 2000
+_BACKOFF = backoffs.Backoff(timedelta(seconds=1), timedelta(minutes=10))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,7 @@ class Limits:
 
     #: Messages that wait for one receiver.
     waiting: int = 500
-    first_delay: timedelta = timedelta(seconds=1)
-    longest_delay: timedelta = timedelta(minutes=10)
+    backoff: backoffs.Backoff = _BACKOFF
     tries: int = 80
     #: Between two edits; Slack takes about one message a second in a channel.
     pace: timedelta = timedelta(seconds=1)
@@ -148,15 +148,14 @@ class DeliveryQueue:
     async def _deliver(self, name: str, message: outbox.OutboxMessage) -> None:
         """Try until it is delivered, or there is no hope."""
         place = _place(name, message.topic) if message.topic else ""
-        delay = self._limits.first_delay
         for attempt in range(1, self._limits.tries + 1):
             try:
                 message_place = await self._senders[name].send(message, self._places.get(place, ""))
             except errors.TemporaryError as error:
                 if attempt == 1:
                     _LOG.warning("receiver %s takes nothing now: %s; trying again", name, error)
-                await asyncio.sleep((error.delay or delay).total_seconds())
-                delay = min(delay * 2, self._limits.longest_delay)
+                delay = error.delay or self._limits.backoff.after(attempt)
+                await asyncio.sleep(delay.total_seconds())
                 continue
             except errors.PermanentError as error:
                 _LOG.warning("receiver %s did not get a notification: %s", name, error)

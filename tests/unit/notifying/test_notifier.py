@@ -19,13 +19,15 @@ import memory_outbox
 import process_time
 from volary.controller.persistence import notification_outbox
 from volary.engine.observers import feed
-from volary.model import applications, server_settings, statuses
+from volary.model import applications, backoffs, server_settings, statuses
 from volary.notifying import delivery, notices, notifier, outbox
 from volary.store import factory, fencing
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 QUICK = delivery.Limits(
-    first_delay=timedelta(milliseconds=5), pace=timedelta(), save=timedelta(milliseconds=5)
+    backoff=backoffs.Backoff(timedelta(milliseconds=5), timedelta(seconds=1)),
+    pace=timedelta(),
+    save=timedelta(milliseconds=5),
 )
 SUBJECT = notices.Subject("shop", "run1", commit="0123456789", title="v2 <x>", targets=("us", "eu"))
 STARTED = feed.RunStarted(

@@ -25,11 +25,11 @@ from volary.clusters.api import api_errors
 from volary.clusters.apply import live_objects, refusals, steps
 from volary.clusters.client import clients, fan_out, resource_mapping
 from volary.manifests.loading import apply_order
-from volary.model import errors
+from volary.model import backoffs, errors
 from volary.model.objects import apply_results, manifest
 
-#: Pauses between looking whether a new kind is served, in seconds; the last one repeats.
-_PAUSES = (0.1, 0.2, 0.4, 0.8)
+#: Between two questions whether a new kind is served.
+_BACKOFF = backoffs.Backoff(timedelta(milliseconds=100), timedelta(milliseconds=800))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class _SetApply:
         self, manifests: Sequence[manifest.Manifest]
     ) -> tuple[steps.ObjectPreview, ...]:
         assessed, later = await self._foresee(manifests)
-        answers = await fan_out.run_all(
+        answers = await fan_out.attempt_all(
             assessed, lambda step: steps.preview_with_bodies(step, self._tools)
         )
         refused: list[tuple[steps.Step, errors.VolaryError]] = []
@@ -261,7 +261,7 @@ class _SetApply:
             for namespace in sorted(used)
         ]
         candidates = (await self._place(wanted)).mapped if wanted else ()
-        answers = await fan_out.run_all(
+        answers = await fan_out.attempt_all(
             candidates, lambda candidate: live_objects.get(self._client, candidate)
         )
         return [
@@ -278,7 +278,7 @@ class _SetApply:
             return []
         loop = asyncio.get_running_loop()
         until = loop.time() + self._options.timeout.total_seconds()
-        pauses = list(_PAUSES)
+        attempt = 0
         while True:
             if await self._are_served(later):
                 return list((await self._place(later)).mapped)
@@ -289,7 +289,8 @@ class _SetApply:
                     [errors.Problem(f"{names} is not served {seconds} s after its definition")],
                     changes=apply_results.ChangeSet(tuple(self._changes)),
                 )
-            await asyncio.sleep(pauses.pop(0) if len(pauses) > 1 else pauses[0])
+            attempt += 1
+            await asyncio.sleep(_BACKOFF.after(attempt).total_seconds())
 
     async def _are_served(self, later: Sequence[manifest.Manifest]) -> bool:
         catalog = await self._client.discover(refresh=True)
@@ -317,7 +318,7 @@ class _SetApply:
         if alone and len(changing) == 1:
             return every
         trying = steps.to_try(changing)
-        tried = await fan_out.run_all(trying, lambda step: steps.attempt(step, self._tools))
+        tried = await fan_out.attempt_all(trying, lambda step: steps.attempt(step, self._tools))
         failed = [
             (step, answer)
             for step, answer in zip(trying, tried, strict=True)
@@ -332,7 +333,7 @@ class _SetApply:
         by_item = {id(step.mapped.item): step for step in every}
         for rank in apply_order.ranks([step.mapped.item for step in every]):
             group = [by_item[id(item)] for item in rank]
-            answers = await fan_out.run_all(group, lambda step: steps.write(step, self._tools))
+            answers = await fan_out.attempt_all(group, lambda step: steps.write(step, self._tools))
             failed = []
             for step, answer in zip(group, answers, strict=True):
                 if isinstance(answer, errors.VolaryError):

@@ -66,7 +66,7 @@ async def delete_in_order(
             await followed()
         last = apply_order.deletion_rank(rank[0].key)
         group = [by_key[item.key] for item in rank]
-        answers = await fan_out.run_all(
+        answers = await fan_out.attempt_all(
             group, lambda mapped_manifest: _delete_one(client, mapped_manifest, check)
         )
         for deleted_manifest, answer in zip(group, answers, strict=True):

@@ -81,7 +81,9 @@ async def read(client: clients.Client, mapped: Sequence[resource_mapping.MappedM
                 mapped_manifest.item.namespace,
             )
         ].append(mapped_manifest)
-    answers = await fan_out.run_all(list(groups.values()), lambda group: _read_group(client, group))
+    answers = await fan_out.attempt_all(
+        list(groups.values()), lambda group: _read_group(client, group)
+    )
     live: Live = {}
     for answer in answers:
         if isinstance(answer, errors.VolaryError):
@@ -116,7 +118,7 @@ async def _list(
 
 
 async def _get_each(client: clients.Client, group: list[resource_mapping.MappedManifest]) -> Live:
-    answers = await fan_out.run_all(group, lambda group_manifest: get(client, group_manifest))
+    answers = await fan_out.attempt_all(group, lambda group_manifest: get(client, group_manifest))
     live: Live = {}
     for mapped_manifest, answer in zip(group, answers, strict=True):
         if isinstance(answer, api_errors.Forbidden):

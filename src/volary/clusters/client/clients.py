@@ -119,7 +119,7 @@ class Client:
             body = await self._sender.send(_discovery(path, accept="application/json"))
             return discovery.parse_legacy_version(group, version, body)
 
-        answers = await fan_out.run_all(pairs, ask)
+        answers = await fan_out.attempt_all(pairs, ask)
         resources: list[discovery.Resource] = []
         stale: list[str] = []
         for (group, _), answer in zip(pairs, answers, strict=True):

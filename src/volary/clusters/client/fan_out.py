@@ -1,11 +1,11 @@
-"""Doing the same with many objects at once, where one failure must not stop the others.
+"""Doing the same with many clusters or objects at once, with the results in order.
 
-A task group would cancel its other tasks in mid-write. Here a failure is a value.
-How many requests run at once is the client's business.
+How many requests to one cluster run at once is its client's business.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 from volary.model import errors
@@ -15,9 +15,33 @@ Result = TypeVar("Result")
 
 
 async def run_all(
-    items: Sequence[Item], act: Callable[[Item], Awaitable[Result]]
+    items: Iterable[Item], act: Callable[[Item], Awaitable[Result]], *, at_once: int = 0
+) -> list[Result]:
+    """Do `act` with every item and return the results in the order of `items`.
+
+    `at_once` bounds how many are under way; 0: all of them.
+
+    Raises:
+        ExceptionGroup: One of them failed; the others were cancelled.
+    """
+    gate = asyncio.Semaphore(at_once) if at_once else contextlib.nullcontext()
+
+    async def gated(item: Item) -> Result:
+        async with gate:
+            return await act(item)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(gated(item)) for item in items]
+    return [task.result() for task in tasks]
+
+
+async def attempt_all(
+    items: Iterable[Item], act: Callable[[Item], Awaitable[Result]]
 ) -> list[Result | errors.VolaryError]:
-    """Do `act` with every item at once; return results or errors in the order of `items`."""
+    """Do `act` with every item at once; return results or errors in the order of `items`.
+
+    A failure is a value here: else the others would be cancelled in mid-write.
+    """
 
     async def attempt(item: Item) -> Result | errors.VolaryError:
         try:
@@ -25,6 +49,4 @@ async def run_all(
         except errors.VolaryError as error:
             return error
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(attempt(item)) for item in items]
-    return [task.result() for task in tasks]
+    return await run_all(items, attempt)

@@ -27,7 +27,7 @@ async def load(
         bodies = await _list(client, kind, "", selector)
     except api_errors.Forbidden:
         places = sorted({*namespaces, home})
-        answers = await fan_out.run_all(
+        answers = await fan_out.attempt_all(
             places, lambda namespace: _list(client, kind, namespace, selector)
         )
         bodies = allowed(answers)

@@ -100,7 +100,7 @@ async def read(
     )
     selector = tracking.selector(scope.application, scope.variants, scope.label)
     resources = [resource for kind in sorted(kinds) if (resource := catalog.find(*kind))]
-    answers = await fan_out.run_all(
+    answers = await fan_out.attempt_all(
         resources,
         lambda kind: list_kind(client, kind, selector, places, everywhere=not scope.namespaces),
     )
@@ -146,7 +146,7 @@ async def list_kind(
         except api_errors.Forbidden:
             if not kind.namespaced:
                 raise
-    answers = await fan_out.run_all(
+    answers = await fan_out.attempt_all(
         namespaces, lambda namespace: _page(client, kind, namespace, selector)
     )
     return inventory_store.allowed(answers)

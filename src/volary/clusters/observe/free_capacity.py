@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from volary.clusters.client import client_pool, clients
+from volary.clusters.client import client_pool, clients, fan_out
 from volary.model import errors
 from volary.placement.replicas import capacity
 
 #: How long one cluster may take to tell.
 PATIENCE = timedelta(seconds=15)
 #: Clusters that are read at once.
-_TOGETHER = 8
+_AT_ONCE = 8
 _PAGE = 500
 #: Ended pods take nothing.
 _ALIVE = "status.phase!=Succeeded,status.phase!=Failed"
@@ -35,22 +35,17 @@ async def read(
     clusters: client_pool.ClientPool, names: Sequence[str], *, patience: timedelta = PATIENCE
 ) -> FreeCapacities:
     """Read what is left in each cluster; a failure of one is no failure of the others."""
-    turns = asyncio.Semaphore(_TOGETHER)
-
-    async def look(name: str) -> capacity.ClusterCapacity | str:
-        async with turns:
-            return await _read_cluster(clusters, name, patience)
-
-    async with asyncio.TaskGroup() as group:
-        tasks = {name: group.create_task(look(name)) for name in names}
-    answers = {name: task.result() for name, task in tasks.items()}
+    answers = await fan_out.run_all(
+        names, lambda name: _read_cluster(clusters, name, patience), at_once=_AT_ONCE
+    )
+    by_name = dict(zip(names, answers, strict=True))
     return FreeCapacities(
         {
             name: answer
-            for name, answer in answers.items()
+            for name, answer in by_name.items()
             if isinstance(answer, capacity.ClusterCapacity)
         },
-        {name: answer for name, answer in answers.items() if isinstance(answer, str)},
+        {name: answer for name, answer in by_name.items() if isinstance(answer, str)},
     )
 
 

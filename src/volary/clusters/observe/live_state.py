@@ -60,7 +60,7 @@ async def read(
         or {client.namespace, *(reference.key.namespace for reference in known.references)} - {""}
     )
     selector = tracking.selector(application)
-    answers = await fan_out.run_all(
+    answers = await fan_out.attempt_all(
         resources,
         lambda kind: owned_objects.list_kind(
             client, kind, selector, places, everywhere=not namespaces

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
-from volary.model import errors
+from volary.model import backoffs, errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,7 @@ def decide(
 
 def backoff(policy: Policy, *, failures: int, chance: float) -> timedelta:
     """Return the delay after so many failures in a row: full jitter under a doubling ceiling."""
-    doublings = min(failures - 1, 30)
-    ceiling = min(policy.base * float(2**doublings), policy.longest)
-    return ceiling * chance
+    return backoffs.Backoff(policy.base, policy.longest).after(failures) * chance
 
 
 def _is_safe(error: errors.VolaryError, *, idempotent: bool) -> bool:

@@ -306,7 +306,7 @@ class ApplicationReconciler:
             self._working = False
 
     async def _work(self) -> None:
-        delay = self._leader.rules.first_delay
+        failures = 0
         while self._left_behind or self.application_status.next_request:
             self._changed.clear()
             if await self._is_pinned():
@@ -319,14 +319,15 @@ class ApplicationReconciler:
             else:
                 continue
             if not trouble:
-                delay = self._leader.rules.first_delay
+                failures = 0
                 continue
+            delay = self._leader.rules.backoff.after(failures + 1).total_seconds()
             await self._delay(next_request, trouble, f"tried again within {delay:g} s")
             try:
                 async with asyncio.timeout(delay):
                     await self._changed.wait()
             except TimeoutError:
-                delay = min(delay * 2, self._leader.rules.longest_delay)
+                failures += 1
 
     async def _is_pinned(self) -> bool:
         """Wait for a change while the application is paused or orphaned; say whether it was."""

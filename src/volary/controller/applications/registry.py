@@ -284,15 +284,16 @@ class ApplicationRegistry:
         seen: repository_state.RepositoryState,
     ) -> None:
         """Take what was seen once it can be taken, unless there is something newer."""
-        delay = self._leader.rules.first_delay
+        failures = 0
         while True:
-            await asyncio.sleep(delay)
+            failures += 1
+            await asyncio.sleep(self._leader.rules.backoff.after(failures).total_seconds())
             if self._newest.get(reconciler.name) is not discovered:
                 return None
             try:
                 return await repository_events.apply(self._leader, reconciler, discovered, seen)
             except errors.TemporaryError:
-                delay = min(delay * 2, self._leader.rules.longest_delay)
+                continue
 
     async def _guarded(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         """Do something about one application; its errors must not harm the others."""

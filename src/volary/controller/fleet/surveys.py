@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from volary.clusters.client import client_pool
+from volary.clusters.client import client_pool, fan_out
 from volary.clusters.observe import live_state
 from volary.manifests.health import fleet_status
 from volary.model import clocks, errors
@@ -108,20 +108,16 @@ class Surveyor:
     ) -> Survey:
         """Read every cluster now; `before` is what was known of each."""
         known = before or {}
-        gate = asyncio.Semaphore(_MOST_AT_ONCE)
 
         async def report(name: str) -> fleet_status.ClusterReport:
             last = known.get(name)
             was_silent = last is not None and bool(last.unreachable_reason)
             patience = self._hurry if was_silent or self._is_away(name) else self._patience
-            async with gate:
-                cluster_report = await self._report(name, subject, patience.total_seconds())
+            cluster_report = await self._report(name, subject, patience.total_seconds())
             return _with_last_known(cluster_report, last)
 
         names = _ordered({*subject.targets, *subject.others}, self._clusters.fleet.names)
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(report(name)) for name in names]
-        reports = [task.result() for task in tasks]
+        reports = await fan_out.run_all(names, report, at_once=_MOST_AT_ONCE)
         return Survey(fleet_status.of_fleet(reports), self._clock.now())
 
     async def _report(

@@ -3,16 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import TypeVar
 
-from volary.model import errors
+from volary.model import backoffs, errors
 
 _LOG = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
-#: Seconds between two attempts at first, and at most.
-_FIRST, _LONGEST = 0.2, 5.0
+_BACKOFF = backoffs.Backoff(timedelta(milliseconds=200), timedelta(seconds=5))
 
 
 async def until_available(action: Callable[[], Awaitable[Value]], what: str) -> Value:
@@ -20,17 +20,16 @@ async def until_available(action: Callable[[], Awaitable[Value]], what: str) -> 
 
     Only what may pass is waited out; every other error is the caller's.
     """
-    delay, waiting = _FIRST, False
+    failures = 0
     while True:
         try:
             value = await action()
         except errors.TemporaryError as error:
-            if not waiting:
+            if not failures:
                 _LOG.warning("%s waits for the database: %s", what, error)
-            waiting = True
-            await asyncio.sleep(error.delay.total_seconds() if error.delay else delay)
-            delay = min(delay * 2, _LONGEST)
+            failures += 1
+            await asyncio.sleep((error.delay or _BACKOFF.after(failures)).total_seconds())
         else:
-            if waiting:
+            if failures:
                 _LOG.warning("%s goes on: the database is back", what)
             return value

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from volary.clusters.apply import live_objects
-from volary.clusters.client import client_pool, resource_mapping
+from volary.clusters.client import client_pool, fan_out, resource_mapping
 from volary.controller.planning import projects
 from volary.manifests.health import assessment
 from volary.manifests.workloads import workloads
@@ -55,9 +55,9 @@ async def read_health(
         ]
         return next((status for status in _WORST_FIRST if status in said), None)
 
-    async with asyncio.TaskGroup() as group:
-        tasks = {name: group.create_task(one(name)) for name in names}
-    return {name: health for name, task in tasks.items() if (health := task.result()) is not None}
+    answers = await fan_out.run_all(names, one)
+    known = zip(names, answers, strict=True)
+    return {name: health for name, health in known if health is not None}
 
 
 def _watched(

@@ -6,12 +6,11 @@ from datetime import datetime, timedelta
 
 from volary.controller.planning import replica_assignment
 from volary.controller.status import application_statuses, run_admission
-from volary.model import applications
+from volary.model import applications, backoffs
 from volary.model.fleet import cluster_health, fleets, selectors
 from volary.placement import windows
 
-#: After a first failure, and at most.
-FIRST, LONGEST = timedelta(seconds=30), timedelta(minutes=30)
+_BACKOFF = backoffs.Backoff(timedelta(seconds=30), timedelta(minutes=30))
 
 
 def why_not_now(
@@ -94,8 +93,7 @@ class Attempts:
         for cluster_name in clusters:
             before = self._known.get((application, cluster_name))
             times = before.times + 1 if before else 1
-            pause = min(FIRST * 2 ** (min(times, 16) - 1), LONGEST)
-            self._known[application, cluster_name] = _Attempt(times, now + pause)
+            self._known[application, cluster_name] = _Attempt(times, now + _BACKOFF.after(times))
 
     def forget(self, application: str, missing: Iterable[str]) -> None:
         """Forget the clusters of an application that miss nothing any more."""

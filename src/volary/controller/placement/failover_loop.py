@@ -5,12 +5,12 @@ kept. A decision is kept with its application before anything follows from it, s
 process goes on where this one ended.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from volary.clusters.client import fan_out
 from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
 from volary.controller.placement import app_health, external_probe, probe_rounds, rebalancing
@@ -274,12 +274,10 @@ class FailoverLoop:
             if target.name in situation.placement.chosen
             and any(one.by == taints.BY_RULE and one.effect is no_execute for one in target.taints)
         ]
-        async with asyncio.TaskGroup() as group:
-            tasks = {
-                cluster.name: group.create_task(external_probe.ask(witness, cluster, reach))
-                for cluster in marked
-            }
-        return {name: task.result() for name, task in tasks.items()}
+        answers = await fan_out.run_all(
+            marked, lambda cluster: external_probe.ask(witness, cluster, reach)
+        )
+        return {cluster.name: answer for cluster, answer in zip(marked, answers, strict=True)}
 
     def _recent(self) -> list[datetime]:
         """Return when moves began, of all applications: as it is kept, and those that ended."""

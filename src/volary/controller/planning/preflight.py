@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from volary.clusters.apply import applier, steps
-from volary.clusters.client import client_pool, clients
+from volary.clusters.client import client_pool, clients, fan_out
 from volary.clusters.inventory import owned_objects, pruning
 from volary.controller.planning import preparation
 from volary.manifests.health import assessment
@@ -58,12 +58,11 @@ async def try_run(
     `closely` also finds out what each object would become and what would be pruned, which
     costs lists and keeps every answer in memory.
     """
-    async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(_try(prepared, clusters, target, patience, closely=closely))
-            for target in prepared.plan.targets
-        ]
-    return tuple(task.result() for task in tasks)
+    trials = await fan_out.run_all(
+        prepared.plan.targets,
+        lambda target: _try(prepared, clusters, target, patience, closely=closely),
+    )
+    return tuple(trials)
 
 
 def problems(trials: Sequence[Trial]) -> tuple[errors.Problem, ...]:

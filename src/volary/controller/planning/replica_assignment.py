@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from volary.clusters.apply import live_objects
-from volary.clusters.client import client_pool, clients, resource_mapping
+from volary.clusters.client import client_pool, clients, fan_out, resource_mapping
 from volary.clusters.observe import free_capacity
 from volary.config.crosscheck import eligibility, fleet_checks
 from volary.manifests import objects
@@ -242,9 +242,7 @@ async def observe(
         except errors.VolaryError as error:
             return str(error)
 
-    async with asyncio.TaskGroup() as group:
-        tasks = {target: group.create_task(look(target)) for target in wanted}
-    seen = {target: task.result() for target, task in tasks.items()}
+    seen = dict(zip(wanted, await fan_out.run_all(wanted, look), strict=True))
     return (
         {target: answer for target, answer in seen.items() if not isinstance(answer, str)},
         {target: answer for target, answer in seen.items() if isinstance(answer, str)},

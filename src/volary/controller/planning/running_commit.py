@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from volary.clusters.apply import live_objects
-from volary.clusters.client import client_pool, clients, resource_mapping
+from volary.clusters.client import client_pool, clients, fan_out, resource_mapping
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import workloads
 from volary.model import applications, errors
@@ -72,9 +72,7 @@ async def observe(
         except errors.VolaryError as error:
             return ObservedCommits(target, trouble=str(error))
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(look(target)) for target in manifests]
-    return [task.result() for task in tasks]
+    return await fan_out.run_all(manifests, look)
 
 
 async def _look(

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from volary.model import backoffs
 from volary.model.placement import failover_rules
 from volary.placement.failover import decisions, move_plans, observed_durations
 
-_FIRST_DELAY = timedelta(seconds=30)
-_LONGEST_DELAY = timedelta(minutes=10)
+_BACKOFF = backoffs.Backoff(timedelta(seconds=30), timedelta(minutes=10))
 
 
 class Step(StrEnum):
@@ -127,9 +127,7 @@ def _is_due(eviction: decisions.Eviction, now: datetime) -> bool:
     """Say whether it may be tried again; a clock that was set back does not hold it up."""
     if eviction.tried is None or not eviction.attempts:
         return True
-    doublings = min(eviction.attempts - 1, 10)
-    passed = now - eviction.tried
-    return not timedelta() <= passed < min(_FIRST_DELAY * 2**doublings, _LONGEST_DELAY)
+    return not timedelta() <= now - eviction.tried < _BACKOFF.after(eviction.attempts)
 
 
 def _targets(

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 import reconciler_fixtures as given
 from volary.controller.status import application_statuses
 from volary.engine.runs import state
-from volary.model import errors, statuses
+from volary.model import backoffs, errors, statuses
 from volary.placement.failover import decisions, move_plans
 
 PAUSE = state.Pause("ana", given.AT, "on television")
@@ -69,7 +70,8 @@ async def test_what_may_work_later_says_so_and_is_tried_again(world: given.World
 
 
 async def test_it_says_why_it_waits_and_when_it_is_tried_again() -> None:
-    slow = given.inputs.Rules(first_delay=600, longest_delay=600)
+    ten_minutes = timedelta(minutes=10)
+    slow = given.inputs.Rules(backoff=backoffs.Backoff(ten_minutes, ten_minutes))
     async with given.leading(rules=slow) as world:
         world.script.troubles.append(errors.TemporaryError("eu does not answer"))
         await world.shop.submit(given.request())
