@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from benchmarks import serving, usage, watching
 
 if TYPE_CHECKING:
-    from volary.store import protocol
+    from volary.store import stores
 
 _APPLICATION = """apiVersion: volary.dev/v1
 kind: Application
@@ -104,7 +104,7 @@ async def _work(
     }
 
 
-async def _until_runs(store: "protocol.Store", commit: str, number: int) -> None:
+async def _until_runs(store: "stores.Store", commit: str, number: int) -> None:
     """Wait until there is a run of every application to a commit."""
     from volary.store import records
 

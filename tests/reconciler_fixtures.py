@@ -37,7 +37,7 @@ from volary.notifying import delivery, notifier
 from volary.placement.failover import move_plans
 from volary.sources.git import repositories
 from volary.stages.runtime import task_states
-from volary.store import factory, protocol, records
+from volary.store import factory, records, stores
 
 AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 QUICK = backoffs.Backoff(timedelta(milliseconds=10), timedelta(milliseconds=20))
@@ -169,7 +169,7 @@ class World:
     script: Script
 
     @property
-    def store(self) -> protocol.Store:
+    def store(self) -> stores.Store:
         return self.leader.store
 
     @property
@@ -208,7 +208,7 @@ def request(name: str = "r1", commit: str = "c1", **more: object) -> run_request
     return replace(made, **more)  # type: ignore[arg-type]
 
 
-async def keep_run(store: protocol.Store, run: state.Run, kind: run_requests.KindName) -> None:
+async def keep_run(store: stores.Store, run: state.Run, kind: run_requests.KindName) -> None:
     """Put a run into the store as if another process had left it."""
     origin = run_origins.Origin("shop", "volary.yaml", kind=kind, reason="it was requested")
     made = transitions.first_transition(run, run_origins.to_document(origin), AT)

@@ -11,7 +11,7 @@ import pytest
 import postgres_server
 from volary.model.runs import run_records
 from volary.model.statuses import RunStatus, TaskStatus
-from volary.store import factory, protocol, records
+from volary.store import factory, records, stores
 
 LIMITS = records.Limits(lines_per_task=10, findings_per_task=6, line_length=20, page=7)
 BEGINNING = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -111,7 +111,7 @@ def empty_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def store(store_address: str, turned_clock: TurnedClock) -> AsyncIterator[protocol.Store]:
+async def store(store_address: str, turned_clock: TurnedClock) -> AsyncIterator[stores.Store]:
     async with factory.open_store(store_address, clock=turned_clock, limits=LIMITS) as opened:
         yield opened
 

@@ -17,7 +17,7 @@ from volary.model import statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.statuses import RunStatus, TaskStatus
-from volary.store import factory, fencing, protocol
+from volary.store import factory, fencing, stores
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("us", "eu", "asia")
@@ -64,7 +64,7 @@ def choose(run: state.Run, version: int, dice: random.Random) -> events.Event:
     return events.Approve(now, f"person {dice.randrange(9)}", "looks good")
 
 
-async def drive(store: protocol.Store, dice: random.Random, *, step: bool) -> None:
+async def drive(store: stores.Store, dice: random.Random, *, step: bool) -> None:
     lease = await store.leases.acquire("drive", "writer", timedelta(minutes=1))
     assert lease is not None
     stored = await store.runs.load("run-1")

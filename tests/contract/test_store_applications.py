@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 import store_fixtures as given
-from volary.store import fencing, protocol, records
+from volary.store import fencing, records, stores
 
 
-async def test_an_application_comes_back(store: protocol.Store) -> None:
+async def test_an_application_comes_back(store: stores.Store) -> None:
     version = await store.applications.keep(given.SHOP, fence=None)
 
     assert version == 1
@@ -17,7 +17,7 @@ async def test_an_application_comes_back(store: protocol.Store) -> None:
     assert await store.applications.get("nothing") is None
 
 
-async def test_only_a_change_makes_a_new_version(store: protocol.Store) -> None:
+async def test_only_a_change_makes_a_new_version(store: stores.Store) -> None:
     await store.applications.keep(given.SHOP, fence=None)
     same = await store.applications.keep(replace(given.SHOP, updated=given.at(2)), fence=None)
     changed = await store.applications.keep(replace(given.SHOP, labels={"team": "api"}), fence=None)
@@ -28,7 +28,7 @@ async def test_only_a_change_makes_a_new_version(store: protocol.Store) -> None:
     assert found.labels == {"team": "api"}
 
 
-async def test_an_application_is_forgotten_with_all_but_its_runs(store: protocol.Store) -> None:
+async def test_an_application_is_forgotten_with_all_but_its_runs(store: stores.Store) -> None:
     commit = records.CommitRecord("shop", "abc", given.at(1))
     for name in ("shop", "cart"):
         await store.applications.keep(replace(given.SHOP, name=name), fence=None)
@@ -47,7 +47,7 @@ async def test_an_application_is_forgotten_with_all_but_its_runs(store: protocol
     assert await store.memories.recall("cart", "us", "primary") == {"replicas": 2}
 
 
-async def test_who_was_overtaken_forgets_no_application(store: protocol.Store) -> None:
+async def test_who_was_overtaken_forgets_no_application(store: stores.Store) -> None:
     old = await store.leases.acquire("drive", "a", timedelta(minutes=1))
     assert old is not None
     await store.leases.release(old)
@@ -59,7 +59,7 @@ async def test_who_was_overtaken_forgets_no_application(store: protocol.Store) -
     assert await store.applications.get("shop") is not None
 
 
-async def test_a_commit_keeps_the_time_it_was_seen_first(store: protocol.Store) -> None:
+async def test_a_commit_keeps_the_time_it_was_seen_first(store: stores.Store) -> None:
     first = records.CommitRecord("shop", "abc", given.at(1), "Fix", "ana", "queued", "newest")
     await store.commits.keep(first, fence=None)
     later = replace(first, seen=given.at(9), status="succeeded", reason="", run_id="run-1")
@@ -70,7 +70,7 @@ async def test_a_commit_keeps_the_time_it_was_seen_first(store: protocol.Store) 
 
 
 async def test_a_request_waits_until_it_is_answered_once(
-    store: protocol.Store, turned_clock: given.TurnedClock
+    store: stores.Store, turned_clock: given.TurnedClock
 ) -> None:
     late = records.RequestRecord("a", "approve", "ana", given.at(2), "shop", "run-1", {"x": 1})
     early = records.RequestRecord("b", "cancel", "bo", given.at(1))

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import store_fixtures as given
 from volary.model.runs import run_records
-from volary.store import protocol, records
+from volary.store import records, stores
 
 TASK = records.TaskKey("run-1", "1-K8S_SYNC", "us", 1)
 
 
-async def test_events_are_numbered_per_run_and_placed_over_all(store: protocol.Store) -> None:
+async def test_events_are_numbered_per_run_and_placed_over_all(store: stores.Store) -> None:
     await store.keep_transition(given.first("run-1"), fence=None)
     await store.keep_transition(given.first("run-2", application="cart"), fence=None)
     more = run_records.Transition(
@@ -31,7 +31,7 @@ async def test_events_are_numbered_per_run_and_placed_over_all(store: protocol.S
     assert await store.events.all_after(0, application="cart") == of_all[2:4]
 
 
-async def test_log_lines_are_numbered_per_task(store: protocol.Store) -> None:
+async def test_log_lines_are_numbered_per_task(store: stores.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     lines = [given.line("one"), given.line("two", "eu"), given.line("three")]
     await store.logs.append(lines, fence=None)
@@ -51,7 +51,7 @@ async def test_log_lines_are_numbered_per_task(store: protocol.Store) -> None:
     assert await store.logs.after("run-1", 0, stage="2-WAIT") == ()
 
 
-async def test_of_a_long_log_the_newest_lines_are_kept(store: protocol.Store) -> None:
+async def test_of_a_long_log_the_newest_lines_are_kept(store: stores.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     await store.logs.append([given.line("eu", "eu")], fence=None)
     for batch in range(3):
@@ -67,7 +67,7 @@ async def test_of_a_long_log_the_newest_lines_are_kept(store: protocol.Store) ->
     assert len(await store.logs.after("run-1", 0, target="eu")) == 1
 
 
-async def test_a_long_line_is_cut_and_says_so(store: protocol.Store) -> None:
+async def test_a_long_line_is_cut_and_says_so(store: stores.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     await store.logs.append([given.line("x" * 1000)], fence=None)
     [kept] = await store.logs.after("run-1", 0)
@@ -75,7 +75,7 @@ async def test_a_long_line_is_cut_and_says_so(store: protocol.Store) -> None:
     assert kept.line.text == "x" * 20 + " … (980 characters more)"
 
 
-async def test_lines_of_unknown_runs_are_left_out(store: protocol.Store) -> None:
+async def test_lines_of_unknown_runs_are_left_out(store: stores.Store) -> None:
     """Its run was removed while a line was on its way."""
     await store.keep_transition(given.first(), fence=None)
     await store.logs.append([given.line("lost", run="run-9"), given.line("kept")], fence=None)
@@ -86,7 +86,7 @@ async def test_lines_of_unknown_runs_are_left_out(store: protocol.Store) -> None
 
 
 async def test_findings_are_numbered_per_task_and_found_by_what_they_are_about(
-    store: protocol.Store,
+    store: stores.Store,
 ) -> None:
     await store.keep_transition(given.first(), fence=None)
     verdict = replace(given.finding(3), kind="verdict", document={"result": "pass"})
@@ -114,7 +114,7 @@ async def test_findings_are_numbered_per_task_and_found_by_what_they_are_about(
         assert await store.findings.after("run-1", 0, wanted=wanted) == found
 
 
-async def test_of_many_findings_the_newest_are_kept(store: protocol.Store) -> None:
+async def test_of_many_findings_the_newest_are_kept(store: stores.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     most = given.LIMITS.findings_per_task
     for start in range(0, most + 3, 4):
@@ -126,7 +126,7 @@ async def test_of_many_findings_the_newest_are_kept(store: protocol.Store) -> No
     assert kept[-1].finding == given.finding(kept[-1].number - 1)
 
 
-async def test_a_task_remembers_its_newest_attempt_only(store: protocol.Store) -> None:
+async def test_a_task_remembers_its_newest_attempt_only(store: stores.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     again = replace(TASK, attempt=2)
     await store.memories.save(TASK, {"looks": 1}, fence=None)
@@ -140,13 +140,13 @@ async def test_a_task_remembers_its_newest_attempt_only(store: protocol.Store) -
     assert await store.memories.load(TASK) == {}
 
 
-async def test_a_task_of_an_unknown_run_remembers_nothing(store: protocol.Store) -> None:
+async def test_a_task_of_an_unknown_run_remembers_nothing(store: stores.Store) -> None:
     await store.memories.save(TASK, {"looks": 1}, fence=None)
 
     assert await store.memories.load(TASK) == {}
 
 
-async def test_an_application_remembers_by_cluster_and_name(store: protocol.Store) -> None:
+async def test_an_application_remembers_by_cluster_and_name(store: stores.Store) -> None:
     await store.memories.keep("shop", "us", "analysis", {"started": 1}, fence=None)
     await store.memories.keep("shop", "us", "analysis", {"started": 2}, fence=None)
 

@@ -7,14 +7,14 @@ import pytest
 
 import store_fixtures as given
 from volary.model.runs import run_records
-from volary.store import fencing, protocol, records
+from volary.store import fencing, records, stores
 
 MINUTE = timedelta(minutes=1)
 TASK = records.TaskKey("run-1", "1-K8S_SYNC", "us", 1)
 
 
 async def test_one_holds_a_lease_and_the_other_stands_by(
-    store: protocol.Store, turned_clock: given.TurnedClock
+    store: stores.Store, turned_clock: given.TurnedClock
 ) -> None:
     mine = await store.leases.acquire("drive", "me", MINUTE)
 
@@ -26,7 +26,7 @@ async def test_one_holds_a_lease_and_the_other_stands_by(
 
 
 async def test_a_renewed_lease_is_held_on(
-    store: protocol.Store, turned_clock: given.TurnedClock
+    store: stores.Store, turned_clock: given.TurnedClock
 ) -> None:
     mine = await store.leases.acquire("drive", "me", MINUTE)
     assert mine is not None
@@ -39,7 +39,7 @@ async def test_a_renewed_lease_is_held_on(
 
 
 async def test_an_expired_lease_is_taken_over_with_a_higher_number(
-    store: protocol.Store, turned_clock: given.TurnedClock
+    store: stores.Store, turned_clock: given.TurnedClock
 ) -> None:
     mine = await store.leases.acquire("drive", "me", MINUTE)
     assert mine is not None
@@ -55,7 +55,7 @@ async def test_an_expired_lease_is_taken_over_with_a_higher_number(
 
 
 async def test_an_expired_lease_that_nobody_took_is_renewed(
-    store: protocol.Store, turned_clock: given.TurnedClock
+    store: stores.Store, turned_clock: given.TurnedClock
 ) -> None:
     mine = await store.leases.acquire("drive", "me", MINUTE)
     assert mine is not None
@@ -66,7 +66,7 @@ async def test_an_expired_lease_that_nobody_took_is_renewed(
 
 
 async def test_a_released_lease_is_free_at_once_and_its_number_grows_on(
-    store: protocol.Store,
+    store: stores.Store,
 ) -> None:
     mine = await store.leases.acquire("drive", "me", MINUTE)
     assert mine is not None
@@ -80,7 +80,7 @@ async def test_a_released_lease_is_free_at_once_and_its_number_grows_on(
     assert theirs.number == mine.number + 1
 
 
-async def test_an_earlier_life_of_the_same_owner_is_fenced_off(store: protocol.Store) -> None:
+async def test_an_earlier_life_of_the_same_owner_is_fenced_off(store: stores.Store) -> None:
     earlier = await store.leases.acquire("drive", "me", MINUTE)
     later = await store.leases.acquire("drive", "me", MINUTE)
 
@@ -91,7 +91,7 @@ async def test_an_earlier_life_of_the_same_owner_is_fenced_off(store: protocol.S
         await store.keep_transition(given.first(), fence=earlier.fence)
 
 
-async def test_one_of_many_gets_a_new_lease(store: protocol.Store) -> None:
+async def test_one_of_many_gets_a_new_lease(store: stores.Store) -> None:
     results = await asyncio.gather(
         *(store.leases.acquire("drive", f"process {number}", MINUTE) for number in range(8))
     )
@@ -100,7 +100,7 @@ async def test_one_of_many_gets_a_new_lease(store: protocol.Store) -> None:
 
 
 async def test_who_was_overtaken_can_write_nothing(
-    store: protocol.Store, turned_clock: given.TurnedClock
+    store: stores.Store, turned_clock: given.TurnedClock
 ) -> None:
     mine = await store.leases.acquire("drive", "me", MINUTE)
     assert mine is not None
@@ -138,13 +138,13 @@ async def test_who_was_overtaken_can_write_nothing(
     assert len(await store.requests.unanswered()) == 1
 
 
-async def test_a_lease_that_was_never_given_opens_nothing(store: protocol.Store) -> None:
+async def test_a_lease_that_was_never_given_opens_nothing(store: stores.Store) -> None:
     with pytest.raises(fencing.LeaseLost):
         await store.keep_transition(given.first(), fence=run_records.Fence("drive", 1))
 
 
 async def test_an_expired_lease_that_nobody_took_still_opens(
-    store: protocol.Store, turned_clock: given.TurnedClock
+    store: stores.Store, turned_clock: given.TurnedClock
 ) -> None:
     """The number decides, not the clock: clocks jump."""
     mine = await store.leases.acquire("drive", "me", MINUTE)

@@ -7,10 +7,10 @@ import pytest
 import store_fixtures as given
 from volary.model import errors
 from volary.model.statuses import RunStatus
-from volary.store import protocol, records
+from volary.store import records, stores
 
 
-async def _many_runs(store: protocol.Store) -> None:
+async def _many_runs(store: stores.Store) -> None:
     """Ten runs, the later the newer; even ones of shop, failed ones at 0, 3, 6, 9."""
     for number in range(10):
         failed = number % 3 == 0
@@ -44,14 +44,14 @@ def _ids(page: records.Page[records.RunSummary]) -> list[int]:
     ],
 )
 async def test_runs_are_listed_newest_first(
-    store: protocol.Store, wanted: records.RunFilter, expected: list[int]
+    store: stores.Store, wanted: records.RunFilter, expected: list[int]
 ) -> None:
     await _many_runs(store)
 
     assert _ids(await store.runs.list(wanted)) == expected
 
 
-async def test_a_list_is_read_page_by_page_while_it_grows(store: protocol.Store) -> None:
+async def test_a_list_is_read_page_by_page_while_it_grows(store: stores.Store) -> None:
     await _many_runs(store)
     seen = []
     cursor = ""
@@ -66,7 +66,7 @@ async def test_a_list_is_read_page_by_page_while_it_grows(store: protocol.Store)
     assert seen == [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]
 
 
-async def test_a_full_last_page_has_no_cursor(store: protocol.Store) -> None:
+async def test_a_full_last_page_has_no_cursor(store: stores.Store) -> None:
     await _many_runs(store)
     wanted = records.RunFilter(frozenset({"shop"}))
 
@@ -76,14 +76,14 @@ async def test_a_full_last_page_has_no_cursor(store: protocol.Store) -> None:
 
 
 @pytest.mark.parametrize("cursor", ["x", "é", "W10", "eyJhIjoxfQ", "WyJhIiwiYiJd", "A" * 5000])
-async def test_a_wrong_cursor_is_the_users_mistake(store: protocol.Store, cursor: str) -> None:
+async def test_a_wrong_cursor_is_the_users_mistake(store: stores.Store, cursor: str) -> None:
     with pytest.raises(errors.UserError, match="cursor"):
         await store.runs.list(records.RunFilter(), cursor=cursor)
     with pytest.raises(errors.UserError, match="cursor"):
         await store.audit.list(records.AuditFilter(), cursor=cursor)
 
 
-async def test_unfinished_runs_are_found_oldest_first(store: protocol.Store) -> None:
+async def test_unfinished_runs_are_found_oldest_first(store: stores.Store) -> None:
     await _many_runs(store)
 
     assert await store.runs.unfinished() == tuple(f"run-{n}" for n in (1, 2, 4, 5, 7, 8))
@@ -102,7 +102,7 @@ async def test_unfinished_runs_are_found_oldest_first(store: protocol.Store) -> 
     ],
 )
 async def test_applications_are_listed_by_name(
-    store: protocol.Store, wanted: records.ApplicationFilter, expected: list[str]
+    store: stores.Store, wanted: records.ApplicationFilter, expected: list[str]
 ) -> None:
     """By code points in every database, whatever its locale."""
     for application in (
@@ -126,7 +126,7 @@ async def test_applications_are_listed_by_name(
     assert names == expected
 
 
-async def test_commits_are_listed_last_seen_first(store: protocol.Store) -> None:
+async def test_commits_are_listed_last_seen_first(store: stores.Store) -> None:
     for number in range(5):
         commit = records.CommitRecord("shop", f"c{number}", given.at(number // 2))
         await store.commits.keep(commit, fence=None)
@@ -139,7 +139,7 @@ async def test_commits_are_listed_last_seen_first(store: protocol.Store) -> None
     assert rest.cursor == ""
 
 
-async def test_the_audit_is_listed_newest_first(store: protocol.Store) -> None:
+async def test_the_audit_is_listed_newest_first(store: stores.Store) -> None:
     entries = [
         records.AuditRecord(
             given.at(number),

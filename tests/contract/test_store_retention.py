@@ -6,12 +6,12 @@ import pytest
 
 import store_fixtures as given
 from volary.model.statuses import RunStatus
-from volary.store import protocol, records
+from volary.store import records, stores
 
 TASK = records.TaskKey("run-1", "1-K8S_SYNC", "us", 1)
 
 
-async def test_what_belongs_to_a_run_goes_with_it(store: protocol.Store) -> None:
+async def test_what_belongs_to_a_run_goes_with_it(store: stores.Store) -> None:
     done = given.first(status=RunStatus.FAILED, finished=1)
     await store.keep_transition(done, fence=None)
     await store.findings.append([given.finding(1)], fence=None)
@@ -25,7 +25,7 @@ async def test_what_belongs_to_a_run_goes_with_it(store: protocol.Store) -> None
     assert await store.findings.after("run-1", 0) == ()
 
 
-async def _history(store: protocol.Store) -> None:
+async def _history(store: stores.Store) -> None:
     """Eight runs of shop, a minute each; 2 succeeded, 0 still runs, the others failed."""
     for number in range(8):
         status = {0: RunStatus.RUNNING, 2: RunStatus.SUCCEEDED}.get(number, RunStatus.FAILED)
@@ -49,7 +49,7 @@ async def _history(store: protocol.Store) -> None:
     ],
 )
 async def test_old_runs_are_forgotten_but_for_the_newest_and_the_last_good_one(
-    store: protocol.Store, before: int, keep: int, left: list[int]
+    store: stores.Store, before: int, keep: int, left: list[int]
 ) -> None:
     await _history(store)
     pruned = await store.prune(records.Retention(given.at(before), keep), fence=None)
@@ -64,7 +64,7 @@ async def test_old_runs_are_forgotten_but_for_the_newest_and_the_last_good_one(
         assert bool(await store.logs.after(f"run-{number}", 0)) is kept
 
 
-async def test_each_application_keeps_its_own_newest_runs(store: protocol.Store) -> None:
+async def test_each_application_keeps_its_own_newest_runs(store: stores.Store) -> None:
     for name in ("shop", "cart"):
         for number in range(3):
             run = given.first(
@@ -81,7 +81,7 @@ async def test_each_application_keeps_its_own_newest_runs(store: protocol.Store)
     assert {item.head.id for item in page.items} == {"shop-2", "cart-2"}
 
 
-async def test_events_and_logs_may_go_before_their_runs(store: protocol.Store) -> None:
+async def test_events_and_logs_may_go_before_their_runs(store: stores.Store) -> None:
     await _history(store)
     rule = records.Retention(given.at(-1), events_before=given.at(100), logs_before=given.at(5))
     pruned = await store.prune(rule, fence=None)
@@ -93,7 +93,7 @@ async def test_events_and_logs_may_go_before_their_runs(store: protocol.Store) -
     assert len(await store.logs.after("run-0", 0)) == 1
 
 
-async def test_positions_are_never_used_again(store: protocol.Store) -> None:
+async def test_positions_are_never_used_again(store: stores.Store) -> None:
     """A reader that goes on after a position must not miss what came after a deletion."""
     await _history(store)
     last = await store.events.position()
@@ -105,7 +105,7 @@ async def test_positions_are_never_used_again(store: protocol.Store) -> None:
 
 
 async def test_the_rest_is_forgotten_by_its_own_age(
-    store: protocol.Store, turned_clock: given.TurnedClock
+    store: stores.Store, turned_clock: given.TurnedClock
 ) -> None:
     await _history(store)
     running = replace(given.SHOP, running_commit="c1")

@@ -9,10 +9,10 @@ import pytest
 import store_fixtures as given
 from volary.model.runs import run_records
 from volary.model.statuses import RunStatus, TaskStatus
-from volary.store import fencing, protocol
+from volary.store import fencing, stores
 
 
-async def test_a_new_run_comes_back_whole(store: protocol.Store) -> None:
+async def test_a_new_run_comes_back_whole(store: stores.Store) -> None:
     kept = await store.keep_transition(given.first(), fence=None)
 
     assert kept == run_records.KeptTransition(version=1, last_event=2)
@@ -27,7 +27,7 @@ async def test_a_new_run_comes_back_whole(store: protocol.Store) -> None:
     )
 
 
-async def test_what_a_transition_does_not_name_stays(store: protocol.Store) -> None:
+async def test_what_a_transition_does_not_name_stays(store: stores.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     done = given.task("us", 0, status=TaskStatus.SUCCEEDED, ready=3)
     step = run_records.Transition(
@@ -49,7 +49,7 @@ async def test_what_a_transition_does_not_name_stays(store: protocol.Store) -> N
     assert run.tasks == (done, given.task("eu", 1))
 
 
-async def test_a_document_is_replaced_as_a_whole(store: protocol.Store) -> None:
+async def test_a_document_is_replaced_as_a_whole(store: stores.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     step = run_records.Transition(
         given.head(), 1, given.at(1), document={"schema": 1, "held": True}
@@ -62,7 +62,7 @@ async def test_a_document_is_replaced_as_a_whole(store: protocol.Store) -> None:
     assert run.document == {"schema": 1, "held": True}
 
 
-async def test_stages_and_tasks_come_in_their_order(store: protocol.Store) -> None:
+async def test_stages_and_tasks_come_in_their_order(store: stores.Store) -> None:
     """A rollback comes last though its name sorts anywhere; the tenth stage after the second."""
     names = [*(f"{number}-WAIT" for number in range(1, 12)), "a-rollback"]
     new = replace(
@@ -84,7 +84,7 @@ async def test_stages_and_tasks_come_in_their_order(store: protocol.Store) -> No
     ]
 
 
-async def test_a_repeated_transition_changes_nothing(store: protocol.Store) -> None:
+async def test_a_repeated_transition_changes_nothing(store: stores.Store) -> None:
     """So that a caller whose connection broke in mid-commit just tries again."""
     kept = await store.keep_transition(given.first(), fence=None)
     again = await store.keep_transition(given.first(), fence=None)
@@ -95,7 +95,7 @@ async def test_a_repeated_transition_changes_nothing(store: protocol.Store) -> N
 
 @pytest.mark.parametrize("version", [0, 2, 7])
 async def test_a_transition_from_another_version_is_refused(
-    store: protocol.Store, version: int
+    store: stores.Store, version: int
 ) -> None:
     await store.keep_transition(given.first(), fence=None)
     wrong = replace(given.first(), expected_version=version, document={"schema": 1, "mine": True})
@@ -109,7 +109,7 @@ async def test_a_transition_from_another_version_is_refused(
     assert len(await store.events.after("run-1", 0)) == 2
 
 
-async def test_of_two_who_saw_the_same_version_one_wins(store: protocol.Store) -> None:
+async def test_of_two_who_saw_the_same_version_one_wins(store: stores.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     steps = [
         run_records.Transition(given.head(), 1, given.at(1), feed=(given.told(str(number)),))
@@ -125,7 +125,7 @@ async def test_of_two_who_saw_the_same_version_one_wins(store: protocol.Store) -
     assert len(await store.events.after("run-1", 2)) == 1
 
 
-async def test_many_runs_at_once_are_all_kept(store: protocol.Store) -> None:
+async def test_many_runs_at_once_are_all_kept(store: stores.Store) -> None:
     """One that is refused does not harm those it is written with."""
     transitions = [given.first(f"run-{number:03}") for number in range(150)]
     transitions[70] = replace(transitions[70], expected_version=3)
@@ -144,14 +144,14 @@ async def test_many_runs_at_once_are_all_kept(store: protocol.Store) -> None:
     assert len(await store.runs.unfinished()) == 149
 
 
-async def test_an_unknown_run_is_none(store: protocol.Store) -> None:
+async def test_an_unknown_run_is_none(store: stores.Store) -> None:
     assert await store.runs.load("nothing") is None
     assert await store.events.after("nothing", 0) == ()
     assert await store.logs.after("nothing", 0) == ()
     assert await store.runs.approvals("nothing") == ()
 
 
-async def test_awkward_text_is_kept(store: protocol.Store) -> None:
+async def test_awkward_text_is_kept(store: stores.Store) -> None:
     """NUL and half surrogate pairs fit into no database; everything else comes back as it was."""
     awkward = "tab\t, ’, 🐤, \x1b[31m, nul \x00, half \ud83d."
     clean = "tab\t, ’, 🐤, \x1b[31m, nul �, half ���."
@@ -169,7 +169,7 @@ async def test_awkward_text_is_kept(store: protocol.Store) -> None:
     assert "\ud83d" not in run.document["text"]
 
 
-async def test_times_come_back_in_utc(store: protocol.Store) -> None:
+async def test_times_come_back_in_utc(store: stores.Store) -> None:
     from datetime import timezone
 
     there = given.at(0).astimezone(timezone(timedelta(hours=9)))
@@ -184,7 +184,7 @@ async def test_times_come_back_in_utc(store: protocol.Store) -> None:
     assert run.head.started.utcoffset() == timedelta(0)
 
 
-async def test_approvals_are_kept_in_order(store: protocol.Store) -> None:
+async def test_approvals_are_kept_in_order(store: stores.Store) -> None:
     given_by = [
         run_records.ApprovalRecord("1-K8S_SYNC", "rest", name, given.at(2), name != "cy", "why not")
         for name in ("zoe", "bo", "cy")
@@ -198,7 +198,7 @@ async def test_approvals_are_kept_in_order(store: protocol.Store) -> None:
 
 
 async def test_what_a_caller_does_to_its_values_does_not_reach_the_store(
-    store: protocol.Store,
+    store: stores.Store,
 ) -> None:
     new = given.first()
     await store.keep_transition(new, fence=None)

@@ -20,7 +20,7 @@ from controller_process import Nursery
 from controller_world import ANA, SPEED, Clock, Controlled, controlled
 from volary.controller.leadership import election
 from volary.model import errors, safe_text
-from volary.store import factory, protocol, records
+from volary.store import factory, records, stores
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
 #: Whoever waits for another process's lock gives up soon, and tries again.
@@ -113,7 +113,7 @@ async def said(caplog: pytest.LogCaptureFixture, sentence: str) -> None:
     )
 
 
-async def known(store: protocol.Store, holds: Callable[[records.ApplicationRecord], bool]) -> None:
+async def known(store: stores.Store, holds: Callable[[records.ApplicationRecord], bool]) -> None:
     """Wait until the application stands so; a database that is away is waited for as well."""
     found: object = None
     try:
@@ -131,7 +131,7 @@ async def known(store: protocol.Store, holds: Callable[[records.ApplicationRecor
         raise AssertionError(f"it never stood so, but: {found}") from None
 
 
-async def driven_by(store: protocol.Store, owner: str) -> None:
+async def driven_by(store: stores.Store, owner: str) -> None:
     """Wait until that process is the leader."""
     async with asyncio.timeout(process_time.HANG):
         while True:

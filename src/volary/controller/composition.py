@@ -34,7 +34,7 @@ from volary.notifying import senders
 from volary.stages import executor as stage_executor
 from volary.stages import webhooks
 from volary.stages.runtime import contexts
-from volary.store import factory, protocol, records
+from volary.store import factory, records, stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Controller:
         self,
         settings: server_settings.Settings,
         parts: ControllerParts,
-        store: protocol.Store,
+        store: stores.Store,
         clusters: client_pool.ClientPool,
         post: NotificationParts,
         metrics: MetricParts,

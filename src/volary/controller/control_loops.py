@@ -20,7 +20,7 @@ from volary.controller.runs import ready_runs
 from volary.model.fleet import cluster_health
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
-from volary.store import protocol
+from volary.store import stores
 
 
 def new_id() -> str:
@@ -43,7 +43,7 @@ class ControlLoops:
 
     def __init__(
         self,
-        store: protocol.Store,
+        store: stores.Store,
         dependencies: ready_runs.Dependencies,
         rules: inputs.Rules,
         watch: inputs.Watch,

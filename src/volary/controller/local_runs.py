@@ -41,7 +41,7 @@ from volary.model.runs import run_records
 from volary.notifying import delivery, notifier
 from volary.placement.replicas import assignment
 from volary.sources.git import repositories
-from volary.store import factory, protocol, records
+from volary.store import factory, records, stores
 
 #: Runs that are over are kept for so long; the newest ones of an application are kept anyway.
 _KEPT_FOR = timedelta(days=90)
@@ -115,7 +115,7 @@ def store_address(file: Path) -> tuple[str, tuple[errors.Problem, ...]]:
 
 
 @contextlib.asynccontextmanager
-async def open_store(address: str, clock: clocks.Clock) -> AsyncIterator[protocol.Store]:
+async def open_store(address: str, clock: clocks.Clock) -> AsyncIterator[stores.Store]:
     """Open the store at an address of `store_address`.
 
     Raises:
@@ -162,7 +162,7 @@ def remembering(
 
 
 async def unfinished(
-    store: protocol.Store, key: ApplicationKey
+    store: stores.Store, key: ApplicationKey
 ) -> tuple[records.ApplicationRecord, ...]:
     """Return the records of an application whose runs have not ended, its own first.
 
@@ -300,7 +300,7 @@ class LocalApplication:
 
 @contextlib.asynccontextmanager
 async def hold(
-    store: protocol.Store, name: str, dependencies: ready_runs.Dependencies
+    store: stores.Store, name: str, dependencies: ready_runs.Dependencies
 ) -> AsyncIterator[LocalApplication]:
     """Hold the lease of the application that the store has by this name.
 
@@ -323,7 +323,7 @@ async def hold(
 
 
 def _leader(
-    store: protocol.Store, fence: run_records.Fence, dependencies: ready_runs.Dependencies
+    store: stores.Store, fence: run_records.Fence, dependencies: ready_runs.Dependencies
 ) -> context.LeaderContext:
     """Return what the writers of a run share; nothing but the run goes on, and nobody is told."""
     clusters, clock = dependencies.clusters, dependencies.clock
@@ -357,7 +357,7 @@ class LocalRepositories:
         return await repositories.open_repository(name)
 
 
-async def _take_lease(store: protocol.Store, name: str) -> records.Lease:
+async def _take_lease(store: stores.Store, name: str) -> records.Lease:
     """Take an application's lease, also of a process of this machine that is no more.
 
     Raises:

@@ -6,8 +6,8 @@ shows, so that a process that was overtaken can write nothing; a *document* is J
 by the caller, which nothing here looks into; a *page* is a piece of a list, with a
 *cursor* where the next one begins.
 
-One protocol (`protocol.Store`), one implementation on two databases that pass one suite of tests:
-SQLite (a file, the default; in memory for tests and one-shot runs) and PostgreSQL (for a team).
+One class (`stores.Store`) on two databases that pass one suite of tests: SQLite
+(a file, the default; in memory for tests and one-shot runs) and PostgreSQL (for a team).
 The code is in `sql`, its schema in `sql.schema.tables`; `migrations` makes it in a new database.
-Start reading at `protocol`, then `factory`. May import `volary.model` only.
+Start reading at `stores`, then `factory`. May import `volary.model` only.
 """

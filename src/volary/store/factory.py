@@ -17,8 +17,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from volary.model import clocks, errors
-from volary.store import migrator, protocol, records
-from volary.store.sql import sql_store
+from volary.store import migrator, records, stores
 from volary.store.sql.database import database
 
 _LOG = logging.getLogger(__name__)
@@ -29,7 +28,7 @@ _HINT = "write memory:, sqlite:FILE or postgresql://USER:PASSWORD@HOST/NAME"
 @asynccontextmanager
 async def open_store(
     address: str, *, clock: clocks.Clock, limits: records.Limits | None = None
-) -> AsyncIterator[protocol.Store]:
+) -> AsyncIterator[stores.Store]:
     """Open the store, bring its schema up to date, and close it at the end.
 
     Raises:
@@ -42,7 +41,7 @@ async def open_store(
     base = database.Database(url, busy=limits.busy)
     try:
         await migrator.migrate(base)
-        yield sql_store.SqlStore(base, clock=clock, limits=limits)
+        yield stores.Store(base, clock=clock, limits=limits)
     finally:
         await base.close()
 

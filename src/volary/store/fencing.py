@@ -37,7 +37,7 @@ def check_fence(fence: run_records.Fence | None, numbers: Mapping[str, int]) -> 
     """Let the holder of the lease pass; `numbers` has the newest number of each lease.
 
     Raises:
-        fencing.LeaseLost: It was taken over.
+        LeaseLost: It was taken over.
     """
     if fence is not None and numbers.get(fence.name) != fence.number:
         raise LeaseLost(f"another process took over the lease {fence.name}")
@@ -49,7 +49,7 @@ def check_transition(
     """Return None when the transition may be kept, the old answer when it is a repetition.
 
     Raises:
-        faults.VersionConflict: The run is not at the expected version.
+        VersionConflict: The run is not at the expected version.
     """
     version = stored_version.version if stored_version else 0
     if version == transition.expected_version:

@@ -13,7 +13,7 @@ from volary.controller import inputs, local_runs
 from volary.controller.runs import ready_runs
 from volary.model import errors
 from volary.model.fleet import fleets
-from volary.store import protocol, records
+from volary.store import records, stores
 
 US = local_runs.ApplicationKey("https://git.example/shop", "app/volary.yaml", ("https://us",))
 BOTH = local_runs.ApplicationKey(
@@ -50,7 +50,7 @@ async def test_a_file_that_is_no_store_is_named_with_what_to_do(tmp_path: Path) 
             pass
 
 
-async def holder_after(store: protocol.Store, owner: str) -> str:
+async def holder_after(store: stores.Store, owner: str) -> str:
     """Who has the lease, within the body of `hold`, when somebody else took it before."""
     taken = await store.leases.acquire(US.name, owner, TTL)
     assert taken is not None

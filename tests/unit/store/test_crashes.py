@@ -11,7 +11,7 @@ import process_time
 import store_fixtures as given
 import store_writer
 from volary.engine.persistence import codec
-from volary.store import factory, protocol
+from volary.store import factory, stores
 
 WRITER = Path(store_writer.__file__)
 
@@ -41,7 +41,7 @@ async def end(process: asyncio.subprocess.Process) -> int:
     return await process.wait()
 
 
-async def assert_agreement(store: protocol.Store) -> int:
+async def assert_agreement(store: stores.Store) -> int:
     """Follow the feed: it leads to the run that is stored."""
     stored = await store.runs.load("run-1")
     assert stored is not None

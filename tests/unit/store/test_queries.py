@@ -9,13 +9,13 @@ import sqlalchemy as sa
 
 import store_fixtures as given
 from volary.model.statuses import RunStatus
-from volary.store import factory, protocol, records
+from volary.store import factory, records, stores
 
 ONE = frozenset({"shop"})
 CURSOR_OF_RUNS = "WyIyMDI2LTAxLTAxVDEyOjAwOjAwWiIsICJydW4tNSJd"
 
 
-async def ask_everything(store: protocol.Store) -> None:
+async def ask_everything(store: stores.Store) -> None:
     """Every question of a list, a stream or a start."""
     await store.runs.list(records.RunFilter(), cursor=CURSOR_OF_RUNS)
     await store.runs.list(records.RunFilter(ONE), cursor=CURSOR_OF_RUNS)

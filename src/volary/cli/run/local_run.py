@@ -27,7 +27,7 @@ from volary.engine.runs import state
 from volary.model import applications, errors, json
 from volary.model.runs import run_records
 from volary.stages import executor as stage_executor
-from volary.store import protocol
+from volary.store import stores
 
 #: Wraps the executor, for those who observe what happens in between (the demo).
 ExecutorWrapper = Callable[[executor.StageExecutor], executor.StageExecutor]
@@ -105,7 +105,7 @@ class _Command:
     request: preparation.RunOptions
     mode: OutputMode
     messages: rich_console.Console
-    store: protocol.Store
+    store: stores.Store
     dependencies: ready_runs.Dependencies
 
     async def run(self, project: projects.Project) -> int:

@@ -16,7 +16,7 @@ from volary.controller.api import representations
 from volary.controller.persistence import change_signal, redaction
 from volary.manifests import redaction as manifest_redaction
 from volary.model import clocks, errors, json
-from volary.store import protocol, records
+from volary.store import records, stores
 
 #: How long an answer is waited for: longer than another process needs to take over.
 PATIENCE = timedelta(seconds=20)
@@ -28,7 +28,7 @@ class AuditLog:
     """The one place that writes the audit."""
 
     def __init__(
-        self, store: protocol.Store, clock: clocks.Clock, masker: manifest_redaction.Masker
+        self, store: stores.Store, clock: clocks.Clock, masker: manifest_redaction.Masker
     ) -> None:
         self._store = store
         self._clock = clock
@@ -90,7 +90,7 @@ class CommandClient:
 
     def __init__(
         self,
-        store: protocol.Store,
+        store: stores.Store,
         clock: clocks.Clock,
         *,
         asked: change_signal.ChangeSignal,

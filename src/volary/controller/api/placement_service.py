@@ -12,7 +12,7 @@ from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses
 from volary.model.placement import failover_rules
 from volary.placement.failover import decisions, eviction_limits
-from volary.store import protocol, records
+from volary.store import records, stores
 
 _PAGE = 200
 
@@ -84,7 +84,7 @@ class Rebalance(representations.Representation, frozen=True):
 class PlacementService:
     """See the module."""
 
-    store: protocol.Store
+    store: stores.Store
     dependencies: ready_runs.Dependencies
     register: cluster_registry.ClusterRegistry
     asker: command_client.CommandClient

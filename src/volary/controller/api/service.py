@@ -23,7 +23,7 @@ from volary.controller.runs import ready_runs, releases
 from volary.controller.status import application_state, application_statuses, run_requests
 from volary.model import json
 from volary.model.runs import run_plans
-from volary.store import protocol, records
+from volary.store import records, stores
 
 _Page = records.Page
 _POLL_SECONDS = 1.0
@@ -34,7 +34,7 @@ _FORGOTTEN = "forgotten; what runs in the clusters stays there, and is no longer
 class Service:
     """See the module; made by `composition.open_controller`."""
 
-    store: protocol.Store
+    store: stores.Store
     dependencies: ready_runs.Dependencies
     asker: command_client.CommandClient
     audit_trail: command_client.AuditLog

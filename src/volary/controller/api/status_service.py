@@ -18,14 +18,14 @@ from volary.model.objects import manifest, object_health
 from volary.placement.failover import decisions, destinations
 from volary.planner import targets as target_choice
 from volary.stages import executor
-from volary.store import protocol, records
+from volary.store import records, stores
 
 
 @dataclass(slots=True)
 class StatusService:
     """See the module."""
 
-    store: protocol.Store
+    store: stores.Store
     dependencies: ready_runs.Dependencies
     surveyor: surveys.Surveyor
     register: cluster_registry.ClusterRegistry

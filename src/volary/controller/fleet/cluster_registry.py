@@ -17,7 +17,7 @@ from volary.model import clocks
 from volary.model.fleet import cluster_health, fleets
 from volary.model.runs import run_records
 from volary.placement import health_states
-from volary.store import protocol
+from volary.store import stores
 
 _LOG = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ Change = Callable[[cluster_health.ClusterHealth], cluster_health.ClusterHealth]
 class ClusterRegistry:
     """See the module."""
 
-    store: protocol.Store
+    store: stores.Store
     clusters: client_pool.ClientPool
     clock: clocks.Clock
     rules: cluster_health.HealthRules

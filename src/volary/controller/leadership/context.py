@@ -15,7 +15,7 @@ from volary.model import json
 from volary.model.runs import run_records
 from volary.notifying import notifier
 from volary.sources.git import repositories
-from volary.store import fencing, protocol, records
+from volary.store import fencing, records, stores
 
 _REMEMBERED = 64
 
@@ -48,7 +48,7 @@ class ChangedPathsCache:
 class LeaderContext:
     """One leader: from winning the lease to losing it."""
 
-    store: protocol.Store
+    store: stores.Store
     fence: run_records.Fence | None
     dependencies: ready_runs.Dependencies
     rules: inputs.Rules

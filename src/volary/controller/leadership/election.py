@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from volary.model import errors
 from volary.model.runs import run_records
-from volary.store import fencing, protocol, records
+from volary.store import fencing, records, stores
 
 _LOG = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class _ExpiredError(fencing.LeaseLost):
 
 
 async def lead(
-    store: protocol.Store, owner: str, work: Work, *, timing: LeaseTiming | None = None
+    store: stores.Store, owner: str, work: Work, *, timing: LeaseTiming | None = None
 ) -> None:
     """Do `work` whenever this process holds the lease; goes on until it is cancelled.
 
@@ -60,7 +60,7 @@ async def lead(
         _LOG.warning("another process is the leader now, or may be: this one stands by")
 
 
-async def _acquire(store: protocol.Store, owner: str, timing: LeaseTiming) -> records.Lease:
+async def _acquire(store: stores.Store, owner: str, timing: LeaseTiming) -> records.Lease:
     silent = False
     while True:
         try:
@@ -76,7 +76,7 @@ async def _acquire(store: protocol.Store, owner: str, timing: LeaseTiming) -> re
 
 @asynccontextmanager
 async def held(
-    store: protocol.Store, lease: records.Lease, *, timing: LeaseTiming | None = None
+    store: stores.Store, lease: records.Lease, *, timing: LeaseTiming | None = None
 ) -> AsyncIterator[run_records.Fence]:
     """Hold a lease during the body, which is cancelled when it is lost, and give it back.
 
@@ -99,7 +99,7 @@ async def held(
         raise failure
 
 
-async def _renew(store: protocol.Store, lease: records.Lease, timing: LeaseTiming) -> None:
+async def _renew(store: stores.Store, lease: records.Lease, timing: LeaseTiming) -> None:
     loop = asyncio.get_running_loop()
     good_until = loop.time() + timing.ttl.total_seconds()
     while True:
@@ -116,7 +116,7 @@ async def _renew(store: protocol.Store, lease: records.Lease, timing: LeaseTimin
             good_until = asked + timing.ttl.total_seconds()
 
 
-async def _release(store: protocol.Store, lease: records.Lease) -> None:
+async def _release(store: stores.Store, lease: records.Lease) -> None:
     """Spare the next one the wait; not being able to costs only that."""
     try:
         async with asyncio.timeout(_RELEASE_SECONDS):

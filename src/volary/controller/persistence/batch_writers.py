@@ -15,7 +15,7 @@ from volary.engine.execution import ticks
 from volary.engine.observers import feed
 from volary.model import errors
 from volary.model.runs import run_records
-from volary.store import protocol, records
+from volary.store import records, stores
 
 Item = TypeVar("Item")
 
@@ -26,7 +26,7 @@ _INTERVAL = 0.5
 
 
 class _BatchWriter(Generic[Item]):
-    def __init__(self, store: protocol.Store, *, fence: run_records.Fence | None) -> None:
+    def __init__(self, store: stores.Store, *, fence: run_records.Fence | None) -> None:
         self._store = store
         self._fence = fence
         self._waiting: deque[Item] = deque()

@@ -13,7 +13,7 @@ from volary.engine.persistence import transitions
 from volary.engine.runs import state
 from volary.manifests import redaction as manifest_redaction
 from volary.model.runs import run_records
-from volary.store import protocol
+from volary.store import stores
 
 
 class StoreJournal:
@@ -30,7 +30,7 @@ class StoreJournal:
 
     def __init__(
         self,
-        store: protocol.Store,
+        store: stores.Store,
         run: state.Run,
         version: int,
         *,

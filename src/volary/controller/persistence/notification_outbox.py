@@ -4,7 +4,7 @@ import msgspec
 
 from volary.model.runs import run_records
 from volary.notifying import outbox
-from volary.store import protocol
+from volary.store import stores
 
 _NAME = "notifications"
 
@@ -16,7 +16,7 @@ class StoreOutbox:
         store: Where it is kept.
     """
 
-    def __init__(self, store: protocol.Store) -> None:
+    def __init__(self, store: stores.Store) -> None:
         self._store = store
         #: Proof that this process is the leader: nobody else may say what is delivered.
         self.fence: run_records.Fence | None = None

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from volary.model import clocks, errors, server_settings
 from volary.model.runs import run_records
-from volary.store import protocol, records
+from volary.store import records, stores
 
 _LOG = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ def cutoffs(settings: server_settings.Retention, clock: clocks.Clock) -> records
 
 
 async def enforce_periodically(
-    store: protocol.Store,
+    store: stores.Store,
     settings: server_settings.Retention,
     *,
     fence: run_records.Fence | None,

@@ -8,7 +8,7 @@ from volary.model import json
 from volary.model.runs import run_records
 from volary.stages.judgement import findings
 from volary.stages.runtime import task_states
-from volary.store import protocol, records
+from volary.store import records, stores
 
 _PAGE = 500
 
@@ -20,7 +20,7 @@ class TaskStateStore:
     Whoever was overtaken learns it here (`fencing.LeaseLost`), as with every write.
     """
 
-    store: protocol.Store
+    store: stores.Store
     fence: run_records.Fence | None
     #: Under which name the store knows the application.
     application: str

@@ -17,14 +17,14 @@ from volary.engine.persistence import codec
 from volary.engine.runs import rollback, state
 from volary.model import statuses
 from volary.model.runs import run_plans
-from volary.store import protocol, records
+from volary.store import records, stores
 
 #: Runs that are read to find the one to roll back.
 _MOST_RUNS = 50
 
 
 async def request_rollback(
-    store: protocol.Store, name: str, request: records.RequestRecord
+    store: stores.Store, name: str, request: records.RequestRecord
 ) -> run_requests.RunRequest:
     """Return the request that rolls back the application's last change.
 

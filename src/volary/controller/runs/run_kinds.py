@@ -18,7 +18,7 @@ from volary.controller.status import (
 )
 from volary.engine.runs import state
 from volary.manifests import redaction
-from volary.store import protocol
+from volary.store import stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Planning:
     """What preparing a run works with."""
 
     dependencies: ready_runs.Dependencies
-    store: protocol.Store
+    store: stores.Store
     #: Learns the secrets of what is rendered, so that errors can be shown.
     masker: redaction.Masker
 

@@ -12,7 +12,7 @@ from volary.controller.fleet import cluster_registry, taint_commands
 from volary.controller.persistence import change_signal
 from volary.model.fleet import cluster_health, fleets, taints
 from volary.placement import health_states
-from volary.store import factory, protocol, records
+from volary.store import factory, records, stores
 
 MEMBERS = fleets.Fleet(
     (
@@ -26,7 +26,7 @@ State = cluster_health.ClusterState
 
 @dataclass
 class World:
-    store: protocol.Store
+    store: stores.Store
     clusters: client_pool.ClientPool
     clock: given.TurnedClock
     known: cluster_registry.ClusterRegistry

@@ -8,7 +8,7 @@ import pytest
 from volary.controller.leadership import election
 from volary.model import errors
 from volary.model.runs import run_records
-from volary.store import factory, fencing, protocol, records
+from volary.store import factory, fencing, records, stores
 
 
 class LoopClock:
@@ -39,7 +39,7 @@ class Work:
 class Silent:
     """A store whose leases cannot be renewed any more."""
 
-    def __init__(self, store: protocol.Store) -> None:
+    def __init__(self, store: stores.Store) -> None:
         self._leases = store.leases
         self.gone = False
 

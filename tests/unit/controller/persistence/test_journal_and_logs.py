@@ -18,7 +18,7 @@ from volary.model import errors, statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_records
-from volary.store import factory, fencing, protocol, records
+from volary.store import factory, fencing, records, stores
 
 AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
 SECRET = "hunter2-hunter2"
@@ -30,7 +30,7 @@ def planned() -> state.Run:
     return run_builder.new_run("r1", wanted, AT)
 
 
-async def kept(store: protocol.Store, run: state.Run) -> int:
+async def kept(store: stores.Store, run: state.Run) -> int:
     made = transitions.first_transition(run, {}, AT)
     return (await store.keep_transition(made, fence=None)).version
 

@@ -13,7 +13,7 @@ from volary.manifests import redaction as manifest_redaction
 from volary.model import errors
 from volary.model.runs import run_records
 from volary.stages.runtime import task_states
-from volary.store import factory, fencing, protocol, records
+from volary.store import factory, fencing, records, stores
 
 PLACE = task_states.TaskAttempt("run-1", "1-K8S_SYNC", "us", 1)
 SUBJECT = task_states.StateKey("shop", "us", "analysis")
@@ -34,13 +34,13 @@ def found(number: int, *, kind: str = "measurement", attempt: int = 1) -> feed.T
 
 
 @pytest.fixture
-async def kept() -> AsyncIterator[protocol.Store]:
+async def kept() -> AsyncIterator[stores.Store]:
     async with factory.open_store("memory:", clock=given.TurnedClock()) as store:
         await store.keep_transition(given.first(), fence=None)
         yield store
 
 
-async def test_what_was_measured_before_is_found_again_page_by_page(kept: protocol.Store) -> None:
+async def test_what_was_measured_before_is_found_again_page_by_page(kept: stores.Store) -> None:
     book = batch_writers.AnalysisWriter(kept, fence=None)
     for number in range(1_200):
         book.notify(found(number))
@@ -54,7 +54,7 @@ async def test_what_was_measured_before_is_found_again_page_by_page(kept: protoc
     assert [each["values"] for each in again] == [[number] for number in range(1_200)]
 
 
-async def test_memories_are_kept_with_the_proof_of_who_drives(kept: protocol.Store) -> None:
+async def test_memories_are_kept_with_the_proof_of_who_drives(kept: stores.Store) -> None:
     mine = await kept.leases.acquire("drive", "me", timedelta(minutes=1))
     assert mine is not None
     keeper = task_state.TaskStateStore(kept, mine.fence, "shop")

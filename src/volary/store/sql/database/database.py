@@ -114,6 +114,17 @@ class Database:
                 yield connection
 
     @finished
+    async def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        """Return what a single query finds."""
+        async with self.reading() as connection:
+            rows: Sequence[sa.Row[Any]] = (await connection.execute(query)).all()
+            return rows
+
+    async def row(self, query: sa.Select[Any]) -> sa.Row[Any] | None:
+        """Return the first row that a single query finds; None: it finds nothing."""
+        return next(iter(await self.rows(query)), None)
+
+    @finished
     async def give_back_space(self) -> None:
         """Shrink SQLite's file by its free pages; PostgreSQL does its own housekeeping."""
         if not self.is_sqlite:
@@ -136,22 +147,24 @@ class Database:
 
 
 def upsert(
-    connection: sa_async.AsyncConnection, table: sa.Table, *, update: Sequence[str]
+    connection: sa_async.AsyncConnection, table: sa.Table, *, update: Sequence[str] | None = None
 ) -> sqlite.Insert | postgresql.Insert:
     """Return an insert that changes the columns `update` of a row that is there already.
 
-    With nothing to update, a row that is there already stays as it is.
+    None: all but its key. With nothing to update, a row that is there already stays as it is.
     """
-    return _upsert(table, connection.dialect.name, tuple(update))
+    return _upsert(table, connection.dialect.name, None if update is None else tuple(update))
 
 
 @functools.cache
 def _upsert(
-    table: sa.Table, dialect: str, update: tuple[str, ...]
+    table: sa.Table, dialect: str, update: tuple[str, ...] | None
 ) -> sqlite.Insert | postgresql.Insert:
     """Make a statement once: that takes longer than sending it."""
     statement = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
     keys = [column.name for column in table.primary_key.columns]
+    if update is None:
+        update = tuple(column.name for column in table.columns if not column.primary_key)
     if not update:
         return statement.on_conflict_do_nothing(index_elements=keys)
     changes = {name: statement.excluded[name] for name in update}

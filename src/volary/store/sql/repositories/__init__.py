@@ -1,5 +1,4 @@
-"""One repository for each group of the protocol: runs, events, logs, leases, …
+"""One repository for each noun: runs, events, logs, leases, …
 
-May import `store.sql.database` and `store.sql.schema`. Start reading at `store.protocol`, then
-`runs`.
+May import `store.sql.database` and `store.sql.schema`. Start reading at `runs`.
 """

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext import asyncio as sa_async
@@ -10,16 +9,13 @@ from sqlalchemy.ext import asyncio as sa_async
 from volary.model.runs import run_records
 from volary.store import pagination, records
 from volary.store.sql.database import database, group_commit
-from volary.store.sql.schema import fences, tables
-
-_COLUMNS = tuple(column.name for column in tables.applications.columns if not column.primary_key)
-
+from volary.store.sql.schema import fences, rows, tables
 
 _Write = fences.Fenced[records.ApplicationRecord]
 
 
 class Applications:
-    """See `protocol.Applications`."""
+    """The applications that are known."""
 
     def __init__(self, base: database.Database, limits: records.Limits) -> None:
         self._base = base
@@ -31,7 +27,10 @@ class Applications:
     async def keep(
         self, application: records.ApplicationRecord, *, fence: run_records.Fence | None
     ) -> int:
-        """Keep it, new or changed, and return its new version."""
+        """Keep it, new or changed, and return its new version.
+
+        What is the same as before, apart from `updated`, keeps its version.
+        """
         return await self._group.keep(fences.Fenced(application, fence))
 
     async def _keep_all(self, writes: Sequence[_Write]) -> list[int | Exception]:
@@ -51,15 +50,12 @@ class Applications:
                 await _write(connection, changed)
             return results
 
-    @database.finished
     async def get(self, name: str) -> records.ApplicationRecord | None:
-        """Return it."""
+        """Return it; None when it was never known."""
         query = sa.select(tables.applications).where(tables.applications.c.name == name)
-        async with self._base.reading() as connection:
-            row = (await connection.execute(query)).one_or_none()
-        return _record(row) if row else None
+        row = await self._base.row(query)
+        return rows.read(records.ApplicationRecord, row) if row else None
 
-    @database.finished
     async def list(
         self, wanted: records.ApplicationFilter, *, cursor: str = "", limit: int = 50
     ) -> records.Page[records.ApplicationRecord]:
@@ -69,14 +65,16 @@ class Applications:
         query = sa.select(tables.applications).where(*_conditions(wanted))
         if after := pagination.by_name(cursor):
             query = query.where(name > after)
-        async with self._base.reading() as connection:
-            rows = await connection.execute(query.order_by(name).limit(limit + 1))
-            items = [_record(row) for row in rows]
+        known = await self._base.rows(query.order_by(name).limit(limit + 1))
+        items = [rows.read(records.ApplicationRecord, row) for row in known]
         return pagination.cut(items, limit, lambda item: (item.name,))
 
     @database.finished
     async def forget(self, name: str, *, fence: run_records.Fence | None) -> None:
-        """Delete it with all that is stored under its name, but for its runs."""
+        """Delete it with its commits and task state; its runs are history and stay.
+
+        A name that is not known is ignored.
+        """
         async with self._base.writing() as connection:
             await fences.check(connection, fence)
             for table in (tables.commits, tables.application_states):
@@ -89,13 +87,13 @@ async def _known(
     connection: sa_async.AsyncConnection, names: Sequence[str]
 ) -> dict[str, records.ApplicationRecord]:
     applications = tables.applications
-    rows = await connection.execute(
+    known = await connection.execute(
         sa.select(applications)
         .where(applications.c.name.in_(sorted(names)))
         .order_by(applications.c.name)  # locked in the same order by everybody
         .with_for_update()
     )
-    return {row.name: _record(row) for row in rows}
+    return {row.name: rows.read(records.ApplicationRecord, row) for row in known}
 
 
 async def _write(
@@ -103,8 +101,8 @@ async def _write(
 ) -> None:
     labels = tables.application_labels
     await connection.execute(
-        database.upsert(connection, tables.applications, update=_COLUMNS),
-        [_values(application) for application in changed],
+        database.upsert(connection, tables.applications),
+        [rows.values(application, labels=dict(application.labels)) for application in changed],
     )
     await connection.execute(
         sa.delete(labels).where(labels.c.application == sa.bindparam("of_application")),
@@ -127,19 +125,9 @@ def _conditions(wanted: records.ApplicationFilter) -> Sequence[sa.ColumnElement[
         )
         for label, value in wanted.labels.items()
     ]
-    if wanted.status:
-        conditions.append(applications.status == wanted.status)
-    if wanted.repository:
-        conditions.append(applications.repository == wanted.repository)
+    conditions += rows.matching(
+        tables.applications, status=wanted.status, repository=wanted.repository
+    )
     if not wanted.with_removed:
         conditions.append(applications.removed.is_(None))
     return conditions
-
-
-def _values(application: records.ApplicationRecord) -> dict[str, Any]:
-    values = {name: getattr(application, name) for name in ("name", *_COLUMNS)}
-    return values | {"labels": dict(application.labels)}
-
-
-def _record(row: sa.Row[Any]) -> records.ApplicationRecord:
-    return records.ApplicationRecord(**row._asdict())

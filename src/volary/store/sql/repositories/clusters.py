@@ -7,14 +7,14 @@ import sqlalchemy as sa
 from volary.model.runs import run_records
 from volary.store import records
 from volary.store.sql.database import database
-from volary.store.sql.schema import fences, tables
+from volary.store.sql.schema import fences, rows, tables
 
 #: Clusters named in one statement.
 _TOGETHER = 500
 
 
 class Clusters:
-    """See `protocol.Clusters`."""
+    """The clusters as they were seen last. There are as many as the fleet has, and no more."""
 
     def __init__(self, base: database.Database) -> None:
         self._base = base
@@ -25,31 +25,16 @@ class Clusters:
     ) -> None:
         """Keep clusters, new or changed, all of them or none."""
         unique = {cluster.name: cluster for cluster in clusters}
-        values = [
-            {
-                "name": cluster.name,
-                "state": cluster.state,
-                "document": cluster.document,
-                "updated": cluster.updated,
-            }
-            for cluster in unique.values()
-        ]
         async with self._base.writing() as connection:
             await fences.check(connection, fence)
-            if values:
-                names = ["state", "document", "updated"]
-                put = database.upsert(connection, tables.clusters, update=names)
-                await connection.execute(put, values)
+            if unique:
+                put = database.upsert(connection, tables.clusters)
+                await connection.execute(put, [rows.values(cluster) for cluster in unique.values()])
 
-    @database.finished
     async def list(self) -> tuple[records.ClusterRecord, ...]:
         """Return all that are known, by name."""
-        query = sa.select(tables.clusters).order_by(tables.clusters.c.name)
-        async with self._base.reading() as connection:
-            rows = await connection.execute(query)
-        return tuple(
-            records.ClusterRecord(row.name, row.state, row.document, row.updated) for row in rows
-        )
+        known = await self._base.rows(sa.select(tables.clusters).order_by(tables.clusters.c.name))
+        return tuple(rows.read(records.ClusterRecord, row) for row in known)
 
     @database.finished
     async def forget(self, names: Sequence[str], *, fence: run_records.Fence | None) -> None:

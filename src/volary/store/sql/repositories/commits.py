@@ -1,21 +1,20 @@
 """Commits of applications in a database."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
 from volary.model.runs import run_records
 from volary.store import pagination, records
 from volary.store.sql.database import database, group_commit
-from volary.store.sql.schema import fences, tables
+from volary.store.sql.schema import fences, rows, tables
 
 #: What a later word on the same commit changes; when it was seen first stays.
 _CHANGING = ("subject", "author", "status", "reason", "run_id")
 
 
 class Commits:
-    """See `protocol.Commits`."""
+    """The commits of the applications and what became of them."""
 
     def __init__(self, base: database.Database, limits: records.Limits) -> None:
         self._base = base
@@ -32,7 +31,7 @@ class Commits:
         async with self._base.writing() as connection:
             refused = await fences.refusals(connection, [write.fence for write in writes])
             values = [
-                _values(write.item)
+                rows.values(write.item)
                 for write, refusal in zip(writes, refused, strict=True)
                 if refusal is None
             ]
@@ -41,18 +40,15 @@ class Commits:
                 await connection.execute(statement, values)
             return list(refused)
 
-    @database.finished
     async def get(self, application: str, commit: str) -> records.CommitRecord | None:
-        """Return it."""
+        """Return it; None when it was never seen."""
         commits = tables.commits
         query = sa.select(commits).where(
-            commits.c.application == application, commits.c.commit_hash == commit
+            commits.c.application == application, commits.c.commit == commit
         )
-        async with self._base.reading() as connection:
-            row = (await connection.execute(query)).one_or_none()
-        return _record(row) if row else None
+        row = await self._base.row(query)
+        return rows.read(records.CommitRecord, row) if row else None
 
-    @database.finished
     async def list(
         self, application: str, *, cursor: str = "", limit: int = 50
     ) -> records.Page[records.CommitRecord]:
@@ -61,22 +57,11 @@ class Commits:
         limit = pagination.bounded(limit, self._limits.page)
         query = sa.select(tables.commits).where(commits.application == application)
         if after := pagination.by_time(cursor):
-            query = query.where(sa.tuple_(commits.seen, commits.commit_hash) < sa.tuple_(*after))
-        query = query.order_by(commits.seen.desc(), commits.commit_hash.desc()).limit(limit + 1)
-        async with self._base.reading() as connection:
-            items = [_record(row) for row in await connection.execute(query)]
+            query = query.where(sa.tuple_(commits.seen, commits.commit) < sa.tuple_(*after))
+        query = query.order_by(commits.seen.desc(), commits.commit.desc()).limit(limit + 1)
+        items = [rows.read(records.CommitRecord, row) for row in await self._base.rows(query)]
         return pagination.cut(items, limit, lambda item: (item.seen, item.commit))
 
 
 def _key(write: fences.Fenced[records.CommitRecord]) -> tuple[str, str]:
     return write.item.application, write.item.commit
-
-
-def _values(commit: records.CommitRecord) -> dict[str, Any]:
-    values = {name: getattr(commit, name) for name in ("application", "seen", *_CHANGING)}
-    return values | {"commit_hash": commit.commit}
-
-
-def _record(row: sa.Row[Any]) -> records.CommitRecord:
-    values = row._asdict()
-    return records.CommitRecord(commit=values.pop("commit_hash"), **values)

@@ -2,19 +2,19 @@
 
 import sqlalchemy as sa
 
+from volary.model.runs import run_records
 from volary.store import pagination, records
 from volary.store.sql.database import database
 from volary.store.sql.schema import rows, tables
 
 
 class Events:
-    """See `protocol.Events`."""
+    """The feeds of the runs."""
 
     def __init__(self, base: database.Database, limits: records.Limits) -> None:
         self._base = base
         self._limits = limits
 
-    @database.finished
     async def after(
         self, run_id: str, number: int, *, limit: int = 500
     ) -> tuple[records.FeedEvent, ...]:
@@ -27,7 +27,6 @@ class Events:
         )
         return await self._read(query, limit)
 
-    @database.finished
     async def all_after(
         self, position: int, *, application: str = "", limit: int = 500
     ) -> tuple[records.FeedEvent, ...]:
@@ -38,16 +37,18 @@ class Events:
             query = query.where(events.c.application == application)
         return await self._read(query, limit)
 
-    @database.finished
     async def position(self) -> int:
-        """Return the position of the newest event."""
-        query = sa.select(sa.func.coalesce(sa.func.max(tables.events.c.position), 0))
-        async with self._base.reading() as connection:
-            return int((await connection.execute(query)).scalar_one())
+        """Return the position of the newest event; 0 when there was never one."""
+        newest = await self._base.row(sa.select(sa.func.max(tables.events.c.position)))
+        return (newest[0] if newest else None) or 0
 
     async def _read(
         self, query: sa.Select[tuple[object, ...]], limit: int
     ) -> tuple[records.FeedEvent, ...]:
         query = query.limit(pagination.bounded(limit, self._limits.page))
-        async with self._base.reading() as connection:
-            return tuple(map(rows.to_event, await connection.execute(query)))
+        return tuple(map(_event, await self._base.rows(query)))
+
+
+def _event(row: rows.Row) -> records.FeedEvent:
+    record = rows.read(run_records.EventRecord, row)
+    return records.FeedEvent(row.position, row.run_id, row.application, row.number, record)

@@ -1,6 +1,5 @@
 """Removes old records from a database, in small transactions so that nobody waits for long."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -49,7 +48,7 @@ class Retention:
 
     async def _prune_runs(self, rule: records.Retention) -> tuple[int, int, int]:
         runs = events = logs = 0
-        old = await self._read(_old_runs(rule))
+        old = [row.id for row in await self._base.rows(_old_runs(rule))]
         for start in range(0, len(old), _RUNS):
             chunk = old[start : start + _RUNS]
             # The large tables first: a cascade over all of it at once would take long.
@@ -68,32 +67,32 @@ class Retention:
         commits, applications = tables.commits.c, tables.applications.c
         ranked = sa.select(
             commits.application,
-            commits.commit_hash,
+            commits.commit,
             commits.seen,
             commits.run_id,
-            _rank(commits.application, commits.seen, commits.commit_hash).label("rank"),
+            _rank(commits.application, commits.seen, commits.commit).label("rank"),
         ).subquery()
         running = sa.exists().where(
             applications.name == ranked.c.application,
-            applications.running_commit == ranked.c.commit_hash,
+            applications.running_commit == ranked.c.commit,
         )
         has_run = sa.exists().where(tables.runs.c.id == ranked.c.run_id)
         old = (
-            sa.select(ranked.c.application, ranked.c.commit_hash)
+            sa.select(ranked.c.application, ranked.c.commit)
             .where(
                 ranked.c.rank > rule.keep_runs_per_application,
                 ranked.c.seen < rule.before,
                 ~running,
                 ~has_run,
             )
-            .order_by(ranked.c.application, ranked.c.commit_hash)
+            .order_by(ranked.c.application, ranked.c.commit)
         )
-        key = sa.tuple_(commits.application, commits.commit_hash)
+        key = sa.tuple_(commits.application, commits.commit)
         return await self._delete(tables.commits, key.in_(old))
 
     async def _delete(self, table: sa.Table, condition: sa.ColumnElement[bool]) -> int:
         """Delete the rows in question, a bounded number in each transaction."""
-        keys = _keys(table)
+        keys = list(table.primary_key.columns)
         some = sa.select(*keys).where(condition).limit(_ROWS)
         key = keys[0] if len(keys) == 1 else sa.tuple_(*keys)
         deleted = 0
@@ -109,15 +108,6 @@ class Retention:
             await fences.check(connection, self._fence)
             return int((await connection.execute(statement)).rowcount)
 
-    @database.finished
-    async def _read(self, query: sa.Select[tuple[str]]) -> list[str]:
-        async with self._base.reading() as connection:
-            return [row.id for row in await connection.execute(query)]
-
-
-def _keys(table: sa.Table) -> Sequence[sa.Column[object]]:
-    return list(table.primary_key.columns)
-
 
 def _rank(
     application: sa.ColumnElement[str],
@@ -130,7 +120,7 @@ def _rank(
 
 def _old_runs(rule: records.Retention) -> sa.Select[tuple[str]]:
     runs = tables.runs.c
-    succeeded = sa.case((runs.status == statuses.RunStatus.SUCCEEDED.value, 1), else_=0)
+    succeeded = sa.case((runs.status == statuses.RunStatus.SUCCEEDED, 1), else_=0)
     ranked = sa.select(
         runs.id,
         runs.finished,
@@ -142,7 +132,7 @@ def _old_runs(rule: records.Retention) -> sa.Select[tuple[str]]:
         .label("successes"),
     ).subquery()
     newest_success = sa.and_(
-        ranked.c.status == statuses.RunStatus.SUCCEEDED.value, ranked.c.successes == 1
+        ranked.c.status == statuses.RunStatus.SUCCEEDED, ranked.c.successes == 1
     )
     return (
         sa.select(ranked.c.id)

@@ -92,18 +92,18 @@ async def _write(
     transitions = [write.transition for write, _ in accepted]
     await _many(
         connection,
-        _replace(connection, tables.stages),
+        database.upsert(connection, tables.stages),
         [
-            rows.of_stage(transition.head.id, stage)
+            rows.values(stage, run_id=transition.head.id)
             for transition in transitions
             for stage in transition.stages
         ],
     )
     await _many(
         connection,
-        _replace(connection, tables.tasks),
+        database.upsert(connection, tables.tasks),
         [
-            rows.of_task(transition.head.id, task)
+            rows.values(task, run_id=transition.head.id)
             for transition in transitions
             for task in transition.tasks
         ],
@@ -114,14 +114,17 @@ async def _write(
 async def _write_runs(
     connection: sa_async.AsyncConnection, accepted: Sequence[tuple[Write, int]]
 ) -> None:
-    new, with_document, without = [], [], []
+    new: list[rows.Values] = []
+    with_document: list[rows.Values] = []
+    without: list[rows.Values] = []
     for write, last in accepted:
         transition = write.transition
-        values = rows.of_head(transition.head) | {
-            "version": transition.version,
-            "last_event": last + len(transition.feed),
-            "digest": write.digest,
-        }
+        values = rows.values(
+            transition.head,
+            version=transition.version,
+            last_event=last + len(transition.feed),
+            digest=write.digest,
+        )
         if transition.document is not None:
             values["document"] = transition.document
         if transition.expected_version == 0:
@@ -151,7 +154,12 @@ async def _write_history(
         connection,
         sa.insert(tables.events),
         [
-            rows.of_event(write.transition.head, last + offset, event)
+            rows.values(
+                event,
+                run_id=write.run_id,
+                application=write.transition.head.application,
+                number=last + offset,
+            )
             for write, last in accepted
             for offset, event in enumerate(write.transition.feed, 1)
         ],
@@ -160,16 +168,11 @@ async def _write_history(
         connection,
         sa.insert(tables.approvals),
         [
-            rows.of_approval(transition.head.id, one)
+            rows.values(approval, run_id=transition.head.id)
             for transition in transitions
-            for one in transition.approvals
+            for approval in transition.approvals
         ],
     )
-
-
-def _replace(connection: sa_async.AsyncConnection, table: sa.Table) -> sa.Insert:
-    names = [column.name for column in table.columns if not column.primary_key]
-    return database.upsert(connection, table, update=names)
 
 
 async def _many(

@@ -14,7 +14,7 @@ from sqlalchemy.ext import asyncio as sa_async
 from volary.store.sql.schema import tables
 
 #: What says whose a row is.
-_TASK = ("run_id", "stage_id", "target")
+_TASK = ("run_id", "stage", "target")
 #: What the database fills in.
 _COUNTED = ("position", "number")
 

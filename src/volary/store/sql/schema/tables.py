@@ -1,12 +1,14 @@
 """The tables, with column types that mean the same in both databases."""
 
 import datetime as dates
+from enum import StrEnum
 from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 from sqlalchemy.engine import interfaces
 
+from volary.model import statuses
 from volary.store import encoding
 
 #: A 64-bit number that counts up by itself; only INTEGER does so in SQLite.
@@ -70,11 +72,36 @@ class Document(sa.types.TypeDecorator[dict[str, Any]]):
         return None if value is None else msgspec.json.decode(value, type=dict[str, Any])
 
 
+class Word(sa.types.TypeDecorator[StrEnum]):
+    """One of the words of an enumeration."""
+
+    impl = TEXT
+    cache_ok = True
+
+    def __init__(self, kind: type[StrEnum]) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def process_bind_param(self, value: StrEnum | None, dialect: interfaces.Dialect) -> str | None:
+        """Write the word."""
+        return None if value is None else value.value
+
+    def process_result_value(
+        self, value: str | None, dialect: interfaces.Dialect
+    ) -> StrEnum | None:
+        """Read it."""
+        return None if value is None else self.kind(value)
+
+
 METADATA = sa.MetaData()
 
 
 def _words(name: str, *, default: str | None = "") -> sa.Column[str]:
     return sa.Column(name, CleanText(), nullable=False, server_default=default)
+
+
+def _status(kind: type[StrEnum]) -> sa.Column[StrEnum]:
+    return sa.Column("status", Word(kind), nullable=False)
 
 
 def _number(name: str) -> sa.Column[int]:
@@ -149,9 +176,9 @@ runs = sa.Table(
     METADATA,
     _key("id"),
     _words("application", default=None),
-    _words("status", default=None),
+    _status(statuses.RunStatus),
     _words("reason"),
-    _words("commit_hash"),
+    _words("commit"),
     _words("running_commit"),
     _at("created"),
     _maybe("started"),
@@ -176,7 +203,7 @@ stages = sa.Table(
     _key("id"),
     _number("position"),
     _words("name"),
-    _words("status", default=None),
+    _status(statuses.TaskStatus),
     _words("reason"),
     _maybe("started"),
     _maybe("finished"),
@@ -187,10 +214,10 @@ tasks = sa.Table(
     "tasks",
     METADATA,
     _run(primary_key=True),
-    _key("stage_id"),
+    _key("stage"),
     _key("target"),
     _number("position"),
-    _words("status", default=None),
+    _status(statuses.TaskStatus),
     _words("reason"),
     _number("attempt"),
     _maybe("started"),
@@ -210,7 +237,7 @@ events = sa.Table(
     _number("number"),
     _at("at"),
     _words("event", default=None),
-    _words("stage_id"),
+    _words("stage"),
     _words("target"),
     _document(),
     sa.Index("events_by_run", "run_id", "number", unique=True),
@@ -224,14 +251,14 @@ logs = sa.Table(
     METADATA,
     _position(),
     _run(),
-    _words("stage_id"),
+    _words("stage"),
     _words("target"),
     _number("attempt"),
     _number("number"),
     _at("at"),
     _words("level"),
-    _words("line"),
-    sa.Index("logs_by_task", "run_id", "stage_id", "target", "number", unique=True),
+    _words("text"),
+    sa.Index("logs_by_task", "run_id", "stage", "target", "number", unique=True),
     sa.Index("logs_by_run", "run_id", "position"),
     sa.Index("logs_by_time", "at"),
     sqlite_autoincrement=True,
@@ -243,7 +270,7 @@ findings = sa.Table(
     METADATA,
     _position(),
     _run(),
-    _words("stage_id"),
+    _words("stage"),
     _words("target"),
     _number("attempt"),
     _number("number"),
@@ -251,7 +278,7 @@ findings = sa.Table(
     _words("kind", default=None),
     _words("metric"),
     _document(),
-    sa.Index("findings_by_task", "run_id", "stage_id", "target", "number", unique=True),
+    sa.Index("findings_by_task", "run_id", "stage", "target", "number", unique=True),
     sa.Index("findings_by_run", "run_id", "position"),
     sa.Index("findings_by_time", "at"),
     sqlite_autoincrement=True,
@@ -262,7 +289,7 @@ task_states = sa.Table(
     "task_states",
     METADATA,
     _run(primary_key=True),
-    _key("stage_id"),
+    _key("stage"),
     _key("target"),
     _number("attempt"),
     _document(),
@@ -283,9 +310,9 @@ approvals = sa.Table(
     METADATA,
     _position(),
     _run(),
-    _words("stage_id"),
-    _words("group_name"),
-    _words("actor"),
+    _words("stage"),
+    _words("group"),
+    _words("by"),
     _at("at"),
     sa.Column("approved", sa.Boolean(), nullable=False),
     _words("comment"),
@@ -306,14 +333,14 @@ commits = sa.Table(
     "commits",
     METADATA,
     _key("application"),
-    _key("commit_hash"),
+    _key("commit"),
     _at("seen"),
     _words("subject"),
     _words("author"),
     _words("status"),
     _words("reason"),
     _words("run_id"),
-    sa.Index("commits_by_time", "application", "seen", "commit_hash"),
+    sa.Index("commits_by_time", "application", "seen", "commit"),
 )
 
 requests = sa.Table(
@@ -321,7 +348,7 @@ requests = sa.Table(
     METADATA,
     _key("id"),
     _words("kind", default=None),
-    _words("actor"),
+    _words("by"),
     _at("at"),
     _words("application"),
     _words("run_id"),
@@ -346,7 +373,7 @@ audit = sa.Table(
     METADATA,
     _position(),
     _at("at"),
-    _words("actor"),
+    _words("by"),
     _words("action"),
     _words("result"),
     _words("source"),
@@ -354,7 +381,7 @@ audit = sa.Table(
     _words("run_id"),
     _document(),
     sa.Index("audit_by_time", "at"),
-    sa.Index("audit_by_actor", "actor", "position"),
+    sa.Index("audit_by_actor", "by", "position"),
     sa.Index("audit_by_application", "application", "position"),
     sqlite_autoincrement=True,
 )

@@ -13,12 +13,12 @@ import postgres_server
 import store_fixtures as given
 from volary.model import errors
 from volary.model.runs import run_records
-from volary.store import factory, protocol, records
+from volary.store import factory, records, stores
 from volary.store.sql.database import error_translation
 
 
 @asynccontextmanager
-async def opened(address: str, busy: float = 0.2) -> AsyncIterator[protocol.Store]:
+async def opened(address: str, busy: float = 0.2) -> AsyncIterator[stores.Store]:
     limits = records.Limits(busy=timedelta(seconds=busy))
     async with factory.open_store(address, clock=given.TurnedClock(), limits=limits) as store:
         yield store
@@ -163,7 +163,7 @@ async def test_a_server_that_dies_and_comes_back() -> None:
 
 
 async def _until_it_works(
-    store: protocol.Store, step: run_records.Transition
+    store: stores.Store, step: run_records.Transition
 ) -> run_records.KeptTransition:
     """Try again as a caller would; connections of before the death fail once each."""
     for _ in range(10):

@@ -1,4 +1,13 @@
-"""The store in a database, put together."""
+"""Durable state, put together of groups by noun.
+
+The leader shows its `fence` with every write; None says that the caller holds
+no lease and needs none (a one-shot run with a store of its own). What people do (requests,
+audit) needs no fence: it may come in through a standby process.
+
+Every method may raise `errors.TemporaryError` when the database is locked, full or gone:
+nothing was written then, or the same call can be made again with the same effect. Lists
+raise `errors.UserError` for a cursor that is none.
+"""
 
 from collections.abc import Sequence
 
@@ -12,19 +21,18 @@ from volary.store.sql.repositories import (
     clusters,
     commits,
     events,
-    findings,
     leases,
-    logs,
     requests,
     retention,
     runs,
+    task_rows,
     task_states,
     transitions,
 )
 
 
-class SqlStore:
-    """See `protocol.Store`; `factory.open_store` makes one."""
+class Store:
+    """Durable state in a database; `factory.open_store` makes one."""
 
     def __init__(
         self, base: database.Database, *, clock: clocks.Clock, limits: records.Limits
@@ -35,8 +43,8 @@ class SqlStore:
         )
         self.runs = runs.Runs(base, limits)
         self.events = events.Events(base, limits)
-        self.logs = logs.Logs(base, limits)
-        self.findings = findings.Findings(base, limits)
+        self.logs = task_rows.Logs(base, limits)
+        self.findings = task_rows.Findings(base, limits)
         self.memories = task_states.TaskStates(base)
         self.leases = leases.Leases(base, clock)
         self.applications = applications.Applications(base, limits)
@@ -48,14 +56,22 @@ class SqlStore:
     async def keep_transition(
         self, transition: run_records.Transition, *, fence: run_records.Fence | None
     ) -> run_records.KeptTransition:
-        """Keep one step of a run, all or nothing."""
+        """Keep one step of a run: state and feed, all or nothing.
+
+        Safe to repeat: the same transition a second time changes nothing and gets the same
+        answer, so a caller that does not know whether it was kept just tries again.
+
+        Raises:
+            fencing.VersionConflict: The run is not at the expected version.
+            fencing.LeaseLost: Another process took the lease over.
+        """
         write = transitions.Write(transition, fence, fencing.digest(transition))
         return await self._group.keep(write)
 
     async def prune(
         self, rule: records.Retention, *, fence: run_records.Fence | None
     ) -> records.Pruned:
-        """Remove what retention allows."""
+        """Remove what retention allows, a little at a time, and give the space back."""
         return await retention.Retention(self._base, fence).prune(rule)
 
     async def _write(self, writes: Sequence[transitions.Write]) -> list[transitions.Result]:

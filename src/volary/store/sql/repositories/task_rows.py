@@ -1,0 +1,103 @@
+"""What tasks leave behind, bounded: lines of logs, and findings of analyses."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import sqlalchemy as sa
+
+from volary.model.runs import run_records
+from volary.store import encoding, pagination, records
+from volary.store.sql.database import database, group_commit
+from volary.store.sql.schema import fences, numbering, rows, tables
+
+Item = TypeVar("Item")
+
+
+class _TaskRows(Generic[Item]):
+    """A table of which each task keeps its newest rows, `most` of them."""
+
+    def __init__(
+        self, base: database.Database, limits: records.Limits, table: sa.Table, *, most: int
+    ) -> None:
+        self._base = base
+        self._limits = limits
+        self._table = table
+        self._most = most
+        self._group = group_commit.GroupCommit(self._append_all, id, most=limits.group)
+
+    async def append(self, items: Sequence[Item], *, fence: run_records.Fence | None) -> None:
+        """Keep items in order; those of unknown runs are left out."""
+        if items:
+            await self._group.keep(fences.Fenced(items, fence))
+
+    async def _append_all(
+        self, writes: Sequence[fences.Fenced[Sequence[Item]]]
+    ) -> list[Exception | None]:
+        async with self._base.writing() as connection:
+            refused = await fences.refusals(connection, [write.fence for write in writes])
+            accepted = [
+                self._values(item)
+                for write, refusal in zip(writes, refused, strict=True)
+                if refusal is None
+                for item in write.item
+            ]
+            await numbering.append(connection, self._table, accepted, most=self._most)
+            return list(refused)
+
+    def _values(self, item: Item) -> rows.Values:
+        return rows.values(item)
+
+    async def _after(
+        self, run_id: str, position: int, limit: int, **wanted: str
+    ) -> Sequence[rows.Row]:
+        table = self._table
+        query = (
+            sa.select(table)
+            .where(table.c.run_id == run_id, table.c.position > position)
+            .where(*rows.matching(table, **wanted))
+            .order_by(table.c.position)
+            .limit(pagination.bounded(limit, self._limits.page))
+        )
+        return await self._base.rows(query)
+
+
+class Logs(_TaskRows[records.LogLine]):
+    """What tasks said."""
+
+    def __init__(self, base: database.Database, limits: records.Limits) -> None:
+        super().__init__(base, limits, tables.logs, most=limits.lines_per_task)
+
+    async def after(
+        self, run_id: str, position: int, *, stage: str = "", target: str = "", limit: int = 500
+    ) -> tuple[records.StoredLogLine, ...]:
+        """Return a run's lines after `position`, of one stage or cluster if given, in order."""
+        return tuple(
+            records.StoredLogLine(row.position, row.number, rows.read(records.LogLine, row))
+            for row in await self._after(run_id, position, limit, stage=stage, target=target)
+        )
+
+    def _values(self, item: records.LogLine) -> rows.Values:
+        return rows.values(item, text=encoding.shorten(item.text, self._limits.line_length))
+
+
+class Findings(_TaskRows[records.Finding]):
+    """What analyses measured and concluded."""
+
+    def __init__(self, base: database.Database, limits: records.Limits) -> None:
+        super().__init__(base, limits, tables.findings, most=limits.findings_per_task)
+
+    async def after(
+        self,
+        run_id: str,
+        position: int,
+        *,
+        wanted: records.FindingFilter | None = None,
+        limit: int = 500,
+    ) -> tuple[records.StoredFinding, ...]:
+        """Return a run's findings after `position`, those that are wanted, in order."""
+        conditions = dataclasses.asdict(wanted or records.FindingFilter())
+        return tuple(
+            records.StoredFinding(row.position, row.number, rows.read(records.Finding, row))
+            for row in await self._after(run_id, position, limit, **conditions)
+        )
