@@ -103,7 +103,7 @@ async def release(base: Path, *moments: Moment) -> dict[str, Any]:
         assert ended.code == 0, ended
         assert ("going on with run" in ended.err) == bool(moments)
         assert statuses(given) == ["succeeded", "succeeded"]
-        begun = ask(given, "select run_id, stage_id from events where event = 'stage-started'")
+        begun = ask(given, "select run_id, stage from events where event = 'stage-started'")
         assert len(begun) == len(set(begun)) == 7, "a stage was begun twice"
         await given.settled()
         return state_of(given)
@@ -189,7 +189,7 @@ async def test_one_works_at_a_time_and_what_was_killed_is_not_forgotten(tmp_path
         assert abandoned.code == 0, abandoned
         assert "was abandoned: the clusters stay as it left them" in abandoned.err
         assert statuses(given) == ["succeeded", "cancelled", "succeeded"]
-        assert ask(given, "select commit_hash from runs order by created")[-1] == (third,)
+        assert ask(given, 'select "commit" from runs order by created')[-1] == (third,)
         assert given.images("us") == "example/simple:v3 2/2"
         assert given.find("us", "Deployment", "simple-canary") is None
 
