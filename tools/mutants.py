@@ -3,10 +3,12 @@
 python tools/mutants.py --seed 1 --count 20 --package engine --jobs 2 --minutes 10
 
 Of every package a sample is drawn by the seed from all mistakes that `mutations` can make. Each
-is made in a copy of the tree, and the tests that import the module run until one fails: unit
-tests first, the nearest in the import graph before the others, then the scenarios named in
-`SCENARIOS`. A mutant is killed by a test that fails with it and passes without it. What no test
-decided within the limit is listed by itself: it counts as neither.
+is made in a copy of the tree, and tests run until one fails: those that execute the function,
+the quickest of each file first, by a map that `--record` writes (one run of all tests). Without
+a map, and for what stands outside of functions: tests that import the module, unit tests first,
+the nearest in the import graph before the others, then the scenarios named in `SCENARIOS`. A
+mutant is killed by a test that fails with it and passes without it. What no test decided within
+the limit is listed by itself: it counts as neither.
 """
 
 import argparse
@@ -27,7 +29,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import test_map
+
 ROOT = Path(__file__).parents[1]
+#: Where the map of tests is; not part of the repository.
+MAP = ROOT / ".mutants"
 #: What is meant by the core; files and folders of src/volary.
 PACKAGES = {
     "engine": ("engine",),
@@ -52,6 +58,8 @@ SCENARIOS = {
 }
 #: Unit tests farther away than this in the import graph are not run.
 _FARTHEST, _MOST_FILES = 2, 6
+#: Files of unit tests that run besides those of the map.
+_NEAREST = 3
 _PAIRS: tuple[tuple[type[ast.cmpop], type[ast.cmpop]], ...] = (
     (ast.Eq, ast.NotEq),
     (ast.Lt, ast.LtE),
@@ -259,8 +267,17 @@ def sample(root: Path, package: str, count: int, seed: int) -> list[Mutant]:
 class Workplace:
     """A copy of the tree in which mutants are tried one after the other."""
 
-    def __init__(self, folder: Path, tests: Tests, limit: float, *, scenarios: bool) -> None:
-        self._tests, self._limit, self._scenarios = tests, limit, scenarios
+    def __init__(
+        self,
+        folder: Path,
+        tests: Tests,
+        recorded: test_map.Executions,
+        limit: float,
+        *,
+        scenarios: bool,
+    ) -> None:
+        self._tests, self._recorded = tests, recorded
+        self._limit, self._scenarios = limit, scenarios
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT,
@@ -281,9 +298,7 @@ class Workplace:
         """Return `killed by …`, `survived` or `undecided …`."""
         path = self._folder / mutant.path
         source = path.read_text()
-        module = module_name(mutant.path, Path("src"))
-        chosen = self._tests.of(module, mutant.package if self._scenarios else "")
-        tests = [str(test) for test in chosen]
+        tests = self._choose(mutant, source)
         if not tests:
             return "survived (no test imports it)"
         _write(path, mutant.mutation.apply(source))
@@ -303,6 +318,27 @@ class Workplace:
             only_passed = re.search(r"\d passed", alone) and not re.search(r"\d failed", alone)
             self._sound[test] = bool(only_passed)
         return f"killed by {test}" if self._sound[test] else f"undecided: {test} fails anyway"
+
+    def _choose(self, mutant: Mutant, source: str) -> list[str]:
+        module = module_name(mutant.path, Path("src"))
+        scenarios = mutant.package if self._scenarios else ""
+        importing = [str(test) for test in self._tests.of(module, scenarios)]
+        name = f"{mutant.path}:{function_at(source, mutant.mutation.line)}"
+        executing = self._recorded.of(name, self._limit / 3)
+        executing = [test for test in executing if self._is_there(test)]
+        if not executing:
+            return importing
+        # Files of unit tests run whole: they may have new tests since the map was recorded.
+        units = [_file(test) for test in executing if _is_unit(test)][:_MOST_FILES]
+        units += [file for file in importing if _is_unit(file)][:_NEAREST]
+        files = list(dict.fromkeys(units))
+        rest = [test for test in executing if _file(test) not in files]
+        return files + (rest if self._scenarios else [])
+
+    def _is_there(self, test: str) -> bool:
+        path = self._folder / _file(test)
+        function = test.rpartition("::")[2].partition("[")[0]
+        return path.exists() and f"def {function}(" in path.read_text()
 
     def _run(self, tests: Sequence[str]) -> str | None:
         """Return what pytest prints; None: it took too long."""
@@ -325,10 +361,49 @@ class Workplace:
             return None
 
 
+def function_at(source: str, line: int) -> str:
+    """Return the name of the outermost function at a line, `Class.method`; nothing outside."""
+    names: list[str] = []
+    body: Sequence[ast.stmt] = ast.parse(source).body
+    while True:
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                assert node.end_lineno is not None
+                if node.lineno <= line <= node.end_lineno:
+                    names.append(node.name)
+                    if not isinstance(node, ast.ClassDef):
+                        return ".".join(names)
+                    body = node.body
+                    break
+        else:
+            return ""
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _is_unit(test: str) -> bool:
+    return test.startswith("tests/unit/")
+
+
 def _write(path: Path, source: str) -> None:
     """Write a module; two versions of one size within a second look alike to Python's cache."""
     path.write_text(source)
     Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
+
+
+def record(folder: Path) -> int:
+    """Run every test and write down what each executes."""
+    shutil.rmtree(folder, ignore_errors=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal"]
+    sources = os.pathsep.join(f"{ROOT}/{name}" for name in ("src", "sandbox/src", "tools"))
+    return subprocess.run(
+        [*command, "-p", "test_map", "--test-map", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": sources},
+        check=False,
+    ).returncode
 
 
 def main() -> None:
@@ -340,8 +415,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0, help="begin no mutant after these")
     parser.add_argument("--limit", type=float, default=180.0, help="seconds for one mutant's tests")
     parser.add_argument("--unit", action="store_true", help="no scenarios")
+    parser.add_argument("--record", action="store_true", help="write the map of tests, and end")
+    parser.add_argument("--map", type=Path, default=MAP, help="folder of the map")
     parser.add_argument("--jobs", "-j", type=int, default=max(1, (os.cpu_count() or 1) - 1))
     options = parser.parse_args()
+    if options.record:
+        sys.exit(record(options.map))
+    recorded = test_map.read(options.map)
     chosen = [
         sample(ROOT, package, options.count, options.seed)
         for package in options.package or PACKAGES
@@ -355,7 +435,7 @@ def main() -> None:
     tests, end = Tests(ROOT), time.monotonic() + 60 * options.minutes
 
     def work(folder: Path) -> None:
-        workplace = Workplace(folder, tests, options.limit, scenarios=not options.unit)
+        workplace = Workplace(folder, tests, recorded, options.limit, scenarios=not options.unit)
         while time.monotonic() < end:
             try:
                 mutant = waiting.get_nowait()

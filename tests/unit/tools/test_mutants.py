@@ -1,11 +1,15 @@
 """The mistakes that `make mutants` makes, and whose tests it runs for them."""
 
 import importlib.util
+import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import test_map
 
 ROOT = Path(__file__).parents[3]
 
@@ -113,3 +117,51 @@ def test_the_summary_counts_what_was_decided(mutants: ModuleType) -> None:
         "survived: a.py:3: dropped statement: f()",
         "undecided within 1 s: a.py:3: dropped statement: f()",
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "function"),
+    [(1, ""), (2, "outer"), (4, "outer"), (6, ""), (8, "Class.method"), (9, "Class.method")],
+)
+def test_a_line_is_of_the_outermost_function(mutants: ModuleType, line: int, function: str) -> None:
+    source = "A = 1\ndef outer():\n    def inner():\n        return 1\n    return inner\nB = 2\n"
+    source += "class Class:\n    def method(self):\n        return [one for one in ()]\n"
+    assert mutants.function_at(source, line) == function
+
+
+def test_tests_that_execute_a_function(tmp_path: Path) -> None:
+    recorded = {
+        "functions": ["src/volary/a.py:f", "src/volary/a.py:g"],
+        "tests": {
+            "t/one.py::slow": [5.0, [0]],
+            "t/one.py::quick": [0.1, [0, 1]],
+            "t/two.py::long": [9.0, [0]],
+        },
+    }
+    (tmp_path / "gw0.json").write_text(json.dumps(recorded))
+    tests = test_map.read(tmp_path)
+    assert tests.of("src/volary/a.py:g", 60) == ["t/one.py::quick"]
+    # Of every file the quickest, and no more than there is time for.
+    assert tests.of("src/volary/a.py:f", 10) == ["t/one.py::quick", "t/two.py::long"]
+    assert tests.of("src/volary/a.py:unknown", 10) == []
+
+
+def test_a_run_records_what_it_executes(tmp_path: Path) -> None:
+    (tmp_path / "src/volary").mkdir(parents=True)
+    (tmp_path / "src/volary/__init__.py").touch()
+    (tmp_path / "src/volary/thing.py").write_text(
+        "class Thing:\n    def use(self):\n        return [one for one in (1, 2)]\n"
+    )
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nasyncio_default_fixture_loop_scope = function\n"
+    )
+    (tmp_path / "test_thing.py").write_text(
+        "from volary import thing\n"
+        "def test_use():\n    assert thing.Thing().use()\n"
+        "def test_nothing():\n    pass\n"
+    )
+    sources = os.pathsep.join([str(tmp_path / "src"), str(ROOT / "tools")])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "test_map", "--test-map", "map"]
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": sources}, check=True)
+    tests = test_map.read(tmp_path / "map")
+    assert tests.of("src/volary/thing.py:Thing.use", 60) == ["test_thing.py::test_use"]
