@@ -21,11 +21,7 @@ from rich import console as rich_console
 from kube_sandbox import fleet, prometheus, proxies
 from kube_sandbox.crds import definitions as crd_definitions
 from kube_sandbox.dataplane import load
-from volary.cli.run import local_run
-from volary.clusters.client import client_pool
-from volary.controller import inputs
-from volary.controller.planning import preparation, projects
-from volary.demo import definitions, git_repository, metrics_source
+from volary.demo import definitions, harness, metrics_source
 from volary.model import statuses
 
 NAMES = ("us", "eu", "asia")
@@ -67,7 +63,7 @@ async def measure(case: Case) -> float:
 
 
 def _counters(sandbox: fleet.Fleet) -> metrics_source.Source:
-    config = {"address": sandbox.observatory, "share": "500ms"}
+    config = {"address": sandbox.required_metrics_url, "share": "500ms"}
     chosen = {"name": "metrics", "type": "http", "config": config}
     return metrics_source.Source(chosen, "", is_prometheus=False)
 
@@ -81,29 +77,27 @@ async def _with(
 ) -> float:
     story = definitions.TRAFFIC_SCENARIOS["progressive"]
     metrics_source.register(sandbox, source)
-    work = base / "git"
-    repository = git_repository.create(work, story)
-    described = work / story.service / "volary.yaml"
-    _describe(described, case)
-    metrics_source.rewrite(described, source)
-    git_repository.commit(repository, "Measure")
-    members = projects.load_fleet(str(sandbox.path))
-    async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
-        await _release(work, clusters)
-        git_repository.release(repository, work, story)
-        loads = [load.Load(load.Aim(url, story.host), rate=_RATE) for url in urls.values()]
+    quiet = rich_console.Console(quiet=True)
+    async with harness.open_releases(quiet, base, sandbox, story) as environment:
+        repository = environment.repository
+        _describe(repository.directory / "volary.yaml", case)
+        metrics_source.rewrite(repository.directory / "volary.yaml", source)
+        repository.commit("Measure")
+        await environment.release()
+        repository.release()
+        loads = [load.Load(load.Aim(url, story.address), rate=_RATE) for url in urls.values()]
         seen: list[float] = []
         async with asyncio.TaskGroup() as group:
             asking = [group.create_task(each.run()) for each in loads]
             looking = group.create_task(_look(loads, seen))
-            releasing = group.create_task(_release(work, clusters))
+            releasing = group.create_task(environment.release())
             await _first(seen)
             await asyncio.sleep(case.interval * (1.5 + random.random()))
             began = time.monotonic()
             for cluster in sandbox.clusters.values():
                 cluster.faults.images.add("*/shop:v2", "error-rate=50%")
             ended = await releasing
-            assert ended is statuses.RunStatus.ROLLED_BACK, ended
+            assert ended.status is statuses.RunStatus.ROLLED_BACK, ended.status
             await asyncio.sleep(0.5)
             for task in (*asking, looking):
                 task.cancel()
@@ -142,15 +136,6 @@ async def _look(loads: list[load.Load], seen: list[float]) -> None:
             seen.append(time.monotonic())
             before = now
         await asyncio.sleep(0.01)
-
-
-async def _release(work: Path, clusters: client_pool.ClientPool) -> statuses.RunStatus:
-    quiet = rich_console.Console(quiet=True)
-    project = await projects.open_project(str(work), app="shop")
-    prepared = await preparation.prepare(preparation.RunOptions(str(work)), clusters, project)
-    view = local_run.choose_view(quiet, as_json=False)
-    ended = await local_run.carry_out_in_memory(prepared, clusters, view, quiet)
-    return ended.status
 
 
 def page(found: Mapping[Case, list[float]]) -> str:

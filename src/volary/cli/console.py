@@ -1,7 +1,7 @@
 """Where output goes: results on stdout, messages on stderr; ``NO_COLOR`` is honoured by both."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -45,6 +45,14 @@ def write_json(body: object) -> None:
 def write_text(text: str) -> None:
     """Write words to stdout, with a line end and without what steers a terminal."""
     write(safe_text.printable(text))
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(padded).rstrip()
 
 
 def show_problems(target: console.Console, problems: Iterable[errors.Problem]) -> None:

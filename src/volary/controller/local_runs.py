@@ -11,7 +11,7 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -31,7 +31,6 @@ from volary.controller.status import (
     run_origins,
     run_requests,
 )
-from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.persistence import codec
 from volary.engine.runs import state
@@ -182,15 +181,6 @@ async def unfinished(
             return tuple(sorted(found, key=lambda known: known.name != key.name))
 
 
-@dataclass(frozen=True, slots=True)
-class SessionExtras:
-    """What goes with a run besides what keeps it."""
-
-    observers: Sequence[feed.Observer] = ()
-    #: Wraps the executor, for those who observe what happens in between (the demo).
-    wrap: Callable[[executor.StageExecutor], executor.StageExecutor] = lambda performer: performer
-
-
 class LocalApplication:
     """One application, for as long as this process holds its lease."""
 
@@ -224,7 +214,7 @@ class LocalApplication:
         prepared: preparation.PreparedRun,
         trials: Sequence[preflight.Trial],
         by: str,
-        extras: SessionExtras,
+        observers: Sequence[feed.Observer],
     ) -> run_session.RunSession:
         """Keep a new run and return it, ready to be carried out."""
         dependencies, project = self._leader.dependencies, prepared.project
@@ -244,10 +234,13 @@ class LocalApplication:
         status = replace(self._writer.application_status, run=ready.run.id, under_way=True)
         await self._writer.keep(status, repository=location, path=path)
         version = await self._writer.begin(ready, self._begun(ready))
-        return self._open(ready, version, extras)
+        return self._open(ready, version, observers)
 
     async def take_up(
-        self, stored: run_records.StoredRun, project: projects.Project, extras: SessionExtras
+        self,
+        stored: run_records.StoredRun,
+        project: projects.Project,
+        observers: Sequence[feed.Observer],
     ) -> run_session.RunSession:
         """Return a run that was left behind, ready to go on; `project` is at its commit.
 
@@ -257,7 +250,7 @@ class LocalApplication:
         run, origin = codec.read_run(stored), run_origins.from_document(stored.origin)
         ready = await ready_runs.take_up_project(self._leader.dependencies, project, run, origin)
         await self._writer.write(self._begun(ready))
-        return self._open(ready, stored.version, extras)
+        return self._open(ready, stored.version, observers)
 
     async def carry_out(self, session: run_session.RunSession) -> state.Run:
         """Carry a run out to its end, write down what it means, and return it."""
@@ -286,15 +279,10 @@ class LocalApplication:
         return _RELEASE.begun(self._writer.state, ready.run, shown)
 
     def _open(
-        self, ready: ready_runs.ReadyRun, version: int, extras: SessionExtras
+        self, ready: ready_runs.ReadyRun, version: int, observers: Sequence[feed.Observer]
     ) -> run_session.RunSession:
         return run_session.open_session(
-            self._leader,
-            self.record,
-            ready,
-            version,
-            observers=extras.observers,
-            wrap=extras.wrap,
+            self._leader, self.record, ready, version, observers=observers
         )
 
 

@@ -5,13 +5,14 @@ imported when one of them is used.
 """
 
 import contextlib
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 from typer import core
 
+from volary.cli.commands import options
 from volary.model import errors
 
 app = typer.Typer(rich_markup_mode=None)
@@ -70,12 +71,6 @@ class _SandboxGroup(core.TyperGroup):
             return super().invoke(ctx)
 
 
-def _finish(work: Coroutine[object, object, int]) -> None:
-    import asyncio  # half of the start-up time of ``volary --help``
-
-    raise typer.Exit(asyncio.run(work))
-
-
 @app.command()
 def demo(
     scenario: Annotated[Scenario, typer.Option(help="What to show.")] = Scenario.CANARY,
@@ -96,17 +91,16 @@ def _demo(scenario: Scenario, *, keep: bool) -> None:
     from volary.demo import definitions
     from volary.demo.scenarios import failover, gitops, karmada, release, traffic, waves
 
-    if scenario is Scenario.GITOPS:
-        _finish(gitops.run(keep=keep))
-    if scenario is Scenario.WAVES:
-        _finish(waves.run(keep=keep))
-    if scenario is Scenario.FAILOVER:
-        _finish(failover.run(keep=keep))
-    if scenario is Scenario.KARMADA:
-        _finish(karmada.run(keep=keep))
-    if scenario.value in definitions.TRAFFIC_SCENARIOS:
-        _finish(traffic.run(scenario.value, keep=keep))
-    _finish(release.run(scenario.value, keep=keep))
+    modules = {
+        Scenario.GITOPS: gitops,
+        Scenario.WAVES: waves,
+        Scenario.FAILOVER: failover,
+        Scenario.KARMADA: karmada,
+    }
+    if scenario in modules:
+        options.finish(modules[scenario].run(keep=keep))
+    family = traffic if scenario.value in definitions.TRAFFIC_SCENARIOS else release
+    options.finish(family.run(scenario.value, keep=keep))
 
 
 sandbox = typer.Typer(

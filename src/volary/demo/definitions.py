@@ -11,24 +11,38 @@ from kube_sandbox import proxies
 from volary.model import errors, statuses
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One scenario."""
+    """One scenario: version 1 of an example is deployed, then version 2 released."""
 
     #: Folder below ``examples``.
     example: str
-    #: Name of the Service whose users are watched, and of the Deployment.
+    #: Name of the application, of its Service and of its Deployment.
     service: str
     #: One sentence for the beginning.
     intention: str
-    #: Text in the files of the first commit, and what the second has instead.
-    change: tuple[str, str]
-    subject: str
+    #: What the second commit's subject adds.
+    remark: str = ""
     #: Image pattern to behaviour, per cluster.
     broken_images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     needs_istio: bool = False
     #: How the second run has to end for the demo to be right.
     expected: statuses.RunStatus = statuses.RunStatus.SUCCEEDED
+
+    @property
+    def change(self) -> tuple[str, str]:
+        """Text in the files of the first commit, and what the second has instead."""
+        return f"example/{self.service}:v1", f"example/{self.service}:v2"
+
+    @property
+    def subject(self) -> str:
+        """Subject of the second commit."""
+        return f"Release {self.service} v2{self.remark}"
+
+    @property
+    def address(self) -> str:
+        """The host of users' requests."""
+        return self.service
 
 
 SCENARIOS: Mapping[str, Scenario] = {
@@ -36,23 +50,18 @@ SCENARIOS: Mapping[str, Scenario] = {
         example="simple",
         service="simple",
         intention="Version 2 goes out on three clusters at once: canary and baseline first.",
-        change=("example/simple:v1", "example/simple:v2"),
-        subject="Release simple v2",
     ),
     "istio": Scenario(
         example="istio",
         service="shop",
         intention="Version 2 gets 10 % of the users by an Istio VirtualService, then all.",
-        change=("example/shop:v1", "example/shop:v2"),
-        subject="Release shop v2",
         needs_istio=True,
     ),
     "broken": Scenario(
         example="simple",
         service="simple",
         intention="Version 2 cannot be pulled in one cluster; nobody may notice.",
-        change=("example/simple:v1", "example/simple:v2"),
-        subject="Release simple v2 (which eu cannot pull)",
+        remark=" (which eu cannot pull)",
         broken_images={"eu": {"example/simple:v2": "bad"}},
         expected=statuses.RunStatus.ROLLED_BACK,
     ),
@@ -75,12 +84,9 @@ def example_directory(scenario: Scenario) -> Path:
     )
 
 
-_CHANGE = ("example/shop:v1", "example/shop:v2")
-
-
 @dataclass(frozen=True, slots=True)
 class UserGroup:
-    """Users who ask in the same way."""
+    """Users who send requests in the same way."""
 
     name: str
     #: Requests per second and cluster.
@@ -90,33 +96,33 @@ class UserGroup:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrafficScenario(Scenario):
-    """One scenario in which users really ask."""
+    """One scenario in which users really send requests."""
 
-    #: Whom users ask for.
-    host: str = "shop"
+    service: str = "shop"
+    #: The host of users' requests where it is not the Service.
+    host: str = ""
     #: The real proxy that follows the routes, where it is installed.
     proxy: proxies.Kind = proxies.Kind.ENVOY
     groups: tuple[UserGroup, ...] = (UserGroup("users"),)
     #: The version that may fail; empty: no request may.
     bad_version: str = ""
-    #: What to look at in the end, one sentence.
+    #: What the scenario has shown, one sentence for the end.
     lesson: str = ""
 
-
-def _everywhere(image: str, behaviour: str) -> Mapping[str, Mapping[str, str]]:
-    return {name: {image: behaviour} for name in ("us", "eu", "asia")}
+    @property
+    def address(self) -> str:
+        """The host of users' requests."""
+        return self.host or self.service
 
 
 TRAFFIC_SCENARIOS: Mapping[str, TrafficScenario] = {
     "bad-canary": TrafficScenario(
         example="analysis",
-        service="shop",
         intention="Version 2 fails 5 % of its requests. Nobody watches but the analysis.",
-        change=_CHANGE,
-        subject="Release shop v2 (which fails now and then)",
-        broken_images=_everywhere("example/shop:v2", "error-rate=5%"),
+        remark=" (which fails now and then)",
+        broken_images={name: {"example/shop:v2": "error-rate=5%"} for name in ("us", "eu", "asia")},
         expected=statuses.RunStatus.ROLLED_BACK,
         groups=(UserGroup("users", rate=120.0),),
         bad_version="v2",
@@ -124,10 +130,8 @@ TRAFFIC_SCENARIOS: Mapping[str, TrafficScenario] = {
     ),
     "one-bad-region": TrafficScenario(
         example="analysis",
-        service="shop",
         intention="Version 2 fails in asia only, where a tenth of all users are.",
-        change=_CHANGE,
-        subject="Release shop v2 (which asia does not like)",
+        remark=" (which asia does not like)",
         broken_images={"asia": {"example/shop:v2": "error-rate=20%"}},
         expected=statuses.RunStatus.ROLLED_BACK,
         groups=(UserGroup("users", rate=120.0, rates={"asia": 60.0}),),
@@ -136,20 +140,14 @@ TRAFFIC_SCENARIOS: Mapping[str, TrafficScenario] = {
     ),
     "progressive": TrafficScenario(
         example="progressive",
-        service="shop",
         intention="Version 2 gets 5, 20, then 50 % of the users, in step over three clusters.",
-        change=_CHANGE,
-        subject="Release shop v2",
         host="shop.example",
         proxy=proxies.Kind.TRAEFIK,
         lesson="Each step was taken when the metrics of all three clusters allowed it.",
     ),
     "ab": TrafficScenario(
         example="ab-test",
-        service="shop",
         intention="Version 2 is for the beta group alone, until four checks have passed.",
-        change=_CHANGE,
-        subject="Release shop v2",
         host="shop.example",
         proxy=proxies.Kind.TRAEFIK,
         groups=(
@@ -160,10 +158,7 @@ TRAFFIC_SCENARIOS: Mapping[str, TrafficScenario] = {
     ),
     "blue-green": TrafficScenario(
         example="blue-green",
-        service="shop",
         intention="Version 2 starts beside version 1; then all users move at once.",
-        change=_CHANGE,
-        subject="Release shop v2",
         lesson="No mesh, only a Service whose selector moved; the rollback was one write.",
     ),
 }

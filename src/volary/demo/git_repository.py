@@ -1,6 +1,7 @@
-"""The demo's Git repository: real, temporary, two commits."""
+"""The demo's Git repository: real and temporary."""
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pygit2
@@ -10,31 +11,45 @@ from volary.demo import definitions
 _AUTHOR = ("Demo", "demo@volary.dev")
 
 
-def create(where: Path, scenario: definitions.Scenario) -> pygit2.Repository:
-    """Make a repository whose first commit is the story's example."""
-    shutil.copytree(definitions.example_directory(scenario), where / scenario.service)
-    repository = pygit2.init_repository(str(where), initial_head="main")
-    commit(repository, f"Deploy {scenario.service} v1")
-    return repository
+class Repository:
+    """A repository whose first commit is the example of a scenario."""
 
+    def __init__(self, path: Path, scenario: definitions.Scenario) -> None:
+        self.path = path
+        #: Of the application's files.
+        self.directory = path / scenario.service
+        self._scenario = scenario
+        shutil.copytree(definitions.example_directory(scenario), self.directory)
+        self._git = pygit2.init_repository(str(path), initial_head="main")
+        self.commit(f"Deploy {scenario.service} v1")
 
-def release(repository: pygit2.Repository, where: Path, scenario: definitions.Scenario) -> None:
-    """Change the version in the example's files and commit that."""
-    old, new = scenario.change
-    for path in sorted((where / scenario.service).rglob("*.yaml")):
-        text = path.read_text(encoding="utf-8")
-        if old in text:
-            path.write_text(text.replace(old, new), encoding="utf-8")
-    commit(repository, scenario.subject)
+    def release(self) -> None:
+        """Commit the scenario's second version."""
+        old, new = self._scenario.change
+        self.edit({old: new}, self._scenario.subject)
 
+    def edit(self, changes: Mapping[str, str], message: str) -> None:
+        """Replace texts in the application's files, and commit that."""
+        for file in sorted(self.directory.rglob("*.yaml")):
+            text = file.read_text(encoding="utf-8")
+            for old, new in changes.items():
+                text = text.replace(old, new)
+            file.write_text(text, encoding="utf-8")
+        self.commit(message)
 
-def commit(repository: pygit2.Repository, message: str) -> str:
-    """Commit everything and return the commit's hash."""
-    repository.index.add_all()
-    repository.index.write()
-    author = pygit2.Signature(*_AUTHOR)
-    parents = [] if repository.head_is_unborn else [repository.head.target]
-    made = repository.create_commit(
-        "HEAD", author, author, message, repository.index.write_tree(), parents
-    )
-    return str(made)
+    def commit(self, message: str) -> None:
+        """Commit everything."""
+        index, author = self._git.index, pygit2.Signature(*_AUTHOR)
+        index.add_all()
+        index.write()
+        parents = [] if self._git.head_is_unborn else [self._git.head.target]
+        self._git.create_commit("HEAD", author, author, message, index.write_tree(), parents)
+
+    def add_remote(self, bare: Path) -> None:
+        """Create an empty repository to push to."""
+        pygit2.init_repository(str(bare), bare=True, initial_head="main")
+        self._git.remotes.create("origin", str(bare))
+
+    def push(self) -> None:
+        """Push all commits."""
+        self._git.remotes["origin"].push(["refs/heads/main:refs/heads/main"])

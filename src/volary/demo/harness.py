@@ -6,104 +6,90 @@ import asyncio
 import contextlib
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from rich import console as rich_console
 
 from kube_sandbox import fleet
 from volary.cli import console, exit_codes
-from volary.cli.run import local_run, plan_text, summary
+from volary.cli.run import local_run, plan_text, summary, views
 from volary.clusters.client import client_pool
 from volary.clusters.transport import circuit_breaker, transports
-from volary.controller import inputs
+from volary.controller import inputs, local_runs
 from volary.controller.planning import preparation, projects
-from volary.demo import snapshots
-from volary.engine import executor
-from volary.engine.runs import coverage, state
+from volary.controller.runs import ready_runs
+from volary.demo import definitions, git_repository, snapshots
+from volary.engine.observers import feed
+from volary.engine.runs import state
 from volary.stages import executor as stage_executor
-
-
-async def wait_for_interrupt(messages: rich_console.Console) -> None:
-    """Wait for Ctrl-C; further ones are answered with words, until the event loop is closed."""
-    told = asyncio.Event()
-
-    def interrupted() -> None:
-        if told.is_set():
-            messages.print("closing …")
-        told.set()
-
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted)
-    await told.wait()
-
-
-def ignore_interrupts(messages: rich_console.Console) -> None:
-    """From now on answer Ctrl-C with words, until the event loop is closed.
-
-    What closes here takes moments; SIGTERM and SIGKILL still end the process.
-    """
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, messages.print, "closing …")
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """Where a story without real requests plays."""
-
-    console: rich_console.Console
-    sandbox: fleet.Fleet
-    clusters: client_pool.ClientPool
-    #: Of the story's files.
-    repository: Path
-    users: snapshots.TrafficProbe
-
-
-EnvironmentT = TypeVar("EnvironmentT")
-#: Opens where the story plays, in an empty directory.
-OpenEnvironment = Callable[
-    [rich_console.Console, Path], contextlib.AbstractAsyncContextManager[EnvironmentT]
-]
+from volary.store import protocol
 
 #: Ten seconds until a cluster that is back is probed again are too long to watch.
 _CIRCUIT = circuit_breaker.Rules(lasting=2.0, pause=1.0)
+_IMAGE_GRACE = timedelta(seconds=4)
+
+
+class Environment(Protocol):
+    """Where a scenario plays."""
+
+    def manual_commands(self) -> list[str]:
+        """Return what a person may type to look around."""
+        ...
+
+
+EnvironmentT = TypeVar("EnvironmentT", bound=Environment)
+#: Opens the environment of a scenario in an empty directory.
+OpenEnvironment = Callable[
+    [rich_console.Console, Path], contextlib.AbstractAsyncContextManager[EnvironmentT]
+]
 
 
 async def play(
     opens: OpenEnvironment[EnvironmentT],
     steps: Callable[[EnvironmentT], Awaitable[bool]],
-    closing_lines: Callable[[EnvironmentT], Sequence[str]] | None,
+    *,
+    keep: bool,
 ) -> int:
-    """Tell a story; 0 when it ended as it has to.
-
-    With `goodbye` the stage stays up until Ctrl-C, after those lines are printed.
-    """
+    """Play a scenario; 0 when it ended as expected. With `keep` it stays up until Ctrl-C."""
     messages = console.results()
     with tempfile.TemporaryDirectory(prefix="volary-demo-") as base:
         async with opens(messages, Path(base)) as environment:
             try:
-                right = await steps(environment)
+                is_as_expected = await steps(environment)
             except asyncio.CancelledError:
-                ignore_interrupts(messages)
+                _ignore_interrupts(messages)
                 return exit_codes.Exit.INTERRUPTED
-            if closing_lines is not None:
+            if keep:
                 messages.print("\nthe clusters stay up until Ctrl-C:")
-                for line in closing_lines(environment):
+                for line in environment.manual_commands():
                     messages.print(f"  {line}", markup=False, soft_wrap=True)
-                await wait_for_interrupt(messages)
-    return exit_codes.Exit.DONE if right else exit_codes.Exit.FAILED
+                await _wait_for_interrupt(messages)
+    return exit_codes.Exit.DONE if is_as_expected else exit_codes.Exit.FAILED
 
 
-@contextlib.asynccontextmanager
-async def open_clients(sandbox: fleet.Fleet) -> AsyncIterator[client_pool.ClientPool]:
-    """Open a client for every cluster, by the sandbox's fleet file as anybody else's."""
-    members = projects.load_fleet(str(sandbox.path))
-    limits = transports.Limits(
-        concurrency=client_pool.concurrency(len(members.clusters)), circuit=_CIRCUIT
-    )
-    async with client_pool.open_pool(members, clock=inputs.SystemClock(), limits=limits) as opened:
-        yield opened
+async def _wait_for_interrupt(messages: rich_console.Console) -> None:
+    """Wait for Ctrl-C; further ones are answered with words, until the event loop is closed."""
+    interrupted = asyncio.Event()
+
+    def interrupt() -> None:
+        if interrupted.is_set():
+            messages.print("closing …")
+        interrupted.set()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
+    await interrupted.wait()
+
+
+def _ignore_interrupts(messages: rich_console.Console) -> None:
+    """From now on answer Ctrl-C with words, until the event loop is closed.
+
+    What closes here takes moments; SIGTERM and SIGKILL still end the process.
+    """
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, messages.print, "closing …")
 
 
 def add_image_faults(sandbox: fleet.Fleet, images: Mapping[str, Mapping[str, str]]) -> None:
@@ -113,51 +99,77 @@ def add_image_faults(sandbox: fleet.Fleet, images: Mapping[str, Mapping[str, str
             sandbox.clusters[cluster].faults.images.add(pattern, behaviour)
 
 
-def manual_commands(sandbox: fleet.Fleet, repository: Path) -> list[str]:
-    """Return what a person may type to look around."""
+def manual_commands(sandbox: fleet.Fleet, repository: git_repository.Repository) -> list[str]:
+    """Return what a person may type to look at clusters and commits."""
     width = max(map(len, sandbox.clusters))
     return [
         *(
             f"{name:{width}} kubectl --kubeconfig {cluster.kubeconfig_path} get deploy,pods,svc"
             for name, cluster in sandbox.clusters.items()
         ),
-        f"git log in {repository}, fleet file {sandbox.path}",
+        f"git log in {repository.path}, fleet file {sandbox.path}",
     ]
 
 
-#: What a demo puts around the executor of its tasks.
-ExecutorWrapper = Callable[[executor.StageExecutor], executor.StageExecutor]
+@dataclass(frozen=True, slots=True)
+class ReleaseEnvironment:
+    """Where a scenario plays that releases as `volary run` does."""
+
+    console: rich_console.Console
+    sandbox: fleet.Fleet
+    scenario: definitions.Scenario
+    repository: git_repository.Repository
+    probe: snapshots.TrafficProbe
+    dependencies: ready_runs.Dependencies
+    store: protocol.Store
+
+    @property
+    def clusters(self) -> client_pool.ClientPool:
+        """The clients of the clusters."""
+        return self.dependencies.clusters
+
+    async def release(self, *observers: feed.Observer) -> state.Run:
+        """Release the head of the repository and return how the run ended."""
+        project = await projects.open_project(str(self.repository.path), app=self.scenario.service)
+        key = local_runs.key_of(project, self.clusters.fleet)
+        view = views.choose(self.console)
+        async with local_runs.hold(self.store, key.name, self.dependencies) as application:
+            request = local_runs.remembering(
+                preparation.RunOptions(str(self.repository.path)), application.record
+            )
+            prepared = await preparation.prepare(request, self.clusters, project)
+            plan_text.show(self.console, prepared)
+            self.console.print()
+            session = await application.begin(prepared, (), "demo", (view, *observers))
+            ended = await local_run.carry_out(application, session, view, self.console)
+        summary.show(self.console, ended, view.shown)
+        return ended
+
+    def show(self, title: str) -> None:
+        """Print what runs in every cluster, and which pods users' requests go to."""
+        snapshots.show(self.console, title, self.probe)
+
+    def manual_commands(self) -> list[str]:
+        """Return what a person may type to look at clusters and commits."""
+        return manual_commands(self.sandbox, self.repository)
 
 
-def _unwrapped(performer: executor.StageExecutor) -> executor.StageExecutor:
-    return performer
-
-
-async def release(
-    console: rich_console.Console,
-    clusters: client_pool.ClientPool,
-    repository: Path,
-    application: str,
-    *,
-    wrap: ExecutorWrapper = _unwrapped,
-    before: state.Run | None = None,
-) -> state.Run:
-    """Release the head of the demo's repository and return how the run ended.
-
-    `before` is a run that did not reach all clusters; what they run is known from it.
-    """
-    project = await projects.open_project(str(repository), app=application)
-    request = preparation.RunOptions(str(repository))
-    if before is not None:
-        kept = dict.fromkeys(coverage.clusters_with_release(before), before.commit)
-        request = replace(request, remembered=before.running_commit, kept=kept)
-    prepared = await preparation.prepare(request, clusters, project)
-    plan_text.show(console, prepared)
-    console.print()
-    view = local_run.choose_view(console, as_json=False)
-    options = stage_executor.Options(image_grace=timedelta(seconds=4))
-    ended = await local_run.carry_out_in_memory(
-        prepared, clusters, view, console, options=options, wrap=wrap
+@contextlib.asynccontextmanager
+async def open_releases(
+    console: rich_console.Console, base: Path, sandbox: fleet.Fleet, scenario: definitions.Scenario
+) -> AsyncIterator[ReleaseEnvironment]:
+    """Open clients by the sandbox's fleet file, as anybody's, and a store in memory."""
+    members, clock = projects.load_fleet(str(sandbox.path)), inputs.SystemClock()
+    limits = transports.Limits(
+        concurrency=client_pool.concurrency(len(members.clusters)), circuit=_CIRCUIT
     )
-    summary.show(console, ended, view.shown)
-    return ended
+    async with (
+        client_pool.open_pool(members, clock=clock, limits=limits) as clusters,
+        local_run.open_dependencies(
+            clusters, stage_executor.Options(image_grace=_IMAGE_GRACE)
+        ) as dependencies,
+        local_runs.open_store(local_runs.IN_MEMORY, clock) as store,
+    ):
+        repository = git_repository.Repository(base / "git", scenario)
+        probe = snapshots.TrafficProbe(scenario.address, sandbox.clusters)
+        yield ReleaseEnvironment(console, sandbox, scenario, repository, probe, dependencies, store)

@@ -1,4 +1,4 @@
-"""The demo's users: they ask all the time, and remember who answered how."""
+"""The demo's users: they send requests all the time and count who answered how."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ class ProbeClient:
 
 
 def create(scenario: definitions.TrafficScenario, urls: Mapping[str, str]) -> list[ProbeClient]:
-    """Return the users of a story; they ask once `ask` runs."""
+    """Return the users of a scenario; they are idle until `send_requests` runs."""
     return [
         ProbeClient(
             name,
             group.name,
             load.Load(
-                load.Aim(url, scenario.host, headers=group.headers),
+                load.Aim(url, scenario.address, headers=group.headers),
                 rate=group.rates.get(name, group.rate),
             ),
         )
@@ -38,7 +38,7 @@ def create(scenario: definitions.TrafficScenario, urls: Mapping[str, str]) -> li
 
 
 async def send_requests(users: Sequence[ProbeClient]) -> None:
-    """Ask until cancelled, and wait for the answers that are under way then."""
+    """Send requests until cancelled, and wait for the answers that are under way then."""
     async with asyncio.TaskGroup() as group:
         for user in users:
             group.create_task(user.load.run())
@@ -53,7 +53,7 @@ async def wait_until_served(scenario: definitions.TrafficScenario, urls: Mapping
     async with asyncio.timeout(20):
         for url in urls.values():
             while True:
-                tally = await load.Load(load.Aim(url, scenario.host), rate=20).run(count=4)
+                tally = await load.Load(load.Aim(url, scenario.address), rate=20).run(count=4)
                 if not tally.failed:
                     break
 

@@ -6,13 +6,15 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import aiohttp
 import yaml
+from rich import console as rich_console
 
+from kube_sandbox import fleet as fleets
+from volary.demo import git_repository, harness
 from volary.model import errors, json
 
 _VOLARY = (sys.executable, "-m", "volary")
@@ -115,19 +117,6 @@ class DemoServer:
             )
         return out.decode(errors="replace")
 
-    async def runs(self) -> list[json.JsonObject]:
-        """Return the runs, newest first; none while nobody answers."""
-        headers = {"authorization": f"Bearer {self.token}"}
-        try:
-            async with (
-                aiohttp.ClientSession(headers=headers) as session,
-                session.get(f"{self.url}/api/v1/runs") as answer,
-            ):
-                answer.raise_for_status()
-                return list((await answer.json())["items"])
-        except aiohttp.ClientConnectionError:
-            return []
-
 
 def free_port() -> int:
     """Return a port that is free at the moment."""
@@ -136,11 +125,68 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def write_settings(
-    server: DemoServer,
-    fleet: Path,
-    repository: Path,
-    more: Mapping[str, object] | None = None,
+@dataclass(frozen=True, slots=True)
+class ServerEnvironment:
+    """Where a scenario plays whose releases a server does."""
+
+    console: rich_console.Console
+    sandbox: fleets.Fleet
+    repository: git_repository.Repository
+    server: DemoServer
+
+    def manual_commands(self) -> list[str]:
+        """Return what a person may type to look around."""
+        shown = harness.manual_commands(self.sandbox, self.repository)
+        return [*shown, f"volary --server {self.server.url} get apps"]
+
+
+@contextlib.asynccontextmanager
+async def prepare(
+    console: rich_console.Console,
+    base: Path,
+    sandbox: fleets.Fleet,
+    repository: git_repository.Repository,
+    settings: Mapping[str, object],
+) -> AsyncIterator[ServerEnvironment]:
+    """Prepare a server that is stopped in the end, and the repository that it watches."""
+    bare = base / "shop.git"
+    repository.add_remote(bare)
+    server = DemoServer(base, free_port())
+    _write_settings(server, sandbox.path, bare, settings)
+    try:
+        yield ServerEnvironment(console, sandbox, repository, server)
+    finally:
+        await server.stop()
+
+
+async def until(
+    fetch: Callable[[], Awaitable[json.JsonObject]],
+    holds: Callable[[json.JsonObject], object],
+    *,
+    patience: float = 60.0,
+) -> json.JsonObject:
+    """Return what the server answers once that holds.
+
+    Raises:
+        errors.UserError: It does not within `patience` seconds.
+    """
+    answer: json.JsonObject = {}
+    try:
+        async with asyncio.timeout(patience):
+            while True:
+                with contextlib.suppress(errors.UserError, errors.TemporaryError):
+                    answer = await fetch()
+                    if holds(answer):
+                        return answer
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        raise errors.user_error(
+            f"the demo did not reach the expected state; the last one was {answer}"
+        ) from None
+
+
+def _write_settings(
+    server: DemoServer, fleet: Path, repository: Path, more: Mapping[str, object]
 ) -> None:
     """Write the server's settings: one fleet, one repository, and `more`."""
     settings = {
@@ -152,6 +198,6 @@ def write_settings(
         "repositories": [
             {"name": "shop", "url": str(repository), "branch": "main", "interval": "1s"}
         ],
-        **(more or {}),
+        **more,
     }
     server.config.write_text(yaml.safe_dump(settings, sort_keys=False))

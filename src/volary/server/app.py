@@ -19,9 +19,7 @@ from volary.server.routes import (
     applications,
     clusters,
     operations,
-    orphans,
     overview,
-    placements,
     run_commands,
     runs,
     streaming,
@@ -34,8 +32,6 @@ ROUTERS = (
     runs.router,
     run_commands.router,
     clusters.router,
-    placements.router,
-    orphans.router,
     overview.router,
     streaming.router,
 )
@@ -62,7 +58,7 @@ def build(
         settings: Who is let in, which webhooks there are.
         kept: The API tokens.
         clock: Judges whether tokens have expired.
-        hasten: Told that a repository may have changed.
+        request_refresh: Told that a repository may have changed.
         registry: Other numbers that ``/metrics`` shows as well.
         patience: How long streams wait.
 

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from volary.cli import console, server_process
+from volary.cli import console, forms, server_process
 from volary.cli.remote import output, queries, run_events
 from volary.manifests import redaction
 from volary.model import safe_text
@@ -35,10 +35,10 @@ def test_every_way_to_the_terminal_is_closed(capsys: pytest.CaptureFixture[str])
     console.messages().print(EVIL, markup=False)
     console.results().print(f"[bold]{EVIL}[/]", emoji=False)
     console.write_text(EVIL)
-    output.show_list(output.Noun.APPS, [{"name": "shop", "reason": EVIL}], output.Form.WIDE)
+    output.show_list(forms.Noun.APPS, [{"name": "shop", "reason": EVIL}], forms.Form.WIDE)
     line = {"at": "2026-01-01T00:00:00Z", "target": "us", "stage": "1", "text": EVIL}
-    queries._write_log_line(line, output.Form.TEXT)
-    queries._write_log_line(line, output.Form.JSON)
+    queries._write_log_line(line, forms.Form.TEXT)
+    queries._write_log_line(line, forms.Form.JSON)
     written = "".join(capsys.readouterr())
 
     assert "red" in written

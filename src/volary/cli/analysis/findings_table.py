@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from volary.cli import console
 from volary.model import json
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -119,11 +120,7 @@ def table(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
             row = (*head, line.variant, str(len(line.values)), *tail, sparkline(line.values))
             rows.append(row)
             first = False
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return list(console.aligned(rows))
 
 
 def sentences(judged_metrics: Sequence[JudgedMetric]) -> list[str]:

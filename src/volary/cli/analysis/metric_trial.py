@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
 from volary.analysis.metering import query_names
-from volary.cli import console, exit_codes
+from volary.cli import console, exit_codes, forms
 from volary.cli.analysis import findings_table
 from volary.cli.remote import output
 from volary.config.crosscheck import fleet_checks
@@ -38,7 +38,7 @@ class TrialRequest:
     cluster: str = ""
 
 
-async def run(request: TrialRequest, form: output.Form) -> int:
+async def run(request: TrialRequest, form: forms.Form) -> int:
     """Try the metrics and show what they say; 1 when a release would not have passed."""
     clock = inputs.SystemClock()
     now = clock.now()
@@ -57,7 +57,7 @@ async def run(request: TrialRequest, form: output.Form) -> int:
         tried = metric_trials.Trial(project.application, names, meter, clock)
         findings, verdicts = await tried.run(moment)
     shown = [_clean(masker, finding) for finding in findings]
-    if form in (output.Form.JSON, output.Form.YAML):
+    if form.is_document:
         output.show({"at": moment.at.isoformat(), "findings": shown}, form)
     else:
         _show(shown)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from volary.cli import console, exit_codes
+from volary.cli import console, exit_codes, forms
 from volary.cli.analysis import findings_table
 from volary.cli.remote import client, login, output, queries
 
@@ -10,7 +10,7 @@ _MOST = 20_000
 
 
 async def show(
-    target: login.Target, run: str, stage: str, cluster: str, metric: str, form: output.Form
+    target: login.Target, run: str, stage: str, cluster: str, metric: str, form: forms.Form
 ) -> int:
     """Show what the analyses of a run found."""
     async with client.Client.open(target) as server:
@@ -25,7 +25,7 @@ async def show(
             cluster=cluster,
             metric=metric,
         )
-    if form in (output.Form.JSON, output.Form.YAML):
+    if form.is_document:
         output.show({"run": summary, "findings": findings}, form)
         return exit_codes.Exit.DONE
     console.write_text(f"{summary['application']} {summary['id']}: {summary['status']}")
@@ -48,13 +48,13 @@ def _nothing(asked: Mapping[str, str]) -> str:
     return f"{said} for {named}" if named else said
 
 
-def _show_stage(name: str, judged: list[findings_table.JudgedMetric], form: output.Form) -> None:
+def _show_stage(name: str, judged: list[findings_table.JudgedMetric], form: forms.Form) -> None:
     console.write_text("")
     console.write_text(name)
     for line in findings_table.table(judged):
         console.write_text(f"  {line}")
     for line in findings_table.sentences(judged):
         console.write_text(f"  {line}")
-    if form is output.Form.WIDE:
+    if form is forms.Form.WIDE:
         for line in findings_table.queries(judged):
             console.write_text(f"  {line}")

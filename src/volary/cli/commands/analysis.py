@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import typer
 from typer import core
 
-from volary.cli.commands import remote
+from volary.cli import forms
+from volary.cli.commands import options
 
 
 class _Group(core.TyperGroup):
@@ -33,23 +34,21 @@ def root() -> None:
 
 @app.command()
 def show(
-    run: remote.Run,
-    stage: Annotated[str, typer.Option(metavar="ID", help="Of one stage only.")] = "",
-    cluster: Annotated[str, typer.Option(metavar="NAME", help="Of one cluster only.")] = "",
+    run: options.Run,
+    stage: options.Stage = "",
+    cluster: options.Cluster = "",
     metric: Annotated[str, typer.Option(metavar="NAME", help="One metric only.")] = "",
-    server: remote.Server = "",
-    output: remote.Output = remote.Form.TEXT,
+    server: options.Server = "",
+    output: options.Output = forms.Form.TEXT,
 ) -> None:
     """Show what a run's analyses measured, how they were judged, and why.
 
     `-o wide` shows the queries too, `-o json` every measurement.
     """
     from volary.cli.analysis import run_findings
-    from volary.cli.remote import output as forms
 
-    form = forms.Form(output.value)
-    target = remote.target_of(server)
-    remote.finish(run_findings.show(target, run, stage, cluster, metric, form))
+    target = options.target_of(server)
+    options.finish(run_findings.show(target, run, stage, cluster, metric, output))
 
 
 @app.command("test")
@@ -69,15 +68,14 @@ def try_out(
     fleet: Annotated[
         str, typer.Option("--fleet", metavar="FILE", help="Fleet file with analysisProviders.")
     ] = "",
-    contexts: Annotated[str, typer.Option(metavar="A,B", help="Instead of a fleet file.")] = "",
-    output: remote.Output = remote.Form.TEXT,
+    contexts: options.Contexts = "",
+    output: options.Output = forms.Form.TEXT,
 ) -> None:
     """Ask the queries of an application file and judge the answers, without a release.
 
     Exit code 1: a release would not have passed.
     """
     from volary.cli.analysis import metric_trial
-    from volary.cli.remote import output as forms
 
     request = metric_trial.TrialRequest(
         path=path,
@@ -88,4 +86,4 @@ def try_out(
         previous=previous,
         cluster=cluster,
     )
-    remote.finish(metric_trial.run(request, forms.Form(output.value)))
+    options.finish(metric_trial.run(request, output))

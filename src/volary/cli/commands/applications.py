@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from volary.cli.commands import remote
+from volary.cli.commands import options
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -17,19 +17,19 @@ _Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; the
 
 @app.command()
 def adopt(
-    name: remote.Application,
+    name: options.Application,
     repository: Annotated[
         str, typer.Option(metavar="NAME", help="Where it is now, as the settings name it.")
     ],
     reason: _Reason,
-    server: remote.Server = "",
+    server: options.Server = "",
 ) -> None:
     """Have it go on in another repository, with its history and its last release."""
     _ask("adopt", name, {"repository": repository, "reason": reason}, server)
 
 
 @app.command()
-def forget(name: remote.Application, reason: _Reason, server: remote.Server = "") -> None:
+def forget(name: options.Application, reason: _Reason, server: options.Server = "") -> None:
     """Drop what the server keeps of it. Nothing is deleted in any cluster."""
     _ask("forget", name, {"reason": reason}, server)
 
@@ -37,5 +37,5 @@ def forget(name: remote.Application, reason: _Reason, server: remote.Server = ""
 def _ask(kind: str, name: str, body: dict[str, object], server: str) -> None:
     from volary.cli.remote import commands
 
-    target = remote.target_of(server)
-    remote.finish(commands.send_to_application(target, kind, name, body))
+    target = options.target_of(server)
+    options.finish(commands.send_to_application(target, kind, name, body))

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from volary.cli.commands import remote
+from volary.cli import forms
+from volary.cli.commands import options
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -18,8 +19,8 @@ _Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a cluster.")
 def _ask(name: str, verb: str, body: dict[str, object], server: str) -> None:
     from volary.cli.remote import clusters
 
-    target = remote.target_of(server)
-    remote.finish(clusters.send(target, name, verb, body))
+    target = options.target_of(server)
+    options.finish(clusters.send(target, name, verb, body))
 
 
 @app.command("list")
@@ -27,47 +28,44 @@ def list_clusters(
     status: Annotated[
         str, typer.Option(metavar="WORD", help="ready, notReady, unreachable, suspended, unknown.")
     ] = "",
-    server: remote.Server = "",
-    output: remote.Output = remote.Form.TEXT,
+    server: options.Server = "",
+    output: options.Output = forms.Form.TEXT,
 ) -> None:
     """List the clusters with their state and taints."""
-    from volary.cli.remote import output as forms
     from volary.cli.remote import queries
 
-    target = remote.target_of(server)
-    form = forms.Form(output.value)
+    target = options.target_of(server)
     sought = queries.ListQuery(forms.Noun.CLUSTERS, status=status)
-    remote.finish(queries.get(target, sought, 100_000, form))
+    options.finish(queries.get(target, sought, 100_000, output))
 
 
 @app.command()
 def get(
     name: _Name,
-    server: remote.Server = "",
-    output: remote.Output = remote.Form.TEXT,
+    server: options.Server = "",
+    output: options.Output = forms.Form.TEXT,
 ) -> None:
     """Show a cluster: its state and since when, why, and its taints."""
     from volary.cli.remote import clusters
-    from volary.cli.remote import output as forms
 
-    target = remote.target_of(server)
-    remote.finish(clusters.get(target, name, forms.Form(output.value)))
+    target = options.target_of(server)
+    options.finish(clusters.get(target, name, output))
 
 
 @app.command()
-def cordon(name: _Name, reason: remote.Reason = "", server: remote.Server = "") -> None:
+def cordon(name: _Name, reason: options.Reason = "", server: options.Server = "") -> None:
     """Start nothing new in a cluster; releases it misses are backfilled after `uncordon`."""
     _ask(name, "cordon", {"reason": reason}, server)
 
 
 @app.command()
-def drain(name: _Name, reason: remote.Reason = "", server: remote.Server = "") -> None:
+def drain(name: _Name, reason: options.Reason = "", server: options.Server = "") -> None:
     """Cordon a cluster, and have what runs there moved where applications allow it."""
     _ask(name, "drain", {"reason": reason}, server)
 
 
 @app.command()
-def uncordon(name: _Name, reason: remote.Reason = "", server: remote.Server = "") -> None:
+def uncordon(name: _Name, reason: options.Reason = "", server: options.Server = "") -> None:
     """Let a cluster take part again after `cordon` or `drain`."""
     _ask(name, "uncordon", {"reason": reason}, server)
 
@@ -81,11 +79,11 @@ def taint(
             metavar="TAINT…", help="KEY=VALUE:EFFECT or KEY:EFFECT; KEY- or KEY:EFFECT- removes."
         ),
     ],
-    reason: remote.Reason = "",
-    server: remote.Server = "",
+    reason: options.Reason = "",
+    server: options.Server = "",
 ) -> None:
     """Add a taint to a cluster (NoSchedule, NoExecute), or remove one."""
     from volary.cli.remote import clusters
 
-    target = remote.target_of(server)
-    remote.finish(clusters.taint(target, name, marks, reason))
+    target = options.target_of(server)
+    options.finish(clusters.taint(target, name, marks, reason))

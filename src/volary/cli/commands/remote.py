@@ -1,35 +1,16 @@
 """The commands of a server and against one; each imports its work only when it runs."""
 
-from collections.abc import Coroutine
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from volary.cli.remote import login as logins
+from volary.cli import forms
+from volary.cli.commands import options
 
 app = typer.Typer(rich_markup_mode=None)
 token = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="API tokens of a server.")
 app.add_typer(token, name="token")
-
-
-class Form(StrEnum):
-    """Forms of an answer."""
-
-    TEXT = "text"
-    WIDE = "wide"
-    JSON = "json"
-    YAML = "yaml"
-
-
-class Noun(StrEnum):
-    """What there is to get."""
-
-    APP = "app"
-    APPS = "apps"
-    RUNS = "runs"
-    CLUSTERS = "clusters"
 
 
 class Role(StrEnum):
@@ -42,44 +23,10 @@ class Role(StrEnum):
     ADMIN = "admin"
 
 
-Config = Annotated[
-    str, typer.Option("--config", metavar="FILE", help="Settings of the controller.")
-]
-Server = Annotated[
-    str,
-    typer.Option("--server", metavar="URL", help="Default: $VOLARY_SERVER, or the last login."),
-]
-Output = Annotated[Form, typer.Option("--output", "-o", help="Form of the result.")]
-Run = Annotated[str, typer.Argument(help="Id of a run, or an application: its newest run.")]
-Application = Annotated[str, typer.Argument(help="Name of an application.")]
-Comment = Annotated[str, typer.Option("--comment", "-m", metavar="TEXT", help="Why.")]
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")]
-WholeApplication = Annotated[
-    bool, typer.Option("--application", help="NAME is an application: all of it, not one run.")
-]
-Follow = Annotated[bool, typer.Option("--watch", help="Show the run until its end.")]
-
-
-def finish(work: Coroutine[object, object, int]) -> None:
-    """Carry out a command's work and exit with its code."""
-    import asyncio  # half of the start-up time of ``volary --help``
-
-    raise typer.Exit(asyncio.run(work))
-
-
-def target_of(server: str) -> "logins.Target":
-    """Return the server that is meant and how to get in."""
-    import os
-
-    from volary.cli.remote import login as logins
-
-    return logins.find(server, os.environ)
-
-
 def _send_to_run(kind: str, run: str, server: str, body: dict[str, object]) -> None:
     from volary.cli.remote import commands
 
-    finish(commands.send_to_run(target_of(server), kind, run, body))
+    options.finish(commands.send_to_run(options.target_of(server), kind, run, body))
 
 
 def _send_to_run_or_application(
@@ -89,18 +36,47 @@ def _send_to_run_or_application(
 
     if not whole:
         return _send_to_run(kind, name, server, body)
-    return finish(commands.send_to_application(target_of(server), kind, name, body))
+    return options.finish(commands.send_to_application(options.target_of(server), kind, name, body))
+
+
+@app.command()
+def placement(
+    application: options.Application,
+    server: options.Server = "",
+    output: options.Output = forms.Form.TEXT,
+) -> None:
+    """Say which clusters an application is on, what moves, and what a move waits for."""
+    from volary.cli.remote import placements
+
+    target = options.target_of(server)
+    options.finish(placements.show(target, application, output))
+
+
+@app.command()
+def rebalance(
+    application: options.Application,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would move.")] = False,
+    follow: options.Follow = False,
+    server: options.Server = "",
+) -> None:
+    """Place an application anew: what moved away may come back, replicas are divided anew."""
+    from volary.cli.remote import commands, placements
+
+    target = options.target_of(server)
+    if dry_run:
+        options.finish(placements.plan(target, application))
+    options.finish(commands.start_run(target, "rebalance", application, {}, follow=follow))
 
 
 @app.command("server")
-def serve(config: Config = "volary-server.yaml") -> None:
+def serve(config: options.Config = "volary-server.yaml") -> None:
     """Run the controller and its API server in one process.
 
     SIGTERM or Ctrl-C stops it; runs resume at the next start.
     """
     from volary.cli import server_process
 
-    finish(server_process.serve(config))
+    options.finish(server_process.serve(config))
 
 
 @token.command("create")
@@ -114,7 +90,7 @@ def create_token(
     days: Annotated[
         int | None, typer.Option(min=1, max=3650, help="Until it expires. Default: never.")
     ] = None,
-    config: Config = "volary-server.yaml",
+    config: options.Config = "volary-server.yaml",
 ) -> None:
     """Create a token and print it once; only its hash is stored."""
     from volary.cli import server_process
@@ -123,7 +99,7 @@ def create_token(
 
 
 @token.command("list")
-def list_tokens(config: Config = "volary-server.yaml") -> None:
+def list_tokens(config: options.Config = "volary-server.yaml") -> None:
     """Show the tokens' names, roles and states; never the tokens."""
     from volary.cli import server_process
 
@@ -132,7 +108,8 @@ def list_tokens(config: Config = "volary-server.yaml") -> None:
 
 @token.command("revoke")
 def revoke_token(
-    name: Annotated[str, typer.Argument(help="Name or id.")], config: Config = "volary-server.yaml"
+    name: Annotated[str, typer.Argument(help="Name or id.")],
+    config: options.Config = "volary-server.yaml",
 ) -> None:
     """Revoke a token; effective at once."""
     from volary.cli import server_process
@@ -145,12 +122,12 @@ def login(server: Annotated[str, typer.Argument(metavar="URL", help="The server.
     """Read a token from the terminal or standard input, try it, and keep it (mode 0600)."""
     from volary.cli.remote import commands
 
-    finish(commands.log_in(server))
+    options.finish(commands.log_in(server))
 
 
 @app.command()
 def get(
-    noun: Annotated[Noun, typer.Argument(help="What to show.")],
+    noun: Annotated[forms.Noun, typer.Argument(help="What to show.")],
     name: Annotated[
         str,
         typer.Argument(help="Of `app`: its name; with --fleet or --contexts: its directory."),
@@ -164,158 +141,159 @@ def get(
     fleet: Annotated[
         str, typer.Option("--fleet", metavar="FILE", help="Of `app`: ask these clusters directly.")
     ] = "",
-    contexts: Annotated[str, typer.Option(metavar="A,B", help="Instead of a fleet file.")] = "",
-    server: Server = "",
-    output: Output = Form.TEXT,
+    contexts: options.Contexts = "",
+    server: options.Server = "",
+    output: options.Output = forms.Form.TEXT,
 ) -> None:
     """List applications, runs or clusters; show one application over all its clusters.
 
     `-o wide` also shows each cluster, `-o json` everything.
     """
-    from volary.cli.remote import output as forms
     from volary.cli.remote import queries
 
-    form = forms.Form(output.value)
-    if removed and noun is not Noun.APPS:
+    if removed and noun is not forms.Noun.APPS:
         raise typer.BadParameter("--removed belongs to `get apps`")
-    if noun is Noun.APP:
+    if noun is forms.Noun.APP:
         asked = queries.StatusQuery(name, app_name, fleet, contexts)
-        finish(queries.get_app(lambda: target_of(server), asked, form))
+        options.finish(queries.get_app(lambda: options.target_of(server), asked, output))
     if name or fleet or contexts:
         raise typer.BadParameter("a name, --fleet and --contexts belong to `get app`")
-    wanted = forms.Noun(noun.value)
-    sought = queries.ListQuery(wanted, app_name, status, removed)
-    finish(queries.get(target_of(server), sought, limit, form))
+    sought = queries.ListQuery(noun, app_name, status, removed)
+    options.finish(queries.get(options.target_of(server), sought, limit, output))
 
 
 @app.command()
 def describe(
     name: Annotated[str, typer.Argument(help="Id of a run, or name of an application.")],
-    server: Server = "",
-    output: Output = Form.TEXT,
+    server: options.Server = "",
+    output: options.Output = forms.Form.TEXT,
 ) -> None:
     """Show everything about a run or an application."""
-    from volary.cli.remote import output as forms
     from volary.cli.remote import queries
 
-    finish(queries.describe(target_of(server), name, forms.Form(output.value)))
+    options.finish(queries.describe(options.target_of(server), name, output))
 
 
 @app.command()
-def explain(run: Run, server: Server = "", output: Output = Form.TEXT) -> None:
+def explain(
+    run: options.Run, server: options.Server = "", output: options.Output = forms.Form.TEXT
+) -> None:
     """Say why a run is there, why it waits, what comes next, and what happens if it fails."""
-    from volary.cli.remote import output as forms
     from volary.cli.remote import queries
 
-    finish(queries.explain(target_of(server), run, forms.Form(output.value)))
+    options.finish(queries.explain(options.target_of(server), run, output))
 
 
 @app.command()
-def watch(run: Run, server: Server = "", output: Output = Form.TEXT) -> None:
+def watch(
+    run: options.Run, server: options.Server = "", output: options.Output = forms.Form.TEXT
+) -> None:
     """Show a run as it happens, as `volary run` does; ends with the run."""
     from volary.cli.remote import queries
 
-    finish(queries.watch(target_of(server), run, as_json=output is Form.JSON))
+    options.finish(queries.watch(options.target_of(server), run, as_json=output is forms.Form.JSON))
 
 
 @app.command()
 def logs(
-    run: Run,
+    run: options.Run,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the run ends.")
     ] = False,
-    stage: Annotated[str, typer.Option(metavar="ID", help="Of one stage only.")] = "",
-    cluster: Annotated[str, typer.Option(metavar="NAME", help="Of one cluster only.")] = "",
-    server: Server = "",
-    output: Output = Form.TEXT,
+    stage: options.Stage = "",
+    cluster: options.Cluster = "",
+    server: options.Server = "",
+    output: options.Output = forms.Form.TEXT,
 ) -> None:
     """Show the logs of a run's tasks."""
-    from volary.cli.remote import output as forms
     from volary.cli.remote import queries
 
-    form = forms.Form(output.value)
-    finish(queries.logs(target_of(server), run, stage, cluster, follow=follow, form=form))
+    options.finish(
+        queries.logs(options.target_of(server), run, stage, cluster, follow=follow, form=output)
+    )
 
 
 @app.command()
 def status(
-    run: Run,
+    run: options.Run,
     wait: Annotated[
         bool, typer.Option("--wait", help="Until it ends or a person has to decide.")
     ] = False,
-    server: Server = "",
-    output: Output = Form.TEXT,
+    server: options.Server = "",
+    output: options.Output = forms.Form.TEXT,
 ) -> None:
     """Show the status of a run; exit code 0 fine, 1 failed, 3 waiting for a person."""
-    from volary.cli.remote import output as forms
     from volary.cli.remote import queries
 
-    form = forms.Form(output.value)
-    finish(queries.status(target_of(server), run, wait=wait, form=form))
+    options.finish(queries.status(options.target_of(server), run, wait=wait, form=output))
 
 
 @app.command()
 def sync(
-    application: Application,
+    application: options.Application,
     commit: Annotated[str, typer.Option(metavar="REV", help="Default: the branch's head.")] = "",
     strategy: Annotated[
         str, typer.Option(metavar="WORD", help="quick or pipeline. Default: as planned.")
     ] = "",
-    follow: Follow = False,
-    server: Server = "",
+    follow: options.Follow = False,
+    server: options.Server = "",
 ) -> None:
     """Roll a commit out."""
     from volary.cli.remote import commands
 
     body: dict[str, object] = {"commit": commit, "strategy": strategy}
-    finish(commands.start_run(target_of(server), "sync", application, body, follow=follow))
+    options.finish(
+        commands.start_run(options.target_of(server), "sync", application, body, follow=follow)
+    )
 
 
 @app.command()
 def rollback(
-    application: Application,
+    application: options.Application,
     to: Annotated[
         str,
         typer.Option(metavar="REV", help="Commit or run. Default: what each cluster ran before."),
     ] = "",
-    follow: Follow = False,
-    server: Server = "",
+    follow: options.Follow = False,
+    server: options.Server = "",
 ) -> None:
     """Roll back the last change, the last wave first; or go to a commit."""
     from volary.cli.remote import commands
 
-    finish(
-        commands.start_run(target_of(server), "rollback", application, {"to": to}, follow=follow)
+    options.finish(
+        commands.start_run(
+            options.target_of(server), "rollback", application, {"to": to}, follow=follow
+        )
     )
 
 
 @app.command()
 def approve(
-    run: Run,
-    comment: Comment = "",
+    run: options.Run,
+    comment: options.Comment = "",
     withdraw: Annotated[
         bool, typer.Option("--withdraw", help="Withdraw your approval before anything has begun.")
     ] = False,
-    server: Server = "",
+    server: options.Server = "",
 ) -> None:
     """Approve what a run waits for."""
     _send_to_run("withdraw" if withdraw else "approve", run, server, {"comment": comment})
 
 
 @app.command()
-def reject(run: Run, comment: Comment = "", server: Server = "") -> None:
+def reject(run: options.Run, comment: options.Comment = "", server: options.Server = "") -> None:
     """Reject what a run waits for."""
     _send_to_run("reject", run, server, {"comment": comment})
 
 
 @app.command()
 def promote(
-    run: Run,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")],
+    run: options.Run,
+    reason: options.Reason,
     wave: Annotated[
         str, typer.Option(metavar="NAME", help="Refused when it is at another one.")
     ] = "",
-    server: Server = "",
+    server: options.Server = "",
 ) -> None:
     """End the soak, webhook or analysis of the current wave; its health is still checked."""
     _send_to_run("promote", run, server, {"reason": reason, "wave": wave})
@@ -323,9 +301,9 @@ def promote(
 
 @app.command()
 def unfreeze(
-    run: Run,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")],
-    server: Server = "",
+    run: options.Run,
+    reason: options.Reason,
+    server: options.Server = "",
 ) -> None:
     """Let one run change clusters whose windows are closed; for responders and admins."""
     _send_to_run("unfreeze", run, server, {"reason": reason})
@@ -333,28 +311,33 @@ def unfreeze(
 
 @app.command()
 def pause(
-    run: Run, whole: WholeApplication = False, reason: Reason = "", server: Server = ""
+    run: options.Run,
+    whole: options.WholeApplication = False,
+    reason: options.Reason = "",
+    server: options.Server = "",
 ) -> None:
     """Pause a run, or with --application a whole application."""
     _send_to_run_or_application("pause", run, server, {"reason": reason}, whole=whole)
 
 
 @app.command()
-def resume(run: Run, whole: WholeApplication = False, server: Server = "") -> None:
+def resume(
+    run: options.Run, whole: options.WholeApplication = False, server: options.Server = ""
+) -> None:
     """Resume what was paused, at the commit it is pinned to."""
     _send_to_run_or_application("resume", run, server, {}, whole=whole)
 
 
 @app.command()
 def cancel(
-    run: Run,
+    run: options.Run,
     rollback: Annotated[
         bool,
         typer.Option("--rollback/--keep", help="Go back, or leave everything as it is."),
     ] = True,
     now: Annotated[bool, typer.Option("--now", help="Also break off writes under way.")] = False,
-    reason: Reason = "",
-    server: Server = "",
+    reason: options.Reason = "",
+    server: options.Server = "",
 ) -> None:
     """End a run."""
     _send_to_run("cancel", run, server, {"rollback": rollback, "now": now, "reason": reason})
@@ -362,11 +345,11 @@ def cancel(
 
 @app.command()
 def retry(
-    run: Run,
+    run: options.Run,
     cluster: Annotated[
         list[str], typer.Option(metavar="NAME", help="Only there; repeatable.")
     ] = [],  # noqa: B006 - read only
-    server: Server = "",
+    server: options.Server = "",
 ) -> None:
     """Try again what failed."""
     _send_to_run("retry", run, server, {"targets": list(cluster)})
@@ -374,13 +357,13 @@ def retry(
 
 @app.command()
 def skip(
-    run: Run,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")],
+    run: options.Run,
+    reason: options.Reason,
     cluster: Annotated[str, typer.Option(metavar="NAME", help="The one to leave out.")] = "",
     stage: Annotated[
         str, typer.Option(metavar="ID", help="The ANALYSIS or WAIT to end, such as 3-ANALYSIS.")
     ] = "",
-    server: Server = "",
+    server: options.Server = "",
 ) -> None:
     """Go on without a cluster (--cluster), or without the rest of a stage (--stage)."""
     _send_to_run("skip", run, server, {"target": cluster, "stage": stage, "reason": reason})

@@ -1,20 +1,12 @@
 """The commands and their options; each imports its work only when it runs."""
 
-from collections.abc import Coroutine
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from volary.cli.commands import (
-    analysis,
-    applications,
-    clusters,
-    convert,
-    placement,
-    remote,
-    targets,
-)
+from volary.cli import forms
+from volary.cli.commands import analysis, applications, clusters, convert, options, remote
 
 if TYPE_CHECKING:
     from volary.model.runs import run_plans
@@ -59,33 +51,6 @@ class SchemaKind(StrEnum):
     FLEET = "fleet"
 
 
-FleetFile = Annotated[
-    str, typer.Option("--fleet", metavar="FILE", help="Fleet file, or PipeCD's piped file.")
-]
-Contexts = Annotated[
-    str,
-    typer.Option(
-        metavar="A,B", help="Contexts of the ordinary kubeconfig, instead of a fleet file."
-    ),
-]
-ApplicationPath = Annotated[
-    str,
-    typer.Option(
-        "--app", metavar="DIR", help="Application directory or file, relative to the path."
-    ),
-]
-Commit = Annotated[
-    str, typer.Option(metavar="REV", help="Commit, branch or tag to use. Default: HEAD.")
-]
-
-
-def _finish(work: Coroutine[object, object, int]) -> int:
-    """Carry out a command's work and return its exit code."""
-    import asyncio  # half of the start-up time of ``volary --help``
-
-    return asyncio.run(work)
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         from volary import __version__
@@ -111,8 +76,8 @@ def lint(
     path: Annotated[
         str, typer.Argument(metavar="PATH", help="A file, or a directory to search.")
     ] = ".",
-    fleet: FleetFile = "",
-    contexts: Contexts = "",
+    fleet: options.FleetFile = "",
+    contexts: options.Contexts = "",
     config: Annotated[
         str,
         typer.Option(
@@ -151,7 +116,7 @@ def schema(
 
 @app.command()
 def render(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="Directory or Git repository.")],
+    path: options.Path,
     target: Annotated[str, typer.Option(metavar="NAME", help="Cluster to render for.")],
     variant: Annotated[
         VariantName | None, typer.Option(help="Default: that of the stage, else primary.")
@@ -162,33 +127,26 @@ def render(
             min=0, metavar="N", show_default=False, help="Stage of the pipeline, counted from 1."
         ),
     ] = 0,
-    app_path: ApplicationPath = "",
-    commit: Commit = "",
+    app_path: options.ApplicationPath = "",
+    commit: options.Commit = "",
     running: Annotated[
         str, typer.Option(metavar="REV", help="What runs now; the baseline is made from it.")
     ] = "",
-    fleet: FleetFile = "",
-    contexts: Contexts = "",
+    fleet: options.FleetFile = "",
+    contexts: options.Contexts = "",
     output: Annotated[
         ManifestOutput, typer.Option("--output", "-o", help="How they are written.")
     ] = ManifestOutput.YAML,
 ) -> None:
     """Print exactly what a stage would apply to a cluster."""
     from volary.cli.local import rendering
+    from volary.controller.planning import preparation
 
-    request = rendering.RenderRequest(
-        path=path,
-        target=target,
-        variant=variant.value if variant else "",
-        stage=stage,
-        app=app_path,
-        commit=commit,
-        running=running,
-        fleet=fleet,
-        contexts=contexts,
-        output=output.value,
+    request = preparation.RunOptions(
+        path=path, app=app_path, commit=commit, running=running, fleet=fleet, contexts=contexts
     )
-    raise typer.Exit(_finish(rendering.run(request)))
+    chosen = rendering.Choice(target, variant.value if variant else "", stage)
+    options.finish(rendering.run(request, chosen, output.value))
 
 
 class Strategy(StrEnum):
@@ -235,12 +193,12 @@ class Unreachable(StrEnum):
 
 @app.command()
 def run(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="Directory or Git repository.")],
-    app_path: ApplicationPath = "",
-    commit: Commit = "",
+    path: options.Path,
+    app_path: options.ApplicationPath = "",
+    commit: options.Commit = "",
     running: Running = "",
-    fleet: FleetFile = "",
-    contexts: Contexts = "",
+    fleet: options.FleetFile = "",
+    contexts: options.Contexts = "",
     timeout: Annotated[
         str, typer.Option(metavar="DURATION", help="Limit of the whole run, such as 30m.")
     ] = "",
@@ -320,31 +278,23 @@ def run(
         approve_as=approve_as,
         left_behind=left_behind,
     )
-    raise typer.Exit(_finish(local_run.run(request, mode)))
-
-
-class PlanOutput(StrEnum):
-    """Forms of a plan."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    JSON = "json"
+    options.finish(local_run.run(request, mode))
 
 
 @app.command()
 def plan(
-    path: Annotated[str, typer.Argument(help="Directory or Git repository.")],
-    app_path: ApplicationPath = "",
-    commit: Commit = "",
+    path: options.Path,
+    app_path: options.ApplicationPath = "",
+    commit: options.Commit = "",
     running: Running = "",
-    fleet: FleetFile = "",
-    contexts: Contexts = "",
+    fleet: options.FleetFile = "",
+    contexts: options.Contexts = "",
     strategy: StrategyOption = Strategy.AUTO,
     allow_mass_deletion: AllowMassDeletion = False,
     output: Annotated[
-        PlanOutput,
+        forms.PlanForm,
         typer.Option("--output", "-o", help="markdown: for a comment on a pull request."),
-    ] = PlanOutput.TEXT,
+    ] = forms.PlanForm.TEXT,
 ) -> None:
     """Show what a commit would change in every cluster; write nothing.
 
@@ -363,13 +313,52 @@ def plan(
         strategy=_forced(strategy),
         allow_mass_deletion=allow_mass_deletion,
     )
-    raise typer.Exit(_finish(planning.run(request, planning.Form(output.value))))
+    options.finish(planning.run(request, output))
 
 
-app.add_typer(targets.app)
+@app.command()
+def targets(
+    path: options.Path,
+    app_path: options.ApplicationPath = "",
+    commit: options.Commit = "",
+    fleet: options.FleetFile = "",
+    contexts: options.Contexts = "",
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Say which clusters an application goes to, in which wave, and why not to the others."""
+    from volary.cli.local import targets as local_targets
+    from volary.controller.planning import preparation
+
+    request = preparation.RunOptions(
+        path, app=app_path, commit=commit, fleet=fleet, contexts=contexts
+    )
+    options.finish(local_targets.show_targets(request, as_json=as_json))
+
+
+@app.command("diff-targets")
+def diff_targets(
+    path: options.Path,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME…", help="Clusters to compare. Default: all."),
+    ] = None,
+    app_path: options.ApplicationPath = "",
+    commit: options.Commit = "",
+    fleet: options.FleetFile = "",
+    contexts: options.Contexts = "",
+) -> None:
+    """Show what clusters get differently: each one compared with the first."""
+    from volary.cli.local import targets as local_targets
+    from volary.controller.planning import preparation
+
+    request = preparation.RunOptions(
+        path, app=app_path, commit=commit, fleet=fleet, contexts=contexts
+    )
+    options.finish(local_targets.show_differences(request, tuple(names or ())))
+
+
 app.add_typer(convert.app, name="convert")
 app.add_typer(analysis.app, name="analysis")
 app.add_typer(clusters.app, name="cluster")
 app.add_typer(applications.app, name="application")
-app.add_typer(placement.app)
 app.add_typer(remote.app)

@@ -1,11 +1,10 @@
 """``volary plan``: what a commit would change in every cluster; writes nothing."""
 
 import json as text
-from enum import StrEnum
 
 import msgspec
 
-from volary.cli import console, exit_codes
+from volary.cli import console, exit_codes, forms
 from volary.clusters.client import client_pool
 from volary.controller import inputs, local_runs
 from volary.controller.api import conversions
@@ -13,15 +12,7 @@ from volary.controller.planning import preparation, projects
 from volary.controller.preview import markdown_format, previews, text_format
 
 
-class Form(StrEnum):
-    """How a plan is written down."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    JSON = "json"
-
-
-async def run(request: preparation.RunOptions, form: Form) -> int:
+async def run(request: preparation.RunOptions, form: forms.PlanForm) -> int:
     """Write the plan to stdout and return the exit code."""
     project = await projects.open_project(request.path, app=request.app, commit=request.commit)
     members = projects.load_fleet(request.fleet, request.contexts)
@@ -41,13 +32,13 @@ def exit_code(shown: previews.Preview) -> exit_codes.Exit:
     return exit_codes.Exit.CHANGES if shown.has_changes else exit_codes.Exit.DONE
 
 
-def render(shown: previews.Preview, form: Form) -> str:
+def render(shown: previews.Preview, form: forms.PlanForm) -> str:
     """Return the plan as it is written down."""
     match form:
-        case Form.TEXT:
+        case forms.PlanForm.TEXT:
             return text_format.render(shown)
-        case Form.MARKDOWN:
+        case forms.PlanForm.MARKDOWN:
             return markdown_format.render(shown)
-        case Form.JSON:
+        case forms.PlanForm.JSON:
             body = msgspec.to_builtins(conversions.of_plan(shown), enc_hook=str)
             return text.dumps(body, indent=2, ensure_ascii=False)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from volary.cli import console, exit_codes
 from volary.cli.local import replica_assignment
-from volary.controller.planning import projects
+from volary.controller.planning import preparation, projects
 from volary.controller.planning import replica_assignment as decisions
 from volary.manifests.loading import serialization
 from volary.model import errors
@@ -17,26 +17,24 @@ from volary.stages.rollouts import rendering
 
 
 @dataclass(frozen=True, slots=True)
-class RenderRequest:
-    """What is asked for."""
+class Choice:
+    """What is rendered of the application."""
 
-    path: str
     target: str
     #: Empty: that of the stage, else primary.
     variant: str = ""
     #: Position in the pipeline counted from 1; 0: none is named.
     stage: int = 0
-    app: str = ""
-    commit: str = ""
-    #: The running source, for the baseline; empty: the same commit.
-    running: str = ""
-    fleet: str = ""
-    contexts: str = ""
-    output: str = "yaml"
 
 
-async def run(request: RenderRequest) -> int:
-    """Print the manifests and return the exit code."""
+async def run(request: preparation.RunOptions, choice: Choice, form: str) -> int:
+    """Print the manifests and return the exit code.
+
+    Args:
+        request: The application; the baseline is made from what is `running`, where given.
+        choice: What is rendered of it.
+        form: Value of `serialization.Format`.
+    """
     project = await projects.open_project(request.path, app=request.app, commit=request.commit)
     messages = console.messages()
     console.show_problems(messages, project.warnings)
@@ -44,12 +42,12 @@ async def run(request: RenderRequest) -> int:
     if request.fleet or request.contexts:
         members = projects.load_fleet(request.fleet, request.contexts)
         console.show_problems(messages, projects.check_fleet(project, members))
-        _check_target(request.target, members.names)
+        _check_target(choice.target, members.names)
     numbers, pipeline = await _decided(project, members)
     console.show_problems(messages, numbers.warnings)
-    wanted, options = _choose(request, pipeline)
+    wanted, options = _variant_and_options(choice, pipeline)
     if isinstance(options, rollout_stages.VariantRolloutOptions):
-        options = options.on(request.target)
+        options = options.on(choice.target)
     files, commit = project.files, project.commit
     if wanted is variants.Variant.BASELINE and request.running:
         files = await projects.at_commit(project, request.running)
@@ -59,7 +57,7 @@ async def run(request: RenderRequest) -> int:
         files,
         project.application,
         directory=project.directory,
-        target=request.target,
+        target=choice.target,
         members=members,
         assigned=numbers.now if members else None,
     )
@@ -67,8 +65,8 @@ async def run(request: RenderRequest) -> int:
         wanted, rendered.manifests, project.application, options, commit=commit
     )
     if not shown:
-        messages.print(f"nothing is applied: none of the fleet's share is {request.target}'s")
-    console.write(serialization.dump(shown, serialization.Format(request.output)))
+        messages.print(f"nothing is applied: none of the fleet's share is {choice.target}'s")
+    console.write(serialization.dump(shown, serialization.Format(form)))
     return exit_codes.Exit.DONE
 
 
@@ -89,13 +87,13 @@ def _check_target(target: str, names: tuple[str, ...]) -> None:
         )
 
 
-def _choose(
-    request: RenderRequest, pipeline: tuple[pipelines.Stage, ...]
+def _variant_and_options(
+    choice: Choice, pipeline: tuple[pipelines.Stage, ...]
 ) -> tuple[variants.Variant, stage_kind.StageOptions | None]:
     """Return variant and options: of the stage that is named, else of the first that fits."""
-    wanted = variants.Variant(request.variant) if request.variant else None
-    if request.stage:
-        return _of_stage(request.stage, wanted, pipeline)
+    wanted = variants.Variant(choice.variant) if choice.variant else None
+    if choice.stage:
+        return _of_stage(choice.stage, wanted, pipeline)
     chosen = wanted or variants.Variant.PRIMARY
     for stage in pipeline:
         if stage.kind.applies is chosen:

@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rich import table
-
 from volary.cli import console, exit_codes
 from volary.cli.local import replica_assignment
 from volary.config.application import application_files
 from volary.config.crosscheck import eligibility, fleet_checks
 from volary.config.placement import spread_and_failover, wave_rules
-from volary.controller.planning import projects, target_selection
+from volary.controller.planning import preparation, projects, target_selection
 from volary.manifests.diff import diff_text, object_diff
 from volary.model import applications, errors, json
 from volary.model.fleet import fleets, selectors
@@ -19,17 +17,6 @@ from volary.placement.failover import decisions, destinations, spread
 from volary.placement.replicas import assignment, assignment_formats
 from volary.placement.waves import planned_waves
 from volary.sources.rendering import renderers
-
-
-@dataclass(frozen=True, slots=True)
-class TargetsRequest:
-    """What the user asked for."""
-
-    path: str
-    app: str = ""
-    commit: str = ""
-    fleet: str = ""
-    contexts: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +30,7 @@ class Target:
     left_out: str = ""
 
 
-async def show_targets(request: TargetsRequest, *, as_json: bool) -> int:
+async def show_targets(request: preparation.RunOptions, *, as_json: bool) -> int:
     """Print every cluster of the fleet with its wave, or why it is left out."""
     project = await projects.open_project(request.path, app=request.app, commit=request.commit)
     messages = console.messages()
@@ -162,15 +149,14 @@ def _why_not(
 
 def print_table(places: Sequence[Target], *, has_waves: bool) -> None:
     """Print every cluster with its wave, or why it is left out."""
-    grid = table.Table(box=None, pad_edge=False, show_edge=False)
-    for heading in ("CLUSTER", *(["WAVE"] if has_waves else []), "WHY NOT"):
-        grid.add_column(heading, no_wrap=heading != "WHY NOT")
+    rows = [("CLUSTER", *(["WAVE"] if has_waves else []), "WHY NOT")]
     for place in places:
-        grid.add_row(place.cluster, *([place.wave] if has_waves else []), place.left_out)
-    console.results().print(grid)
+        rows.append((place.cluster, *([place.wave] if has_waves else []), place.left_out))
+    for line in console.aligned(rows):
+        console.write_text(line)
 
 
-async def show_differences(request: TargetsRequest, names: Sequence[str]) -> int:
+async def show_differences(request: preparation.RunOptions, names: Sequence[str]) -> int:
     """Print what each cluster gets differently from the first one."""
     project = await projects.open_project(request.path, app=request.app, commit=request.commit)
     members = projects.load_fleet(request.fleet, request.contexts)

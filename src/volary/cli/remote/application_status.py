@@ -1,6 +1,6 @@
 """An application over all its clusters, as text: ``volary get app``."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from volary.cli import console
@@ -41,10 +41,10 @@ def lines(status: json.JsonObject, *, wide: bool) -> Iterator[str]:
         for warning in entry["warnings"]:
             yield _pair("warning", f"{entry['name']}: {warning}")
     yield ""
-    yield from table(_objects(status["objects"]))
+    yield from console.aligned(list(_objects(status["objects"])))
     if wide:
         yield ""
-        yield from table(_clusters(status["clusters"]))
+        yield from console.aligned(list(_clusters(status["clusters"])))
 
 
 def _server_status(status: json.JsonObject) -> Iterator[str]:
@@ -133,12 +133,3 @@ def _pair(name: str, value: str) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def table(rows: Iterable[_Row]) -> Iterator[str]:
-    """Yield rows in aligned columns."""
-    every = list(rows)
-    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
-    for row in every:
-        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(padded).rstrip()

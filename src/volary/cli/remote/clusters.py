@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from volary.cli import console, exit_codes
+from volary.cli import console, exit_codes, forms
 from volary.cli.remote import client, login, output
 from volary.model import errors, json
 from volary.model.fleet import taints
@@ -10,11 +10,11 @@ from volary.model.fleet import taints
 _HINT = "write KEY=VALUE:NoSchedule, KEY:NoExecute, or KEY- to remove it"
 
 
-async def get(target: login.Target, name: str, form: output.Form) -> int:
+async def get(target: login.Target, name: str, form: forms.Form) -> int:
     """Show one cluster."""
     async with client.Client.open(target) as server:
         cluster = await server.get("clusters", name)
-    if form in (output.Form.JSON, output.Form.YAML):
+    if form.is_document:
         output.show(cluster, form)
     else:
         output.describe_cluster(cluster)

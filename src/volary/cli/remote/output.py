@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 import msgspec
 import yaml
 from rich import markup
 
-from volary.cli import console, durations
+from volary.cli import console, durations, forms
 from volary.controller import inputs
 from volary.model import json, safe_text
 from volary.model.fleet import taints
@@ -36,26 +35,9 @@ def _read_taint(mark: json.JsonObject) -> taints.Taint:
     )
 
 
-class Form(StrEnum):
-    """Forms of an answer."""
-
-    TEXT = "text"
-    WIDE = "wide"
-    JSON = "json"
-    YAML = "yaml"
-
-
-class Noun(StrEnum):
-    """What there is to get."""
-
-    APPS = "apps"
-    RUNS = "runs"
-    CLUSTERS = "clusters"
-
-
 #: Column title, key in the answer, whether only wide text has it.
-_COLUMNS: dict[Noun, tuple[tuple[str, str, bool], ...]] = {
-    Noun.APPS: (
+_COLUMNS: dict[forms.Noun, tuple[tuple[str, str, bool], ...]] = {
+    forms.Noun.APPS: (
         ("NAME", "name", False),
         ("STATUS", "status", False),
         ("COMMIT", "runningCommit", False),
@@ -67,7 +49,7 @@ _COLUMNS: dict[Noun, tuple[tuple[str, str, bool], ...]] = {
         ("PATH", "path", True),
         ("LABELS", "labels", True),
     ),
-    Noun.RUNS: (
+    forms.Noun.RUNS: (
         ("RUN", "id", False),
         ("APPLICATION", "application", False),
         ("STATUS", "status", False),
@@ -79,7 +61,7 @@ _COLUMNS: dict[Noun, tuple[tuple[str, str, bool], ...]] = {
         ("STRATEGY", "strategy", True),
         ("CLUSTERS", "targets", True),
     ),
-    Noun.CLUSTERS: (
+    forms.Noun.CLUSTERS: (
         ("NAME", "name", False),
         ("STATUS", "status", False),
         ("FOR", "since", False),
@@ -97,25 +79,23 @@ _LONGEST = 60
 _LONGEST_REASON = 160
 
 
-def show_list(noun: Noun, items: Sequence[json.JsonObject], form: Form) -> None:
+def show_list(noun: forms.Noun, items: Sequence[json.JsonObject], form: forms.Form) -> None:
     """Write a list."""
-    if form in (Form.JSON, Form.YAML):
+    if form.is_document:
         show(list(items), form)
         return
-    columns = [column for column in _COLUMNS[noun] if form is Form.WIDE or not column[2]]
+    columns = [column for column in _COLUMNS[noun] if form is forms.Form.WIDE or not column[2]]
     rows = [[title for title, _, _ in columns]]
-    if noun is Noun.CLUSTERS:
+    if noun is forms.Noun.CLUSTERS:
         items = [{**item, "reason": status_reason(item)} for item in items]
-    if noun is Noun.APPS:
+    if noun is forms.Noun.APPS:
         items = [
             {**item, "status": _status(item), "reason": _status_reason(item)} for item in items
         ]
     now = inputs.SystemClock().now()
     rows += [[_cell(key, item.get(key), form, now) for _, key, _ in columns] for item in items]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        console.write_text("  ".join(padded).rstrip())
+    for line in console.aligned(rows):
+        console.write_text(line)
 
 
 def _status(application: json.JsonObject) -> str:
@@ -134,27 +114,22 @@ def _status_reason(application: json.JsonObject) -> str:
     return "; ".join(part for part in (application.get("reason", ""), held) if part)
 
 
-def show(body: Any, form: Form) -> None:
+def show(body: Any, form: forms.Form) -> None:
     """Write one answer as JSON or YAML."""
-    if form is Form.YAML:
+    if form is forms.Form.YAML:
         console.write(yaml.safe_dump(body, sort_keys=False, allow_unicode=True))
     else:
         console.write(safe_text.escaped(msgspec.json.format(msgspec.json.encode(body)).decode()))
 
 
-def show_line(body: json.JsonObject) -> None:
-    """Write one object as a line of JSON."""
-    console.write_json(body)
-
-
-def _cell(key: str, value: object, form: Form, now: datetime) -> str:
+def _cell(key: str, value: object, form: forms.Form, now: datetime) -> str:
     text = _text(value)
     if key in ("since", "started") and text:
         text = durations.age(text, now)
     if key in ("runningCommit", "head", "commit"):
         text = text[:7]
     most = _LONGEST_REASON if key == "reason" else _LONGEST
-    if form is not Form.WIDE and len(text) > most:
+    if form is not forms.Form.WIDE and len(text) > most:
         text = text[: most - 1] + "…"
     return text or "-"
 

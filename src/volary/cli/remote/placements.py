@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from volary.cli import console, exit_codes
+from volary.cli import console, exit_codes, forms
 from volary.cli.remote import client, login, output
 from volary.model import json
 
 
-async def show(target: login.Target, application: str, form: output.Form) -> int:
+async def show(target: login.Target, application: str, form: forms.Form) -> int:
     """Show where an application is, and what moves."""
     async with client.Client.open(target) as server:
         placement = await server.get("applications", application, "placement")
-    if form in (output.Form.JSON, output.Form.YAML):
+    if form.is_document:
         output.show(placement, form)
         return exit_codes.Exit.DONE
     for line in lines(placement):

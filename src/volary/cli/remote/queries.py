@@ -4,26 +4,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rich import console as rich_console
-
-from volary.cli import console, exit_codes
+from volary.cli import console, exit_codes, forms
 from volary.cli.remote import application_status, client, login, output, run_events
 from volary.cli.run import matrix, views
 from volary.config.decoding import readings
-from volary.controller import inputs
 from volary.controller.status import application_statuses
 from volary.model import errors, json, statuses
 from volary.model.fleet import cluster_health
 
 _PATHS = {
-    output.Noun.APPS: "applications",
-    output.Noun.RUNS: "runs",
-    output.Noun.CLUSTERS: "clusters",
+    forms.Noun.APPS: "applications",
+    forms.Noun.RUNS: "runs",
+    forms.Noun.CLUSTERS: "clusters",
 }
-_STATUSES: Mapping[output.Noun, type[StrEnum]] = {
-    output.Noun.APPS: application_statuses.StatusWord,
-    output.Noun.RUNS: statuses.RunStatus,
-    output.Noun.CLUSTERS: cluster_health.ClusterState,
+_STATUSES: Mapping[forms.Noun, type[StrEnum]] = {
+    forms.Noun.APPS: application_statuses.StatusWord,
+    forms.Noun.RUNS: statuses.RunStatus,
+    forms.Noun.CLUSTERS: cluster_health.ClusterState,
 }
 _ENDED = (
     statuses.RunStatus.SUCCEEDED,
@@ -33,7 +30,7 @@ _ENDED = (
 )
 
 
-def _check_status(noun: output.Noun, status: str) -> None:
+def _check_status(noun: forms.Noun, status: str) -> None:
     known = list(_STATUSES[noun])
     if status and status not in known:
         hint = readings.did_you_mean(status, known)
@@ -44,7 +41,7 @@ def _check_status(noun: output.Noun, status: str) -> None:
 class ListQuery:
     """What a list is to show."""
 
-    noun: output.Noun
+    noun: forms.Noun
     #: Of this application only; empty: of all.
     app: str = ""
     #: With this status only; empty: with any.
@@ -53,7 +50,7 @@ class ListQuery:
     with_removed: bool = False
 
 
-async def get(target: login.Target, sought: ListQuery, most: int, form: output.Form) -> int:
+async def get(target: login.Target, sought: ListQuery, most: int, form: forms.Form) -> int:
     """Show a list.
 
     Raises:
@@ -62,13 +59,13 @@ async def get(target: login.Target, sought: ListQuery, most: int, form: output.F
     noun, app = sought.noun, sought.app
     _check_status(noun, sought.status)
     query: dict[str, str | int] = {"status": sought.status}
-    if noun is output.Noun.RUNS:
+    if noun is forms.Noun.RUNS:
         query["application"] = app
     if sought.with_removed:
         query["removed"] = "true"
     async with client.Client.open(target) as server:
         items = await server.pages(_PATHS[noun], most=most, **query)
-    if app and noun is output.Noun.APPS:
+    if app and noun is forms.Noun.APPS:
         items = [item for item in items if item["name"] == app]
     output.show_list(noun, items, form)
     return exit_codes.Exit.DONE
@@ -86,7 +83,7 @@ class StatusQuery:
     contexts: str = ""
 
 
-async def get_app(target: Callable[[], login.Target], asked: StatusQuery, form: output.Form) -> int:
+async def get_app(target: Callable[[], login.Target], asked: StatusQuery, form: forms.Form) -> int:
     """Show one application over all its clusters.
 
     Raises:
@@ -105,18 +102,18 @@ async def get_app(target: Callable[[], login.Target], asked: StatusQuery, form: 
     else:
         async with client.Client.open(target()) as server:
             document = await server.get("applications", asked.name or asked.app, "status")
-    if form in (output.Form.JSON, output.Form.YAML):
+    if form.is_document:
         output.show(document, form)
     else:
-        application_status.show(document, wide=form is output.Form.WIDE)
+        application_status.show(document, wide=form is forms.Form.WIDE)
     return exit_codes.Exit.DONE
 
 
-async def describe(target: login.Target, name: str, form: output.Form) -> int:
+async def describe(target: login.Target, name: str, form: forms.Form) -> int:
     """Show everything about a run or an application."""
     async with client.Client.open(target) as server:
         document, is_run = await _either(server, name)
-    if form in (output.Form.JSON, output.Form.YAML):
+    if form.is_document:
         output.show(document, form)
     elif is_run:
         output.describe_run(document)
@@ -150,11 +147,11 @@ async def run_of(server: client.Client, name: str) -> json.JsonObject:
     return await server.get("runs", document["run"])
 
 
-async def explain(target: login.Target, run: str, form: output.Form) -> int:
+async def explain(target: login.Target, run: str, form: forms.Form) -> int:
     """Say why a run is there, why it waits, what comes next and what if it fails."""
     async with client.Client.open(target) as server:
         document = await run_of(server, run)
-    if form in (output.Form.JSON, output.Form.YAML):
+    if form.is_document:
         keys = ("plan", "waitingReason", "whatNext", "ifFailed", "move")
         shown = {key: document[key] for key in keys if key in document}
         output.show({"summary": document["summary"]} | shown, form)
@@ -165,11 +162,9 @@ async def explain(target: login.Target, run: str, form: output.Form) -> int:
 
 async def watch(target: login.Target, run: str, *, as_json: bool) -> int:
     """Show a run as it happens, until its end."""
-    messages = console.messages()
     async with client.Client.open(target) as server:
         document = await run_of(server, run)
-        view = _view(messages, as_json=as_json)
-        with view:
+        with views.choose(console.messages(), as_json=as_json) as view:
             async for piece in server.stream("runs", document["summary"]["id"], "events", "stream"):
                 event = run_events.read(piece.data)
                 if event is not None:
@@ -179,16 +174,8 @@ async def watch(target: login.Target, run: str, *, as_json: bool) -> int:
     return exit_code_of(view.shown.status.value)
 
 
-def _view(messages: rich_console.Console, *, as_json: bool) -> views.View:
-    if as_json:
-        return views.JsonLines()
-    if messages.is_terminal and not messages.is_dumb_terminal:
-        return views.Live(messages, inputs.SystemClock())
-    return views.Lines(messages)
-
-
 async def logs(
-    target: login.Target, run: str, stage: str, cluster: str, *, follow: bool, form: output.Form
+    target: login.Target, run: str, stage: str, cluster: str, *, follow: bool, form: forms.Form
 ) -> int:
     """Write the lines that a run's tasks said."""
     async with client.Client.open(target) as server:
@@ -206,21 +193,21 @@ async def logs(
     return exit_codes.Exit.DONE
 
 
-def _write_log_line(line: json.JsonObject, form: output.Form) -> None:
-    if form is output.Form.JSON:
-        output.show_line(line)
+def _write_log_line(line: json.JsonObject, form: forms.Form) -> None:
+    if form is forms.Form.JSON:
+        console.write_json(line)
     else:
         console.write_text(f"{line['at'][:19]}Z  {line['target']}  {line['stage']}  {line['text']}")
 
 
-async def status(target: login.Target, run: str, *, wait: bool, form: output.Form) -> int:
+async def status(target: login.Target, run: str, *, wait: bool, form: forms.Form) -> int:
     """Say how a run is; with `wait` once it has ended or a person has to decide."""
     async with client.Client.open(target) as server:
         document = await run_of(server, run)
         if wait and not _is_settled(document):
             document = await _until_settled(server, document["summary"]["id"])
     summary = document["summary"]
-    if form in (output.Form.JSON, output.Form.YAML):
+    if form.is_document:
         output.show(summary, form)
     else:
         console.write_text(f"{summary['id']}  {summary['status']}: {summary['reason']}")

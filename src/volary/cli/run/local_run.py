@@ -19,9 +19,8 @@ from volary.controller.applications import run_session
 from volary.controller.persistence import redaction
 from volary.controller.planning import preflight, preparation, projects
 from volary.controller.runs import ready_runs
-from volary.engine import executor
 from volary.engine.execution import runners
-from volary.engine.observers import observer_events
+from volary.engine.observers import feed, observer_events
 from volary.engine.persistence import codec
 from volary.engine.runs import state
 from volary.model import applications, errors, json
@@ -29,10 +28,8 @@ from volary.model.runs import run_records
 from volary.stages import executor as stage_executor
 from volary.store import stores
 
-#: Wraps the executor, for those who observe what happens in between (the demo).
-ExecutorWrapper = Callable[[executor.StageExecutor], executor.StageExecutor]
-#: Returns a run, ready to begin or to go on.
-SessionOpener = Callable[[local_runs.SessionExtras], Awaitable[run_session.RunSession]]
+#: Returns a run with these observers, ready to begin or to go on.
+_OpenSession = Callable[[Sequence[feed.Observer]], Awaitable[run_session.RunSession]]
 
 #: Seconds that a run which was stopped has for its last words.
 _SHUTDOWN_SECONDS = 3.0
@@ -151,7 +148,7 @@ class _Command:
         console.show_problems(messages, preflight_report.left_out_problems(left_out))
         return await self._finish(
             application,
-            lambda extras: application.begin(prepared, trials, self._user, extras),
+            lambda observers: application.begin(prepared, trials, self._user, observers),
             matrix.Matrix(),
         )
 
@@ -196,7 +193,7 @@ class _Command:
             self.messages.print(f"going on with {what}, which has not ended", markup=False)
         return await self._finish(
             application,
-            lambda extras: application.take_up(stored, project, extras),
+            lambda observers: application.take_up(stored, project, observers),
             functools.reduce(
                 matrix.fold,
                 observer_events.between(None, run, run.started or self.dependencies.clock.now()),
@@ -207,14 +204,15 @@ class _Command:
     async def _finish(
         self,
         application: local_runs.LocalApplication,
-        open_session: SessionOpener,
+        open_session: _OpenSession,
         shown: matrix.Matrix,
     ) -> int:
-        view = choose_view(self.messages, as_json=self.mode.as_json)
+        view = views.choose(self.messages, as_json=self.mode.as_json)
         view.shown = shown
-        ended = await carry_out(
-            application, open_session, view, self.messages, approve_as=self.mode.approve_as
-        )
+        approver = approvals.Approver(self.mode.approve_as, self.dependencies.clock)
+        session = await open_session((view, approver))
+        approver.follow(session.runner)
+        ended = await carry_out(application, session, view, self.messages)
         if not self.mode.as_json:
             summary.show(console.results(), ended, view.shown)
         return summary.exit_code(ended)
@@ -286,15 +284,6 @@ def _report_refusal(
     return refusal.code
 
 
-def choose_view(messages: rich_console.Console, *, as_json: bool) -> views.View:
-    """Return the view that fits: JSON lines, live on a terminal, else plain lines."""
-    if as_json:
-        return views.JsonLines()
-    if messages.is_terminal and not messages.is_dumb_terminal:
-        return views.Live(messages, inputs.SystemClock())
-    return views.Lines(messages)
-
-
 @contextlib.asynccontextmanager
 async def open_dependencies(
     clusters: client_pool.ClientPool, options: stage_executor.Options
@@ -315,53 +304,20 @@ async def open_dependencies(
 
 async def carry_out(
     application: local_runs.LocalApplication,
-    open_session: SessionOpener,
+    session: run_session.RunSession,
     view: views.View,
     messages: rich_console.Console,
-    *,
-    approve_as: str = "",
-    wrap: ExecutorWrapper = lambda performer: performer,
 ) -> state.Run:
     """Carry a run out to its end; Ctrl-C stops it politely, twice at once.
 
     Args:
         application: Its lease is held.
-        open_session: Returns the run, ready to begin or to go on.
+        session: The run, ready to begin or to go on; `view` is one of its observers.
         view: Shows what happens.
         messages: Where it is said that a stop was understood.
-        approve_as: In whose name approvals are given; empty: nobody's.
-        wrap: Wraps the executor, for those who observe what happens in between (the demo).
     """
-    approver = approvals.Approver(approve_as, inputs.SystemClock())
-    session = await open_session(local_runs.SessionExtras((view, approver), wrap))
-    approver.follow(session.runner)
     with view, _interruptible(session.runner, messages):
         return await application.carry_out(session)
-
-
-async def carry_out_in_memory(
-    prepared: preparation.PreparedRun,
-    clusters: client_pool.ClientPool,
-    view: views.View,
-    messages: rich_console.Console,
-    *,
-    options: stage_executor.Options | None = None,
-    wrap: ExecutorWrapper = lambda performer: performer,
-) -> state.Run:
-    """Carry a prepared run out to its end; nothing of it is kept for later runs."""
-    key = local_runs.key_of(prepared.project, clusters.fleet)
-    async with (
-        local_runs.open_store(local_runs.IN_MEMORY, inputs.SystemClock()) as store,
-        open_dependencies(clusters, options or stage_executor.Options()) as dependencies,
-        local_runs.hold(store, key.name, dependencies) as application,
-    ):
-        return await carry_out(
-            application,
-            lambda extras: application.begin(prepared, (), approvals.user_name(os.environ), extras),
-            view,
-            messages,
-            wrap=wrap,
-        )
 
 
 @contextlib.contextmanager

@@ -1,68 +1,47 @@
 """Views of a run while it happens: plain lines, JSON lines, or live on a terminal."""
 
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from rich import console as rich_console
 from rich import live, markup
 
 from volary.cli import console
 from volary.cli.run import cells, grid, matrix, screen
+from volary.controller import inputs
 from volary.engine.observers import feed
 from volary.model import clocks, statuses
 
 
-class View(Protocol):
+class View:
     """Shows events as they come; entered before the first and left after the last."""
 
-    #: The run as told so far.
-    shown: matrix.Matrix
+    def __init__(self) -> None:
+        #: The run as far as its events have said.
+        self.shown = matrix.Matrix()
 
     def notify(self, event: feed.RunEvent) -> None:
         """Take one event; returns at once."""
-        ...
+        self.shown = matrix.fold(self.shown, event)
 
     def __enter__(self) -> Self:
         """Begin to show."""
-        ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Show the last state and stop."""
-        ...
-
-
-class _Unframed:
-    """A view that has nothing to set up or to clean up."""
-
-    def __enter__(self) -> Self:
-        """Nothing to prepare."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Nothing to clean up."""
+    def __exit__(self, *_: object) -> None:
+        """Show the last state and stop."""
 
 
-class Lines(_Unframed):
+class Lines(View):
     """A line per event that says something new; for pipes, files and CI logs."""
 
     def __init__(self, messages: rich_console.Console) -> None:
-        self.shown = matrix.Matrix()
+        super().__init__()
         self._console = messages
         self._said: dict[matrix.CellKey, str] = {}
 
     def notify(self, event: feed.RunEvent) -> None:
         """Write the event's line, unless it says what was said before."""
-        self.shown = matrix.fold(self.shown, event)
+        super().notify(event)
         line = self._line(event)
         if line:
             began = self.shown.started or event.at
@@ -137,23 +116,20 @@ def _run_line(event: feed.RunEvent) -> str:
             return ""
 
 
-class JsonLines(_Unframed):
+class JsonLines(View):
     """One JSON object a line on stdout; `feed` documents the fields."""
-
-    def __init__(self) -> None:
-        self.shown = matrix.Matrix()
 
     def notify(self, event: feed.RunEvent) -> None:
         """Write the event and flush, so that a reader sees it now."""
-        self.shown = matrix.fold(self.shown, event)
+        super().notify(event)
         console.write_json(feed.to_json(event))
 
 
-class Live:
+class Live(View):
     """The matrix, redrawn in place; what matters stays on the screen at the end."""
 
     def __init__(self, messages: rich_console.Console, clock: clocks.Clock) -> None:
-        self.shown = matrix.Matrix()
+        super().__init__()
         self._console = messages
         self._clock = clock
         self._live = live.Live(
@@ -170,22 +146,22 @@ class Live:
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Give the terminal back; leave the last matrix on the screen."""
         self._live.stop()
         if self.shown.started:
             width = self._console.width
             self._console.print(grid.draw(self.shown, self._clock.now(), width=width))
 
-    def notify(self, event: feed.RunEvent) -> None:
-        """Remember the event; it is drawn at the next refresh."""
-        self.shown = matrix.fold(self.shown, event)
-
     def _render(self) -> rich_console.RenderableType:
         width, height = self._console.size
         return screen.draw(self.shown, self._clock.now(), width=width, height=height)
+
+
+def choose(messages: rich_console.Console, *, as_json: bool = False) -> View:
+    """Return the view that fits: JSON lines, live on a terminal, else plain lines."""
+    if as_json:
+        return JsonLines()
+    if messages.is_terminal and not messages.is_dumb_terminal:
+        return Live(messages, inputs.SystemClock())
+    return Lines(messages)

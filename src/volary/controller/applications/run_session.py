@@ -1,7 +1,7 @@
 """A run under way with everything that keeps what it does."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from volary.controller import notifications
@@ -14,7 +14,6 @@ from volary.controller.persistence import (
 )
 from volary.controller.runs import ready_runs
 from volary.controller.status import run_origins
-from volary.engine import executor
 from volary.engine.execution import runners
 from volary.engine.observers import feed
 from volary.engine.runs import state
@@ -43,10 +42,6 @@ class RunSession:
         return ended
 
 
-def _unchanged(performer: executor.StageExecutor) -> executor.StageExecutor:
-    return performer
-
-
 def open_session(
     leader: context.LeaderContext,
     known: records.ApplicationRecord,
@@ -54,7 +49,6 @@ def open_session(
     version: int,
     *,
     observers: Sequence[feed.Observer] = (),
-    wrap: Callable[[executor.StageExecutor], executor.StageExecutor] = _unchanged,
 ) -> RunSession:
     """Return what carries a release out, and keeps each step from the stored `version` on.
 
@@ -64,7 +58,6 @@ def open_session(
         release: The run.
         version: Of the run, as it was kept last.
         observers: Told what happens, without secrets, besides those that write it down.
-        wrap: Wraps the executor, for those who observe what happens in between.
     """
     log = batch_writers.LogWriter(leader.store, fence=leader.fence)
     analyses = batch_writers.AnalysisWriter(leader.store, fence=leader.fence)
@@ -80,7 +73,7 @@ def open_session(
     )
     runner = runners.Runner(
         release.run,
-        wrap(release.performer),
+        release.performer,
         clock=leader.dependencies.clock,
         keeper=keeper,
         observers=(redaction.RedactingObserver(release.masker, (log, analyses, told, *observers)),),

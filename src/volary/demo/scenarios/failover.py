@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pygit2
 from aiohttp import web
 from rich import console as rich_console
 from rich import markup
@@ -14,7 +13,7 @@ from rich import markup
 from kube_sandbox import fleet
 from volary.cli.remote import client, login
 from volary.demo import definitions, git_repository, harness, server_process
-from volary.model import errors, json
+from volary.model import json
 
 NAMES = ("asia", "eu", "sa", "us")
 LOST = "eu"
@@ -23,11 +22,6 @@ _REPLICAS = 6
 _PATIENCE = 40.0
 _PERIOD = 0.05
 _SPEED = 8.0
-#: What the example says, and seconds instead of minutes.
-_SHORTER_TIMES = (
-    ("{toleration: 5m}", "{toleration: 1s}"),
-    ("{toleration: 10m}", "{toleration: 10m}"),
-)
 _HEALTH_SETTINGS = {
     "interval": "1s",
     "timeout": "1s",
@@ -47,8 +41,6 @@ _SCENARIO = definitions.Scenario(
     example="failover",
     service="market",
     intention="Six replicas are shared by three of four clusters, wherever these are.",
-    change=("example/market:v1", "example/market:v2"),
-    subject="Release market v2",
 )
 
 
@@ -75,60 +67,84 @@ class _LoadBalancer:
         served = self.ready(request.match_info["name"]) > 0
         return web.Response(status=200 if served else 503)
 
-    def reset(self) -> None:
-        """Count from now on."""
-        self.least, self.samples, self.unserved = _REPLICAS, 0, 0
-
-    def look(self) -> None:
-        """Count how many pods serve users right now."""
-        ready_pods = sum(map(self.ready, NAMES))
-        self.samples += 1
-        self.unserved += not ready_pods
-        self.least = min(self.least, ready_pods)
+    async def watch(self) -> None:
+        """Count how many pods serve users, until cancelled."""
+        while True:
+            ready_pods = sum(map(self.ready, NAMES))
+            self.samples += 1
+            self.unserved += not ready_pods
+            self.least = min(self.least, ready_pods)
+            await asyncio.sleep(_PERIOD)
 
 
 @dataclass(frozen=True, slots=True)
 class _Environment:
-    """Where the story plays."""
+    """Where the scenario plays."""
 
-    console: rich_console.Console
-    sandbox: fleet.Fleet
+    base: server_process.ServerEnvironment
     load_balancer: _LoadBalancer
-    server: server_process.DemoServer
-    repository: pygit2.Repository
+    api: client.Client
 
     def lose(self, *names: str) -> None:
         """Have nobody reach these clusters' API servers, and all others again."""
-        for name, cluster in self.sandbox.clusters.items():
+        for name, cluster in self.base.sandbox.clusters.items():
             cluster.faults.change({"lost": "refuse" if name in names else ""})
+
+    def print(self, text: str) -> None:
+        """Print what was seen in a step."""
+        self.base.console.print(f"   {markup.escape(text)}", soft_wrap=True)
+
+    async def placement(self) -> json.JsonObject:
+        """Return where the application is."""
+        return await self.api.get("applications", _SCENARIO.service, "placement")
+
+    async def until(self, holds: Callable[[json.JsonObject], object]) -> json.JsonObject:
+        """Return where the application is once that holds."""
+        return await server_process.until(self.placement, holds, patience=_PATIENCE)
+
+    async def runs(self) -> list[json.JsonObject]:
+        """Return the runs, newest first."""
+        return list((await self.api.get("runs"))["items"])
+
+    def pods(self) -> list[int]:
+        """Return the ready pods of each cluster."""
+        return [self.load_balancer.ready(name) for name in NAMES]
+
+    def show_pods(self) -> None:
+        """Print the ready pods of each cluster."""
+        cells = (
+            f"{name} {'gone' if name in self.load_balancer.gone else count}"
+            for name, count in zip(NAMES, self.pods(), strict=True)
+        )
+        self.print(f"pods: {', '.join(cells)}")
+
+    def manual_commands(self) -> list[str]:
+        """Return what a person may type to look around."""
+        return self.base.manual_commands()
 
 
 async def run(*, keep: bool) -> int:
-    """Tell the story; 0 when it ended as it has to."""
-    return await harness.play(_open, _play, _manual_commands if keep else None)
+    """Play the scenario; 0 when it ended as expected."""
+    return await harness.play(_open, _play, keep=keep)
 
 
 @contextlib.asynccontextmanager
 async def _open(messages: rich_console.Console, base: Path) -> AsyncIterator[_Environment]:
-    bare, work = base / "shop.git", base / "work"
-    pygit2.init_repository(str(bare), bare=True, initial_head="main")
+    settings = {"clusterHealth": _HEALTH_SETTINGS, "localWebhooks": "allow"}
     async with (
         fleet.start(
             NAMES, directory=base / "fleet", settings=fleet.Settings(speed=_SPEED)
         ) as sandbox,
         _open_load_balancer(sandbox) as (load_balancer, address),
     ):
-        repository = git_repository.create(work, _SCENARIO)
-        _shorten(work / _SCENARIO.service / "volary.yaml", address)
-        git_repository.commit(repository, "Seconds instead of minutes")
-        repository.remotes.create("origin", str(bare))
-        server = server_process.DemoServer(base, server_process.free_port())
-        more = {"clusterHealth": _HEALTH_SETTINGS, "localWebhooks": "allow"}
-        server_process.write_settings(server, sandbox.path, bare, more)
-        try:
-            yield _Environment(messages, sandbox, load_balancer, server, repository)
-        finally:
-            await server.stop()
+        repository = git_repository.Repository(base / "work", _SCENARIO)
+        changes = {"http://edge.example.com": address, "{toleration: 5m}": "{toleration: 1s}"}
+        repository.edit(changes, "Seconds instead of minutes")
+        async with (
+            server_process.prepare(messages, base, sandbox, repository, settings) as prepared,
+            client.Client.open(login.Target(prepared.server.url)) as api,
+        ):
+            yield _Environment(prepared, load_balancer, api)
 
 
 @contextlib.asynccontextmanager
@@ -146,138 +162,77 @@ async def _open_load_balancer(sandbox: fleet.Fleet) -> AsyncIterator[tuple[_Load
         await runner.cleanup()
 
 
-def _shorten(file: Path, address: str) -> None:
-    text = file.read_text(encoding="utf-8").replace("http://edge.example.com", address)
-    for old, new in _SHORTER_TIMES:
-        text = text.replace(old, new)
-    file.write_text(text, encoding="utf-8")
-
-
 async def _play(environment: _Environment) -> bool:
-    messages, server = environment.console, environment.server
+    messages, load_balancer = environment.base.console, environment.load_balancer
     messages.print(f"[bold]Volary: failover.[/] {_SCENARIO.intention}\n")
-    await server.start()
-    target = login.Target(server.url, server.token)
-    async with client.Client.open(target) as asked:
-        environment.repository.remotes["origin"].push(["refs/heads/main:refs/heads/main"])
-        await _until(environment, asked, lambda placement: len(placement["clusters"]) == 3)
-        messages.print("[bold]1.[/] A first release")
-        _show(environment)
-        environment.load_balancer.reset()
-        moved = await _replaced(environment, asked)
-        cleaned = await _returned(environment, asked)
-        stood = await _stopped(environment, asked)
-        planned = await asked.post("applications", _SCENARIO.service, "rebalance", "plan", body={})
-    messages.print(f"\n[bold]5.[/] volary rebalance {_SCENARIO.service} --dry-run")
-    _print_step(
-        environment, f"{planned['reason']}; it would be on {', '.join(planned['clusters'])}"
+    await environment.base.server.start()
+    environment.base.repository.push()
+    await environment.until(lambda placement: len(placement["clusters"]) == 3)
+    messages.print("[bold]1.[/] A first release")
+    environment.show_pods()
+    async with asyncio.TaskGroup() as group:
+        watching = group.create_task(load_balancer.watch())
+        moved = await _replaced(environment)
+        cleaned = await _returned(environment)
+        stood = await _stopped(environment)
+        watching.cancel()
+    planned = await environment.api.post(
+        "applications", _SCENARIO.service, "rebalance", "plan", body={}
     )
-    load_balancer = environment.load_balancer
+    messages.print(f"\n[bold]5.[/] volary rebalance {_SCENARIO.service} --dry-run")
+    environment.print(f"{planned['reason']}; it would be on {', '.join(planned['clusters'])}")
     messages.print(
-        f"\nusers were looked at {load_balancer.samples} times: never fewer than"
-        f" {load_balancer.least} of {_REPLICAS} pods served them"
+        f"\n{load_balancer.samples} samples of what serves users: never fewer than"
+        f" {load_balancer.least} of {_REPLICAS} pods"
     )
     return moved and cleaned and stood and not load_balancer.unserved
 
 
-async def _replaced(environment: _Environment, asked: client.Client) -> bool:
+async def _replaced(environment: _Environment) -> bool:
     """Lose a cluster for good, and see it replaced."""
-    messages = environment.console
-    messages.print(f"\n[bold]2.[/] {LOST} is lost for good: its API server and its users")
+    environment.base.console.print(
+        f"\n[bold]2.[/] {LOST} is lost for good: its API server and its users"
+    )
     environment.lose(LOST)
     environment.load_balancer.gone.add(LOST)
-    waiting = await _until(environment, asked, lambda placement: placement["waiting"])
-    _print_step(environment, f"nothing moves yet: {waiting['waiting'][0]['reason']}")
-    leaving = await _until(
-        environment,
-        asked,
-        lambda placement: placement["leaving"] and placement["leaving"][0]["replaced"],
+    waiting = await environment.until(lambda placement: placement["waiting"])
+    environment.print(f"nothing moves yet: {waiting['waiting'][0]['reason']}")
+    leaving = await environment.until(
+        lambda placement: placement["leaving"] and placement["leaving"][0]["replaced"]
     )
-    _print_step(environment, leaving["leaving"][0]["reason"])
-    _show(environment)
-    return list(leaving["clusters"]) == list(_OTHERS) and _pods(environment) == [2, 0, 2, 2]
+    environment.print(leaving["leaving"][0]["reason"])
+    environment.show_pods()
+    return list(leaving["clusters"]) == list(_OTHERS) and environment.pods() == [2, 0, 2, 2]
 
 
-async def _returned(environment: _Environment, asked: client.Client) -> bool:
+async def _returned(environment: _Environment) -> bool:
     """Have it back, and see what moved away removed there, and nothing else."""
-    messages = environment.console
-    messages.print(f"\n[bold]3.[/] {LOST} is back, with what it ran")
+    environment.base.console.print(f"\n[bold]3.[/] {LOST} is back, with what it ran")
     environment.lose()
     environment.load_balancer.gone.clear()
-    settled = await _until(environment, asked, lambda placement: not placement["leaving"])
-    runs = await _runs(asked)
-    _print_step(environment, f"run {runs[0]['id']} {runs[0]['status']}: {runs[0]['trigger']}")
-    _show(environment)
-    return list(settled["clusters"]) == list(_OTHERS) and _pods(environment) == [2, 0, 2, 2]
+    settled = await environment.until(lambda placement: not placement["leaving"])
+    newest = (await environment.runs())[0]
+    environment.print(f"run {newest['id']} {newest['status']}: {newest['trigger']}")
+    environment.show_pods()
+    return list(settled["clusters"]) == list(_OTHERS) and environment.pods() == [2, 0, 2, 2]
 
 
-async def _stopped(environment: _Environment, asked: client.Client) -> bool:
+async def _stopped(environment: _Environment) -> bool:
     """Lose the connection to three of four at once, and see nothing moved."""
-    messages = environment.console
-    before = len(await _runs(asked))
+    messages, before = environment.base.console, await environment.runs()
     messages.print("\n[bold]4.[/] Three of four do not answer at once; their users are served")
     environment.lose(*_OTHERS)
-    settled = await _until(
-        environment,
-        asked,
-        lambda placement: any("failover suppressed" in one for one in _reasons(placement)),
-    )
-    _print_step(
-        environment, next(reason for reason in _reasons(settled) if "failover suppressed" in reason)
-    )
+    settled = await environment.until(_suppression)
+    environment.print(_suppression(settled))
     environment.lose()
     messages.print("   they answer again")
-    settled = await _until(environment, asked, lambda placement: not placement["waiting"])
-    _show(environment)
-    runs = len(await _runs(asked))
-    return list(settled["clusters"]) == list(_OTHERS) and not settled["leaving"] and runs == before
+    settled = await environment.until(lambda placement: not placement["waiting"])
+    environment.show_pods()
+    is_unmoved = list(settled["clusters"]) == list(_OTHERS) and not settled["leaving"]
+    return is_unmoved and len(await environment.runs()) == len(before)
 
 
-async def _runs(asked: client.Client) -> list[json.JsonObject]:
-    """Return the runs, newest first."""
-    return list((await asked.get("runs"))["items"])
-
-
-def _reasons(placement: json.JsonObject) -> list[str]:
-    return [move["reason"] for move in placement["waiting"]]
-
-
-async def _until(
-    environment: _Environment, asked: client.Client, holds: Callable[[json.JsonObject], object]
-) -> json.JsonObject:
-    """Return where the application is once that holds."""
-    seen: json.JsonObject = {}
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            while True:
-                with contextlib.suppress(errors.UserError):
-                    seen = await asked.get("applications", _SCENARIO.service, "placement")
-                    if holds(seen):
-                        return seen
-                for _ in range(4):
-                    environment.load_balancer.look()
-                    await asyncio.sleep(_PERIOD)
-    except TimeoutError:
-        raise errors.user_error(
-            f"the demo did not reach the expected state; the last one was {seen}"
-        ) from None
-
-
-def _pods(environment: _Environment) -> list[int]:
-    return [environment.load_balancer.ready(name) for name in NAMES]
-
-
-def _show(environment: _Environment) -> None:
-    cells = (
-        f"{name} {'gone' if name in environment.load_balancer.gone else count}"
-        for name, count in zip(NAMES, _pods(environment), strict=True)
-    )
-    environment.console.print(f"   pods: {', '.join(cells)}")
-
-
-def _print_step(environment: _Environment, text: str) -> None:
-    environment.console.print(f"   {markup.escape(text)}", soft_wrap=True)
-
-
-def _manual_commands(environment: _Environment) -> list[str]:
-    return [f"volary server at {environment.server.url}, fleet file {environment.sandbox.path}"]
+def _suppression(placement: json.JsonObject) -> str:
+    """Return why failover is suppressed; empty: it is not."""
+    reasons = [str(move["reason"]) for move in placement["waiting"]]
+    return next((reason for reason in reasons if "failover suppressed" in reason), "")

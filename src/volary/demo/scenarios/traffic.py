@@ -11,16 +11,7 @@ from rich import console as rich_console
 
 from kube_sandbox import fleet, proxies
 from kube_sandbox.crds import definitions as crd_definitions
-from volary.clusters.client import client_pool
-from volary.demo import (
-    definitions,
-    git_repository,
-    harness,
-    metrics_source,
-    probe_clients,
-    snapshots,
-)
-from volary.engine import executor
+from volary.demo import definitions, harness, metrics_source, probe_clients, snapshots
 from volary.engine.runs import state
 from volary.model import statuses
 
@@ -32,23 +23,25 @@ _DRAIN = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Environment:
-    """Where the story plays."""
+    """Where the scenario plays, and how users reach it."""
 
     scenario: definitions.TrafficScenario
-    console: rich_console.Console
-    sandbox: fleet.Fleet
-    clusters: client_pool.ClientPool
-    repository: Path
-    metrics: metrics_source.Source
+    releases: harness.ReleaseEnvironment
     #: Of each cluster's proxy.
     urls: Mapping[str, str]
-    traffic_probe: snapshots.TrafficProbe
+
+    def manual_commands(self) -> list[str]:
+        """Return what a person may type to look around."""
+        width = max(map(len, self.urls))
+        header = f"-H 'Host: {self.scenario.address}'"
+        curls = [f"{name:{width}} curl {header} {url}" for name, url in self.urls.items()]
+        return [*curls, *self.releases.manual_commands()]
 
 
 async def run(scenario: str, *, keep: bool) -> int:
-    """Tell one story; 0 when it ended as it has to."""
+    """Play one of the scenarios with real requests; 0 when it ended as expected."""
     opens = functools.partial(_open, definitions.TRAFFIC_SCENARIOS[scenario])
-    return await harness.play(opens, _play, _manual_commands if keep else None)
+    return await harness.play(opens, _play, keep=keep)
 
 
 @contextlib.asynccontextmanager
@@ -70,14 +63,15 @@ async def _open(
         urls = await stack.enter_async_context(proxies.before(sandbox, kind))
         metrics = await stack.enter_async_context(metrics_source.source(sandbox))
         metrics_source.register(sandbox, metrics)
-        clusters = await stack.enter_async_context(harness.open_clients(sandbox))
-        traffic_probe = snapshots.TrafficProbe(scenario.host, sandbox.clusters)
+        releases = await stack.enter_async_context(
+            harness.open_releases(messages, base, sandbox, scenario)
+        )
+        metrics_source.rewrite(releases.repository.directory / "volary.yaml", metrics)
+        releases.repository.commit("Ask the metrics that there are")
         messages.print(f"[bold]Volary: one pipeline, every cluster.[/] {scenario.intention}\n")
         messages.print(f"  requests go through {_describe_proxy(scenario.proxy)}, one per cluster")
         messages.print(f"  metrics come from {metrics.words}\n")
-        yield _Environment(
-            scenario, messages, sandbox, clusters, base / "git", metrics, urls, traffic_probe
-        )
+        yield _Environment(scenario, releases, urls)
 
 
 def _describe_proxy(wanted: proxies.Kind) -> str:
@@ -88,71 +82,42 @@ def _describe_proxy(wanted: proxies.Kind) -> str:
 
 
 async def _play(environment: _Environment) -> bool:
-    scenario, messages = environment.scenario, environment.console
-    made = git_repository.create(environment.repository, scenario)
-    described = environment.repository / scenario.service / "volary.yaml"
-    metrics_source.rewrite(described, environment.metrics)
-    git_repository.commit(made, "Ask the metrics that there are")
+    scenario, releases = environment.scenario, environment.releases
+    messages = releases.console
     messages.print(f"[bold]1.[/] The first version, on {', '.join(NAMES)}: a quick sync\n")
-    first = await _release(environment, look=False)
+    first = await releases.release()
     if first.status is not statuses.RunStatus.SUCCEEDED:
         return False
     await probe_clients.wait_until_served(scenario, environment.urls)
-    await snapshots.show(messages, "running now", environment.clusters, environment.traffic_probe)
-    git_repository.release(made, environment.repository, scenario)
+    releases.show("running now")
+    releases.repository.release()
     messages.print("[bold]2.[/] A commit with the new version, under constant load\n")
     users = probe_clients.create(scenario, environment.urls)
     async with asyncio.TaskGroup() as group:
         asking = group.create_task(probe_clients.send_requests(users))
-        second = await _release(environment, look=True)
+        second = await releases.release(snapshots.StageSnapshots(messages, releases.probe))
         await asyncio.sleep(1)
         asking.cancel()
-    await snapshots.show(messages, "in the end", environment.clusters, environment.traffic_probe)
+    releases.show("in the end")
     return _is_as_expected(environment, second, users)
-
-
-async def _release(environment: _Environment, *, look: bool) -> state.Run:
-    def looking(performer: executor.StageExecutor) -> executor.StageExecutor:
-        if not look:
-            return performer
-        return snapshots.SnapshotExecutor(
-            performer, environment.console, environment.clusters, environment.traffic_probe
-        )
-
-    return await harness.release(
-        environment.console,
-        environment.clusters,
-        environment.repository,
-        environment.scenario.service,
-        wrap=looking,
-    )
 
 
 def _is_as_expected(
     environment: _Environment, ended: state.Run, users: Sequence[probe_clients.ProbeClient]
 ) -> bool:
-    """Say whether the story ended as it has to, and what users noticed."""
-    scenario, messages = environment.scenario, environment.console
+    """Say whether the scenario ended as expected, and what users noticed."""
+    scenario, messages = environment.scenario, environment.releases.console
     probe_clients.show(messages, users)
     nothing_lost = probe_clients.check_losses(messages, scenario, users)
     left = [
         f"{name}: {body['metadata']['name']}"
-        for name, cluster in environment.sandbox.clusters.items()
+        for name, cluster in environment.releases.sandbox.clusters.items()
         for body in cluster.view.list("Deployment", snapshots.NAMESPACE)
         if body["metadata"]["name"] != scenario.service
     ]
     if left:
         messages.print(f"[red]variants were left behind:[/] {', '.join(left)}")
-    right = ended.status is scenario.expected and nothing_lost and not left
-    if right and scenario.lesson:
+    is_as_expected = ended.status is scenario.expected and nothing_lost and not left
+    if is_as_expected and scenario.lesson:
         messages.print(f"\n{scenario.lesson}")
-    return right
-
-
-def _manual_commands(environment: _Environment) -> list[str]:
-    width = max(map(len, NAMES))
-    host = environment.scenario.host
-    return [
-        *(f"{name:{width}} curl -H 'Host: {host}' {environment.urls[name]}" for name in NAMES),
-        *harness.manual_commands(environment.sandbox, environment.repository),
-    ]
+    return is_as_expected

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from rich import console as rich_console
 
 from kube_sandbox import fleet
 from volary.clusters.client import client_pool
-from volary.demo import definitions, git_repository, harness, snapshots
-from volary.engine import executor
+from volary.demo import definitions, harness
+from volary.engine.observers import feed
 from volary.engine.runs import state
 from volary.model import errors, statuses
 
@@ -28,80 +28,66 @@ _SCENARIO = definitions.Scenario(
     example="waves",
     service="fleet",
     intention="Version 2 moves over twelve clusters of four regions in three waves.",
-    change=("example/fleet:v1", "example/fleet:v2"),
-    subject="Release fleet v2",
     expected=statuses.RunStatus.FAILED,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Environment(harness.Environment):
-    """Where the story plays."""
+@dataclass(slots=True)
+class _ClusterLoss:
+    """An observer of a run that cuts a cluster off when the cluster's wave begins."""
 
-    def lose(self, lost: str) -> None:
-        """Cut the cluster off (``refuse``), or bring it back (empty)."""
-        self.sandbox.clusters[LOST].faults.change({"lost": lost})
+    environment: harness.ReleaseEnvironment
+    is_lost: bool = False
+
+    def notify(self, event: feed.RunEvent) -> None:
+        """Cut the cluster off before the first task of its wave."""
+        if self.is_lost or not isinstance(event, feed.StageStarted):
+            return
+        self.is_lost = event.stage.startswith(f"{_LOST_IN}/")
+        if self.is_lost:
+            _change_fault(self.environment, "refuse")
+            self.environment.console.print(f"\n[bold]{LOST} is lost now: nobody can reach it[/]\n")
 
 
-class _ClusterLossExecutor:
-    """An executor that loses a cluster when its wave begins."""
-
-    def __init__(self, performer: executor.StageExecutor, environment: _Environment) -> None:
-        self._performer = performer
-        self._environment = environment
-        self._is_lost = False
-
-    async def execute(
-        self, task: executor.TaskContext, report: executor.Reporter
-    ) -> statuses.Outcome:
-        """Lose the cluster before the first task of its wave, then carry the task out."""
-        if not self._is_lost and task.stage_id.startswith(f"{_LOST_IN}/"):
-            self._is_lost = True
-            self._environment.console.print(f"\n[bold]{LOST} is lost now: nobody can reach it[/]\n")
-            self._environment.lose("refuse")
-        return await self._performer.execute(task, report)
+def _change_fault(environment: harness.ReleaseEnvironment, lost: str) -> None:
+    """Cut the cluster off (``refuse``), or bring it back (empty)."""
+    environment.sandbox.clusters[LOST].faults.change({"lost": lost})
 
 
 async def run(*, keep: bool) -> int:
-    """Tell the story; 0 when it ended as it has to."""
-    return await harness.play(_open, _play, _manual_commands if keep else None)
+    """Play the scenario; 0 when it ended as expected."""
+    return await harness.play(_open, _play, keep=keep)
 
 
 @contextlib.asynccontextmanager
-async def _open(messages: rich_console.Console, base: Path) -> AsyncIterator[_Environment]:
-    labels: Mapping[str, Mapping[str, str]] = {
-        name: {"region": name.partition("-")[0]} for name in NAMES
-    }
+async def _open(
+    messages: rich_console.Console, base: Path
+) -> AsyncIterator[harness.ReleaseEnvironment]:
+    labels = {name: {"region": name.partition("-")[0]} for name in NAMES}
     settings = fleet.Settings(speed=_SPEED, labels=labels)
     async with (
         fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox,
-        harness.open_clients(sandbox) as clusters,
+        harness.open_releases(messages, base, sandbox, _SCENARIO) as environment,
     ):
-        users = snapshots.TrafficProbe(_SCENARIO.service, sandbox.clusters)
-        yield _Environment(messages, sandbox, clusters, base / "git", users)
+        yield environment
 
 
-def _manual_commands(environment: _Environment) -> list[str]:
-    return harness.manual_commands(environment.sandbox, environment.repository)
-
-
-async def _play(environment: _Environment) -> bool:
+async def _play(environment: harness.ReleaseEnvironment) -> bool:
     messages = environment.console
     messages.print(f"[bold]Volary: one pipeline, every cluster.[/] {_SCENARIO.intention}\n")
-    made = git_repository.create(environment.repository, _SCENARIO)
     messages.print("[bold]1.[/] The first version, in the same waves: a quick sync\n")
-    first = await _release(environment, lose=False)
+    first = await environment.release()
     if first.status is not statuses.RunStatus.SUCCEEDED:
         return False
-    git_repository.release(made, environment.repository, _SCENARIO)
+    environment.repository.release()
     messages.print(f"\n[bold]2.[/] Version 2; {LOST} is lost in the middle, and the budget holds\n")
-    second = await _release(environment, lose=True)
-    await snapshots.show(messages, "running now", environment.clusters, environment.users)
+    second = await environment.release(_ClusterLoss(environment))
+    environment.show("running now")
     messages.print(f"[bold]3.[/] {LOST} is back: the same release again brings it up to date\n")
-    environment.lose("")
+    _change_fault(environment, "")
     await _until_it_answers(environment)
-    third = await _release(environment, lose=False, before=second)
-    await snapshots.show(messages, "in the end", environment.clusters, environment.users)
+    third = await environment.release()
+    environment.show("in the end")
     return _is_as_expected(second, third)
 
 
@@ -115,7 +101,7 @@ def _is_as_expected(second: state.Run, third: state.Run) -> bool:
     )
 
 
-async def _until_it_answers(environment: _Environment) -> None:
+async def _until_it_answers(environment: harness.ReleaseEnvironment) -> None:
     """Wait until the breaker lets a request through to the cluster again."""
     async with asyncio.timeout(_PATIENCE):
         while True:
@@ -125,16 +111,3 @@ async def _until_it_answers(environment: _Environment) -> None:
                     await client.discover(refresh=True)
                     return
             await asyncio.sleep(0.5)
-
-
-async def _release(
-    environment: _Environment, *, lose: bool, before: state.Run | None = None
-) -> state.Run:
-    return await harness.release(
-        environment.console,
-        environment.clusters,
-        environment.repository,
-        _SCENARIO.service,
-        wrap=lambda performer: _ClusterLossExecutor(performer, environment) if lose else performer,
-        before=before,
-    )

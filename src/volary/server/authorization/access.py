@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from volary.server import permissions
 
-Endpoint = TypeVar("Endpoint", bound=Callable[..., object])
+EndpointT = TypeVar("EndpointT", bound=Callable[..., object])
 _MARK = "__volary_access__"
 
 
@@ -40,10 +40,10 @@ class UndeclaredError(Exception):
 
 def needs(
     permission: permissions.Permission, scope: Scope = Scope.EVERYTHING, *, action: str = ""
-) -> Callable[[Endpoint], Endpoint]:
+) -> Callable[[EndpointT], EndpointT]:
     """Declare what a route needs; goes below the route's own decorator."""
 
-    def mark(endpoint: Endpoint) -> Endpoint:
+    def mark(endpoint: EndpointT) -> EndpointT:
         setattr(endpoint, _MARK, Access(permission, scope, action))
         return endpoint
 

@@ -5,15 +5,14 @@ from typing import Annotated
 import fastapi
 from starlette import requests, responses
 
-from volary.controller.api import representations, status_representations
+from volary.controller.api import placement_service, representations, status_representations
 from volary.controller.status import application_statuses
 from volary.model import errors
 from volary.server import server_state
-from volary.server.authentication import logins
 from volary.server.authorization import access, visibility
 from volary.server.http import encoding, paging
 from volary.server.permissions import Permission
-from volary.server.routes import bodies, response_schemas
+from volary.server.routes import bodies, commands, response_schemas
 from volary.store import records
 
 router = response_schemas.router("applications")
@@ -109,21 +108,15 @@ async def list_commits(
     return encoding.many(request, page.items, page.cursor)
 
 
-@router.post(
-    "/applications/{application}/sync",
-    status_code=202,
-    responses=response_schemas.accepted(representations.Accepted),
+@router.get(
+    "/applications/{application}/placement",
+    responses=response_schemas.one(placement_service.Placement),
 )
-@access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.sync")
-async def sync(
-    request: requests.Request, application: str, body: bodies.Sync = _SYNC
-) -> responses.Response:
-    """Roll a commit out."""
-    service = server_state.of(request).service
-    asked = await service.sync(
-        application, asker(request), commit=body.commit, strategy=body.strategy
-    )
-    return encoding.accepted(request, asked)
+@access.needs(Permission.VIEW, access.Scope.APPLICATION)
+async def get_placement(request: requests.Request, application: str) -> responses.Response:
+    """Show which clusters an application is on, what moves, and what a move waits for."""
+    service = server_state.of(request).service.placements
+    return encoding.one(request, await service.get(application))
 
 
 @router.post(
@@ -134,56 +127,75 @@ async def plan(
     request: requests.Request, application: str, body: bodies.PlanRequest = _PLAN
 ) -> responses.Response:
     """Say what a sync would do; asks the clusters, and changes nothing in them."""
-    service = server_state.of(request).service
-    return encoding.one(
-        request,
-        await service.plan(application, asker(request), commit=body.commit, strategy=body.strategy),
-    )
+    service, asker = server_state.of(request).service, commands.asker(request)
+    return encoding.one(request, await service.plan(application, asker, **dict(body)))
 
 
 @router.post(
-    "/applications/{application}/rollback",
-    status_code=202,
-    responses=response_schemas.accepted(representations.Accepted),
+    "/applications/{application}/rebalance/plan",
+    responses=response_schemas.one(placement_service.Rebalance),
 )
-@access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.rollback")
+@access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.rebalance")
+async def plan_rebalance(request: requests.Request, application: str) -> responses.Response:
+    """Say what a rebalance would move; changes nothing."""
+    service, asker = server_state.of(request).service.placements, commands.asker(request)
+    return encoding.one(request, await service.plan(application, asker))
+
+
+@commands.command(router, commands.APPLICATION, "sync", Permission.DEPLOY)
+async def sync(
+    request: requests.Request, application: str, body: bodies.Sync = _SYNC
+) -> responses.Response:
+    """Roll a commit out."""
+    service = server_state.of(request).service
+    return await commands.carry_out(request, service.sync, application, body)
+
+
+@commands.command(router, commands.APPLICATION, "rollback", Permission.DEPLOY)
 async def rollback(
     request: requests.Request, application: str, body: bodies.RollbackRequest = _ROLLBACK
 ) -> responses.Response:
     """Roll back the last change, the last wave first; or go to a commit that ran before."""
     service = server_state.of(request).service
-    asked = await service.rollback(application, asker(request), to=body.to)
-    return encoding.accepted(request, asked)
+    return await commands.carry_out(request, service.rollback, application, body)
 
 
-@router.post(
-    "/applications/{application}/pause",
-    status_code=202,
-    responses=response_schemas.accepted(representations.Accepted),
-)
-@access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.pause")
+@commands.command(router, commands.APPLICATION, "pause", Permission.DEPLOY)
 async def pause_application(
     request: requests.Request, application: str, body: bodies.Pause = _PAUSE
 ) -> responses.Response:
     """Pause it, its run under way included, until it is resumed."""
     service = server_state.of(request).service
-    asked = await service.pause_application(application, asker(request), reason=body.reason)
-    return encoding.accepted(request, asked)
+    return await commands.carry_out(request, service.pause_application, application, body)
 
 
-@router.post(
-    "/applications/{application}/resume",
-    status_code=202,
-    responses=response_schemas.accepted(representations.Accepted),
-)
-@access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.resume")
+@commands.command(router, commands.APPLICATION, "resume", Permission.DEPLOY)
 async def resume_application(request: requests.Request, application: str) -> responses.Response:
     """Resume after a pause, the run under way at the commit it is pinned to."""
     service = server_state.of(request).service
-    asked = await service.resume_application(application, asker(request))
-    return encoding.accepted(request, asked)
+    return await commands.carry_out(request, service.resume_application, application)
 
 
-def asker(request: requests.Request) -> representations.Actor:
-    """Return who asks, and from where."""
-    return representations.Actor(server_state.person(request).name, logins.address_of(request))
+@commands.command(router, commands.APPLICATION, "rebalance", Permission.DEPLOY)
+async def rebalance(request: requests.Request, application: str) -> responses.Response:
+    """Place an application anew: what moved away may come back, replicas are divided anew."""
+    service = server_state.of(request).service.placements
+    return await commands.carry_out(request, service.rebalance, application)
+
+
+@commands.command(router, commands.APPLICATION, "adopt", Permission.ADMINISTER)
+async def adopt(
+    request: requests.Request, application: str, body: bodies.Adopt
+) -> responses.Response:
+    """Have an application whose repository is gone go on with its namesake in another one."""
+    service = server_state.of(request).service
+    return await commands.carry_out(request, service.adopt_application, application, body)
+
+
+@commands.command(router, commands.APPLICATION, "forget", Permission.ADMINISTER)
+async def forget(
+    request: requests.Request, application: str, body: bodies.Forget
+) -> responses.Response:
+    """Drop what is kept of an application that is gone; nothing changes in any cluster."""
+    service = server_state.of(request).service
+    return await commands.carry_out(request, service.forget_application, application, body)

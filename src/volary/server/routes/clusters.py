@@ -8,11 +8,10 @@ from volary.server import server_state
 from volary.server.authorization import access
 from volary.server.http import encoding, paging
 from volary.server.permissions import Permission
-from volary.server.routes import bodies, response_schemas
-from volary.server.routes.applications import Label, asker, read_labels
+from volary.server.routes import bodies, commands, response_schemas
+from volary.server.routes.applications import Label, read_labels
 
 router = response_schemas.router("clusters")
-_ACCEPTED = response_schemas.accepted(representations.Cluster)
 _REASON = bodies.ClusterReason()
 
 
@@ -43,58 +42,46 @@ async def get_cluster(request: requests.Request, cluster: str) -> responses.Resp
     return encoding.one(request, await server_state.of(request).service.fleet.get(cluster))
 
 
-@router.post("/clusters/{cluster:path}/cordon", status_code=202, responses=_ACCEPTED)
-@access.needs(Permission.ADMINISTER, action="cluster.cordon")
+@commands.command(router, commands.CLUSTER, "cordon", Permission.ADMINISTER)
 async def cordon(
     request: requests.Request, cluster: str, body: bodies.ClusterReason = _REASON
 ) -> responses.Response:
     """Start nothing new in a cluster."""
     service = server_state.of(request).service.fleet
-    return encoding.accepted(
-        request, await service.cordon(cluster, asker(request), reason=body.reason)
-    )
+    return await commands.carry_out(request, service.cordon, cluster, body)
 
 
-@router.post("/clusters/{cluster:path}/drain", status_code=202, responses=_ACCEPTED)
-@access.needs(Permission.ADMINISTER, action="cluster.drain")
+@commands.command(router, commands.CLUSTER, "drain", Permission.ADMINISTER)
 async def drain(
     request: requests.Request, cluster: str, body: bodies.ClusterReason = _REASON
 ) -> responses.Response:
     """Start nothing new in a cluster, and move what runs there to other clusters."""
     service = server_state.of(request).service.fleet
-    return encoding.accepted(
-        request, await service.drain(cluster, asker(request), reason=body.reason)
-    )
+    return await commands.carry_out(request, service.drain, cluster, body)
 
 
-@router.post("/clusters/{cluster:path}/uncordon", status_code=202, responses=_ACCEPTED)
-@access.needs(Permission.ADMINISTER, action="cluster.uncordon")
+@commands.command(router, commands.CLUSTER, "uncordon", Permission.ADMINISTER)
 async def uncordon(
     request: requests.Request, cluster: str, body: bodies.ClusterReason = _REASON
 ) -> responses.Response:
     """Let a cluster take part again; releases it missed are backfilled."""
     service = server_state.of(request).service.fleet
-    return encoding.accepted(
-        request, await service.uncordon(cluster, asker(request), reason=body.reason)
-    )
+    return await commands.carry_out(request, service.uncordon, cluster, body)
 
 
-@router.post("/clusters/{cluster:path}/taint", status_code=202, responses=_ACCEPTED)
-@access.needs(Permission.ADMINISTER, action="cluster.taint")
+@commands.command(router, commands.CLUSTER, "taint", Permission.ADMINISTER)
 async def taint(request: requests.Request, cluster: str, body: bodies.Taint) -> responses.Response:
     """Taint a cluster, so that applications that do not tolerate the taint stay away."""
     mark = taints.Taint(body.key, body.value, taints.Effect(body.effect), reason=body.reason)
     service = server_state.of(request).service.fleet
-    return encoding.accepted(request, await service.taint(cluster, asker(request), mark))
+    changed = await service.taint(cluster, commands.asker(request), mark)
+    return encoding.accepted(request, changed)
 
 
-@router.post("/clusters/{cluster:path}/untaint", status_code=202, responses=_ACCEPTED)
-@access.needs(Permission.ADMINISTER, action="cluster.untaint")
+@commands.command(router, commands.CLUSTER, "untaint", Permission.ADMINISTER)
 async def untaint(
     request: requests.Request, cluster: str, body: bodies.Untaint
 ) -> responses.Response:
     """Remove a taint that was added by hand."""
-    changed = await server_state.of(request).service.fleet.untaint(
-        cluster, asker(request), key=body.key, effect=body.effect, reason=body.reason
-    )
-    return encoding.accepted(request, changed)
+    service = server_state.of(request).service.fleet
+    return await commands.carry_out(request, service.untaint, cluster, body)

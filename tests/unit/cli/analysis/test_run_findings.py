@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 import server_world
+from volary.cli import forms
 from volary.cli.analysis import run_findings
-from volary.cli.remote import login, output
+from volary.cli.remote import login
 from volary.store import records
 
 API = "/api/v1/runs/run-web/findings"
@@ -73,15 +74,15 @@ async def test_one_command_says_why_it_failed(
     async with server_world.served(tmp_path) as world:
         await _fill(world)
         target = _target(world, "viewer")
-        await run_findings.show(target, "run-web", "", "", "", output.Form.TEXT)
+        await run_findings.show(target, "run-web", "", "", "", forms.Form.TEXT)
         shown = capsys.readouterr().out
-        await run_findings.show(target, "run-web", "", "eu", "", output.Form.WIDE)
+        await run_findings.show(target, "run-web", "", "eu", "", forms.Form.WIDE)
         wide = capsys.readouterr().out
-        await run_findings.show(target, "run-web", "", "us", "", output.Form.JSON)
+        await run_findings.show(target, "run-web", "", "us", "", forms.Form.JSON)
         plain = json.loads(capsys.readouterr().out)
-        await run_findings.show(target, "run-pay", "", "", "", output.Form.TEXT)
+        await run_findings.show(target, "run-pay", "", "", "", forms.Form.TEXT)
         empty = capsys.readouterr().out
-        await run_findings.show(target, "run-web", "", "mars", "errors", output.Form.TEXT)
+        await run_findings.show(target, "run-web", "", "mars", "errors", forms.Form.TEXT)
         elsewhere = capsys.readouterr().out
 
     assert "fail: errors on eu: too many" in shown

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import server_world
-from volary.cli.remote import clusters, login, output, queries
+from volary.cli import forms
+from volary.cli.remote import clusters, login, queries
 from volary.model import errors
 from volary.model.fleet import fleets, taints
 
@@ -31,7 +32,7 @@ async def test_clusters_are_listed_shown_and_marked(
     async with server_world.served(tmp_path) as world:
         world.service.fleet.register.replace(MEMBERS)
         target = _admin(world)
-        text, noun = output.Form.TEXT, output.Noun.CLUSTERS
+        text, noun = forms.Form.TEXT, forms.Noun.CLUSTERS
         await clusters.send(target, "us", "cordon", {"reason": "1.36"})
         cordoned = capsys.readouterr().out
         await clusters.taint(target, EU, ["maintenance=disk:NoExecute", "x:NoSchedule"], "slow")
@@ -44,7 +45,7 @@ async def test_clusters_are_listed_shown_and_marked(
         suspended = capsys.readouterr().out
         await clusters.get(target, "us", text)
         shown = capsys.readouterr().out
-        await clusters.get(target, EU, output.Form.JSON)
+        await clusters.get(target, EU, forms.Form.JSON)
         whole = json.loads(capsys.readouterr().out)
         with pytest.raises(errors.UserError, match=r"us is already cordoned by token:ana: 1\.36"):
             await clusters.send(target, "us", "cordon", {})

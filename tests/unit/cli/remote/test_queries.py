@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import server_world
-from volary.cli.remote import login, output, queries
+from volary.cli import forms
+from volary.cli.remote import login, queries
 from volary.model import errors
 from volary.store import records
 
@@ -13,19 +14,19 @@ from volary.store import records
 @pytest.mark.parametrize(
     ("noun", "status", "hint"),
     [
-        (output.Noun.CLUSTERS, "notready", "did you mean notReady?"),
-        (output.Noun.APPS, "sync", "did you mean synced?"),
-        (output.Noun.RUNS, "rolledback", "did you mean rolled_back?"),
+        (forms.Noun.CLUSTERS, "notready", "did you mean notReady?"),
+        (forms.Noun.APPS, "sync", "did you mean synced?"),
+        (forms.Noun.RUNS, "rolledback", "did you mean rolled_back?"),
     ],
 )
 async def test_a_status_that_nothing_can_have_is_refused(
-    noun: output.Noun, status: str, hint: str
+    noun: forms.Noun, status: str, hint: str
 ) -> None:
     """An empty list would say that nothing is like that."""
     nowhere = login.Target("http://127.0.0.1:9", "")
 
     with pytest.raises(errors.UserError, match=f"{status} is no status of {noun}") as refused:
-        await queries.get(nowhere, queries.ListQuery(noun, status=status), 10, output.Form.TEXT)
+        await queries.get(nowhere, queries.ListQuery(noun, status=status), 10, forms.Form.TEXT)
 
     assert refused.value.problems[0].hint == hint
 
@@ -33,9 +34,9 @@ async def test_a_status_that_nothing_can_have_is_refused(
 @pytest.mark.parametrize(
     ("sought", "names"),
     [
-        (queries.ListQuery(output.Noun.APPS), ["web"]),
-        (queries.ListQuery(output.Noun.APPS, with_removed=True), ["pay", "web"]),
-        (queries.ListQuery(output.Noun.APPS, status="removed"), ["pay"]),
+        (queries.ListQuery(forms.Noun.APPS), ["web"]),
+        (queries.ListQuery(forms.Noun.APPS, with_removed=True), ["pay", "web"]),
+        (queries.ListQuery(forms.Noun.APPS, status="removed"), ["pay"]),
     ],
 )
 async def test_applications_whose_file_went_away_are_listed_when_asked_for(
@@ -49,7 +50,7 @@ async def test_applications_whose_file_went_away_are_listed_when_asked_for(
         token = world.token("viewer")["authorization"].removeprefix("Bearer ")
         target = login.Target(world.url, token)
 
-        await queries.get(target, sought, 10, output.Form.TEXT)
+        await queries.get(target, sought, 10, forms.Form.TEXT)
 
     listed = capsys.readouterr().out.splitlines()[1:]
     assert [each.split()[0] for each in listed] == names

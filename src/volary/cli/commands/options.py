@@ -1,0 +1,65 @@
+"""Options and arguments that several commands have, and how a command's work is carried out."""
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from volary.cli import forms
+
+if TYPE_CHECKING:
+    from volary.cli.remote import login
+
+Path = Annotated[str, typer.Argument(metavar="PATH", help="Directory or Git repository.")]
+ApplicationPath = Annotated[
+    str,
+    typer.Option(
+        "--app", metavar="DIR", help="Application directory or file, relative to the path."
+    ),
+]
+Commit = Annotated[
+    str, typer.Option(metavar="REV", help="Commit, branch or tag to use. Default: HEAD.")
+]
+FleetFile = Annotated[
+    str, typer.Option("--fleet", metavar="FILE", help="Fleet file, or PipeCD's piped file.")
+]
+Contexts = Annotated[
+    str,
+    typer.Option(
+        metavar="A,B", help="Contexts of the ordinary kubeconfig, instead of a fleet file."
+    ),
+]
+Config = Annotated[
+    str, typer.Option("--config", metavar="FILE", help="Settings of the controller.")
+]
+Server = Annotated[
+    str,
+    typer.Option("--server", metavar="URL", help="Default: $VOLARY_SERVER, or the last login."),
+]
+Output = Annotated[forms.Form, typer.Option("--output", "-o", help="Form of the result.")]
+Run = Annotated[str, typer.Argument(help="Id of a run, or an application: its newest run.")]
+Application = Annotated[str, typer.Argument(help="Name of an application.")]
+Stage = Annotated[str, typer.Option(metavar="ID", help="Of one stage only.")]
+Cluster = Annotated[str, typer.Option(metavar="NAME", help="Of one cluster only.")]
+Comment = Annotated[str, typer.Option("--comment", "-m", metavar="TEXT", help="Why.")]
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")]
+WholeApplication = Annotated[
+    bool, typer.Option("--application", help="NAME is an application: all of it, not one run.")
+]
+Follow = Annotated[bool, typer.Option("--watch", help="Show the run until its end.")]
+
+
+def finish(work: Coroutine[object, object, int]) -> None:
+    """Carry out a command's work and exit with its code."""
+    import asyncio  # half of the start-up time of ``volary --help``
+
+    raise typer.Exit(asyncio.run(work))
+
+
+def target_of(server: str) -> "login.Target":
+    """Return the server that is meant and how to get in."""
+    import os
+
+    from volary.cli.remote import login
+
+    return login.find(server, os.environ)
