@@ -26,7 +26,7 @@ from volary.demo import definitions, git_repository, snapshots
 from volary.engine.observers import feed
 from volary.engine.runs import state
 from volary.stages import executor as stage_executor
-from volary.store import protocol
+from volary.store import stores
 
 #: Ten seconds until a cluster that is back is probed again are too long to watch.
 _CIRCUIT = circuit_breaker.Rules(lasting=2.0, pause=1.0)
@@ -121,7 +121,7 @@ class ReleaseEnvironment:
     repository: git_repository.Repository
     probe: snapshots.TrafficProbe
     dependencies: ready_runs.Dependencies
-    store: protocol.Store
+    store: stores.Store
 
     @property
     def clusters(self) -> client_pool.ClientPool:
