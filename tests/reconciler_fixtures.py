@@ -102,7 +102,7 @@ class Script:
         await self.may_plan.wait()
         if self.troubles:
             raise self.troubles.pop(0)
-        running = application.record.running_commit
+        running = application.status.releases.running
         groups = run_builder.one_group(request.targets or MEMBERS.names)
         made = run_builder.RunSpec(
             application.record.name, request.commit, groups, steps, running_commit=running

@@ -38,7 +38,6 @@ from volary.model import clocks, errors, server_settings
 from volary.model.fleet import cluster_health, fleets
 from volary.model.runs import run_records
 from volary.notifying import delivery, notifier
-from volary.placement.replicas import assignment
 from volary.sources.git import repositories
 from volary.store import factory, records, stores
 
@@ -154,9 +153,9 @@ def remembering(
     status = application_statuses.from_document(known.document)
     return replace(
         wish,
-        remembered=known.running_commit,
-        kept=status.releases.exceptions(known.running_commit),
-        assigned=status.assigned if status.assigned != assignment.EMPTY else None,
+        remembered=status.releases.running,
+        kept=status.releases.exceptions(status.releases.running),
+        assigned=status.releases.assigned if status.releases.is_divided else None,
     )
 
 

@@ -161,7 +161,7 @@ class ApplicationRecord:
     status: str = ""
     #: Why it has this status, one sentence.
     reason: str = ""
-    #: The last commit that succeeded; empty: none did.
+    #: The last commit that succeeded, as its document has it: that commit is not removed.
     running_commit: str = ""
     #: What else the caller wants to find again.
     document: json.JsonObject = field(default_factory=dict)

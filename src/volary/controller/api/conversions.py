@@ -32,7 +32,7 @@ def of_application(known: records.ApplicationRecord) -> representations.Applicat
         labels=dict(known.labels),
         status=known.status or application_statuses.StatusWord.UNKNOWN.value,
         reason=known.reason,
-        running_commit=known.running_commit,
+        running_commit=application_status.releases.running,
         head=application_status.head,
         run=application_status.run,
         waiting=_waiting(application_status.run_request, application_status.waiting_reason)

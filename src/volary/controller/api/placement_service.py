@@ -167,9 +167,7 @@ class PlacementService:
             known.name, known.repository, known.path, known.branch, application_status.targets
         )
         seen = rebalancing.KnownClusters(self.register.known, self.register.rules)
-        made = await rebalancing.plan(
-            self.dependencies, place, known.running_commit, application_status, seen, by=by
-        )
+        made = await rebalancing.plan(self.dependencies, place, application_status, seen, by=by)
         return Rebalance(
             known.name,
             made.reason,

@@ -54,7 +54,7 @@ class StatusService:
             shown,
             status=application.status,
             reason=application.reason,
-            running_commit=known.running_commit,
+            running_commit=application.running_commit,
             run=application.run,
             waiting_reason=await self._why_waiting(application_status),
             clusters=tuple(map(self._marked, shown.clusters)),
@@ -81,7 +81,7 @@ class StatusService:
         )
         places = run_origins.from_document(last.origin).targets if last else ()
         others = (*places, *application_status.releases.exceptions(""))
-        commit = known.running_commit or application_status.head or known.branch
+        commit = application_status.releases.running or application_status.head or known.branch
         if last is not None and application_status.under_way:
             commit = last.head.commit
         place = ready_runs.ApplicationSource(

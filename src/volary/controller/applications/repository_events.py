@@ -82,7 +82,7 @@ def _status_once_readable(reconciler: reconcilers.ApplicationReconciler) -> dict
         return {"status": before.status, "reason": before.reason}
     if run is not None:
         return {"status": application_statuses.StatusWord.RUNNING.value, "reason": run.reason}
-    if reconciler.record.running_commit:
+    if reconciler.application_status.releases.running:
         return {
             "status": application_statuses.StatusWord.SYNCED.value,
             "reason": "its file can be read again",

@@ -64,7 +64,8 @@ class ApplicationStateWriter:
         if self._is_forgotten:
             return
         document = application_statuses.to_document(application_status)
-        changed = replace(self.record, document=document, **columns)  # type: ignore[arg-type]
+        running = application_status.releases.running
+        changed = replace(self.record, document=document, running_commit=running, **columns)  # type: ignore[arg-type]
         if changed != self.record or not self.record.version:
             changed = replace(changed, updated=self._leader.dependencies.clock.now())
             version = await self.until_available(

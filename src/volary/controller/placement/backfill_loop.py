@@ -141,7 +141,7 @@ class BackfillLoop:
         if application_status.backfill is not None:
             await self._withdraw(reconciler, application_status.backfill, known)
             return False
-        commit = application_status.releases.completed or reconciler.record.running_commit
+        commit = application_status.releases.for_newcomers
         if not commit or self._is_left_alone(reconciler):
             return False
         if not application_status.releases.completed:

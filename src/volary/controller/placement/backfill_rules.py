@@ -48,8 +48,8 @@ def is_ready(health: cluster_health.ClusterHealth | None) -> bool:
 
 def _has_share(application_status: application_statuses.ApplicationStatus, name: str) -> bool:
     """Where nothing was divided (autoscalers own all of it), everybody gets all of it."""
-    shared = application_status.assigned.workloads
-    return not shared or any(name in workload.replicas for workload in shared)
+    releases = application_status.releases
+    return bool(releases.of(name).shares) or not releases.is_divided
 
 
 def _closure(

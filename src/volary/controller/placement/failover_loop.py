@@ -77,7 +77,7 @@ class FailoverLoop:
     async def _consider(self, reconciler: reconcilers.ApplicationReconciler, doubt: str) -> bool:
         """Look at one application; say whether it may be moved by itself."""
         record = reconciler.record
-        commit = moves.completed_commit(reconciler.application_status, record.running_commit)
+        commit = reconciler.application_status.releases.for_newcomers
         if record.removed is not None or reconciler.why_orphaned or not commit:
             return False
         project = await self._project(reconciler, commit)
@@ -110,7 +110,9 @@ class FailoverLoop:
         ):
             return True
         if placed.waiting or placed.timers:
-            await reconciler.change({"placed": replace(placed, waiting={}, timers={})})
+            await reconciler.amend(
+                lambda now: now.with_placement(replace(now.placed, waiting={}, timers={}))
+            )
         return False
 
     async def _decide(
@@ -150,7 +152,7 @@ class FailoverLoop:
                 or reconciler.is_moving
             ):
                 return application_status
-            return replace(application_status, placed=placed, move=move)
+            return replace(application_status, move=move).with_placement(placed)
 
         if placed != before or move is not None:
             await reconciler.amend(kept)
@@ -174,7 +176,7 @@ class FailoverLoop:
         ) -> application_statuses.ApplicationStatus:
             is_same = application_status.move == move and application_status.placed == before
             return (
-                replace(application_status, placed=after, move=None)
+                replace(application_status, move=None).with_placement(after)
                 if is_same
                 else application_status
             )
@@ -223,7 +225,7 @@ class FailoverLoop:
             return None
         return run_requests.RunRequest(
             self.leader.new_id(),
-            moves.completed_commit(reconciler.application_status, reconciler.record.running_commit),
+            reconciler.application_status.releases.for_newcomers,
             run_requests.KindName.MOVE,
             after.reason,
             now,

@@ -40,9 +40,8 @@ def situation(
     chosen = application_status.placed.chosen or (() if app.spread else names)
     here = tuple(cluster_name for cluster_name in chosen if cluster_name in names)
     placed = replace(application_status.placed, chosen=here)
-    has_shares = bool(
-        application_status.assigned.workloads
-    ) or not replica_assignment.divides_replicas(app)
+    divides = replica_assignment.divides_replicas(app)
+    has_shares = application_status.releases.is_divided or not divides
     return decisions.Situation(
         app, targets, known.clusters, placed, now, known.rules, has_shares=has_shares
     )
@@ -51,7 +50,6 @@ def situation(
 async def plan(
     dependencies: ready_runs.Dependencies,
     place: ready_runs.ApplicationSource,
-    running_commit: str,
     application_status: application_statuses.ApplicationStatus,
     known: KnownClusters,
     *,
@@ -63,16 +61,16 @@ async def plan(
         errors.UserError: There is nothing to place, or no place for it.
         errors.TemporaryError: It cannot be told now.
     """
-    if not running_commit:
+    commit = application_status.releases.for_newcomers
+    if not commit:
         raise refusals.conflict("no release of it was completed yet: there is nothing to place")
-    commit = moves.completed_commit(application_status, running_commit)
     project = await ready_runs.open_application(dependencies, place, commit)
     looked = situation(dependencies, project, application_status, known, dependencies.clock.now())
     choice = rebalance.choose(looked)
     if choice.failure or not choice.names:
         raise refusals.conflict(choice.failure or "no cluster that it may be on answers")
-    placed = replace(
-        application_status, placed=replace(application_status.placed, chosen=choice.names)
+    placed = application_status.with_placement(
+        replace(application_status.placed, chosen=choice.names)
     )
     numbers = await moves.divide(dependencies, project, placed, fresh=True)
     before, after = moves.pod_counts(numbers)
@@ -97,7 +95,6 @@ async def carry_out(
     made = await plan(
         leader.dependencies,
         reconciler.place,
-        reconciler.record.running_commit,
         before,
         known,
         by=request.by,
@@ -106,7 +103,7 @@ async def carry_out(
         return "nothing would move: it is where it would be placed anew"
     move = run_requests.RunRequest(
         request.id,
-        moves.completed_commit(before, reconciler.record.running_commit),
+        before.releases.for_newcomers,
         run_requests.KindName.MOVE,
         made.reason,
         request.at,
@@ -120,7 +117,8 @@ async def carry_out(
         if application_status.placed != before.placed or application_status.move is not None:
             return application_status
         placed = decisions.PlacementState(made.chosen, {}, made.leaving)
-        return replace(application_status, placed=placed, move=None if made.is_empty else move)
+        move_now = None if made.is_empty else move
+        return replace(application_status, move=move_now).with_placement(placed)
 
     await reconciler.amend(kept)
     is_taken = (

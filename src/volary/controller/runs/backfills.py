@@ -49,7 +49,8 @@ class Backfill:
         }
         numbers = replica_assignment.ReplicaNumbers()
         if replica_assignment.divides_replicas(app):
-            numbers = replica_assignment.ReplicaNumbers(status.assigned, status.assigned)
+            assigned = status.releases.assigned
+            numbers = replica_assignment.ReplicaNumbers(assigned, assigned)
         again = await preparation.reopen(
             project, running, dependencies.renderer, dependencies.clusters.fleet, numbers
         )
@@ -113,7 +114,7 @@ class Backfill:
         if not before.missed or releases.missed or run.commit != releases.completed:
             return application_state.StateChange(status)
         everywhere = f"every cluster has {run.commit[:7]}; {', '.join(done)} came last"
-        columns: dict[str, object] = {"running_commit": run.commit}
+        columns: dict[str, object] = {}
         failed, synced = (
             application_statuses.StatusWord.FAILED.value,
             application_statuses.StatusWord.SYNCED.value,

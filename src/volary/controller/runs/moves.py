@@ -27,7 +27,6 @@ from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 from volary.model.placement import failover_rules
 from volary.placement.failover import decisions, evictions, move_plans
-from volary.placement.replicas import assignment
 
 Names = tuple[str, ...]
 _DONE = statuses.TaskStatus.SUCCEEDED
@@ -44,13 +43,6 @@ def is_urgent(application_status: application_statuses.ApplicationStatus) -> boo
         eviction.cause in causes and not eviction.replaced
         for eviction in application_status.placed.leaving
     )
-
-
-def completed_commit(
-    application_status: application_statuses.ApplicationStatus, running: str
-) -> str:
-    """Return the last completed release: what a cluster gets that is new to the application."""
-    return application_status.releases.completed or running
 
 
 class Preemption(StrEnum):
@@ -129,10 +121,8 @@ def delayed(
         eviction.cluster: f"{eviction.reason}; {reason}"
         for eviction in leaving or application_status.placed.leaving
     }
-    placed = replace(
-        application_status.placed, waiting={**application_status.placed.waiting, **told}
-    )
-    return replace(application_status, placed=placed)
+    placed = application_status.placed
+    return application_status.with_placement(replace(placed, waiting={**placed.waiting, **told}))
 
 
 def waiting_reason(application_status: application_statuses.ApplicationStatus, run_id: str) -> str:
@@ -179,7 +169,7 @@ def with_clusters(
     if not placed.chosen:
         return application_status
     chosen = tuple(dict.fromkeys((*placed.chosen, *names)))
-    return replace(application_status, placed=replace(placed, chosen=chosen))
+    return application_status.with_placement(replace(placed, chosen=chosen))
 
 
 def _after_end(
@@ -194,17 +184,12 @@ def _after_end(
     kept = frozenset(_done(run, added_stages.PLACEMENT_SYNC))
     removed = frozenset(_done(run, added_stages.PLACEMENT_REMOVE))
     leaving = evictions.after_run(placed.leaving, kept, removed, shift_of_run(run))
-    assigned = application_status.assigned.taken_over(ended.origin.assigned, kept)
-    assigned = assigned.taken_over(assignment.EMPTY, removed)
+    releases = application_status.releases.with_shares(ended.origin.assigned, kept)
     return replace(
         application_status,
-        placed=replace(placed, leaving=leaving),
-        assigned=assigned,
-        releases=cluster_releases.after_move(
-            application_status.releases, run, kept, removed, ended.identity
-        ),
+        releases=cluster_releases.after_move(releases, run, kept, removed, ended.identity),
         under_way=False,
-    )
+    ).with_placement(replace(placed, leaving=leaving))
 
 
 def _done(run: state.Run, kind: stage_kind.StageKind[stage_kind.NoOptions]) -> list[str]:
@@ -286,7 +271,7 @@ class Move:
     ) -> ready_runs.ReadyRun:
         """Return the new run: each cluster's part at the release that it runs."""
         dependencies, status = planning.dependencies, application.status
-        remembered = application.record.running_commit
+        remembered = status.releases.running
         place = ready_runs.source_of(application)
         shift = run_request.shift or move_plans.MovePlan()
         project = await ready_runs.open_application(dependencies, place, run_request.commit)
@@ -415,7 +400,7 @@ async def divide(
         application,
         rendered,
         members,
-        application_status.assigned,
+        application_status.releases.assigned,
         patience=dependencies.patience,
         fresh=fresh,
     )

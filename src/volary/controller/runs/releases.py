@@ -22,8 +22,8 @@ from volary.controller.status import (
     run_origins,
     run_requests,
 )
-from volary.engine.runs import coverage, policies, run_builder, state, updates
-from volary.model import applications, errors, phrases, statuses
+from volary.engine.runs import policies, run_builder, state, updates
+from volary.model import applications, errors, phrases
 from volary.model.fleet import fleets, taints
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import external_stages
@@ -111,18 +111,19 @@ class Release:
         """Say what clusters run, and what the end means for what was requested meanwhile."""
         run, before = ended.run, application.status
         status = replace(
-            _with_shares(before, ended),
+            before,
             under_way=False,
-            placed=moves.after_release(before.placed, run, ended.origin.chosen, ended.now),
-            releases=cluster_releases.after_release(before.releases, run, ended.identity),
+            releases=cluster_releases.divided_by_release(
+                cluster_releases.after_release(before.releases, run, ended.identity),
+                run,
+                ended.origin.assigned,
+            ),
             backfill=None,
-        )
+        ).with_placement(moves.after_release(before.placed, run, ended.origin.chosen, ended.now))
         commit = application_state.CommitChange(
             run.commit, run.status.value, run.reason, run=run.id
         )
         columns: dict[str, object] = {}
-        if run.status is statuses.RunStatus.SUCCEEDED:
-            columns["running_commit"] = run.commit
         word, request = application_statuses.word_of_end(run.status), before.run_request
         if request is not None and run_requests.is_fulfilled_by(request, run):
             reason = f"{request.commit[:7]} took run {run.id} back"
@@ -176,17 +177,6 @@ class Release:
         )
 
 
-def _with_shares(
-    application_status: application_statuses.ApplicationStatus, ended: run_kinds.EndedRun
-) -> application_statuses.ApplicationStatus:
-    """Return the status with who has how many replicas after a release that has ended."""
-    before, now = application_status.assigned, ended.origin.assigned
-    if ended.run.status is statuses.RunStatus.SUCCEEDED:
-        return replace(application_status, assigned=now, assigned_before=before)
-    held = coverage.clusters_with_release(ended.run)
-    return replace(application_status, assigned=before.taken_over(now, held))
-
-
 async def plan(
     dependencies: ready_runs.Dependencies,
     application: application_state.ApplicationState,
@@ -207,10 +197,10 @@ async def plan(
         place.path,
         commit=project.commit,
         strategy=run_request.strategy,
-        remembered=application.record.running_commit,
-        kept=status.releases.exceptions(application.record.running_commit),
-        assigned=status.assigned,
-        assigned_before=status.assigned_before,
+        remembered=status.releases.running,
+        kept=status.releases.exceptions(status.releases.running),
+        assigned=status.releases.assigned,
+        assigned_before=status.releases.assigned_before,
         placed=status.placed,
         patience=dependencies.patience,
         goes_back=run_request.kind.is_rollback,

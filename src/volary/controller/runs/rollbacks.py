@@ -106,7 +106,7 @@ class Rollback(releases.Release):
         dependencies, record = planning.dependencies, application.record
         stored = await planning.store.runs.load(run_request.rollback_of)
         if stored is None:
-            raise refusals.conflict(f"run {run_request.rollback_of} is not kept any more")
+            raise refusals.conflict(f"run {run_request.rollback_of} is no longer stored")
         old = codec.read_run(stored)
         # Those that the run had gone on without may have got its release when they came back.
         known = application.status.releases
@@ -139,13 +139,11 @@ class Rollback(releases.Release):
         """Say what runs where after the run was rolled back."""
         run, record, before = ended.run, application.record, application.status
         back = run.status is statuses.RunStatus.SUCCEEDED
-        commit = run.running_commit if back else record.running_commit
-        earlier = ended.origin.assigned_before
-        taken_over = before.assigned.taken_over(earlier, rollback.clusters_rolled_back(run))
         status = replace(
             before,
-            releases=cluster_releases.after_rollback(before.releases, run, commit, ended.identity),
-            assigned=earlier if back else taken_over,
+            releases=cluster_releases.after_rollback(
+                before.releases, run, ended.origin.assigned_before, ended.identity
+            ),
             backfill=None,
             under_way=False,
         )
@@ -153,6 +151,4 @@ class Rollback(releases.Release):
         columns = application_state.columns_of_end(record, status, word, run.reason)
         became = statuses.RunStatus.ROLLED_BACK if back else run.status
         change = application_state.CommitChange(run.commit, became.value, run.reason, run=run.id)
-        return application_state.StateChange(
-            status, {**columns, "running_commit": commit}, (change,)
-        )
+        return application_state.StateChange(status, columns, (change,))

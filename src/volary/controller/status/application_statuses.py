@@ -1,6 +1,8 @@
 """How an application stands, as it is kept: what its record says besides columns. Pure."""
 
-from dataclasses import dataclass, field
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import cast
 
@@ -9,8 +11,7 @@ import msgspec
 from volary.controller.status import cluster_releases, run_requests
 from volary.engine.runs import state
 from volary.model import applications, json, statuses
-from volary.placement.failover import decisions
-from volary.placement.replicas import assignment
+from volary.placement.failover import decisions, observed_durations
 
 
 class StatusWord(StrEnum):
@@ -45,7 +46,7 @@ class StatusBeforeOrphaned:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ApplicationStatus:
     """What is remembered of an application."""
 
@@ -66,16 +67,12 @@ class ApplicationStatus:
     mentions: tuple[applications.Mention, ...] = ()
     #: Who else is told, as its file said last.
     alerts: tuple[applications.Alert, ...] = ()
-    #: Which release each cluster is on.
+    #: What each cluster has of it.
     releases: cluster_releases.ClusterReleases = field(
         default_factory=cluster_releases.ClusterReleases
     )
-    #: Who has how many replicas since the last run that succeeded, or what clusters kept of later.
-    assigned: assignment.Assignment = assignment.EMPTY
-    #: Who had how many before the last run that succeeded: where a rollback goes.
-    assigned_before: assignment.Assignment = assignment.EMPTY
-    #: Where it is, and what is moving.
-    placed: decisions.PlacementState = field(default_factory=decisions.PlacementState)
+    #: What goes on that may make it move, such as ``eu/volary.dev/unreachable``.
+    timers: Mapping[str, observed_durations.ObservedDuration] = field(default_factory=dict)
     #: A move that has not begun; it goes before what is requested.
     move: run_requests.RunRequest | None = None
     #: Brings the last completed release to clusters that have missed it, once nothing else is
@@ -89,6 +86,16 @@ class ApplicationStatus:
     address: str = ""
     #: Its status before it was orphaned; None: it is not orphaned.
     before_orphaned: StatusBeforeOrphaned | None = None
+
+    @functools.cached_property
+    def placed(self) -> decisions.PlacementState:
+        """Where it is, and what is moving."""
+        return self.releases.placement(self.timers)
+
+    def with_placement(self, placed: decisions.PlacementState) -> "ApplicationStatus":
+        """Return the status with where it is, and what is moving."""
+        releases = self.releases.with_placement(placed)
+        return replace(self, releases=releases, timers=placed.timers)
 
     @property
     def next_request(self) -> run_requests.RunRequest | None:

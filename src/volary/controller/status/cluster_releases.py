@@ -1,6 +1,7 @@
-"""Which release each cluster of an application is on, and what a run's end changes about it. Pure.
+"""What each cluster has of an application, and what a run's end changes about it. Pure.
 
-The one place where this is kept. A release is *completed* once every stage is done on every
+The one place where it is kept: the release, the replica shares, and whether the application is on
+the cluster, left it, or is leaving it. A release is *completed* once every stage is done on every
 cluster that the run did not go on without, and those it went on without could not be reached, or
 were cordoned. Whoever joins, comes back or was built anew gets it: never a release that stopped
 half-way, and never simply what is in Git.
@@ -10,8 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+import msgspec
+from msgspec import structs
+
 from volary.engine.runs import coverage, rollback, state
 from volary.model import statuses
+from volary.placement.failover import decisions, observed_durations
+from volary.placement.replicas import assignment
 
 #: What tells a cluster from one built in its place; empty: not known.
 Identity = Callable[[str], str]
@@ -31,9 +37,8 @@ class ReleaseState(StrEnum):
     MISSED = "missed"
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterRelease:
-    """What one cluster runs of the application."""
+class ClusterRelease(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one cluster has of the application."""
 
     #: The commit that it is on; empty: nothing, or nobody knows.
     commit: str = ""
@@ -42,6 +47,18 @@ class ClusterRelease:
     identity: str = ""
     #: Why it has not got the completed release yet, one sentence; empty: nothing was said.
     reason: str = ""
+    #: What it has of all that is divided, since the last run that gave it something.
+    shares: tuple[assignment.ClusterShare, ...] = ()
+    #: What it had before the last release that succeeded: where a rollback goes.
+    shares_before: tuple[assignment.ClusterShare, ...] = ()
+    #: The application is on it. On no cluster at all: that was never decided.
+    chosen: bool = False
+    #: Why the application left it: it is not chosen again until a rebalance. Empty: it did not.
+    away: str = ""
+    #: How the application is leaving it; None: it is not.
+    leaving: decisions.Eviction | None = None
+    #: Why nothing moves although there is a reason, one sentence; empty: there is none.
+    staying: str = ""
 
 
 _UNKNOWN = ClusterRelease()
@@ -49,15 +66,22 @@ _UNKNOWN = ClusterRelease()
 
 @dataclass(frozen=True, slots=True)
 class ClusterReleases:
-    """What every cluster runs of the application; kept with it."""
+    """What every cluster has of the application; kept with it."""
 
-    #: The last completed release; empty: there is none, or it was never looked at.
+    #: The last completed release; empty: there is none, or nobody knows.
     completed: str = ""
     clusters: Mapping[str, ClusterRelease] = field(default_factory=dict)
+    #: The last commit that succeeded, on clusters that are on no other one; empty: none did.
+    running: str = ""
 
     def of(self, name: str) -> ClusterRelease:
-        """Return what a cluster runs."""
+        """Return what a cluster has."""
         return self.clusters.get(name, _UNKNOWN)
+
+    @property
+    def for_newcomers(self) -> str:
+        """What a cluster gets that is new to the application; empty: nothing was released."""
+        return self.completed or self.running
 
     @property
     def covered(self) -> tuple[str, ...]:
@@ -85,11 +109,68 @@ class ClusterReleases:
             if one.commit not in ("", commit)
         }
 
+    @property
+    def assigned(self) -> assignment.Assignment:
+        """Who has how many replicas."""
+        return assignment.of_clusters({name: one.shares for name, one in self.clusters.items()})
+
+    @property
+    def assigned_before(self) -> assignment.Assignment:
+        """Who had how many replicas before the last release that succeeded."""
+        had = {name: one.shares_before for name, one in self.clusters.items()}
+        return assignment.of_clusters(had)
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether any cluster has a share of anything."""
+        return any(one.shares for one in self.clusters.values())
+
+    def placement(
+        self, timers: Mapping[str, observed_durations.ObservedDuration]
+    ) -> decisions.PlacementState:
+        """Return where the application is, and what is moving."""
+        known = self.clusters
+        return decisions.PlacementState(
+            tuple(name for name, one in known.items() if one.chosen),
+            {name: one.away for name, one in known.items() if one.away},
+            tuple(one.leaving for one in known.values() if one.leaving is not None),
+            timers,
+            {name: one.staying for name, one in known.items() if one.staying},
+        )
+
+    def with_placement(self, placed: decisions.PlacementState) -> "ClusterReleases":
+        """Return them with where the application is, and what is moving."""
+        leaving = {eviction.cluster: eviction for eviction in placed.leaving}
+        # The order of the chosen ones, and of those that leave, is kept.
+        names = dict.fromkeys(
+            (*placed.chosen, *leaving, *placed.away, *placed.waiting, *self.clusters)
+        )
+        chosen = frozenset(placed.chosen)
+        clusters = {
+            name: structs.replace(
+                self.of(name),
+                chosen=name in chosen,
+                away=placed.away.get(name, ""),
+                leaving=leaving.get(name),
+                staying=placed.waiting.get(name, ""),
+            )
+            for name in names
+        }
+        return replace(self, clusters={})._with(clusters)
+
+    def with_shares(
+        self, assigned: assignment.Assignment, names: Iterable[str]
+    ) -> "ClusterReleases":
+        """Return them with what an assignment gives to some clusters."""
+        return self._with(
+            {name: structs.replace(self.of(name), shares=assigned.of(name)) for name in names}
+        )
+
     def with_reasons(self, reasons: Mapping[str, str]) -> "ClusterReleases":
         """Return them with why clusters have not got the release; of the others nothing is said."""
         names = dict.fromkeys((*self.clusters, *reasons))
         return self._with(
-            {name: replace(self.of(name), reason=reasons.get(name, "")) for name in names}
+            {name: structs.replace(self.of(name), reason=reasons.get(name, "")) for name in names}
         )
 
     def _with(self, changed: Mapping[str, ClusterRelease]) -> "ClusterReleases":
@@ -103,12 +184,17 @@ def begun_with(
 ) -> ClusterReleases:
     """Return them with a release that was completed before anybody kept a record of it."""
     covered = {
-        name: ClusterRelease(
-            releases.of(name).commit or commit, ReleaseState.COVERED, identity(name)
-        )
+        name: _covered(releases.of(name), releases.of(name).commit or commit, identity(name))
         for name in names
     }
     return replace(releases._with(covered), completed=commit)
+
+
+def _covered(before: ClusterRelease, commit: str, identity: str) -> ClusterRelease:
+    """Return what a cluster has once it got the completed release."""
+    return structs.replace(
+        before, commit=commit, state=ReleaseState.COVERED, identity=identity, reason=""
+    )
 
 
 def is_completed(run: state.Run) -> bool:
@@ -128,22 +214,49 @@ def after_release(releases: ClusterReleases, run: state.Run, identity: Identity)
     if not is_completed(run):
         held = coverage.clusters_with_release(run)
         return releases._with(
-            {name: replace(releases.of(name), commit=run.commit) for name in held}
+            {name: structs.replace(releases.of(name), commit=run.commit) for name in held}
         )
     changed = {}
     for name, one in releases.clusters.items():
         is_none = one.state is ReleaseState.NONE
-        changed[name] = replace(
+        changed[name] = structs.replace(
             one, state=one.state if is_none else ReleaseState.MISSED, identity="", reason=""
         )
     for cluster in run.clusters:
-        before = releases.of(cluster.name).commit or run.running_commit_of(cluster.name)
+        before = releases.of(cluster.name)
         changed[cluster.name] = (
-            ClusterRelease(before, ReleaseState.MISSED)
+            structs.replace(
+                before,
+                commit=before.commit or run.running_commit_of(cluster.name),
+                state=ReleaseState.MISSED,
+                identity="",
+                reason="",
+            )
             if cluster.left_out
-            else ClusterRelease(run.commit, ReleaseState.COVERED, identity(cluster.name))
+            else _covered(before, run.commit, identity(cluster.name))
         )
-    return replace(releases._with(changed), completed=run.commit)
+    succeeded = run.status is statuses.RunStatus.SUCCEEDED
+    return replace(
+        releases._with(changed),
+        completed=run.commit,
+        running=run.commit if succeeded else releases.running,
+    )
+
+
+def divided_by_release(
+    releases: ClusterReleases, run: state.Run, assigned: assignment.Assignment
+) -> ClusterReleases:
+    """Return who has how many replicas once a run that brought a release has ended.
+
+    Unless it succeeded only the clusters that hold the release have what it gave them.
+    """
+    if run.status is not statuses.RunStatus.SUCCEEDED:
+        return releases.with_shares(assigned, coverage.clusters_with_release(run))
+    had = {
+        name: structs.replace(one, shares_before=one.shares)
+        for name, one in releases.clusters.items()
+    }
+    return releases._with(had).with_shares(assigned, (*releases.clusters, *assigned.clusters))
 
 
 def after_backfill(
@@ -154,12 +267,14 @@ def after_backfill(
     for name in run.targets:
         before = releases.of(name)
         if name not in done:
-            changed[name] = replace(before, reason=f"run {run.id}: {run.reason}")
+            changed[name] = structs.replace(before, reason=f"run {run.id}: {run.reason}")
         elif run.commit == releases.completed:
-            changed[name] = ClusterRelease(run.commit, ReleaseState.COVERED, identity(name))
+            changed[name] = _covered(before, run.commit, identity(name))
         else:
-            changed[name] = replace(before, commit=run.commit)
-    return releases._with(changed)
+            changed[name] = structs.replace(before, commit=run.commit)
+    after = releases._with(changed)
+    is_everywhere = releases.missed and not after.missed and run.commit == after.completed
+    return replace(after, running=run.commit) if is_everywhere else after
 
 
 def after_move(
@@ -183,17 +298,24 @@ def after_move(
         before = releases.of(name)
         commit = before.commit or run.running_commit_of(name)
         if before.state is ReleaseState.NONE and commit == releases.completed:
-            changed[name] = ClusterRelease(commit, ReleaseState.COVERED, identity(name))
+            changed[name] = _covered(before, commit, identity(name))
         else:
-            changed[name] = replace(before, commit=commit)
-    changed |= dict.fromkeys(removed, _UNKNOWN)
+            changed[name] = structs.replace(before, commit=commit)
+    for name in removed:
+        before = releases.of(name)
+        changed[name] = ClusterRelease(
+            chosen=before.chosen, away=before.away, leaving=before.leaving, staying=before.staying
+        )
     return releases._with(changed)
 
 
 def after_rollback(
-    releases: ClusterReleases, run: state.Run, commit: str, identity: Identity
+    releases: ClusterReleases,
+    run: state.Run,
+    assigned_before: assignment.Assignment,
+    identity: Identity,
 ) -> ClusterReleases:
-    """Return what clusters run once a run that rolled another one back has ended.
+    """Return what clusters have once a run that rolled another one back has ended.
 
     A release counts as completed only if every cluster is proven back at the same one; else none
     does, so that none is brought to clusters that miss it.
@@ -201,21 +323,29 @@ def after_rollback(
     Args:
         releases: As it was kept last.
         run: It has ended.
-        commit: What runs by then, where nothing else is known.
+        assigned_before: Who had how many replicas before the release that is rolled back.
         identity: What tells a cluster from one built in its place.
     """
     held = rollback.commits_after(run)
     left = dict.fromkeys(rollback.clusters_left(run), run.commit)
+    commits = {**held, **left}
     after = releases._with(
-        {name: replace(releases.of(name), commit=one) for name, one in {**held, **left}.items()}
+        {name: structs.replace(releases.of(name), commit=one) for name, one in commits.items()}
     )
-    back = run.status is statuses.RunStatus.SUCCEEDED
-    if back and commit and not after.exceptions(commit):
-        covered = {
-            name: ClusterRelease(commit, ReleaseState.COVERED, identity(name)) for name in held
-        }
-        return replace(after._with(covered), completed=commit)
-    uncovered = {name: ClusterRelease(one.commit) for name, one in after.clusters.items()}
+    if run.status is statuses.RunStatus.SUCCEEDED:
+        names = (*releases.clusters, *assigned_before.clusters)
+        after = replace(after, running=run.running_commit).with_shares(assigned_before, names)
+        if after.running and not after.exceptions(after.running):
+            covered = {
+                name: _covered(after.of(name), after.running, identity(name)) for name in held
+            }
+            return replace(after._with(covered), completed=after.running)
+    else:
+        after = after.with_shares(assigned_before, rollback.clusters_rolled_back(run))
+    uncovered = {
+        name: structs.replace(one, state=ReleaseState.NONE, identity="", reason="")
+        for name, one in after.clusters.items()
+    }
     return replace(after._with(uncovered), completed="")
 
 
@@ -260,7 +390,7 @@ def learned(releases: ClusterReleases, identity: Identity) -> ClusterReleases:
     """Return them with who clusters are that were not known when they got the release."""
     return releases._with(
         {
-            name: replace(releases.of(name), identity=identity(name))
+            name: structs.replace(releases.of(name), identity=identity(name))
             for name in releases.covered
             if not releases.of(name).identity and identity(name)
         }
@@ -273,7 +403,7 @@ def restricted_to(releases: ClusterReleases, names: Collection[str]) -> ClusterR
     for name, one in releases.clusters.items():
         if name not in names:
             missed = one.state is ReleaseState.MISSED
-            changed[name] = replace(
+            changed[name] = structs.replace(
                 one, state=ReleaseState.NONE if missed else one.state, reason=""
             )
     return releases._with(changed)

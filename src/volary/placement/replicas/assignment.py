@@ -8,7 +8,7 @@ What cannot be known is never guessed: of a cluster that cannot be read only the
 counts, and it keeps that.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -35,6 +35,14 @@ class Share:
         if self.least is not None:
             return f"{self.least} to {self.replicas}"
         return str(self.replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterShare:
+    """What one cluster gets of the workload, or the autoscaler, of this key."""
+
+    key: manifest.ResourceKey
+    share: Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +82,19 @@ class Assignment:
         divided = self.find(key)
         return divided.replicas if divided else {}
 
-    def taken_over(self, other: "Assignment", clusters: Iterable[str]) -> "Assignment":
-        """Return this one with what another says of some clusters."""
-        names = set(clusters)
-        return replace(self, workloads=tuple(_merged(self, other, names)))
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """Clusters that have a share of anything."""
+        names = (name for workload in self.workloads for name in workload.shares)
+        return tuple(dict.fromkeys(names))
+
+    def of(self, name: str) -> tuple[ClusterShare, ...]:
+        """Return what one cluster gets."""
+        return tuple(
+            ClusterShare(workload.key, workload.shares[name])
+            for workload in self.workloads
+            if name in workload.shares
+        )
 
     def moved(self, key: manifest.ResourceKey, earlier: "Assignment") -> dict[str, int]:
         """Return by how much each cluster's number differs from an earlier assignment's."""
@@ -107,16 +124,15 @@ class _Situation:
     fresh: bool
 
 
-def _merged(mine: Assignment, other: Assignment, names: set[str]) -> Iterator[WorkloadAssignment]:
-    for key in dict.fromkeys(workload.key for workload in (*mine.workloads, *other.workloads)):
-        here, there = mine.find(key), other.find(key)
-        shares = dict(here.shares) if here else {}
-        other_shares = there.shares if there else {}
-        shares = {name: share for name, share in shares.items() if name not in names}
-        shares |= {name: share for name, share in other_shares.items() if name in names}
-        known = here or there
-        if known and shares:
-            yield replace(known, shares=shares)
+def of_clusters(shares: Mapping[str, Iterable[ClusterShare]]) -> Assignment:
+    """Return the assignment that gives each cluster its shares."""
+    by_workload: dict[manifest.ResourceKey, dict[str, Share]] = {}
+    for name, cluster_shares in shares.items():
+        for cluster_share in cluster_shares:
+            by_workload.setdefault(cluster_share.key, {})[name] = cluster_share.share
+    return Assignment(
+        tuple(WorkloadAssignment(key, divided) for key, divided in by_workload.items())
+    )
 
 
 def assign(

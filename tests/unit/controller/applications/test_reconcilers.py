@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 import reconciler_fixtures as given
-from volary.controller.status import application_statuses
+from volary.controller.status import application_statuses, cluster_releases
 from volary.engine.runs import state
 from volary.model import backoffs, errors, statuses
 from volary.placement.failover import decisions, move_plans
@@ -134,8 +134,8 @@ async def test_going_back_is_before_a_move_and_is_not_held_up_by_a_pause(
     world: given.World,
 ) -> None:
     back = given.request("r2", "c0", kind=given.Kind.ROLLBACK_TO_COMMIT)
-    waiting = decisions.PlacementState(("us",))
-    await world.shop.change({"pause": PAUSE, "move": MOVE, "placed": waiting})
+    placed = cluster_releases.ClusterReleases().with_placement(decisions.PlacementState(("us",)))
+    await world.shop.change({"pause": PAUSE, "move": MOVE, "releases": placed})
 
     await world.shop.submit(back)
     # It has a kind of its own: without the repository, it is refused, and the move is not.

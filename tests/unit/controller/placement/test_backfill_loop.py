@@ -59,6 +59,7 @@ async def missed(
     known = releases or cluster_releases.ClusterReleases(
         commit, {"us": Release(commit, Has.COVERED, "id-us"), "eu": Release("old", Has.MISSED)}
     )
+    known = replace(known, running=commit)
     status = replace(application_statuses.ApplicationStatus(releases=known), **fields)  # type: ignore[arg-type]
     async with given.leading(sources=git_feed.Feed(path)) as world:
         document = application_statuses.to_document(status)
@@ -68,7 +69,6 @@ async def missed(
                 "shop",
                 "app.pipecd.yaml",
                 status="failed",
-                running_commit=commit,
                 document=document,
             ),
             fence=None,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from volary.controller.placement import backfill_rules
-from volary.controller.status import application_statuses
+from volary.controller.status import application_statuses, cluster_releases
 from volary.engine.runs import state
 from volary.model import applications
 from volary.model.fleet import cluster_health, fleets
@@ -74,7 +74,9 @@ def test_a_newcomer_has_no_share_of_divided_replicas() -> None:
     key = manifest.ResourceKey("apps", "Deployment", "", "shop")
     elsewhere = assignment.WorkloadAssignment(key, {"us": assignment.Share(4)})
     application_status = application_statuses.ApplicationStatus(
-        assigned=assignment.Assignment((elsewhere,))
+        releases=cluster_releases.ClusterReleases().with_shares(
+            assignment.Assignment((elsewhere,)), ("us",)
+        )
     )
 
     assert "no share before the next run" in why(app, application_status=application_status)

@@ -7,6 +7,7 @@ from volary.controller.runs import releases, rollbacks, run_kinds
 from volary.controller.status import (
     application_state,
     application_statuses,
+    cluster_releases,
     run_origins,
     run_requests,
 )
@@ -42,7 +43,10 @@ ORIGIN = run_origins.Origin(
     assigned=divided(us=3, eu=2),
     assigned_before=divided(us=1, eu=1),
 )
-BEFORE = application_statuses.ApplicationStatus(assigned=divided(us=1, eu=1))
+RELEASES = cluster_releases.ClusterReleases(running="c0")
+BEFORE = application_statuses.ApplicationStatus(
+    releases=RELEASES.with_shares(divided(us=1, eu=1), ("us", "eu"))
+)
 
 
 def run(status: statuses.RunStatus, *done: str) -> state.Run:
@@ -62,7 +66,7 @@ def run(status: statuses.RunStatus, *done: str) -> state.Run:
 def application(
     status: application_statuses.ApplicationStatus = BEFORE, word: str = "running"
 ) -> application_state.ApplicationState:
-    record = records.ApplicationRecord("shop", status=word, running_commit="c0")
+    record = records.ApplicationRecord("shop", status=word)
     return application_state.ApplicationState(record, status)
 
 
@@ -91,11 +95,10 @@ def test_what_begins_takes_its_request_and_says_why() -> None:
 def test_one_that_succeeded_says_what_runs_where_and_who_has_how_many() -> None:
     change = RELEASE.concluded(application(), ended(run(statuses.RunStatus.SUCCEEDED, "us", "eu")))
 
-    assert change.columns == {
-        "running_commit": "c1", "status": "synced", "reason": "it was so"
-    }  # fmt: skip
+    assert change.columns == {"status": "synced", "reason": "it was so"}
+    assert change.status.releases.running == "c1"
     assert change.status.placed.chosen == ("us", "eu")
-    assert (change.status.assigned, change.status.assigned_before) == (
+    assert (change.status.releases.assigned, change.status.releases.assigned_before) == (
         ORIGIN.assigned,
         divided(us=1, eu=1),
     )
@@ -106,8 +109,9 @@ def test_of_one_that_failed_only_who_holds_it_has_its_number() -> None:
     change = RELEASE.concluded(application(), ended(run(statuses.RunStatus.FAILED, "us")))
 
     assert change.columns == {"status": "failed", "reason": "it was so"}
-    assert change.status.assigned.replicas(WEB) == {"us": 3, "eu": 1}
-    assert change.status.assigned_before == assignment.EMPTY
+    assert change.status.releases.assigned.replicas(WEB) == {"us": 3, "eu": 1}
+    assert change.status.releases.assigned_before == assignment.EMPTY
+    assert change.status.releases.running == "c0"
     assert change.status.releases.exceptions("c0") == {"us": "c1"}
 
 
@@ -141,7 +145,7 @@ def test_what_its_file_says_stays_said() -> None:
         change = RELEASE.concluded(
             application(word=word), ended(run(statuses.RunStatus.SUCCEEDED, "us", "eu"))
         )
-        assert change.columns == {"running_commit": "c1"}
+        assert (change.columns, change.status.releases.running) == ({}, "c1")
 
 
 def test_a_refusal_fails_the_commit_and_leaves_a_newer_request() -> None:
@@ -159,7 +163,8 @@ def test_a_refusal_fails_the_commit_and_leaves_a_newer_request() -> None:
 
 
 def test_a_rollback_gives_back_the_numbers_from_before() -> None:
-    status = replace(BEFORE, assigned=divided(us=3, eu=2))
+    after = RELEASES.with_shares(divided(us=3, eu=2), ("us", "eu"))
+    status = replace(BEFORE, releases=after)
     planned = rollback.rollback_run(
         run(statuses.RunStatus.FAILED, "us"), "r2", "rolled back by ana", NOW
     )
@@ -167,6 +172,6 @@ def test_a_rollback_gives_back_the_numbers_from_before() -> None:
 
     change = rollbacks.Rollback().concluded(application(status), ended(back))
 
-    assert change.status.assigned == ORIGIN.assigned_before
-    assert change.columns["running_commit"] == "c0"
+    assert change.status.releases.assigned == ORIGIN.assigned_before
+    assert change.status.releases.running == "c0"
     assert change.commits[0].status == "rolled_back"

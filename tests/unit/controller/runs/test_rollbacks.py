@@ -1,5 +1,6 @@
 """Which run is rolled back, and what is known to run afterwards."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from volary.controller.planning import run_waves
@@ -61,12 +62,13 @@ def concluded(
 ) -> tuple[application_statuses.ApplicationStatus, object]:
     """Return the status and the commit that runs once a run was rolled back."""
     application = application_state.ApplicationState(
-        records.ApplicationRecord("shop", running_commit=running), known
+        records.ApplicationRecord("shop"),
+        replace(known, releases=replace(known.releases, running=running)),
     )
     origin = run_origins.Origin("shop", "volary.yaml", kind=run_requests.KindName.ROLLBACK)
     ended = run_kinds.EndedRun(run, origin, lambda name: name, START)
     change = rollbacks.Rollback().concluded(application, ended)
-    return change.status, change.columns["running_commit"]
+    return change.status, change.status.releases.running
 
 
 def test_the_newest_change_that_is_still_there_is_taken_back() -> None:
@@ -116,6 +118,7 @@ def test_what_runs_is_known_when_all_are_proven_back() -> None:
             "late": cluster_releases.ClusterRelease("one"),
             "old": cluster_releases.ClusterRelease("older"),
         },
+        "before",
     ), "they are not all at one release"
 
     two = taken_back(release("r3", "two", "one"), "r4")
@@ -125,6 +128,7 @@ def test_what_runs_is_known_when_all_are_proven_back() -> None:
     assert application_status.releases == cluster_releases.ClusterReleases(
         "one",
         {name: cluster_releases.ClusterRelease("one", covered, name) for name in ("us", "eu")},
+        "one",
     )
 
 
@@ -139,6 +143,7 @@ def test_while_one_is_not_proven_back_nothing_is_brought_to_anybody() -> None:
             "us": cluster_releases.ClusterRelease("one"),
             "eu": cluster_releases.ClusterRelease("two"),
         },
+        "two",
     )
 
 

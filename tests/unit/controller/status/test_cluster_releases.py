@@ -12,11 +12,14 @@ from volary.controller.status import (
     run_origins,
     run_requests,
 )
-from volary.engine.runs import run_builder, state, updates
+from volary.engine.runs import coverage, rollback, run_builder, state, updates
 from volary.model import statuses
 from volary.model.fleet import cluster_health, taints
+from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
+from volary.placement.failover import decisions, observed_durations
+from volary.placement.replicas import assignment
 from volary.store import records
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,7 +56,7 @@ def backfilled(
     before: application_statuses.ApplicationStatus, run: state.Run
 ) -> application_state.StateChange:
     """Return what the end of a backfill changes of an application whose last release failed."""
-    record = records.ApplicationRecord("shop", status="failed", running_commit="old")
+    record = records.ApplicationRecord("shop", status="failed")
     application = application_state.ApplicationState(record, before)
     origin = run_origins.Origin("shop", "volary.yaml", kind=run_requests.KindName.BACKFILL)
     return backfills.Backfill().concluded(
@@ -86,6 +89,7 @@ def test_a_release_that_succeeded_is_what_its_clusters_have() -> None:
     after = cluster_releases.after_release(OLD, run, identity)
 
     new = covered("new", us="uid-us", eu="uid-eu")
+    new = replace(new, running="new")
     assert after == changed(new, ap=Cluster("old", State.MISSED)), "ap stays on what it had"
     newer = ended(statuses.RunStatus.SUCCEEDED, "us", "eu", commit="newer")
     assert cluster_releases.after_release(after, newer, identity).missed == ("ap",)
@@ -176,7 +180,7 @@ def test_of_a_release_completed_before_anybody_kept_a_record_it_is_known_who_has
 
 def test_the_last_one_to_be_backfilled_makes_the_release_complete_everywhere() -> None:
     partial = changed(
-        covered("new", us="u"),
+        replace(covered("new", us="u"), running="old"),
         eu=Cluster("old", State.MISSED, reason="x"),
         ap=Cluster("old", State.MISSED),
     )
@@ -190,7 +194,8 @@ def test_the_last_one_to_be_backfilled_makes_the_release_complete_everywhere() -
     assert (first.missed, first.waiting) == (("ap",), {})
     assert first.exceptions("old") == {"us": "new", "eu": "new"}
     told = "every cluster has new; ap came last"
-    assert everywhere.columns == {"running_commit": "new", "status": "synced", "reason": told}
+    assert everywhere.columns == {"status": "synced", "reason": told}
+    assert (first.running, everywhere.status.releases.running) == ("old", "new")
     assert everywhere.commits == (application_state.CommitChange("new", "succeeded", told),)
     last = everywhere.status
     assert (last.releases.exceptions("new"), last.under_way) == ({}, False)
@@ -291,3 +296,74 @@ def test_a_cluster_that_left_the_fleet_misses_nothing() -> None:
     assert cluster_releases.missing_clusters(left, ("us", "sa"), lambda _: "") == {}
     assert left.of("eu") == Cluster("older"), "who comes back is a newcomer"
     assert cluster_releases.restricted_to(left, ("us", "asia")) == left
+
+
+WEB = manifest.ResourceKey("apps", "Deployment", "shop", "web")
+
+
+def divided(**replicas: int) -> assignment.Assignment:
+    shares = {name: assignment.Share(number) for name, number in replicas.items()}
+    return assignment.Assignment((assignment.WorkloadAssignment(WEB, shares),))
+
+
+def test_shares_are_kept_with_the_cluster_that_has_them() -> None:
+    mine = OLD.with_shares(divided(us=1, eu=2), ("us", "eu"))
+
+    other = mine.with_shares(divided(eu=5, ap=6, us=9), ("eu", "ap"))
+
+    assert mine.assigned == divided(us=1, eu=2)
+    assert other.assigned.replicas(WEB) == {"us": 1, "eu": 5, "ap": 6}
+    assert (other.is_divided, OLD.is_divided) == (True, False)
+    assert mine.with_shares(assignment.EMPTY, ("us", "eu")) == OLD
+    assert mine.with_shares(divided(us=3), ()) == mine
+
+
+def test_a_release_that_succeeded_says_who_has_and_who_had_how_many() -> None:
+    before = OLD.with_shares(divided(us=1, eu=2), ("us", "eu"))
+    good = ended(statuses.RunStatus.SUCCEEDED, "us", "sa")
+
+    after = cluster_releases.divided_by_release(before, good, divided(us=3, sa=4))
+
+    assert after.assigned == divided(us=3, sa=4), "eu has no say in it any more"
+    assert after.assigned_before == divided(us=1, eu=2)
+    bad = ended(statuses.RunStatus.FAILED, "us", "eu", failed=("eu",))
+    half = cluster_releases.divided_by_release(before, bad, divided(us=3, eu=4))
+    held = coverage.clusters_with_release(bad)
+    assert half.assigned_before == assignment.EMPTY
+    assert half.assigned.replicas(WEB) == {
+        "us": 3 if "us" in held else 1, "eu": 4 if "eu" in held else 2
+    }  # fmt: skip
+
+
+def test_a_rollback_gives_clusters_what_they_had() -> None:
+    before = replace(OLD.with_shares(divided(us=3, eu=4), ("us", "eu")), running="new")
+    run = rollback.rollback_run(
+        ended(statuses.RunStatus.SUCCEEDED, "us", "eu"), "back", "rolled back", AT
+    )
+    done = replace(run, status=statuses.RunStatus.SUCCEEDED)
+
+    after = cluster_releases.after_rollback(before, done, divided(us=1), identity)
+
+    assert after.assigned == divided(us=1)
+    assert (after.running, after.completed) == ("old", "old")
+    failed = replace(run, status=statuses.RunStatus.FAILED)
+    same = cluster_releases.after_rollback(before, failed, divided(us=1, eu=1), identity)
+    assert same.assigned == before.assigned, "nothing was rolled back anywhere"
+    assert (same.running, same.completed) == ("new", "")
+
+
+def test_where_an_application_is_comes_back_as_it_was_decided() -> None:
+    eviction = decisions.Eviction("us", decisions.Cause.CLUSTER, "us is flooded", AT)
+    timers = {"eu/unreachable": observed_durations.ObservedDuration(AT, AT)}
+    placed = decisions.PlacementState(
+        ("ap", "eu"), {"us": "us is flooded"}, (eviction,), timers, {"eu": "it has to wait"}
+    )
+
+    known = OLD.with_placement(placed)
+
+    assert known.placement(timers) == placed
+    assert known.covered == ("ap", "eu", "us"), "what it has stays said"
+    assert known.with_placement(decisions.PlacementState()) == OLD
+    moved = ended(statuses.RunStatus.SUCCEEDED, "us")
+    gone = cluster_releases.after_move(known, moved, (), ("us",), identity)
+    assert gone.of("us") == Cluster(away="us is flooded", leaving=eviction)

@@ -268,10 +268,12 @@ def test_what_is_gone_back_to_is_as_it_was_where_it_fits() -> None:
         assert assignment.restored(earlier, workloads, clusters(*members), fixed) is None
 
 
-def test_taking_over_what_another_says_of_some_clusters() -> None:
+def test_what_single_clusters_get_makes_the_assignment_again() -> None:
     mine, other = had(a=1, b=2), had(b=5, c=6)
 
-    assert mine.taken_over(other, ["b", "c"]).replicas(WEB) == {"a": 1, "b": 5, "c": 6}
-    assert mine.taken_over(other, []).replicas(WEB) == {"a": 1, "b": 2}
-    assert mine.taken_over(assignment.EMPTY, ["a", "b"]) == assignment.EMPTY
+    assert mine.clusters == ("a", "b")
+    assert mine.of("c") == ()
+    by_cluster = {"a": mine.of("a"), "b": other.of("b"), "c": other.of("c"), "d": ()}
+    assert assignment.of_clusters(by_cluster).replicas(WEB) == {"a": 1, "b": 5, "c": 6}
+    assert assignment.of_clusters({"d": ()}) == assignment.EMPTY
     assert mine.moved(WEB, other) == {"a": 1, "b": -3, "c": -6}
