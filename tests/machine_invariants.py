@@ -8,7 +8,7 @@ from hypothesis.stateful import initialize, invariant
 import machine_simulation
 from machine_simulation import BEGINNING, GROUPS, STAGES, WINDOWS
 from volary.engine.runs import policies, run_builder
-from volary.engine.state_machine import commands, deadlines, events, machine, orders
+from volary.engine.state_machine import commands, deadlines, events, machine
 from volary.model.statuses import RunStatus, TaskStatus
 
 
@@ -110,7 +110,7 @@ class LawfulRun(machine_simulation.Play):
     def a_new_process_would_go_on_with_the_same(self) -> None:
         started = {
             (command.stage, command.target, command.attempt)
-            for command in orders.between(None, self.run)
+            for command in commands.between(None, self.run)
             if isinstance(command, commands.StartTask)
         }
         assert started == set(self.running)

@@ -283,13 +283,13 @@ class Play(RuleBasedStateMachine):
 
     @rule(cluster=st.sampled_from((*NAMES, "nowhere")))
     def skip(self, cluster: str) -> None:
-        self.send(events.SkipCluster(self.now, cluster, "ana", "it burns"))
+        self.send(events.SkipCluster(self.now, "ana", cluster, "it burns"))
 
     @rule(number=st.integers(0, 3))
     def skip_stage(self, number: int) -> None:
         stages = self.run.all_stages
         stage = stages[number].id if number < len(stages) else "nothing"
-        self.send(events.SkipStage(self.now, stage, "ana", "enough"))
+        self.send(events.SkipStage(self.now, "ana", stage, "enough"))
 
     @rule(clusters=st.lists(st.sampled_from(NAMES), max_size=2, unique=True))
     def retry(self, clusters: list[str]) -> None:

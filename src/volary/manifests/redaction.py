@@ -42,7 +42,7 @@ class Masker:
     def learn(self, manifests: Iterable[manifest.Manifest]) -> None:
         """Learn the values of every Secret among the manifests or live objects."""
         for item in manifests:
-            if is_secret(item):
+            if config_references.is_secret(item):
                 self.add(*secret_values(item))
 
     def clean(self, text: str) -> str:
@@ -56,30 +56,11 @@ class Masker:
         return safe_text.printable(self._pattern.sub(MASK, text))
 
 
-def is_secret(item: manifest.Manifest) -> bool:
-    """Say whether this is a Secret of the core group."""
-    return item.kind == config_references.SECRET and not item.group
-
-
 def secret_values(item: manifest.Manifest) -> list[str]:
     """Return the values of a Secret, decoded where they are text."""
     values = [value for value in objects.mapping(item.body, "stringData").values()]
     values += [_decoded(value) for value in objects.mapping(item.body, "data").values()]
     return [value for value in values if isinstance(value, str) and value]
-
-
-def mask(item: manifest.Manifest) -> manifest.Manifest:
-    """Return a Secret with its values masked, its keys kept; other kinds as they are."""
-    if not is_secret(item):
-        return item
-    body = objects.duplicate(item.body)
-    for field in ("data", "stringData"):
-        if isinstance(body.get(field), dict):
-            body[field] = dict.fromkeys(body[field], MASK)
-    annotations = objects.mapping(body, "metadata", "annotations")
-    if tracking.LAST_APPLIED in annotations:
-        annotations[tracking.LAST_APPLIED] = MASK
-    return item.with_body(body)
 
 
 def is_redacted(

@@ -42,11 +42,6 @@ def tokens(path: str) -> list[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in path[1:].split("/")]
 
 
-def escape(key: str) -> str:
-    """Return a key as a part of a pointer."""
-    return key.replace("~", "~0").replace("/", "~1")
-
-
 def _patched(document: object, parts: list[str], change: overrides.PatchOverride) -> object:
     part, rest = parts[0], parts[1:]
     if rest:

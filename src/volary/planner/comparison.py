@@ -13,7 +13,7 @@ from volary.manifests.diff import value_diff
 from volary.manifests.loading import object_keys
 from volary.manifests.ownership import tracking
 from volary.manifests.services import service_targets
-from volary.manifests.workloads import images, workloads
+from volary.manifests.workloads import config_references, images, workloads
 from volary.model import applications
 from volary.model.objects import manifest
 from volary.model.runs import run_plans
@@ -24,7 +24,6 @@ Manifests = Sequence[manifest.Manifest]
 NOTHING_SPECIAL = "Quick sync by applying all manifests"
 
 _IMAGE = re.compile(r"spec\.template\.spec\.containers\.[0-9]+\.image")
-_CONFIGURATION = ("ConfigMap", "Secret")
 _SELECTOR = "spec.selector"
 
 
@@ -124,7 +123,8 @@ def _version(image: images.Image) -> str:
 
 
 def _changed_configuration(running: Manifests, target: Manifests) -> str:
-    old, new = _configuration(running), _configuration(target)
+    old = list(filter(config_references.is_config, running))
+    new = list(filter(config_references.is_config, target))
     if len(old) > len(new):
         return f"{len(old) - len(new)} configmap/secret deleted"
     if len(old) < len(new):
@@ -137,10 +137,6 @@ def _changed_configuration(running: Manifests, target: Manifests) -> str:
         if value_diff.compare(tracking.untrack(item).body, tracking.untrack(after).body):
             return f"{item.kind} {item.name} was updated"
     return ""
-
-
-def _configuration(manifests: Manifests) -> list[manifest.Manifest]:
-    return [item for item in manifests if not item.group and item.kind in _CONFIGURATION]
 
 
 def _scaling(pairs: Sequence[_Pair]) -> str:

@@ -215,14 +215,6 @@ def shares(position: Position, baseline: int = 0) -> tuple[int, int, int]:
     return ALL - position.weight - kept, position.weight, kept
 
 
-def ticks(options: Options) -> int:
-    """Return how many ticks a stage takes at least when every check passes."""
-    position, count = Position(), 1
-    while (done := tick(options, position, Answers())).move is not Move.PROMOTE:
-        position, count = done.position, count + 1
-    return count
-
-
 def _failed(options: Options, position: Position) -> Tick:
     plural = "" if position.failed == 1 else "s"
     sentence = f"{position.failed} failed check{plural}, {options.threshold} allow no more"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from volary.clusters.api import label_selectors
 from volary.manifests import objects
-from volary.manifests.health import assessment, workload_health
+from volary.manifests.health import assessment, pod_health, workload_health
 from volary.model import json, phrases, statuses
 from volary.model.objects import manifest, object_health
 
@@ -164,7 +164,7 @@ def _pod_trouble(
     troubles = [
         (name, trouble)
         for (_, name), pod in sorted(pods.items())
-        if _is_newest(workload, pod) and (trouble := assessment.pod_trouble(pod))
+        if _is_newest(workload, pod) and (trouble := pod_health.pod_trouble(pod))
     ]
     stuck = [
         f"pod {name}: {trouble}"

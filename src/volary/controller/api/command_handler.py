@@ -261,9 +261,9 @@ def _event(request: records.RequestRecord, now: datetime) -> events.Event:
         ),
         "retry": lambda: events.Retry(now, by, tuple(said.get("targets", ()))),
         "skip": lambda: (
-            events.SkipStage(now, said["stage"], by, reason)
+            events.SkipStage(now, by, said["stage"], reason)
             if said.get("stage")
-            else events.SkipCluster(now, said["target"], by, reason)
+            else events.SkipCluster(now, by, said["target"], reason)
         ),
     }
     return make[request.kind]()

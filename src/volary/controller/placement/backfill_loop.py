@@ -124,7 +124,7 @@ class BackfillLoop:
             if not taints.untolerated((cordon,), app.tolerations):
                 continue
             now = self.leader.dependencies.clock.now()
-            event = events.SkipCluster(now, cluster.name, cordon.by, cordon.reason, cordoned=True)
+            event = events.SkipCluster(now, cordon.by, cluster.name, cordon.reason, cordoned=True)
             refused = await reconciler.request(run.id, event)
             if not refused:
                 _LOG.info("run %s goes on without %s, which is cordoned", run.id, cluster.name)

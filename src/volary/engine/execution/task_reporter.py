@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from volary.engine import executor
 from volary.engine.execution import ticks
@@ -48,34 +49,16 @@ class TaskReporter:
             return
         for part in line.splitlines():
             cut = part if len(part) <= LONGEST_LINE else f"{part[:LONGEST_LINE]} …"
-            voice, command = self._voice, self._voice.command
-            voice.tell(
-                feed.TaskLogged(
-                    at=voice.clock.now(),
-                    run=voice.run_id,
-                    stage=command.stage,
-                    stage_name=voice.stage_name,
-                    target=command.target,
-                    attempt=command.attempt,
-                    level=level,
-                    line=cut,
-                )
-            )
+            self._voice.tell(feed.TaskLogged(**self._said(), level=level, line=cut))
 
     def progress(self, progress: state.Progress) -> None:
         """Tell the observers, and have the run keep the latest; a repetition says nothing."""
         if not self._open or progress == self._latest:
             return
         self._latest = progress
-        voice, command = self._voice, self._voice.command
-        voice.tell(
+        self._voice.tell(
             feed.TaskProgressed(
-                at=voice.clock.now(),
-                run=voice.run_id,
-                stage=command.stage,
-                stage_name=voice.stage_name,
-                target=command.target,
-                attempt=command.attempt,
+                **self._said(),
                 sentence=progress.sentence,
                 ready=progress.ready,
                 total=progress.total,
@@ -92,19 +75,8 @@ class TaskReporter:
         """Tell the observers what was measured or concluded."""
         if not self._open:
             return
-        voice, command = self._voice, self._voice.command
-        voice.tell(
-            feed.TaskFinding(
-                at=voice.clock.now(),
-                run=voice.run_id,
-                stage=command.stage,
-                stage_name=voice.stage_name,
-                target=command.target,
-                attempt=command.attempt,
-                kind=kind,
-                metric=metric,
-                document=document,
-            )
+        self._voice.tell(
+            feed.TaskFinding(**self._said(), kind=kind, metric=metric, document=document)
         )
 
     def newest(self, event: events.TaskProgressed) -> events.TaskProgressed:
@@ -117,6 +89,18 @@ class TaskReporter:
         self._open = False
         if self._timer is not None:
             self._hand_over()
+
+    def _said(self) -> dict[str, Any]:
+        """Return what every event of the task says."""
+        voice, command = self._voice, self._voice.command
+        return {
+            "at": voice.clock.now(),
+            "run": voice.run_id,
+            "stage": command.stage,
+            "stage_name": voice.stage_name,
+            "target": command.target,
+            "attempt": command.attempt,
+        }
 
     def _hand_over(self) -> None:
         if self._timer is not None:

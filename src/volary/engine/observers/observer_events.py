@@ -6,6 +6,7 @@ Progress and log lines are not told here: they go to the observers as they are r
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from volary.engine.observers import feed
 from volary.engine.runs import state, updates
@@ -70,8 +71,10 @@ class _EventBuilder:
     stage: state.StageState
 
     @property
-    def name(self) -> str:
-        return self.stage.stage.name
+    def of_stage(self) -> dict[str, Any]:
+        """What every event of the stage says."""
+        name = self.stage.stage.name
+        return {"at": self.at, "run": self.run, "stage": self.stage.id, "stage_name": name}
 
     def task_event(
         self, before: state.TaskState | None, after: state.TaskState
@@ -79,51 +82,17 @@ class _EventBuilder:
         """Yield what changed about one task."""
         same = before is not None and before.attempt == after.attempt
         told = before.stopping if same and before else state.Stopping.NOT
+        said = self.of_stage | {"target": after.target, "attempt": after.attempt}
         if after.is_running and not (same and before and before.is_running):
-            yield feed.TaskStarted(
-                at=self.at,
-                run=self.run,
-                stage=self.stage.id,
-                stage_name=self.name,
-                target=after.target,
-                attempt=after.attempt,
-                deadline=after.deadline,
-            )
+            yield feed.TaskStarted(**said, deadline=after.deadline)
         if after.is_running and after.stopping is not told:
-            yield feed.TaskStopping(
-                at=self.at,
-                run=self.run,
-                stage=self.stage.id,
-                stage_name=self.name,
-                target=after.target,
-                attempt=after.attempt,
-                how=after.stopping,
-                reason=after.stop_reason,
-            )
+            yield feed.TaskStopping(**said, how=after.stopping, reason=after.stop_reason)
         if after.status is statuses.TaskStatus.WAITING and before and before.is_running:
             # Nobody is at it, so nobody else would say why nothing happens.
-            yield feed.TaskProgressed(
-                at=self.at,
-                run=self.run,
-                stage=self.stage.id,
-                stage_name=self.name,
-                target=after.target,
-                attempt=after.attempt,
-                sentence=after.reason,
-                ready=0,
-                total=0,
-            )
+            yield feed.TaskProgressed(**said, sentence=after.reason, ready=0, total=0)
         if after.is_final and not (before and before.is_final):
             yield feed.TaskFinished(
-                at=self.at,
-                run=self.run,
-                stage=self.stage.id,
-                stage_name=self.name,
-                target=after.target,
-                attempt=after.attempt,
-                status=after.status,
-                reason=after.reason,
-                details=after.details,
+                **said, status=after.status, reason=after.reason, details=after.details
             )
 
 
@@ -133,40 +102,20 @@ def _of_stage(tell: _EventBuilder, before: state.StageState | None) -> Iterator[
     began = stage.started is not None and (before is None or before.started is None)
     again = before is not None and before.is_final and not stage.is_final
     if began or again:
-        yield _stage_started(tell)
+        # Who was left out beforehand takes no part, nor who succeeded before a retry.
+        targets = tuple(task.target for task in stage.tasks if not task.is_final)
+        yield feed.StageStarted(**tell.of_stage, targets=targets, deadline=stage.deadline)
     waits = (
         stage.status is statuses.TaskStatus.WAITING and status is not statuses.TaskStatus.WAITING
     )
     # For people; what waits for a window is said by the run.
     if waits and not any(group.closed for group in stage.groups):
-        yield feed.StageWaiting(
-            at=tell.at, run=tell.run, stage=stage.id, stage_name=tell.name, reason=stage.reason
-        )
+        yield feed.StageWaiting(**tell.of_stage, reason=stage.reason)
     for old, task in updates.changed_tasks(before, stage):
         yield from tell.task_event(old, task)
     if stage.is_final and (stage.status is not status or _has_new_reason(before, stage)):
-        yield feed.StageFinished(
-            at=tell.at,
-            run=tell.run,
-            stage=stage.id,
-            stage_name=tell.name,
-            status=stage.status,
-            reason=stage.reason,
-        )
+        yield feed.StageFinished(**tell.of_stage, status=stage.status, reason=stage.reason)
 
 
 def _has_new_reason(before: state.StageState | None, after: state.StageState) -> bool:
     return before is not None and before.is_final and before.reason != after.reason
-
-
-def _stage_started(tell: _EventBuilder) -> feed.RunEvent:
-    stage = tell.stage
-    return feed.StageStarted(
-        at=tell.at,
-        run=tell.run,
-        stage=stage.id,
-        stage_name=tell.name,
-        # Who was left out beforehand takes no part, nor who succeeded before a retry.
-        targets=tuple(task.target for task in stage.tasks if not task.is_final),
-        deadline=stage.deadline,
-    )

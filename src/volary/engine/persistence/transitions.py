@@ -15,9 +15,6 @@ from volary.engine.state_machine import events, windows
 from volary.model import json
 from volary.model.runs import run_records
 
-#: What a person decides about a group.
-_DECISIONS = (events.Approve, events.Reject, events.Withdraw)
-
 
 def first_transition(
     run: state.Run, origin: json.JsonObject, at: datetime
@@ -133,7 +130,7 @@ def _approvals(
 ) -> Iterable[run_records.ApprovalRecord]:
     """Return what a person decided, with the group it was about; nothing comes with it."""
     event = happened[0] if len(happened) == 1 else None
-    if before is None or not isinstance(event, _DECISIONS):
+    if before is None or not isinstance(event, events.Decision):
         return
     group = windows.next_group(before)
     if before is not after and group is not None:

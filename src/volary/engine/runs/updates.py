@@ -1,6 +1,6 @@
 """Replaces one part of a run and returns the new run; finds which tasks differ between two.
 
-Parts that do not change keep their identity: `orders` and `observer_events` compare two
+Parts that do not change keep their identity: `commands` and `observer_events` compare two
 runs by it and so look only at what an event touched.
 """
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from volary.engine.runs import cluster_index, counters, state
+from volary.model import statuses
 
 TaskChange = Callable[[state.TaskState], state.TaskState]
 
@@ -21,6 +22,19 @@ def replace_current(run: state.Run, stage: state.StageState) -> state.Run:
         return replace(run, rollback=stage)
     stages = (*run.stages[: run.position], stage, *run.stages[run.position + 1 :])
     return replace(run, stages=stages)
+
+
+def fail_current(run: state.Run, reason: str, now: datetime) -> state.Run:
+    """Return `run` with its current stage failed."""
+    failed = statuses.TaskStatus.FAILED
+    return replace_current(run, replace(run.current, status=failed, reason=reason, finished=now))
+
+
+def give_up_waiting(task: state.TaskState, now: datetime) -> state.TaskState:
+    """Return the task of a cluster that did not answer, tried no more."""
+    reason = task.reason.removesuffix("; trying again")
+    ended = statuses.TaskStatus.UNREACHABLE
+    return replace(task, status=ended, reason=reason, finished=now, deadline=None)
 
 
 def change_tasks(stage: state.StageState, change: TaskChange) -> state.StageState:

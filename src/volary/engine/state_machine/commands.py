@@ -1,13 +1,16 @@
 """What a runner has to do: the outputs of `machine.advance`.
 
-Commands follow from the difference between two states (see `orders`), so a runner
-that starts again after a crash gets the outstanding ones from the state alone.
+Commands follow from the difference between two states. With no state before, all outstanding
+ones come out: so a runner that starts again after a crash has the running tasks carried out
+again, one attempt each.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from volary.engine.runs import state
+from volary.engine.runs import state, updates
+from volary.engine.state_machine import deadlines
 from volary.model import statuses
 
 
@@ -50,3 +53,42 @@ class Release:
 
 
 Command = StartTask | StopTask | WakeAt | Release
+
+
+def between(before: state.Run | None, after: state.Run) -> tuple[Command, ...]:
+    """Return what a runner has to do now that `before` has become `after`."""
+    return tuple(_all(before, after))
+
+
+def _all(before: state.Run | None, after: state.Run) -> Iterator[Command]:
+    if before is after:
+        return
+    yield from _of_stages(before, after)
+    wake = deadlines.next_time(after)
+    if wake != (deadlines.next_time(before) if before else None):
+        yield WakeAt(wake)
+    if after.is_final and not (before and before.is_final):
+        yield Release(after.status, after.reason)
+
+
+def _of_stages(before: state.Run | None, after: state.Run) -> Iterator[Command]:
+    known = {stage.id: stage for stage in before.all_stages} if before else {}
+    for stage in after.all_stages:
+        old = known.get(stage.id)
+        if old is not stage:
+            for before_task, task in updates.changed_tasks(old, stage):
+                yield from _of_task(stage.id, before_task, task)
+
+
+def _of_task(
+    stage: str, before: state.TaskState | None, after: state.TaskState
+) -> Iterator[Command]:
+    if before is after or not after.is_running or after.deadline is None:
+        return
+    same = before is not None and before.is_running and before.attempt == after.attempt
+    if not same:
+        back = bool(after.rolling_back)
+        yield StartTask(stage, after.target, after.attempt, after.deadline, back)
+    told = before.stopping if same and before else state.Stopping.NOT
+    if after.stopping is not told:
+        yield StopTask(stage, after.target, after.attempt, after.stopping, after.stop_reason)

@@ -30,7 +30,7 @@ def _try_again(run: state.Run, now: datetime) -> state.Run:
             return task
         limit = updates.retry_deadline(run.current, task)
         if limit is not None and now >= limit and run.clock_stopped is None:
-            return _given_up(task, now)
+            return updates.give_up_waiting(task, now)
         return outcomes.queued_again(task)
 
     return updates.replace_current(run, updates.change_tasks(run.current, again))
@@ -42,15 +42,9 @@ def _give_up_waiting(run: state.Run, now: datetime) -> state.Run:
     def give_up(task: state.TaskState) -> state.TaskState:
         never = task.status is statuses.TaskStatus.PENDING and task.attempt and task.reason
         waits = task.status is statuses.TaskStatus.WAITING or never
-        return _given_up(task, now) if waits else task
+        return updates.give_up_waiting(task, now) if waits else task
 
     return updates.replace_current(run, updates.change_tasks(run.current, give_up))
-
-
-def _given_up(task: state.TaskState, now: datetime) -> state.TaskState:
-    reason = task.reason.removesuffix("; trying again")
-    ended = statuses.TaskStatus.UNREACHABLE
-    return replace(task, status=ended, reason=reason, finished=now, deadline=None)
 
 
 def _expire_tasks(run: state.Run, now: datetime) -> state.Run:
@@ -70,20 +64,16 @@ def _expire_task(run: state.Run, task: state.TaskState, now: datetime) -> state.
     how = state.Stopping.NOW if asked else state.Stopping.GRACEFULLY
     reason = f"timed out after {phrases.duration(now - (task.started or now))}"
     told = stopping.stop_task(task, how, state.StopCause.TIMEOUT, reason, now + run.policy.grace)
-    stage = updates.change_tasks(
-        run.current, lambda listed_task: told if listed_task is task else listed_task
-    )
-    return updates.replace_current(run, stage)
+    return updates.replace_current(run, updates.replace_task(run.current, told))
 
 
 def _expire_approval(run: state.Run, now: datetime) -> state.Run:
     """Fail the stage when nobody agreed in time."""
-    stage = run.current
     group = waiting_group(run)
     if group is None or group.rule is None or group.expires is None or now < group.expires:
         return run
     reason = f"not approved within {phrases.duration(group.rule.timeout)}"
-    return updates.replace_current(run, _failed(stage, reason, now))
+    return updates.fail_current(run, reason, now)
 
 
 def _expire_stage(run: state.Run, now: datetime) -> state.Run:
@@ -99,8 +89,8 @@ def _expire_stage(run: state.Run, now: datetime) -> state.Run:
         return run
     limit = phrases.duration(stage.stage.timeout)
     reason = f"timed out after {limit} on {phrases.join_names(open_targets)}"
-    run = updates.replace_current(run, _failed(stage, reason, now))
-    return _stop_overdue(run, f"timed out after {phrases.duration(stage.stage.timeout)}", now)
+    run = updates.fail_current(run, reason, now)
+    return _stop_overdue(run, f"timed out after {limit}", now)
 
 
 def _open_targets(stage: state.StageState) -> list[str]:
@@ -136,7 +126,7 @@ def _expire_run(run: state.Run, now: datetime) -> state.Run:
     ending = state.Ending(statuses.RunStatus.FAILED, reason, rollback=rolls_back, wave=wave)
     run = replace(run, ending=ending, pause=None, held=False)
     if not run.current.is_final:
-        run = updates.replace_current(run, _failed(run.current, reason, now))
+        run = updates.fail_current(run, reason, now)
     return _stop_overdue(run, reason, now)
 
 
@@ -144,10 +134,6 @@ def _stop_overdue(run: state.Run, reason: str, now: datetime) -> state.Run:
     return stopping.stop_running(
         run, state.Stopping.GRACEFULLY, state.StopCause.TIMEOUT, reason, now
     )
-
-
-def _failed(stage: state.StageState, reason: str, now: datetime) -> state.StageState:
-    return replace(stage, status=statuses.TaskStatus.FAILED, reason=reason, finished=now)
 
 
 def waiting_group(run: state.Run) -> state.GroupState | None:

@@ -81,9 +81,7 @@ def _drop_rollback(run: state.Run, now: datetime) -> state.Run:
 def _dropped(stage: state.StageState, why: str, now: datetime) -> state.StageState:
     def drop(task: state.TaskState) -> state.TaskState:
         if task.status is statuses.TaskStatus.WAITING:
-            ended = statuses.TaskStatus.UNREACHABLE
-            reason = task.reason.removesuffix("; trying again")
-            return replace(task, status=ended, reason=reason, finished=now, deadline=None)
+            return updates.give_up_waiting(task, now)
         if task.status is not statuses.TaskStatus.PENDING:
             return task
         return replace(task, status=statuses.TaskStatus.CANCELLED, reason=why, finished=now)

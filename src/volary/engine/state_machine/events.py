@@ -57,15 +57,28 @@ class ClusterReachable:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
+class Request:
+    """Somebody asks for something."""
+
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Request):
+    """What a person decides about the group that waits."""
+
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel(Request):
     """Somebody, or a revert in Git, asks to end the run.
 
     Without `now` running tasks finish their write first. A rollback is not stopped
     by a polite cancel: only `now` breaks it off.
     """
 
-    at: datetime
-    by: str
     #: Roll back the touched clusters, or leave everything as it is.
     rollback: bool = False
     now: bool = False
@@ -73,99 +86,72 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
-class PauseAsked:
+class PauseAsked(Request):
     """Start nothing new until resumed; what runs finishes."""
 
-    at: datetime
-    by: str
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Resume:
+class Resume(Request):
     """Go on after a pause."""
-
-    at: datetime
-    by: str
 
 
 @dataclass(frozen=True, slots=True)
-class SkipCluster:
+class SkipCluster(Request):
     """Leave one cluster out of the rest of the run."""
 
-    at: datetime
     target: str
-    by: str
     reason: str
     #: Because it was cordoned: only where nothing has begun.
     cordoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class SkipStage:
+class SkipStage(Request):
     """End the stage that only measures or waits, and go on with the next one (PipeCD)."""
 
-    at: datetime
     #: Its id.
     stage: str
-    by: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(Request):
     """Try the failed stage of a held run again."""
 
-    at: datetime
-    by: str
     #: Clusters to try again; empty: every one that did not succeed.
     targets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Approve:
+class Approve(Decision):
     """A yes for the group that waits."""
 
-    at: datetime
-    by: str
-    comment: str = ""
-
 
 @dataclass(frozen=True, slots=True)
-class Reject:
+class Reject(Decision):
     """A no for the group that waits: the stage has failed."""
 
-    at: datetime
-    by: str
-    comment: str = ""
-
 
 @dataclass(frozen=True, slots=True)
-class Withdraw:
+class Withdraw(Decision):
     """Somebody withdraws their approval, before anything came of it."""
 
-    at: datetime
-    by: str
-    comment: str = ""
-
 
 @dataclass(frozen=True, slots=True)
-class PromoteWave:
+class PromoteWave(Request):
     """End what the current wave waits for at its end: soak, webhook, analysis."""
 
-    at: datetime
-    by: str
     reason: str
     #: The wave that is meant; empty: the current one.
     wave: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Unfreeze:
+class Unfreeze(Request):
     """Let this run change clusters whose windows are closed."""
 
-    at: datetime
-    by: str
     reason: str
 
 

@@ -42,7 +42,7 @@ left.
 
 The table says which events are taken in which status, by which function, and which
 statuses may follow. After the function wrote down the event, `settle` decides everything
-that follows by itself, and `orders` derives the commands from the difference.
+that follows by itself, and `commands` derives the commands from the difference.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -55,7 +55,6 @@ from volary.engine.state_machine import (
     commands,
     deadlines,
     events,
-    orders,
     outcomes,
     requests,
     settle,
@@ -213,7 +212,7 @@ def advance(run: state.Run, event: events.Event) -> Step:
         AssertionError: The rules led to a status the table does not allow: a bug.
     """
     after, refusal = _follow(run, event)
-    return Step(after, orders.between(run, after), refusal)
+    return Step(after, commands.between(run, after), refusal)
 
 
 def advance_all(
@@ -230,7 +229,7 @@ def advance_all(
         if after is not run:
             taken.append(event)
         run = after
-    return tuple(taken), Step(run, orders.between(before, run), refusal)
+    return tuple(taken), Step(run, commands.between(before, run), refusal)
 
 
 def _follow(run: state.Run, event: events.Event) -> tuple[state.Run, str]:
@@ -249,7 +248,7 @@ def _follow(run: state.Run, event: events.Event) -> tuple[state.Run, str]:
 
 def outstanding(run: state.Run) -> Commands:
     """Return the commands a runner carries out when it takes over `run` as stored."""
-    return orders.between(None, run)
+    return commands.between(None, run)
 
 
 _REQUESTS: Mapping[type[events.Event], str] = {

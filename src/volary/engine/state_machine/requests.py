@@ -47,8 +47,7 @@ def _cancel_rollback(run: state.Run, event: events.Cancel) -> Answer:
     if not event.now:
         return Refusal("the rollback goes on; cancel now to break it off")
     why = f"broken off by {event.by}"
-    stage = replace(run.current, status=statuses.TaskStatus.FAILED, reason=why, finished=event.at)
-    run = updates.replace_current(run, stage)
+    run = updates.fail_current(run, why, event.at)
     return stopping.stop_running(run, state.Stopping.NOW, state.StopCause.ENDING, why, event.at)
 
 
@@ -98,14 +97,19 @@ def _skip_task(
 ) -> state.TaskState:
     if task.target != event.target:
         return task
-    if task.is_running:
-        return stopping.stop_task(
-            task, state.Stopping.GRACEFULLY, state.StopCause.SKIP, why, event.at + run.policy.grace
-        )
-    pending = task.status in (statuses.TaskStatus.PENDING, statuses.TaskStatus.WAITING)
-    if pending or (run.held and task.status is not statuses.TaskStatus.SUCCEEDED):
+    if run.held and task.is_final and task.status is not statuses.TaskStatus.SUCCEEDED:
         return replace(task, status=statuses.TaskStatus.SKIPPED, reason=why, finished=event.at)
-    return task
+    return _passed_over(run, task, why, event.at)
+
+
+def _passed_over(run: state.Run, task: state.TaskState, why: str, now: datetime) -> state.TaskState:
+    """Return a task that is skipped: stopped where it runs, and as it is where it has ended."""
+    if task.is_running:
+        until = now + run.policy.grace
+        return stopping.stop_task(task, state.Stopping.GRACEFULLY, state.StopCause.SKIP, why, until)
+    if task.is_final:
+        return task
+    return replace(task, status=statuses.TaskStatus.SKIPPED, reason=why, finished=now)
 
 
 def skip_stage(run: state.Run, event: events.SkipStage) -> Answer:
@@ -125,16 +129,7 @@ def skip_stage(run: state.Run, event: events.SkipStage) -> Answer:
     why = f"skipped by {event.by}: {event.reason}"
 
     def end(task: state.TaskState) -> state.TaskState:
-        if task.rolling_back:
-            return task
-        if task.is_running:
-            until = event.at + run.policy.grace
-            return stopping.stop_task(
-                task, state.Stopping.GRACEFULLY, state.StopCause.SKIP, why, until
-            )
-        if task.is_final:
-            return task
-        return replace(task, status=statuses.TaskStatus.SKIPPED, reason=why, finished=event.at)
+        return task if task.rolling_back else _passed_over(run, task, why, event.at)
 
     return updates.replace_current(run, updates.change_tasks(stage, end))
 
@@ -214,8 +209,7 @@ def reject(run: state.Run, event: events.Reject) -> Answer:
     if answer:
         return Refusal(answer)
     why = f"rejected by {event.by}" + (f": {event.comment}" if event.comment else "")
-    stage = replace(run.current, status=statuses.TaskStatus.FAILED, reason=why, finished=event.at)
-    return updates.replace_current(run, stage)
+    return updates.fail_current(run, why, event.at)
 
 
 def _may_decide(group: state.GroupState | None, by: str) -> str:
@@ -234,16 +228,13 @@ def promote(run: state.Run, event: events.PromoteWave) -> Answer:
         return Refusal(refusal)
     why = f"promoted by {event.by}: {event.reason}"
     gates = wave_gates.positions(run)
-    run = replace(
-        run,
-        stages=tuple(
-            _promoted(run, stage_state, why, event.at)
-            if position in gates and position >= run.position
-            else stage_state
-            for position, stage_state in enumerate(run.stages)
-        ),
+    stages = (
+        _promoted(run, stage, why, event.at)
+        if position in gates and position >= run.position
+        else stage
+        for position, stage in enumerate(run.stages)
     )
-    return run
+    return replace(run, stages=tuple(stages))
 
 
 def _not_promoted(run: state.Run, event: events.PromoteWave) -> str:
@@ -267,16 +258,10 @@ def _promoted(run: state.Run, stage: state.StageState, why: str, now: datetime) 
         return _proven_once(run, stage, why, now)
     if stage.stage.kind.waits_for_people:
         return stage
-    until = now + run.policy.grace
 
     def end(task: state.TaskState) -> state.TaskState:
-        if task.is_running and not task.rolling_back:
-            return stopping.stop_task(
-                task, state.Stopping.GRACEFULLY, state.StopCause.SKIP, why, until
-            )
-        if task.status is not statuses.TaskStatus.PENDING:
-            return task
-        return replace(task, status=statuses.TaskStatus.SKIPPED, reason=why, finished=now)
+        stays = task.rolling_back or task.status is statuses.TaskStatus.WAITING
+        return task if stays else _passed_over(run, task, why, now)
 
     return replace(updates.change_tasks(stage, end), promoted=why)
 

@@ -155,9 +155,7 @@ def complete_stage(run: state.Run, now: datetime) -> state.Run:
     if run.rollback or run.ending or stage.is_final or windows.next_group(run) is not None:
         return run
     if len(cluster_index.of(run.clusters).left_out) == len(run.clusters):
-        reason = "no cluster is left to go on with"
-        failed = replace(stage, status=statuses.TaskStatus.FAILED, reason=reason, finished=now)
-        return updates.replace_current(run, failed)
+        return updates.fail_current(run, "no cluster is left to go on with", now)
     run = updates.replace_current(run, _completed(stage, now))
     if run.position + 1 < len(run.stages):
         return replace(run, position=run.position + 1)

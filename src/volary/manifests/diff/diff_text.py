@@ -11,8 +11,6 @@ from volary.manifests.loading import serialization
 from volary.model.objects import manifest
 
 _INDENT = 2
-#: How many changed objects a drift shows before it counts the others.
-DRIFT_CHANGES = 3
 
 
 def render(

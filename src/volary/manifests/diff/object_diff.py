@@ -79,11 +79,7 @@ def compare_pair(
 
 def _comparable(item: manifest.Manifest) -> json.JsonObject:
     plain = tracking.untrack(item)
-    return _with_one_data(plain.body) if _is_secret(item) else plain.body
-
-
-def _is_secret(item: manifest.Manifest) -> bool:
-    return item.kind == config_references.SECRET and not item.group
+    return _with_one_data(plain.body) if config_references.is_secret(item) else plain.body
 
 
 def _with_one_data(body: json.JsonObject) -> json.JsonObject:

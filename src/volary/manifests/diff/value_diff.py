@@ -8,7 +8,7 @@ a matter of `Rules` (PipeCD: section 6.3).
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Any, Final
+from typing import Final
 
 from volary.manifests.workloads import quantities
 
@@ -70,7 +70,7 @@ class Rules:
     quantities_equal: bool = True
 
 
-#: Every difference counts, so that `apply` brings the old value to the new.
+#: Every difference counts: carried out, they bring the old value to the new.
 EXACT: Final = Rules(empties_equal=False, quantities_equal=False)
 #: How the strategy is decided (PipeCD: diff without options).
 PLAIN: Final = Rules()
@@ -88,17 +88,6 @@ def compare(old: object, new: object, rules: Rules = PLAIN) -> list[Item]:
 def below(items: Iterable[Item], *path: str) -> list[Item]:
     """Return the items at `path` or deeper."""
     return [item for item in items if item.path[: len(path)] == path]
-
-
-def apply(items: Sequence[Item], old: object) -> object:
-    """Return `old` with the differences carried out; what they do not touch is shared."""
-    result = old
-    # Elements are removed from the end, so that earlier indices stay valid.
-    removals = [item for item in items if item.operation is Operation.REMOVE]
-    others = [item for item in items if item.operation is not Operation.REMOVE]
-    for item in [*others, *reversed(removals)]:
-        result = _put(result, item.path, item.new)
-    return result
 
 
 def _compare(path: Path, old: object, new: object, rules: Rules) -> Iterator[Item]:
@@ -184,19 +173,3 @@ def _empty(value: object) -> bool:
 
 def _sortable(path: Path) -> tuple[tuple[bool, str | int], ...]:
     return tuple((isinstance(step, str), step) for step in path)
-
-
-def _put(value: Any, path: Path, new: object) -> Any:
-    if not path:
-        return new
-    step, rest = path[0], path[1:]
-    copy: Any = dict(value) if isinstance(value, dict) else list(value)
-    if not rest and new is ABSENT:
-        del copy[step]
-    elif isinstance(copy, list) and step == len(copy):
-        copy.append(new)
-    elif rest:
-        copy[step] = _put(copy[step], rest, new)
-    else:
-        copy[step] = new
-    return copy

@@ -4,6 +4,7 @@ Nothing is fetched here (kstatus: Compute). Healthy means observed: where a kind
 a status, the status speaks of the newest generation.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 
 from volary.manifests import objects
@@ -40,63 +41,51 @@ _BUILT_IN: Mapping[tuple[str, str], _Rule] = {
     ("autoscaling", "HorizontalPodAutoscaler"): builtin_health.horizontal_pod_autoscaler,
     ("policy", "PodDisruptionBudget"): builtin_health.pod_disruption_budget,
 }
+_PROTOCOLS = ("HTTP", "GRPC", "TLS", "TCP", "UDP")
+#: Groups of others whose controllers write ``Ready``.
+_READY_GROUPS = (
+    *("kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "source.toolkit.fluxcd.io"),
+    *("image.toolkit.fluxcd.io", "cert-manager.io"),
+    *("serving.knative.dev", "eventing.knative.dev", "messaging.knative.dev"),
+)
+#: What proxies and collectors read; nobody writes a status that tells more.
+_READ_GROUPS = (
+    # Since v1beta3 these are only read.
+    "notification.toolkit.fluxcd.io",
+    *("keda.sh", "traefik.io", "policy.linkerd.io", "cilium.io", "crd.projectcalico.org"),
+    *("split.smi-spec.io", "specs.smi-spec.io", "access.smi-spec.io"),
+    *("networking.istio.io", "security.istio.io", "telemetry.istio.io"),
+)
+_READ_KINDS = (
+    *(("argoproj.io", kind) for kind in ("AnalysisTemplate", "ClusterAnalysisTemplate")),
+    *(("argoproj.io", kind) for kind in ("WorkflowTemplate", "ClusterWorkflowTemplate")),
+    *(("argoproj.io", "CronWorkflow"), ("gateway.networking.k8s.io", "ReferenceGrant")),
+    *(("flagger.app", kind) for kind in ("MetricTemplate", "AlertProvider")),
+    *(("monitoring.coreos.com", kind) for kind in ("ServiceMonitor", "PodMonitor", "Probe")),
+    *(("monitoring.coreos.com", kind) for kind in ("PrometheusRule", "ScrapeConfig")),
+    ("monitoring.coreos.com", "AlertmanagerConfig"),
+)
 #: Kinds of others that many clusters have; an empty kind: every other of the group.
 _KNOWN: Mapping[tuple[str, str], _Rule] = {
     ("argoproj.io", "Rollout"): rollout_health.rollout,
     ("argoproj.io", "Application"): custom_health.argo_application,
-    ("argoproj.io", "AnalysisTemplate"): custom_health.by_existence,
-    ("argoproj.io", "ClusterAnalysisTemplate"): custom_health.by_existence,
     ("argoproj.io", "Workflow"): custom_health.argo_workflow,
-    ("argoproj.io", "WorkflowTemplate"): custom_health.by_existence,
-    ("argoproj.io", "ClusterWorkflowTemplate"): custom_health.by_existence,
-    ("argoproj.io", "CronWorkflow"): custom_health.by_existence,
     ("apps.kruise.io", "CloneSet"): rollout_health.clone_set,
     ("apps.kruise.io", "StatefulSet"): rollout_health.stateful_set,
     ("apps.kruise.io", "DaemonSet"): rollout_health.daemon_set,
     ("flagger.app", "Canary"): rollout_health.canary,
-    ("flagger.app", "MetricTemplate"): custom_health.by_existence,
-    ("flagger.app", "AlertProvider"): custom_health.by_existence,
-    ("kustomize.toolkit.fluxcd.io", ""): custom_health.by_ready,
-    ("helm.toolkit.fluxcd.io", ""): custom_health.by_ready,
-    ("source.toolkit.fluxcd.io", ""): custom_health.by_ready,
-    ("image.toolkit.fluxcd.io", ""): custom_health.by_ready,
     ("notification.toolkit.fluxcd.io", "Receiver"): custom_health.by_ready,
-    # Since v1beta3 these are only read.
-    ("notification.toolkit.fluxcd.io", ""): custom_health.by_existence,
     ("cert-manager.io", "Certificate"): custom_health.certificate,
-    ("cert-manager.io", ""): custom_health.by_ready,
-    ("keda.sh", "ScaledObject"): custom_health.scaled,
-    ("keda.sh", "ScaledJob"): custom_health.scaled,
-    ("keda.sh", ""): custom_health.by_existence,
-    ("serving.knative.dev", ""): custom_health.by_ready,
-    ("eventing.knative.dev", ""): custom_health.by_ready,
-    ("messaging.knative.dev", ""): custom_health.by_ready,
-    ("gateway.networking.k8s.io", "GatewayClass"): custom_health.gateway_class,
+    ("gateway.networking.k8s.io", "GatewayClass"): functools.partial(
+        custom_health.by_condition, kind="Accepted"
+    ),
     ("gateway.networking.k8s.io", "Gateway"): custom_health.gateway,
-    ("gateway.networking.k8s.io", "HTTPRoute"): custom_health.route,
-    ("gateway.networking.k8s.io", "GRPCRoute"): custom_health.route,
-    ("gateway.networking.k8s.io", "TLSRoute"): custom_health.route,
-    ("gateway.networking.k8s.io", "TCPRoute"): custom_health.route,
-    ("gateway.networking.k8s.io", "UDPRoute"): custom_health.route,
-    ("gateway.networking.k8s.io", "ReferenceGrant"): custom_health.by_existence,
-    # What proxies and collectors read; nobody writes a status that tells more.
-    ("traefik.io", ""): custom_health.by_existence,
-    ("split.smi-spec.io", ""): custom_health.by_existence,
-    ("specs.smi-spec.io", ""): custom_health.by_existence,
-    ("access.smi-spec.io", ""): custom_health.by_existence,
     ("policy.linkerd.io", "HTTPRoute"): custom_health.route,
-    ("policy.linkerd.io", ""): custom_health.by_existence,
-    ("cilium.io", ""): custom_health.by_existence,
-    ("crd.projectcalico.org", ""): custom_health.by_existence,
-    ("networking.istio.io", ""): custom_health.by_existence,
-    ("security.istio.io", ""): custom_health.by_existence,
-    ("telemetry.istio.io", ""): custom_health.by_existence,
-    ("monitoring.coreos.com", "ServiceMonitor"): custom_health.by_existence,
-    ("monitoring.coreos.com", "PodMonitor"): custom_health.by_existence,
-    ("monitoring.coreos.com", "Probe"): custom_health.by_existence,
-    ("monitoring.coreos.com", "PrometheusRule"): custom_health.by_existence,
-    ("monitoring.coreos.com", "ScrapeConfig"): custom_health.by_existence,
-    ("monitoring.coreos.com", "AlertmanagerConfig"): custom_health.by_existence,
+    **{("keda.sh", kind): custom_health.scaled for kind in ("ScaledObject", "ScaledJob")},
+    **{("gateway.networking.k8s.io", f"{kind}Route"): custom_health.route for kind in _PROTOCOLS},
+    **{(group, ""): custom_health.by_ready for group in _READY_GROUPS},
+    **{(group, ""): custom_health.by_existence for group in _READ_GROUPS},
+    **{key: custom_health.by_existence for key in _READ_KINDS},
 }
 #: Groups of Kubernetes itself, whose other kinds are as they should be once they are written.
 _OWN_GROUPS = frozenset(
@@ -161,11 +150,6 @@ def _known(group: str, kind: str) -> _Rule:
 def kinds() -> tuple[tuple[str, str], ...]:
     """Return group and kind of every rule of ours; an empty kind: every other of the group."""
     return (*_BUILT_IN, *_KNOWN)
-
-
-def pod_trouble(body: json.JsonObject) -> pod_health.Trouble | None:
-    """Return what keeps a pod from getting ready; None when nothing is known to be wrong."""
-    return pod_health.pod_trouble(body)
 
 
 def _deleting(body: json.JsonObject) -> str:

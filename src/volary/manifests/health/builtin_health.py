@@ -8,11 +8,9 @@ from volary.model.objects import object_health
 
 def job(body: json.JsonObject) -> object_health.Health:
     """Judge a Job: it is what it was asked for when it is complete."""
-    failed = conditions.find(body, "Failed")
-    if failed and failed.is_true:
+    if failed := conditions.find_true(body, "Failed"):
         return conditions.degraded(failed.explain("failed"), permanent=True)
-    complete = conditions.find(body, "Complete")
-    if complete and complete.is_true:
+    if conditions.find_true(body, "Complete"):
         return conditions.healthy("complete")
     if objects.value(body, "spec", "suspend") is True:
         return conditions.suspended("suspended")
@@ -52,9 +50,9 @@ def persistent_volume_claim(body: json.JsonObject) -> object_health.Health:
     """Judge a claim by its phase."""
     match objects.text(body, "status", "phase"):
         case "Bound":
-            resizing = conditions.find(body, "FileSystemResizePending")
             # Done when a pod mounts it next: nothing to wait for.
-            pending = ", resized when a pod mounts it next" if resizing and resizing.is_true else ""
+            resizing = conditions.find_true(body, "FileSystemResizePending")
+            pending = ", resized when a pod mounts it next" if resizing else ""
             return conditions.healthy(f"bound{pending}")
         case "Lost":
             return conditions.degraded("lost its volume", permanent=True)
@@ -87,8 +85,7 @@ def custom_resource_definition(body: json.JsonObject) -> object_health.Health:
     names = conditions.find(body, "NamesAccepted")
     if names and names.is_false:
         return conditions.degraded(names.explain("its names are taken"), permanent=True)
-    established = conditions.find(body, "Established")
-    if established and established.is_true:
+    if conditions.find_true(body, "Established"):
         return conditions.healthy("established")
     return conditions.progressing("not established yet")
 

@@ -70,6 +70,12 @@ def find_in(body: json.JsonObject, part: json.JsonObject, kind: str) -> Conditio
     return None
 
 
+def find_true(body: json.JsonObject, *kinds: str) -> Condition | None:
+    """Return the first condition of these types that holds; None: none does."""
+    candidates = (find(body, kind) for kind in kinds)
+    return next((condition for condition in candidates if condition and condition.is_true), None)
+
+
 def has_stale(body: json.JsonObject, kinds: Iterable[str]) -> bool:
     """Say whether there is a condition of a type that speaks of an older generation."""
     known = frozenset(kinds)

@@ -23,7 +23,7 @@ def by_conditions(body: json.JsonObject) -> object_health.Health:
     """Judge an object of a kind without a rule of its own by the usual conditions."""
     if waiting := conditions.unobserved(body):
         return waiting
-    if bad := _first_true(body, _BAD):
+    if bad := conditions.find_true(body, *_BAD):
         return conditions.degraded(bad.explain())
     good = next((condition for kind in _GOOD if (condition := conditions.find(body, kind))), None)
     if busy := _busy(body, good):
@@ -47,7 +47,7 @@ def _busy(body: json.JsonObject, good: conditions.Condition | None) -> condition
     Some leave Progressing true for ever, as Deployments do. Ready sums all up and outweighs
     it; Available does not, what is available may be the old version.
     """
-    busy = _first_true(body, _BUSY)
+    busy = conditions.find_true(body, *_BUSY)
     if busy and busy.type == "Progressing" and good and good.type == "Ready" and good.is_true:
         return None
     return busy
@@ -59,11 +59,9 @@ def by_ready(body: json.JsonObject) -> object_health.Health:
         return conditions.suspended("suspended, nothing is done until it is resumed")
     if waiting := conditions.unobserved(body):
         return waiting
-    stalled = conditions.find(body, "Stalled")
-    if stalled and stalled.is_true:
+    if stalled := conditions.find_true(body, "Stalled"):
         return conditions.degraded(stalled.explain())
-    busy = conditions.find(body, "Reconciling")
-    if busy and busy.is_true:
+    if busy := conditions.find_true(body, "Reconciling"):
         return conditions.progressing(busy.explain())
     return by_condition(body, "Ready")
 
@@ -94,11 +92,6 @@ def unassessed(body: json.JsonObject) -> object_health.Health:
     return object_health.Health(statuses.HealthStatus.UNKNOWN, reason, ruled=False)
 
 
-def _first_true(body: json.JsonObject, kinds: tuple[str, ...]) -> conditions.Condition | None:
-    candidates = (conditions.find(body, kind) for kind in kinds)
-    return next((condition for condition in candidates if condition and condition.is_true), None)
-
-
 def _doubt(body: json.JsonObject, condition: conditions.Condition) -> str:
     """Add that an answer may be an old one, where the controller never says what it is about."""
     generation = objects.number(body, "metadata", "generation")
@@ -108,11 +101,6 @@ def _doubt(body: json.JsonObject, condition: conditions.Condition) -> str:
 
 def _phrase(kind: str) -> str:
     return kind[0].lower() + kind[1:]
-
-
-def gateway_class(body: json.JsonObject) -> object_health.Health:
-    """Judge a GatewayClass: a controller has taken it up."""
-    return by_condition(body, "Accepted")
 
 
 def gateway(body: json.JsonObject) -> object_health.Health:
@@ -205,8 +193,7 @@ def scaled(body: json.JsonObject) -> object_health.Health:
         return waiting
     if pause := _pause(body):
         return conditions.suspended(pause)
-    fallback = conditions.find(body, "Fallback")
-    if fallback and fallback.is_true:
+    if fallback := conditions.find_true(body, "Fallback"):
         return conditions.degraded(fallback.explain())
     judged = by_condition(body, "Ready")
     active = conditions.find(body, "Active")
@@ -221,8 +208,7 @@ def _pause(body: json.JsonObject) -> str:
     Its annotations count too: older versions of KEDA write no condition, and newer ones only
     after they have looked. What is no boolean pauses as well (KEDA: NeedToBePausedByAnnotation).
     """
-    condition = conditions.find(body, "Paused")
-    if condition and condition.is_true:
+    if condition := conditions.find_true(body, "Paused"):
         return condition.explain("paused")
     annotations = objects.mapping(body, "metadata", "annotations")
     if replicas := annotations.get("autoscaling.keda.sh/paused-replicas"):

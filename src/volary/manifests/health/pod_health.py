@@ -9,26 +9,13 @@ from volary.model import json
 from volary.model.objects import object_health
 
 #: Reasons of waiting containers that stay until somebody changes the manifest or the cluster.
-_STAYS = frozenset(
-    {
-        "CreateContainerConfigError",
-        "CreateContainerError",
-        "ErrImageNeverPull",
-        "InvalidImageName",
-    }
+_STAYS = (
+    *("CreateContainerConfigError", "CreateContainerError"),
+    *("ErrImageNeverPull", "InvalidImageName"),
 )
-#: Reasons that often pass: a registry comes back, a dependency starts.
-_MAY_PASS = frozenset(
-    {
-        "CrashLoopBackOff",
-        "ErrImagePull",
-        "ImageInspectError",
-        "ImagePullBackOff",
-        "PostStartHookError",
-        "RegistryUnavailable",
-        "RunContainerError",
-    }
-)
+#: Reasons that often pass (a registry comes back, a dependency starts), beside all that end in
+#: Error or BackOff.
+_MAY_PASS = ("ErrImagePull", "RegistryUnavailable")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ def rollout(body: json.JsonObject) -> object_health.Health:
     """Judge a Rollout (Argo CD: argoproj.io/Rollout); one that waits to go on is not healthy."""
     if waiting := _rollout_unobserved(body):
         return waiting
-    invalid = conditions.find(body, "InvalidSpec")
-    if invalid and invalid.is_true:
+    if invalid := conditions.find_true(body, "InvalidSpec"):
         return conditions.degraded(invalid.explain(), permanent=True)
     message = conditions.shorten(objects.text(body, "status", "message"))
     phase = objects.text(body, "status", "phase")
@@ -23,7 +22,7 @@ def rollout(body: json.JsonObject) -> object_health.Health:
     if phase == "Healthy":
         # Paused by its specification it takes no new version, whatever it was when it was judged.
         is_paused = objects.value(body, "spec", "paused") is True
-        return conditions.suspended("paused") if is_paused else _rollout_counts(body)
+        return conditions.suspended("paused") if is_paused else workload_health.replica_counts(body)
     return _unfinished(body, phase, message)
 
 
@@ -31,7 +30,7 @@ def _unfinished(body: json.JsonObject, phase: str, message: str) -> object_healt
     if phase == "Degraded":
         return conditions.degraded(message or "degraded")
     if phase == "Progressing":
-        return conditions.progressing(message or _rollout_counts(body).reason)
+        return conditions.progressing(message or workload_health.replica_counts(body).reason)
     return _without_phase(body)
 
 
@@ -52,15 +51,6 @@ def _rollout_unobserved(body: json.JsonObject) -> object_health.Health | None:
     return None
 
 
-def _rollout_counts(body: json.JsonObject) -> object_health.Health:
-    return workload_health.counts(
-        wanted=workloads.replicas(body),
-        updated=objects.number(body, "status", "updatedReplicas"),
-        total=objects.number(body, "status", "replicas"),
-        available=objects.number(body, "status", "availableReplicas"),
-    )
-
-
 def _without_phase(body: json.JsonObject) -> object_health.Health:
     """Judge what a controller older than 1.1 writes."""
     deadline = conditions.find(body, "Progressing")
@@ -69,7 +59,7 @@ def _without_phase(body: json.JsonObject) -> object_health.Health:
     paused = objects.sequence(body, "status", "pauseConditions")
     if paused or objects.value(body, "spec", "paused") is True:
         return conditions.suspended("paused")
-    return _rollout_counts(body)
+    return workload_health.replica_counts(body)
 
 
 def clone_set(body: json.JsonObject) -> object_health.Health:

@@ -18,28 +18,21 @@ def deployment(body: json.JsonObject) -> object_health.Health:
     deadline = conditions.find(body, "Progressing")
     if deadline and deadline.reason == "ProgressDeadlineExceeded":
         return conditions.degraded(deadline.explain(), permanent=True)
-    failure = conditions.find(body, "ReplicaFailure")
-    if failure and failure.is_true:
+    if failure := conditions.find_true(body, "ReplicaFailure"):
         return conditions.degraded(failure.explain())
-    return counts(
-        wanted=workloads.replicas(body),
-        updated=objects.number(body, "status", "updatedReplicas"),
-        total=objects.number(body, "status", "replicas"),
-        available=objects.number(body, "status", "availableReplicas"),
-    )
+    return replica_counts(body)
 
 
 def replica_set(body: json.JsonObject) -> object_health.Health:
     """Judge a ReplicaSet."""
     if waiting := unobserved(body):
         return waiting
-    failure = conditions.find(body, "ReplicaFailure")
-    if failure and failure.is_true:
+    if failure := conditions.find_true(body, "ReplicaFailure"):
         return conditions.degraded(failure.explain())
     total = objects.number(body, "status", "replicas")
     available = objects.number(body, "status", "availableReplicas")
     wanted = workloads.replicas(body)
-    return counts(wanted=wanted, updated=total, total=total, available=available)
+    return _counts(wanted=wanted, updated=total, total=total, available=available)
 
 
 def stateful_set(body: json.JsonObject) -> object_health.Health:
@@ -101,7 +94,17 @@ def unobserved(body: json.JsonObject) -> object_health.Health | None:
     return conditions.unobserved(body)
 
 
-def counts(*, wanted: int, updated: int, total: int, available: int) -> object_health.Health:
+def replica_counts(body: json.JsonObject) -> object_health.Health:
+    """Judge by the numbers of a Deployment's status, which others write too."""
+    return _counts(
+        wanted=workloads.replicas(body),
+        updated=objects.number(body, "status", "updatedReplicas"),
+        total=objects.number(body, "status", "replicas"),
+        available=objects.number(body, "status", "availableReplicas"),
+    )
+
+
+def _counts(*, wanted: int, updated: int, total: int, available: int) -> object_health.Health:
     """Judge by how many pods there are of the new revision, of all, and can be used."""
     if updated < wanted:
         return conditions.progressing(f"{updated} of {wanted} pods updated")

@@ -73,11 +73,11 @@ def decide_prune(
     kept_uids = {
         _uid(body) for body in live if object_keys.normalise(object_keys.of(body), known) in wanted
     } - {""}
-    values = {(label or variant_words.VariantLabel()).value(variant) for variant in variants}
-    key_of_label = (label or variant_words.VariantLabel()).key
+    label = label or variant_words.VariantLabel()
+    values = {label.value(variant) for variant in variants}
     considered = 0
     for body in live:
-        if values and objects.text(body, "metadata", "labels", key_of_label) not in values:
+        if values and objects.text(body, "metadata", "labels", label.key) not in values:
             continue
         reason = unprunable(body, application)
         considered += not reason
@@ -85,9 +85,7 @@ def decide_prune(
             continue
         reason = reason or _same_object(body, kept_uids)
         if reason:
-            skipped.append(
-                apply_results.Change(object_keys.of(body), apply_results.Action.SKIPPED, reason)
-            )
+            skipped.append(_skipped(body, reason))
         else:
             to_delete.append(manifest.Manifest(body))
     to_delete = _without_duplicates(to_delete)
@@ -151,9 +149,7 @@ def decide_variant_removal(
     for body in live:
         reason = unremovable(body, application, label, variant)
         if reason:
-            skipped.append(
-                apply_results.Change(object_keys.of(body), apply_results.Action.SKIPPED, reason)
-            )
+            skipped.append(_skipped(body, reason))
         else:
             to_delete.append(manifest.Manifest(body))
     return PruneDecision(
@@ -181,6 +177,10 @@ def _refusal(
             f"{allowed} are allowed at once"
         )
     return ""
+
+
+def _skipped(body: json.JsonObject, reason: str) -> apply_results.Change:
+    return apply_results.Change(object_keys.of(body), apply_results.Action.SKIPPED, reason)
 
 
 def _same_object(body: json.JsonObject, kept: Collection[str]) -> str:

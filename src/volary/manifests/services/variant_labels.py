@@ -1,7 +1,5 @@
 """The variant label in selectors: put there, and checked to be there."""
 
-from collections.abc import Sequence
-
 from volary.manifests import objects
 from volary.model import errors
 from volary.model.objects import manifest
@@ -30,27 +28,8 @@ def label_workload(item: manifest.Manifest, key: str, value: str) -> manifest.Ma
     return item.with_body(body)
 
 
-def label_workloads(
-    manifests: Sequence[manifest.Manifest],
-    chosen: Sequence[manifest.Manifest],
-    key: str,
-    value: str,
-) -> list[manifest.Manifest]:
-    """Return the manifests with the label put into those of them that are `chosen`."""
-    return [label_workload(item, key, value) if item in chosen else item for item in manifests]
-
-
-def label_pods(
-    manifests: Sequence[manifest.Manifest],
-    chosen: Sequence[manifest.Manifest],
-    key: str,
-    value: str,
-) -> list[manifest.Manifest]:
-    """Return the manifests with the label on the pods of those of them that are `chosen`."""
-    return [_label_pods(item, key, value) if item in chosen else item for item in manifests]
-
-
-def _label_pods(item: manifest.Manifest, key: str, value: str) -> manifest.Manifest:
+def label_pods(item: manifest.Manifest, key: str, value: str) -> manifest.Manifest:
+    """Return the workload with the label on its pods alone."""
     body = objects.duplicate(item.body)
     objects.branch(body, *_POD_LABELS)[key] = value
     return item.with_body(body)
@@ -61,8 +40,3 @@ def select(item: manifest.Manifest, key: str, value: str) -> manifest.Manifest:
     selector = {**objects.mapping(item.body, "spec", "selector"), key: value}
     spec = {**objects.mapping(item.body, "spec"), "selector": selector}
     return item.with_body({**item.body, "spec": spec})
-
-
-def selected(body: object, key: str) -> str:
-    """Return the value that a Service selects for the label; empty when it does not."""
-    return objects.text(body, "spec", "selector", key)

@@ -53,7 +53,7 @@ def annotate(
     manifests: Sequence[manifest.Manifest], *, include_projected: bool = False
 ) -> list[manifest.Manifest]:
     """Return the manifests, workloads with the hash of what they use of the set."""
-    configs = [item for item in manifests if _is_config(item)]
+    configs = [item for item in manifests if config_references.is_config(item)]
     return [_annotated(item, configs, include_projected) for item in manifests]
 
 
@@ -87,10 +87,6 @@ def _used(
         beside = [config for config in same if config.namespace == item.namespace]
         used_configs += (beside or same)[-1:]
     return used_configs
-
-
-def _is_config(item: manifest.Manifest) -> bool:
-    return not item.group and item.kind in (config_references.CONFIG_MAP, config_references.SECRET)
 
 
 def _canonical(item: manifest.Manifest) -> str:

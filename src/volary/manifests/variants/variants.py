@@ -49,13 +49,14 @@ def primary(
     result = list(manifests)
     if service_targets.is_target(app):
         return config_hash.annotate(result, include_projected=_is_never_pipecds(app))
-    if options.add_variant_label_to_selector:
+    if options.add_variant_label_to_selector or label.on_pods:
+        to_selector = options.add_variant_label_to_selector
+        put = variant_labels.label_workload if to_selector else variant_labels.label_pods
         # PipeCD forgets `workloads` in the primary's rollout.
         chosen = workloads.find(result, app.workloads)
-        result = variant_labels.label_workloads(result, chosen, label.key, label.primary_value)
-    elif label.on_pods:
-        chosen = workloads.find(result, app.workloads)
-        result = variant_labels.label_pods(result, chosen, label.key, label.primary_value)
+        result = [
+            put(item, label.key, label.primary_value) if item in chosen else item for item in result
+        ]
     # Where routes are made, primary's Service is among the manifests already.
     is_there = generated_routes.generates_services(app)
     if (
@@ -151,7 +152,7 @@ def _copies(
             return []
     asked = options.create_service or generated_routes.generates_services(app)
     made = _services(manifests, app, variant, suffix) if asked else []
-    configs = [item for item in manifests if _is_config(item)]
+    configs = [item for item in manifests if config_references.is_config(item)]
     copies = made + [_without_status(copy_names.add_suffix(item, suffix)) for item in configs]
     for item in chosen:
         copy = _workload(item, app, options, variant)
@@ -281,10 +282,6 @@ def _follow_service(
         return copy
     spec = {**objects.mapping(copy.body, "spec"), "serviceName": f"{name}-{suffix}"}
     return copy.with_body({**copy.body, "spec": spec})
-
-
-def _is_config(item: manifest.Manifest) -> bool:
-    return not item.group and item.kind in (config_references.CONFIG_MAP, config_references.SECRET)
 
 
 def _without_status(item: manifest.Manifest) -> manifest.Manifest:

@@ -5,9 +5,20 @@ from dataclasses import dataclass
 
 from volary.manifests import objects
 from volary.model import json
+from volary.model.objects import manifest
 
 CONFIG_MAP = "ConfigMap"
 SECRET = "Secret"
+
+
+def is_config(item: manifest.Manifest) -> bool:
+    """Say whether a manifest is a ConfigMap or a Secret."""
+    return not item.group and item.kind in (CONFIG_MAP, SECRET)
+
+
+def is_secret(item: manifest.Manifest) -> bool:
+    """Say whether this is a Secret of the core group."""
+    return not item.group and item.kind == SECRET
 
 
 @dataclass(slots=True)

@@ -80,11 +80,6 @@ def rollback_order(division: Division) -> Division:
     return Division(tuple(freed), division.warnings)
 
 
-def total(share: rollouts.Share | None, clusters: int) -> int | None:
-    """Return a budget of the whole run; None when it has none."""
-    return None if share is None else share.of(clusters)
-
-
 def _members(
     wave: rollouts.Wave, left: Sequence[fleets.Cluster], of_all: int
 ) -> Sequence[fleets.Cluster]:

@@ -20,7 +20,7 @@ def begun() -> state.Run:
 
 
 def cordon(run: state.Run, cluster: str) -> machine.Step:
-    return machine.advance(run, events.SkipCluster(AT, cluster, "ana", "1.36", cordoned=True))
+    return machine.advance(run, events.SkipCluster(AT, "ana", cluster, "1.36", cordoned=True))
 
 
 def test_it_is_left_out_where_nothing_has_begun_and_does_not_count_as_skipped() -> None:

@@ -80,9 +80,7 @@ def test_changes_beyond_the_limit_are_counted() -> None:
     old = [item for n in range(5) for item in read(text.format(n, "one"))]
     new = [item for n in range(5) for item in read(text.format(n, "two"))]
     compared = object_diff.compare(old, new, rules=value_diff.LIVE)
-    found = diff_text.render(
-        compared, maximum_changes=diff_text.DRIFT_CHANGES, mask_config_maps=True
-    )
+    found = diff_text.render(compared, maximum_changes=3, mask_config_maps=True)
 
     assert found.count("#data.x") == 3
     assert found.endswith("... (omitted 2 other changed manifests)\n")
@@ -105,9 +103,3 @@ def test_longer_values_are_masked_before_their_beginnings_and_short_ones_are_not
     masker = redaction.Masker(["pass", "password", "on"])
 
     assert masker.clean("password on pass") == "***** on *****"
-
-
-def test_a_masked_secret_keeps_its_keys() -> None:
-    item = redaction.mask(secret(data={"a": "eA=="}, stringData={"b": "y"}))
-
-    assert (item.body["data"], item.body["stringData"]) == ({"a": "*****"}, {"b": "*****"})

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from volary.config.text import yaml
-from volary.manifests.health import assessment
+from volary.manifests.health import assessment, pod_health
 from volary.model import statuses
 from volary.model.objects import object_health
 
@@ -47,11 +47,11 @@ def test_trouble_that_cannot_heal_is_told_first() -> None:
         {"name": "a", "state": {"waiting": {"reason": "ImagePullBackOff"}}},
         {"name": "b", "state": {"waiting": {"reason": "InvalidImageName"}}},
     ]
-    found = assessment.pod_trouble({"status": {"phase": "Pending", "containerStatuses": waiting}})
+    found = pod_health.pod_trouble({"status": {"phase": "Pending", "containerStatuses": waiting}})
 
     assert found is not None
     assert (found.reason, found.container, found.heals) == ("InvalidImageName", "b", False)
-    assert assessment.pod_trouble({"status": {"phase": "Running"}}) is None
+    assert pod_health.pod_trouble({"status": {"phase": "Running"}}) is None
 
 
 def test_objects_of_any_shape_get_an_answer() -> None:

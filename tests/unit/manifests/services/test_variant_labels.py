@@ -16,8 +16,9 @@ def test_a_service_is_switched_in_its_selector_only(simple: list[manifest.Manife
     service = simple[2]
     switched = variant_labels.select(service, LABEL.key, "canary")
 
-    assert variant_labels.selected(switched.body, LABEL.key) == "canary"
-    assert variant_labels.selected(service.body, LABEL.key) == "primary"
+    selector = {**service.body["spec"]["selector"], LABEL.key: "canary"}
+    assert switched.body["spec"]["selector"] == selector
+    assert service.body["spec"]["selector"][LABEL.key] == "primary"
     assert switched.body["spec"]["ports"] == service.body["spec"]["ports"]
 
 

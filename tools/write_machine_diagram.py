@@ -1,4 +1,9 @@
-"""Draws the transition table as a Mermaid state diagram, for the documentation."""
+"""Writes the table of the machine into docs/explanation/machine.md; a test compares the two.
+
+python tools/write_machine_diagram.py
+"""
+
+from pathlib import Path
 
 from volary.engine.runs import state
 from volary.engine.state_machine import machine
@@ -22,6 +27,7 @@ def mermaid() -> str:
     return "\n".join(lines) + "\n"
 
 
+PAGE = Path(__file__).parents[1] / "docs/explanation/machine.md"
 _BEGIN = "```mermaid\n"
 _END = "```\n"
 
@@ -40,8 +46,4 @@ def embed(page: str) -> str:
 
 
 if __name__ == "__main__":
-    import pathlib
-    import sys
-
-    target = pathlib.Path(sys.argv[1])
-    target.write_text(embed(target.read_text()))
+    PAGE.write_text(embed(PAGE.read_text()))

@@ -1,16 +1,14 @@
 """The documentation shows the machine's table as it is."""
 
-from pathlib import Path
+import write_machine_diagram as diagram
 
-from volary.engine.state_machine import diagram, machine
+from volary.engine.state_machine import machine
 from volary.model.statuses import RunStatus
-
-PAGE = Path(__file__).parents[4] / "docs" / "explanation" / "machine.md"
 
 
 def test_the_page_shows_the_current_table() -> None:
-    """Mended by `python -m volary.engine.state_machine.diagram docs/explanation/machine.md`."""
-    text = PAGE.read_text()
+    """Mended by `python tools/write_machine_diagram.py`."""
+    text = diagram.PAGE.read_text()
 
     assert diagram.embed(text) == text
 
