@@ -56,24 +56,16 @@ class HelmChart:
 class HelmOptions:
     """How the chart is rendered."""
 
-    release_name: Annotated[str, options.Option("Release name; empty: the application's name.")] = (
-        ""
+    release_name: str = options.option("Release name; empty: the application's name.", "")
+    set_values: Mapping[str, str] = options.option("Values, as for helm's `--set`.", {})
+    value_files: tuple[options.Path, ...] = options.option(
+        "Value files in the repository, later ones win.", ()
     )
-    set_values: Annotated[Mapping[str, str], options.Option("Values, as for helm's `--set`.")] = (
-        field(default_factory=dict)
+    set_files: Mapping[str, options.Path] = options.option(
+        "Values read from files, as for helm's `--set-file`.", {}
     )
-    value_files: Annotated[
-        tuple[options.Path, ...],
-        options.Option("Value files in the repository, later ones win."),
-    ] = ()
-    set_files: Annotated[
-        Mapping[str, options.Path],
-        options.Option("Values read from files, as for helm's `--set-file`."),
-    ] = field(default_factory=dict)
-    api_versions: Annotated[
-        tuple[str, ...], options.Option("API versions the chart may count on.")
-    ] = ()
-    kube_version: Annotated[str, options.Option("Kubernetes version the chart may count on.")] = ""
+    api_versions: tuple[str, ...] = options.option("API versions the chart may count on.", ())
+    kube_version: str = options.option("Kubernetes version the chart may count on.", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +87,13 @@ class TargetInput:
     }
 
     target: Annotated[TargetReference, options.Option("The cluster.")]
-    manifests: Annotated[
-        tuple[options.Path, ...], options.Option("Instead of `input.manifests`.")
-    ] = ()
-    kustomize_dir: Annotated[
-        options.Path,
-        options.Option("The cluster's overlay; empty: the application's directory."),
-    ] = ""
-    kustomize_options: Annotated[
-        Mapping[str, str], options.Option("Instead of `input.kustomizeOptions`.")
-    ] = field(default_factory=dict)
+    manifests: tuple[options.Path, ...] = options.option("Instead of `input.manifests`.", ())
+    kustomize_dir: options.Path = options.option(
+        "The cluster's overlay; empty: the application's directory.", ""
+    )
+    kustomize_options: Mapping[str, str] = options.option(
+        "Instead of `input.kustomizeOptions`.", {}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,53 +106,42 @@ class Input:
         "helmVersion": "choosing a helm version",
     }
 
-    manifests: Annotated[
-        tuple[options.Path, ...],
-        options.Option(
-            "Files relative to the application's directory, in order. Empty: every YAML and JSON"
-            " file directly in it, by name."
-        ),
-    ] = ()
-    namespace: Annotated[
-        options.DnsLabel,
-        options.Option("Forced onto every namespaced manifest; empty: as written."),
-    ] = ""
-    auto_create_namespace: Annotated[
-        bool, options.Option("Create the manifests' namespaces when they are missing.")
-    ] = False
-    kustomize_options: Annotated[
-        Mapping[str, str],
-        options.Option("Flags for kustomize without leading `--`; an empty value is a bare flag."),
-    ] = field(default_factory=dict)
-    helm_chart: Annotated[
-        HelmChart | None,
-        options.Option("Render this chart instead of plain files or kustomize."),
-    ] = None
-    helm_options: Annotated[HelmOptions, options.Option("How the chart is rendered.")] = field(
-        default_factory=HelmOptions
+    manifests: tuple[options.Path, ...] = options.option(
+        "Files relative to the application's directory, in order. Empty: every YAML and JSON file "
+        "directly in it, by name.",
+        (),
     )
-    objects: Annotated[
-        tuple[json.JsonObject, ...],
-        options.Option(
-            "Kubernetes objects written here, added to the others; for the few that are about the"
-            " release rather than the application, such as routes."
-        ),
-    ] = ()
-    multi_targets: Annotated[
-        tuple[TargetInput, ...],
-        options.Option(
-            "What single clusters render differently. When it is not empty, only the clusters"
-            " listed here are deployed to."
-        ),
-    ] = ()
+    namespace: options.DnsLabel = options.option(
+        "Forced onto every namespaced manifest; empty: as written.", ""
+    )
+    auto_create_namespace: bool = options.option(
+        "Create the manifests' namespaces when they are missing.", False
+    )
+    kustomize_options: Mapping[str, str] = options.option(
+        "Flags for kustomize without leading `--`; an empty value is a bare flag.", {}
+    )
+    helm_chart: HelmChart | None = options.option(
+        "Render this chart instead of plain files or kustomize.", None
+    )
+    helm_options: HelmOptions = options.option("How the chart is rendered.", HelmOptions())
+    objects: tuple[json.JsonObject, ...] = options.option(
+        "Kubernetes objects written here, added to the others; for the few that are about the "
+        "release rather than the application, such as routes.",
+        (),
+    )
+    multi_targets: tuple[TargetInput, ...] = options.option(
+        "What single clusters render differently. When it is not empty, only the clusters listed "
+        "here are deployed to.",
+        (),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectReference:
     """Points at manifests of the application by kind and name."""
 
-    kind: Annotated[str, options.Option("Kind; empty: the usual one for the place.")] = ""
-    name: Annotated[str, options.Option("Name; empty: any.")] = ""
+    kind: str = options.option("Kind; empty: the usual one for the place.", "")
+    name: str = options.option("Name; empty: any.", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +149,9 @@ class ServicePort:
     """A port of a Service that is made."""
 
     port: Annotated[int, options.Option("Its number.", least=1, most=65535)]
-    name: Annotated[str, options.Option("Its name.")] = ""
-    target_port: Annotated[
-        int | str, options.Option("Number or name of the pods' port; empty: `port`.")
-    ] = ""
-    app_protocol: Annotated[str, options.Option("Protocol, such as `http`.")] = ""
+    name: str = options.option("Its name.", "")
+    target_port: int | str = options.option("Number or name of the pods' port; empty: `port`.", "")
+    app_protocol: str = options.option("Protocol, such as `http`.", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,20 +159,13 @@ class MadeService:
     """A Service that leads to primary's pods of the workload (Flagger: apex Service)."""
 
     ports: Annotated[tuple[ServicePort, ...], options.Option("Its ports.", least=1)]
-    discover_ports: Annotated[
-        bool,
-        options.Option(
-            "Add the ports of the workload's containers, but for those of mesh proxies."
-        ),
-    ] = False
-    headless: Annotated[bool, options.Option("Without a cluster IP.")] = False
-    traffic_distribution: Annotated[str, options.Option("`PreferClose` and the like.")] = ""
-    labels: Annotated[Mapping[str, str], options.Option("Its labels.")] = field(
-        default_factory=dict
+    discover_ports: bool = options.option(
+        "Add the ports of the workload's containers, but for those of mesh proxies.", False
     )
-    annotations: Annotated[Mapping[str, str], options.Option("Its annotations.")] = field(
-        default_factory=dict
-    )
+    headless: bool = options.option("Without a cluster IP.", False)
+    traffic_distribution: str = options.option("`PreferClose` and the like.", "")
+    labels: Mapping[str, str] = options.option("Its labels.", {})
+    annotations: Mapping[str, str] = options.option("Its annotations.", {})
 
 
 class RoutingMethod(StrEnum):
@@ -214,21 +183,17 @@ class RoutingMethod(StrEnum):
 class VariantServices:
     """Services that lead to one variant each."""
 
-    primary: Annotated[
-        options.DnsLabel,
-        options.Option(
-            "Primary's; empty: `service.name`, or its copy where `create` or the rollout of"
-            " primary makes one."
-        ),
-    ] = ""
-    canary: Annotated[
-        options.DnsLabel,
-        options.Option("Canary's; empty: `service.name` with the suffix of its rollout."),
-    ] = ""
-    baseline: Annotated[
-        options.DnsLabel,
-        options.Option("Baseline's; empty: `service.name` with the suffix of its rollout."),
-    ] = ""
+    primary: options.DnsLabel = options.option(
+        "Primary's; empty: `service.name`, or its copy where `create` or the rollout of primary "
+        "makes one.",
+        "",
+    )
+    canary: options.DnsLabel = options.option(
+        "Canary's; empty: `service.name` with the suffix of its rollout.", ""
+    )
+    baseline: options.DnsLabel = options.option(
+        "Baseline's; empty: `service.name` with the suffix of its rollout.", ""
+    )
 
 
 _HOSTS = "Hosts of a route that is made by `create`"
@@ -239,50 +204,43 @@ _LEADING = "Name; empty: the one that leads to the Service."
 class VirtualService(ObjectReference):
     """Points at the VirtualService to edit."""
 
-    kind: Annotated[
-        Literal["", "VirtualService"], options.Option("Only `VirtualService`; may be left out.")
-    ] = ""
-    name: Annotated[str, options.Option("Name; empty: the `service` reference, or the first.")] = ""
+    kind: Literal["", "VirtualService"] = options.option(
+        "Only `VirtualService`; may be left out.", ""
+    )
+    name: str = options.option("Name; empty: the `service` reference, or the first.", "")
 
 
 @dataclass(frozen=True, slots=True)
 class IstioRouting:
     """Options of the Istio router (PipeCD: ``trafficRouting.istio``)."""
 
-    editable_routes: Annotated[
-        tuple[options.Text, ...],
-        options.Option("Names of HTTP routes that may be changed; empty: all."),
-    ] = ()
-    host: Annotated[
-        str,
-        options.Option(
-            "Destination host that carries the variants; empty: `service.name`."
-            " (PipeCD reads but never uses it.)"
-        ),
-    ] = ""
-    virtual_service: Annotated[VirtualService, options.Option("The VirtualService to edit.")] = (
-        field(default_factory=VirtualService)
+    editable_routes: tuple[options.Text, ...] = options.option(
+        "Names of HTTP routes that may be changed; empty: all.", ()
     )
-    gateways: Annotated[
-        tuple[options.Text, ...],
-        options.Option(
-            "Gateways of a VirtualService that is made by `create`; empty: the mesh alone."
-        ),
-    ] = ()
-    hosts: Annotated[
-        tuple[options.Text, ...], options.Option(f"{_HOSTS}; empty: `host`, or the Service.")
-    ] = ()
+    host: str = options.option(
+        "Destination host that carries the variants; empty: `service.name`. (PipeCD reads but "
+        "never uses it.)",
+        "",
+    )
+    virtual_service: VirtualService = options.option(
+        "The VirtualService to edit.", VirtualService()
+    )
+    gateways: tuple[options.Text, ...] = options.option(
+        "Gateways of a VirtualService that is made by `create`; empty: the mesh alone.", ()
+    )
+    hosts: tuple[options.Text, ...] = options.option(
+        f"{_HOSTS}; empty: `host`, or the Service.", ()
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayRoute(ObjectReference):
     """Points at the route to edit."""
 
-    kind: Annotated[
-        Literal["", "HTTPRoute", "GRPCRoute"],
-        options.Option("`HTTPRoute` or `GRPCRoute`; empty: either, HTTPRoute when made."),
-    ] = ""
-    name: Annotated[str, options.Option(_LEADING)] = ""
+    kind: Literal["", "HTTPRoute", "GRPCRoute"] = options.option(
+        "`HTTPRoute` or `GRPCRoute`; empty: either, HTTPRoute when made.", ""
+    )
+    name: str = options.option(_LEADING, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,106 +248,89 @@ class ParentReference:
     """What a route that is made is attached to."""
 
     name: Annotated[options.Text, options.Option("Name.")]
-    kind: Annotated[
-        Literal["Gateway", "Service"], options.Option("A Gateway, or in a mesh a Service.")
-    ] = "Gateway"
-    group: Annotated[
-        str,
-        options.Option("API group; empty: the usual one of the kind. `core` for a Service."),
-    ] = ""
-    namespace: Annotated[options.DnsLabel, options.Option("Namespace; empty: the route's.")] = ""
-    section_name: Annotated[str, options.Option("Listener of the Gateway; empty: all.")] = ""
-    port: Annotated[int, options.Option("Port; 0: any.", least=0, most=65535)] = 0
+    kind: Literal["Gateway", "Service"] = options.option(
+        "A Gateway, or in a mesh a Service.", "Gateway"
+    )
+    group: str = options.option(
+        "API group; empty: the usual one of the kind. `core` for a Service.", ""
+    )
+    namespace: options.DnsLabel = options.option("Namespace; empty: the route's.", "")
+    section_name: str = options.option("Listener of the Gateway; empty: all.", "")
+    port: int = options.option("Port; 0: any.", 0, least=0, most=65535)
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayRouting:
     """Options of the Gateway API router."""
 
-    route: Annotated[GatewayRoute, options.Option("The route to edit.")] = field(
-        default_factory=GatewayRoute
+    route: GatewayRoute = options.option("The route to edit.", GatewayRoute())
+    editable_routes: tuple[options.Text, ...] = options.option(
+        "Names of rules that may be changed, `#1` for the first rule; empty: all that lead to the "
+        "application.",
+        (),
     )
-    editable_routes: Annotated[
-        tuple[options.Text, ...],
-        options.Option(
-            "Names of rules that may be changed, `#1` for the first rule; empty: all that lead to"
-            " the application."
-        ),
-    ] = ()
-    gateway_refs: Annotated[
-        tuple[ParentReference, ...],
-        options.Option(
-            "Parents of a route that is made by `create`; empty: the Service itself, as in a mesh."
-        ),
-    ] = ()
-    hosts: Annotated[tuple[options.Text, ...], options.Option(f"{_HOSTS}.")] = ()
+    gateway_refs: tuple[ParentReference, ...] = options.option(
+        "Parents of a route that is made by `create`; empty: the Service itself, as in a mesh.", ()
+    )
+    hosts: tuple[options.Text, ...] = options.option(f"{_HOSTS}.", ())
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficSplit(ObjectReference):
     """Points at the TrafficSplit to edit."""
 
-    kind: Annotated[
-        Literal["", "TrafficSplit"], options.Option("Only `TrafficSplit`; may be left out.")
-    ] = ""
-    name: Annotated[str, options.Option(_LEADING)] = ""
+    kind: Literal["", "TrafficSplit"] = options.option("Only `TrafficSplit`; may be left out.", "")
+    name: str = options.option(_LEADING, "")
 
 
 @dataclass(frozen=True, slots=True)
 class SmiRouting:
     """Options of the SMI router."""
 
-    traffic_split: Annotated[TrafficSplit, options.Option("The TrafficSplit to edit.")] = field(
-        default_factory=TrafficSplit
+    traffic_split: TrafficSplit = options.option("The TrafficSplit to edit.", TrafficSplit())
+    version: Literal["v1alpha1", "v1alpha2", "v1alpha3", "v1alpha4"] = options.option(
+        "Version of a TrafficSplit that is made by `create`; one in Git has its own.", "v1alpha2"
     )
-    version: Annotated[
-        Literal["v1alpha1", "v1alpha2", "v1alpha3", "v1alpha4"],
-        options.Option(
-            "Version of a TrafficSplit that is made by `create`; one in Git has its own."
-        ),
-    ] = "v1alpha2"
 
 
 @dataclass(frozen=True, slots=True)
 class Ingress(ObjectReference):
     """Points at the Ingress that leads to primary."""
 
-    kind: Annotated[Literal["", "Ingress"], options.Option("Only `Ingress`; may be left out.")] = ""
-    name: Annotated[str, options.Option(_LEADING)] = ""
+    kind: Literal["", "Ingress"] = options.option("Only `Ingress`; may be left out.", "")
+    name: str = options.option(_LEADING, "")
 
 
 @dataclass(frozen=True, slots=True)
 class NginxRouting:
     """Options of the NGINX Ingress router."""
 
-    ingress: Annotated[Ingress, options.Option("The Ingress that gets a canary beside it.")] = (
-        field(default_factory=Ingress)
+    ingress: Ingress = options.option("The Ingress that gets a canary beside it.", Ingress())
+    annotation_prefix: options.AnnotationPrefix = options.option(
+        "Prefix of the controller's annotations.", "nginx.ingress.kubernetes.io"
     )
-    annotation_prefix: Annotated[
-        options.AnnotationPrefix, options.Option("Prefix of the controller's annotations.")
-    ] = "nginx.ingress.kubernetes.io"
-    class_name: Annotated[
-        options.Text, options.Option("Class of an Ingress that is made by `create`.")
-    ] = "nginx"
-    hosts: Annotated[tuple[options.Text, ...], options.Option(f"{_HOSTS}; empty: any.")] = ()
+    class_name: options.Text = options.option(
+        "Class of an Ingress that is made by `create`.", "nginx"
+    )
+    hosts: tuple[options.Text, ...] = options.option(f"{_HOSTS}; empty: any.", ())
 
 
 @dataclass(frozen=True, slots=True)
 class TraefikService(ObjectReference):
     """Points at the TraefikService to edit."""
 
-    kind: Annotated[
-        Literal["", "TraefikService"], options.Option("Only `TraefikService`; may be left out.")
-    ] = ""
-    name: Annotated[str, options.Option(_LEADING)] = ""
+    kind: Literal["", "TraefikService"] = options.option(
+        "Only `TraefikService`; may be left out.", ""
+    )
+    name: str = options.option(_LEADING, "")
 
 
 @dataclass(frozen=True, slots=True)
 class TraefikRouting:
     """Options of the Traefik router."""
 
-    service: Annotated[TraefikService, options.Option("The weighted TraefikService to edit.")] = (
-        field(default_factory=TraefikService)
+    service: TraefikService = options.option(
+        "The weighted TraefikService to edit.", TraefikService()
     )
 
 
@@ -397,97 +338,72 @@ class TraefikRouting:
 class TrafficRouting:
     """How traffic is divided between variants."""
 
-    method: Annotated[
-        RoutingMethod,
-        options.Option(
-            "`podselector` switches the Service's selector; `istio` sets weights in a"
-            " VirtualService, `gatewayapi` in an HTTPRoute or a GRPCRoute, `smi` in a"
-            " TrafficSplit, `traefik` in a TraefikService, `nginx` in the annotations of a canary"
-            " Ingress."
-        ),
-    ] = RoutingMethod.POD_SELECTOR
-    create: Annotated[
-        bool,
-        options.Option(
-            "Make the route object where the manifests have none, and the Services that lead to"
-            " one variant each."
-        ),
-    ] = False
-    services: Annotated[
-        VariantServices,
-        options.Option("Names of those Services; not for `podselector` and `istio`."),
-    ] = field(default_factory=VariantServices)
-    istio: Annotated[IstioRouting, options.Option("Options of the Istio router.")] = field(
-        default_factory=IstioRouting
+    method: RoutingMethod = options.option(
+        "`podselector` switches the Service's selector; `istio` sets weights in a VirtualService, "
+        "`gatewayapi` in an HTTPRoute or a GRPCRoute, `smi` in a TrafficSplit, `traefik` in a "
+        "TraefikService, `nginx` in the annotations of a canary Ingress.",
+        RoutingMethod.POD_SELECTOR,
     )
-    gateway_api: Annotated[GatewayRouting, options.Option("Options of the Gateway API router.")] = (
-        field(default_factory=GatewayRouting)
+    create: bool = options.option(
+        "Make the route object where the manifests have none, and the Services that lead to one "
+        "variant each.",
+        False,
     )
-    smi: Annotated[SmiRouting, options.Option("Options of the SMI router.")] = field(
-        default_factory=SmiRouting
+    services: VariantServices = options.option(
+        "Names of those Services; not for `podselector` and `istio`.", VariantServices()
     )
-    nginx: Annotated[NginxRouting, options.Option("Options of the NGINX Ingress router.")] = field(
-        default_factory=NginxRouting
+    istio: IstioRouting = options.option("Options of the Istio router.", IstioRouting())
+    gateway_api: GatewayRouting = options.option(
+        "Options of the Gateway API router.", GatewayRouting()
     )
-    traefik: Annotated[TraefikRouting, options.Option("Options of the Traefik router.")] = field(
-        default_factory=TraefikRouting
-    )
+    smi: SmiRouting = options.option("Options of the SMI router.", SmiRouting())
+    nginx: NginxRouting = options.option("Options of the NGINX Ingress router.", NginxRouting())
+    traefik: TraefikRouting = options.option("Options of the Traefik router.", TraefikRouting())
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
     """How the strategy is chosen."""
 
-    always_use_pipeline: Annotated[bool, options.Option("Run the pipeline for every change.")] = (
-        False
+    always_use_pipeline: bool = options.option("Run the pipeline for every change.", False)
+    auto_rollback: bool = options.option("Roll touched clusters back when a stage fails.", True)
+    hold_on_failure: bool = options.option(
+        "Under `volary server`, when a stage fails: wait for a person, who tries again (`volary "
+        "retry`), goes on without a cluster (`volary skip`) or cancels, before anything is rolled "
+        "back.",
+        False,
     )
-    auto_rollback: Annotated[
-        bool, options.Option("Roll touched clusters back when a stage fails.")
-    ] = True
-    hold_on_failure: Annotated[
-        bool,
-        options.Option(
-            "Under `volary server`, when a stage fails: wait for a person, who tries again"
-            " (`volary retry`), goes on without a cluster (`volary skip`) or cancels, before"
-            " anything is rolled back."
-        ),
-    ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class CommitMatcher:
     """Regular expressions on the first line of the commit message."""
 
-    quick_sync: Annotated[str, options.Option("A match forces a quick sync.")] = ""
-    pipeline: Annotated[str, options.Option("A match forces the pipeline; looked at first.")] = ""
+    quick_sync: str = options.option("A match forces a quick sync.", "")
+    pipeline: str = options.option("A match forces the pipeline; looked at first.", "")
 
 
 @dataclass(frozen=True, slots=True)
 class OnCommit:
     """Whether a new commit starts a run."""
 
-    disabled: Annotated[bool, options.Option("Commits start no run.")] = False
-    paths: Annotated[
-        tuple[options.Text, ...],
-        options.Option(
-            "Globs relative to the root of the repository: a change of these files starts a run"
-            " too, besides those in the application's directory."
-        ),
-    ] = ()
-    ignores: Annotated[
-        tuple[options.Text, ...],
-        options.Option(
-            "Globs: a commit that changes any of these files starts no run, whatever else it"
-            " changes."
-        ),
-    ] = ()
+    disabled: bool = options.option("Commits start no run.", False)
+    paths: tuple[options.Text, ...] = options.option(
+        "Globs relative to the root of the repository: a change of these files starts a run too, "
+        "besides those in the application's directory.",
+        (),
+    )
+    ignores: tuple[options.Text, ...] = options.option(
+        "Globs: a commit that changes any of these files starts no run, whatever else it changes.",
+        (),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class OnCommand:
     """Whether a person's wish starts a run."""
 
-    disabled: Annotated[bool, options.Option("`sync` is refused.")] = False
+    disabled: bool = options.option("`sync` is refused.", False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,9 +412,9 @@ class OnOutOfSync:
 
     later: ClassVar[Mapping[str, str]] = {"minWindow": "the least time between runs for drift"}
 
-    disabled: Annotated[
-        bool, options.Option("Must stay `true`: runs for drift are not carried out yet.")
-    ] = True
+    disabled: bool = options.option(
+        "Must stay `true`: runs for drift are not carried out yet.", True
+    )
     min_window: timedelta = timedelta(minutes=5)
 
 
@@ -506,25 +422,19 @@ class OnOutOfSync:
 class OnChain:
     """Whether another application's run starts one."""
 
-    disabled: Annotated[
-        bool, options.Option("Must stay `true`: deployment chains are not carried out yet.")
-    ] = True
+    disabled: bool = options.option(
+        "Must stay `true`: deployment chains are not carried out yet.", True
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Triggers:
     """What starts a run under `volary server` (PipeCD: ``trigger``)."""
 
-    on_commit: Annotated[OnCommit, options.Option("New commits.")] = field(default_factory=OnCommit)
-    on_command: Annotated[OnCommand, options.Option("People's wishes.")] = field(
-        default_factory=OnCommand
-    )
-    on_out_of_sync: Annotated[OnOutOfSync, options.Option("Drift.")] = field(
-        default_factory=OnOutOfSync
-    )
-    on_chain: Annotated[OnChain, options.Option("Other applications.")] = field(
-        default_factory=OnChain
-    )
+    on_commit: OnCommit = options.option("New commits.", OnCommit())
+    on_command: OnCommand = options.option("People's wishes.", OnCommand())
+    on_out_of_sync: OnOutOfSync = options.option("Drift.", OnOutOfSync())
+    on_chain: OnChain = options.option("Other applications.", OnChain())
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,13 +455,11 @@ class Alert:
     receiver: Annotated[
         options.Text, options.Option("Name of a receiver in the controller's settings.")
     ]
-    events: Annotated[
-        tuple[str, ...],
-        options.Option(
-            "Only these events, as in the routes of the controller's settings; empty: all of"
-            " runs, none of their stages."
-        ),
-    ] = ()
+    events: tuple[str, ...] = options.option(
+        "Only these events, as in the routes of the controller's settings; empty: all of runs, "
+        "none of their stages.",
+        (),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,19 @@
 """How an option that users write is defined, beside its type: what it means and what it takes.
 
-A field `Annotated[int, Option("Percent of …", least=1, most=100)]` of a frozen dataclass is the one
-definition of an option. `volary.config` reads files by it, in camelCase, and makes the JSON
-schemas and the reference pages of it. A field without an `Option` is not written in files.
+A field `weight: int = option("Percent of …", 10, least=1, most=100)` of a frozen dataclass is the
+one definition of an option; one that has to be given is `Annotated[int, Option("Percent of …")]`.
+`volary.config` reads files by it, in camelCase, and makes the JSON schemas and the reference pages
+of it. A field without either is not written in files.
 A class may say of keys that are no options of it: `later` those of PipeCD that are not carried
 out yet, `misplaced` those that people write there by mistake, with where they belong.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,32 @@ class Option:
     required: bool = False
     #: Its name in files, where that is not the field's name in camelCase.
     key: str = ""
+
+
+def option(
+    text: str,
+    default: T,
+    *,
+    least: int | None = None,
+    most: int | None = None,
+    required: bool = False,
+    key: str = "",
+) -> T:
+    """Return a field with a default; the other words are those of `Option`."""
+    known = {Option: Option(text, least, most, required, key)}
+    made: Any
+    if isinstance(default, dict):
+        made = dataclasses.field(default_factory=default.copy, metadata=known)
+    else:
+        made = dataclasses.field(default=default, metadata=known)
+    return made  # type: ignore[no-any-return]
+
+
+def of(field: "dataclasses.Field[Any]", hint: object) -> Option | None:
+    """Return what is known of a field of this type; None: it is not written in files."""
+    marks = getattr(hint, "__metadata__", ())
+    written: Option | None = field.metadata.get(Option)
+    return written or next((mark for mark in marks if isinstance(mark, Option)), None)
 
 
 class Form(Enum):

@@ -34,17 +34,15 @@ class Credentials:
 
     misplaced: ClassVar[Mapping[str, str]] = dict.fromkeys(["token", "password", "sshKey"], _SECRET)
 
-    token_file: Annotated[options.File, options.Option("https: a file with an access token.")] = ""
-    username: Annotated[str, options.Option("https: user name, with `passwordFile`.")] = ""
-    password_file: Annotated[options.File, options.Option("https: a file with the password.")] = ""
-    ssh_key_file: Annotated[
-        options.File,
-        options.Option("ssh: a private key without passphrase, with `knownHostsFile`."),
-    ] = ""
-    known_hosts_file: Annotated[
-        options.File,
-        options.Option("ssh: the host keys that are believed, as `ssh-keyscan` prints them."),
-    ] = ""
+    token_file: options.File = options.option("https: a file with an access token.", "")
+    username: str = options.option("https: user name, with `passwordFile`.", "")
+    password_file: options.File = options.option("https: a file with the password.", "")
+    ssh_key_file: options.File = options.option(
+        "ssh: a private key without passphrase, with `knownHostsFile`.", ""
+    )
+    known_hosts_file: options.File = options.option(
+        "ssh: the host keys that are believed, as `ssh-keyscan` prints them.", ""
+    )
 
 
 class WebhookProvider(StrEnum):
@@ -80,20 +78,17 @@ class Repository:
             "`https://…`, `ssh://…`, `git@host:path`, `file://…` or a path relative to this file."
         ),
     ]
-    branch: Annotated[str, options.Option("Empty: the host's default branch.")] = ""
-    paths: Annotated[
-        tuple[options.Path, ...],
-        options.Option("Directories where application files are looked for; empty: everywhere."),
-    ] = ()
-    interval: Annotated[timedelta, options.Option("Between two looks, give or take a tenth.")] = (
-        timedelta(minutes=1)
+    branch: str = options.option("Empty: the host's default branch.", "")
+    paths: tuple[options.Path, ...] = options.option(
+        "Directories where application files are looked for; empty: everywhere.", ()
     )
-    credentials: Annotated[
-        Credentials | None, options.Option("Empty: the repository is open to everybody.")
-    ] = None
-    webhook: Annotated[
-        RepositoryWebhook | None, options.Option("Webhooks that hasten the next look.")
-    ] = None
+    interval: timedelta = options.option(
+        "Between two looks, give or take a tenth.", timedelta(minutes=1)
+    )
+    credentials: Credentials | None = options.option(
+        "Empty: the repository is open to everybody.", None
+    )
+    webhook: RepositoryWebhook | None = options.option("Webhooks that hasten the next look.", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +100,9 @@ class ListedApplication:
         options.Path,
         options.Option("The application's directory or file, relative to the repository's root."),
     ]
-    targets: Annotated[
-        applications.TargetSelector | None,
-        options.Option("Takes the place of the targets in the application's file."),
-    ] = None
+    targets: applications.TargetSelector | None = options.option(
+        "Takes the place of the targets in the application's file.", None
+    )
 
 
 class Supersede(StrEnum):
@@ -127,12 +121,12 @@ class Retention:
     newest that succeeded stays always. The audit is kept twice as long.
     """
 
-    runs: Annotated[
-        int, options.Option("Finished runs kept of each application.", least=1, most=1_000_000)
-    ] = 50
-    days: Annotated[
-        int, options.Option("Days a finished run is kept beyond those.", least=1, most=1_000_000)
-    ] = 90
+    runs: int = options.option(
+        "Finished runs kept of each application.", 50, least=1, most=1_000_000
+    )
+    days: int = options.option(
+        "Days a finished run is kept beyond those.", 90, least=1, most=1_000_000
+    )
 
 
 #: Never those without a signature or with a shared secret.
@@ -145,34 +139,30 @@ class Oidc:
 
     issuer: Annotated[options.Text, options.Option("The `iss` of its tokens, an https address.")]
     audience: Annotated[options.Text, options.Option("The `aud` tokens must carry.")]
-    jwks_file: Annotated[options.File, options.Option("Its public keys, as a file.")] = ""
-    jwks_url: Annotated[
-        str,
-        options.Option("Where its public keys are; without both: the issuer's discovery document."),
-    ] = ""
-    groups_claim: Annotated[
-        options.Text, options.Option("Claim with the groups roles are given to.")
-    ] = "groups"
-    subject_claim: Annotated[
-        options.Text, options.Option("Claim with the name roles are given to and audits show.")
-    ] = "sub"
-    algorithms: Annotated[
-        tuple[Algorithm, ...],
-        options.Option(
-            "Signatures that are believed; empty list is an error. Left out: `RS256`, `ES256`."
-        ),
-    ] = ("RS256", "ES256")
+    jwks_file: options.File = options.option("Its public keys, as a file.", "")
+    jwks_url: str = options.option(
+        "Where its public keys are; without both: the issuer's discovery document.", ""
+    )
+    groups_claim: options.Text = options.option(
+        "Claim with the groups roles are given to.", "groups"
+    )
+    subject_claim: options.Text = options.option(
+        "Claim with the name roles are given to and audits show.", "sub"
+    )
+    algorithms: tuple[Algorithm, ...] = options.option(
+        "Signatures that are believed; empty list is an error. Left out: `RS256`, `ES256`.",
+        ("RS256", "ES256"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Auth:
     """Who is let in. Without tokens and issuer, loopback may do everything."""
 
-    oidc: Annotated[Oidc | None, options.Option("An issuer of bearer tokens.")] = None
-    tokens_required: Annotated[
-        bool,
-        options.Option("Ask for a token on loopback too, and before the first one was made."),
-    ] = False
+    oidc: Oidc | None = options.option("An issuer of bearer tokens.", None)
+    tokens_required: bool = options.option(
+        "Ask for a token on loopback too, and before the first one was made.", False
+    )
 
 
 class Role(StrEnum):
@@ -190,9 +180,9 @@ class Role(StrEnum):
 class Subjects:
     """Which applications a role holds for."""
 
-    match_labels: Annotated[
-        Mapping[str, str], options.Option("Applications that carry all of these labels.")
-    ] = field(default_factory=dict)
+    match_labels: Mapping[str, str] = options.option(
+        "Applications that carry all of these labels.", {}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +190,11 @@ class RoleBinding:
     """Gives a role to a person or a group."""
 
     role: Annotated[Role, options.Option("Everyone with a role may view.")]
-    subject: Annotated[str, options.Option("Name of a person or API token.")] = ""
-    group: Annotated[str, options.Option("Name of a group; not together with `subject`.")] = ""
-    applications: Annotated[
-        Subjects, options.Option("Which applications it holds for; empty: all.")
-    ] = field(default_factory=Subjects)
+    subject: str = options.option("Name of a person or API token.", "")
+    group: str = options.option("Name of a group; not together with `subject`.", "")
+    applications: Subjects = options.option(
+        "Which applications it holds for; empty: all.", Subjects()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,18 +203,16 @@ class Route:
 
     name: Annotated[options.Text, options.Option("Name of the route.")]
     receiver: Annotated[options.Text, options.Option("Name of a receiver.")]
-    events: Annotated[tuple[str, ...], options.Option("Only these events.")] = ()
-    ignore_events: Annotated[tuple[str, ...], options.Option("Never these events.")] = ()
-    groups: Annotated[tuple[str, ...], options.Option("Only these groups of events.")] = ()
-    ignore_groups: Annotated[tuple[str, ...], options.Option("Never these groups.")] = ()
-    apps: Annotated[tuple[str, ...], options.Option("Only these applications.")] = ()
-    ignore_apps: Annotated[tuple[str, ...], options.Option("Never these applications.")] = ()
-    labels: Annotated[
-        Mapping[str, str], options.Option("Only applications with all of these labels.")
-    ] = field(default_factory=dict)
-    ignore_labels: Annotated[
-        Mapping[str, str], options.Option("No application with any of these labels.")
-    ] = field(default_factory=dict)
+    events: tuple[str, ...] = options.option("Only these events.", ())
+    ignore_events: tuple[str, ...] = options.option("Never these events.", ())
+    groups: tuple[str, ...] = options.option("Only these groups of events.", ())
+    ignore_groups: tuple[str, ...] = options.option("Never these groups.", ())
+    apps: tuple[str, ...] = options.option("Only these applications.", ())
+    ignore_apps: tuple[str, ...] = options.option("Never these applications.", ())
+    labels: Mapping[str, str] = options.option("Only applications with all of these labels.", {})
+    ignore_labels: Mapping[str, str] = options.option(
+        "No application with any of these labels.", {}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,18 +223,13 @@ class Slack:
         ["hookURL", "oauthToken", "oauthTokenData"], _SECRET
     )
 
-    hook_url_file: Annotated[
-        options.File,
-        options.Option("A file with the incoming webhook's address.", key="hookURLFile"),
-    ] = ""
-    oauth_token_file: Annotated[options.File, options.Option("A file with a bot's token.")] = ""
-    channel_id: Annotated[str, options.Option("Id of the channel.", key="channelID")] = ""
-    mentioned_accounts: Annotated[
-        tuple[str, ...], options.Option("Accounts that are always mentioned.")
-    ] = ()
-    mentioned_groups: Annotated[
-        tuple[str, ...], options.Option("Groups that are always mentioned.")
-    ] = ()
+    hook_url_file: options.File = options.option(
+        "A file with the incoming webhook's address.", "", key="hookURLFile"
+    )
+    oauth_token_file: options.File = options.option("A file with a bot's token.", "")
+    channel_id: str = options.option("Id of the channel.", "", key="channelID")
+    mentioned_accounts: tuple[str, ...] = options.option("Accounts that are always mentioned.", ())
+    mentioned_groups: tuple[str, ...] = options.option("Groups that are always mentioned.", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,17 +239,14 @@ class OutgoingWebhook:
     misplaced: ClassVar[Mapping[str, str]] = {"signatureValue": _SECRET}
 
     url: Annotated[options.Text, options.Option("Where events are posted to.")]
-    signature_key: Annotated[
-        options.Text,
-        options.Option(
-            "Header with `sha256=` and the HMAC-SHA256 of `timestamp.body`, where the"
-            " timestamp is that of the header `Volary-Timestamp`."
-        ),
-    ] = "Volary-Signature"
-    signature_value_file: Annotated[
-        options.File,
-        options.Option("A file with the secret of the signature; empty: not signed."),
-    ] = ""
+    signature_key: options.Text = options.option(
+        "Header with `sha256=` and the HMAC-SHA256 of `timestamp.body`, where the timestamp is "
+        "that of the header `Volary-Timestamp`.",
+        "Volary-Signature",
+    )
+    signature_value_file: options.File = options.option(
+        "A file with the secret of the signature; empty: not signed.", ""
+    )
 
 
 class ChatKind(StrEnum):
@@ -296,14 +276,12 @@ class Receiver:
     """Where events are sent: one of the ways."""
 
     name: Annotated[options.Text, options.Option("Name that routes refer to.")]
-    msteams: Annotated[Chat | None, options.Option("A channel of Microsoft Teams.")] = None
-    discord: Annotated[Chat | None, options.Option("A channel of Discord.")] = None
-    rocket: Annotated[Chat | None, options.Option("A channel of Rocket.Chat.")] = None
-    gchat: Annotated[Chat | None, options.Option("A space of Google Chat.")] = None
-    slack: Annotated[Slack | None, options.Option("A Slack channel.")] = None
-    webhook: Annotated[
-        OutgoingWebhook | None, options.Option("Any address; gets events as JSON.")
-    ] = None
+    msteams: Chat | None = options.option("A channel of Microsoft Teams.", None)
+    discord: Chat | None = options.option("A channel of Discord.", None)
+    rocket: Chat | None = options.option("A channel of Rocket.Chat.", None)
+    gchat: Chat | None = options.option("A space of Google Chat.", None)
+    slack: Slack | None = options.option("A Slack channel.", None)
+    webhook: OutgoingWebhook | None = options.option("Any address; gets events as JSON.", None)
 
     @property
     def chats(self) -> Mapping[ChatKind, Chat]:
@@ -321,10 +299,8 @@ class Receiver:
 class Notifications:
     """Which events are sent where."""
 
-    routes: Annotated[
-        tuple[Route, ...], options.Option("Every route that matches an event sends it.")
-    ] = ()
-    receivers: Annotated[tuple[Receiver, ...], options.Option("Where to.")] = ()
+    routes: tuple[Route, ...] = options.option("Every route that matches an event sends it.", ())
+    receivers: tuple[Receiver, ...] = options.option("Where to.", ())
 
 
 @dataclass(frozen=True, slots=True)

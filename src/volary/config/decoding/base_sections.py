@@ -151,13 +151,8 @@ def _fields(definition: Any) -> Mapping[str, tuple[Any, object]]:
     return {
         field.name: (_annotation(hints[field.name]), _field_info(field, option))
         for field in dataclasses.fields(definition)
-        if (option := _option(hints[field.name])) is not None
+        if (option := options.of(field, hints[field.name])) is not None
     }
-
-
-def _option(hint: object) -> options.Option | None:
-    marks = typing.get_args(hint) if typing.get_origin(hint) is Annotated else ()
-    return next((mark for mark in marks if isinstance(mark, options.Option)), None)
 
 
 def _field_info(field: dataclasses.Field[Any], option: options.Option) -> object:
@@ -170,12 +165,18 @@ def _field_info(field: dataclasses.Field[Any], option: options.Option) -> object
         return pydantic.Field(**known)
     if field.default_factory is not dataclasses.MISSING:
         known["default_factory"] = field.default_factory
+    elif is_definition(type(field.default)):
+        known["default_factory"] = functools.partial(_same, field.default)
     elif isinstance(field.default, tuple):
         known["default_factory"] = functools.partial(list, field.default)
     elif field.default is not dataclasses.MISSING:
         is_count = isinstance(field.default, rollouts.Share) and not field.default.is_percentage
         known["default"] = field.default.number if is_count else field.default
     return pydantic.Field(**known)
+
+
+def _same(value: object) -> object:
+    return value
 
 
 def _bare(hint: object) -> object:

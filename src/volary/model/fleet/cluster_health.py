@@ -1,6 +1,6 @@
 """Health of clusters: how each one is, since when, and its taints."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -126,11 +126,11 @@ class TaintRule:
         options.Option("Key of the taint, such as `volary.dev/unreachable`."),
     ]
     effect: Annotated[marks.Effect, options.Option("`NoSchedule` or `NoExecute`.")]
-    value: Annotated[options.LabelValue, options.Option("Its value.")] = ""
-    after: Annotated[timedelta, options.Option("How long the state has to last.")] = timedelta()
-    targets: Annotated[
-        rollouts.ClusterSelector, options.Option("Which clusters; nothing given: every one.")
-    ] = field(default_factory=rollouts.ClusterSelector)
+    value: options.LabelValue = options.option("Its value.", "")
+    after: timedelta = options.option("How long the state has to last.", timedelta())
+    targets: rollouts.ClusterSelector = options.option(
+        "Which clusters; nothing given: every one.", rollouts.ClusterSelector()
+    )
 
 
 #: What holds in any case (Karmada: taint-cluster-by-condition). Nothing is moved by itself:
@@ -145,29 +145,26 @@ BUILT_IN_TAINT_RULES = (
 class HealthRules:
     """How clusters are watched (defaults: Karmada's)."""
 
-    interval: Annotated[
-        timedelta, options.Option("Between two looks at a cluster, give or take a tenth.")
-    ] = timedelta(seconds=10)
-    timeout: Annotated[
-        timedelta, options.Option("How long a cluster may take to answer a look.")
-    ] = timedelta(seconds=5)
-    failure_threshold: Annotated[
-        timedelta,
-        options.Option("How long it has to fail without a break until it counts as failing."),
-    ] = timedelta(seconds=30)
-    success_threshold: Annotated[
-        timedelta,
-        options.Option("How long it has to answer without a break until it counts as ready again."),
-    ] = timedelta(seconds=30)
-    taints: Annotated[
-        tuple[TaintRule, ...],
-        options.Option(
-            "Taints for clusters that stay not ready or unreachable, besides"
-            " `volary.dev/not-ready:NoSchedule` and `volary.dev/unreachable:NoSchedule`, which are"
-            " always made. Without a rule with `NoExecute` nothing is moved because of a cluster's"
-            " state."
-        ),
-    ] = ()
+    interval: timedelta = options.option(
+        "Between two looks at a cluster, give or take a tenth.", timedelta(seconds=10)
+    )
+    timeout: timedelta = options.option(
+        "How long a cluster may take to answer a look.", timedelta(seconds=5)
+    )
+    failure_threshold: timedelta = options.option(
+        "How long it has to fail without a break until it counts as failing.", timedelta(seconds=30)
+    )
+    success_threshold: timedelta = options.option(
+        "How long it has to answer without a break until it counts as ready again.",
+        timedelta(seconds=30),
+    )
+    taints: tuple[TaintRule, ...] = options.option(
+        "Taints for clusters that stay not ready or unreachable, besides "
+        "`volary.dev/not-ready:NoSchedule` and `volary.dev/unreachable:NoSchedule`, which are "
+        "always made. Without a rule with `NoExecute` nothing is moved because of a cluster's "
+        "state.",
+        (),
+    )
 
     @property
     def longest_gap(self) -> timedelta:

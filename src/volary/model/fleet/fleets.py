@@ -1,7 +1,7 @@
 """The registered clusters."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 from volary.model import metric_providers, options
@@ -16,39 +16,30 @@ class Cluster:
     name: Annotated[
         options.ClusterName, options.Option("Name of the cluster, unique in the fleet.")
     ]
-    labels: Annotated[
-        Mapping[str, str], options.Option("Labels such as region, env or zone, to choose by.")
-    ] = field(default_factory=dict)
+    labels: Mapping[str, str] = options.option(
+        "Labels such as region, env or zone, to choose by.", {}
+    )
     #: In kubectl's order.
-    kubeconfig: Annotated[
-        tuple[options.Text, ...],
-        options.Form.ONE_OR_MANY,
-        options.Option(
-            "A kubeconfig file or a list of them, relative to the fleet file. Empty:"
-            " `KUBECONFIG`, else `~/.kube/config`."
-        ),
-    ] = ()
-    context: Annotated[
-        str, options.Option("Context in the kubeconfig; empty: its current context.")
-    ] = ""
-    in_cluster: Annotated[
-        bool, options.Option("Use the pod's service account instead of a kubeconfig.")
-    ] = False
-    namespaces: Annotated[
-        tuple[options.DnsLabel, ...],
-        options.Option("Namespaces Volary may work in; empty: all."),
-    ] = ()
-    suspended: Annotated[bool, options.Option("Leave the cluster out of new runs.")] = False
-    provider: Annotated[str, options.Option("Who runs it; empty: its label `provider`.")] = ""
-    region: Annotated[str, options.Option("Where it is; empty: its label `region`.")] = ""
-    zones: Annotated[
-        tuple[options.Text, ...], options.Option("Its zones; empty: its label `zone`.")
-    ] = ()
+    kubeconfig: Annotated[tuple[options.Text, ...], options.Form.ONE_OR_MANY] = options.option(
+        "A kubeconfig file or a list of them, relative to the fleet file. Empty: `KUBECONFIG`, "
+        "else `~/.kube/config`.",
+        (),
+    )
+    context: str = options.option("Context in the kubeconfig; empty: its current context.", "")
+    in_cluster: bool = options.option(
+        "Use the pod's service account instead of a kubeconfig.", False
+    )
+    namespaces: tuple[options.DnsLabel, ...] = options.option(
+        "Namespaces Volary may work in; empty: all.", ()
+    )
+    suspended: bool = options.option("Leave the cluster out of new runs.", False)
+    provider: str = options.option("Who runs it; empty: its label `provider`.", "")
+    region: str = options.option("Where it is; empty: its label `region`.", "")
+    zones: tuple[options.Text, ...] = options.option("Its zones; empty: its label `zone`.", ())
     #: Of the fleet file, by hand and by rules.
-    taints: Annotated[
-        tuple[marks.Taint, ...],
-        options.Option("Taints: they keep applications away that do not tolerate them."),
-    ] = ()
+    taints: tuple[marks.Taint, ...] = options.option(
+        "Taints: they keep applications away that do not tolerate them.", ()
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,15 +35,13 @@ class Taint:
     """A taint: it keeps applications away from a cluster."""
 
     key: Annotated[options.LabelKey, options.Form.NOT_EMPTY, options.Option(_KEY)]
-    value: Annotated[options.LabelValue, options.Option("What tolerations may ask for.")] = ""
-    effect: Annotated[
-        Effect,
-        options.Option(
-            "`NoSchedule`: nothing new begins there; `NoExecute`: besides, what runs there is to"
-            " be moved, for applications with `placement.failover`.",
-            required=True,
-        ),
-    ] = Effect.NO_SCHEDULE
+    value: options.LabelValue = options.option("What tolerations may ask for.", "")
+    effect: Effect = options.option(
+        "`NoSchedule`: nothing new begins there; `NoExecute`: besides, what runs there is to be "
+        "moved, for applications with `placement.failover`.",
+        Effect.NO_SCHEDULE,
+        required=True,
+    )
     #: When it was made; None: it is written in the fleet file.
     since: datetime | None = None
     #: Who made it; ``volary``: a rule about the cluster's health; empty: the fleet file.
@@ -76,25 +74,16 @@ class TolerationOperator(StrEnum):
 class Toleration:
     """Taints that the application tolerates."""
 
-    key: Annotated[
-        options.LabelKey,
-        options.Option(f"{_KEY} Empty, with `operator: Exists`: every key."),
-    ] = ""
-    operator: Annotated[TolerationOperator, options.Option("`Equal` or `Exists`.")] = (
-        TolerationOperator.EQUAL
+    key: options.LabelKey = options.option(f"{_KEY} Empty, with `operator: Exists`: every key.", "")
+    operator: TolerationOperator = options.option("`Equal` or `Exists`.", TolerationOperator.EQUAL)
+    value: options.LabelValue = options.option("The value, with `Equal`.", "")
+    effect: Effect | None = options.option("`NoSchedule` or `NoExecute`; not given: both.", None)
+    toleration_seconds: int | None = options.option(
+        "How long a `NoExecute` taint is tolerated before the application is moved; not given: "
+        "for ever.",
+        None,
+        least=0,
     )
-    value: Annotated[options.LabelValue, options.Option("The value, with `Equal`.")] = ""
-    effect: Annotated[
-        Effect | None, options.Option("`NoSchedule` or `NoExecute`; not given: both.")
-    ] = None
-    toleration_seconds: Annotated[
-        int | None,
-        options.Option(
-            "How long a `NoExecute` taint is tolerated before the application is moved; not"
-            " given: for ever.",
-            least=0,
-        ),
-    ] = None
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:

@@ -27,38 +27,25 @@ class Rule:
         str, options.Option("API group, such as `example.org`; empty: the core group.")
     ]
     kind: Annotated[options.Text, options.Option("Kind, such as `Database`.")]
-    version: Annotated[str, options.Option("Version, such as `v1`; empty: every version.")] = ""
-    healthy: Annotated[
-        str,
-        options.Option(
-            "It is as it should be when this is true: `object.status.phase == 'Ready'`."
-        ),
-    ] = ""
-    degraded: Annotated[
-        str,
-        options.Option(
-            "Something is wrong with it when this is true; looked at first. A stage that waits"
-            " for it fails when that lasts 20 seconds."
-        ),
-    ] = ""
-    suspended: Annotated[
-        str,
-        options.Option("Somebody has stopped it when this is true; looked at second."),
-    ] = ""
-    progressing: Annotated[
-        str,
-        options.Option(
-            "It is on its way when this is true; looked at last. It also is when nothing else is"
-            " true."
-        ),
-    ] = ""
-    message: Annotated[
-        str, options.Option("The reason to show, as text: `object.status.message`.")
-    ] = ""
-    treat_as: Annotated[
-        Literal["", "healthy"],
-        options.Option(
-            "Instead of expressions: `healthy` for a kind that nobody writes a status for, whose"
-            " objects are fine once they exist."
-        ),
-    ] = ""
+    version: str = options.option("Version, such as `v1`; empty: every version.", "")
+    healthy: str = options.option(
+        "It is as it should be when this is true: `object.status.phase == 'Ready'`.", ""
+    )
+    degraded: str = options.option(
+        "Something is wrong with it when this is true; looked at first. A stage that waits for it "
+        "fails when that lasts 20 seconds.",
+        "",
+    )
+    suspended: str = options.option(
+        "Somebody has stopped it when this is true; looked at second.", ""
+    )
+    progressing: str = options.option(
+        "It is on its way when this is true; looked at last. It also is when nothing else is true.",
+        "",
+    )
+    message: str = options.option("The reason to show, as text: `object.status.message`.", "")
+    treat_as: Literal["", "healthy"] = options.option(
+        "Instead of expressions: `healthy` for a kind that nobody writes a status for, whose "
+        "objects are fine once they exist.",
+        "",
+    )

@@ -22,25 +22,23 @@ class VariantLabel:
     The key stays PipeCD's by default: selectors of existing workloads are immutable.
     """
 
-    key: Annotated[
-        options.LabelKey, options.Form.NOT_EMPTY, options.Option("Key of the label.")
-    ] = "pipecd.dev/variant"
-    primary_value: Annotated[
-        options.LabelValue, options.Form.NOT_EMPTY, options.Option("Value for primary.")
-    ] = "primary"
-    canary_value: Annotated[
-        options.LabelValue, options.Form.NOT_EMPTY, options.Option("Value for canary.")
-    ] = "canary"
-    baseline_value: Annotated[
-        options.LabelValue, options.Form.NOT_EMPTY, options.Option("Value for baseline.")
-    ] = "baseline"
-    on_pods: Annotated[
-        bool,
-        options.Option(
-            "Put primary's label on the pods of its workloads, but not into their selectors:"
-            " those of workloads that exist cannot be changed."
-        ),
-    ] = False
+    key: Annotated[options.LabelKey, options.Form.NOT_EMPTY] = options.option(
+        "Key of the label.", "pipecd.dev/variant"
+    )
+    primary_value: Annotated[options.LabelValue, options.Form.NOT_EMPTY] = options.option(
+        "Value for primary.", "primary"
+    )
+    canary_value: Annotated[options.LabelValue, options.Form.NOT_EMPTY] = options.option(
+        "Value for canary.", "canary"
+    )
+    baseline_value: Annotated[options.LabelValue, options.Form.NOT_EMPTY] = options.option(
+        "Value for baseline.", "baseline"
+    )
+    on_pods: bool = options.option(
+        "Put primary's label on the pods of its workloads, but not into their selectors: those of "
+        "workloads that exist cannot be changed.",
+        False,
+    )
 
     def value(self, variant: Variant) -> str:
         """Return the label's value for `variant`."""

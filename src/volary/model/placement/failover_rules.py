@@ -27,23 +27,19 @@ class Purge(StrEnum):
 class Behaviour:
     """What is done once there is a reason to move."""
 
-    toleration: Annotated[
-        timedelta,
-        options.Option(
-            "How long the reason has to last. For a cluster: how long taints with `NoExecute` are"
-            " tolerated that none of `placement.tolerations` is about."
-        ),
-    ] = timedelta(minutes=5)
-    purge: Annotated[
-        Purge,
-        options.Option(
-            "What becomes of the old copy. `Gracefully`: it goes when the replacement is healthy;"
-            " `Directly`: it goes first; `Never`: it stays until a rebalance."
-        ),
-    ] = Purge.GRACEFULLY
-    grace_period: Annotated[
-        timedelta, options.Option("How long `Gracefully` waits for a healthy replacement.")
-    ] = timedelta(minutes=10)
+    toleration: timedelta = options.option(
+        "How long the reason has to last. For a cluster: how long taints with `NoExecute` are "
+        "tolerated that none of `placement.tolerations` is about.",
+        timedelta(minutes=5),
+    )
+    purge: Purge = options.option(
+        "What becomes of the old copy. `Gracefully`: it goes when the replacement is healthy; "
+        "`Directly`: it goes first; `Never`: it stays until a rebalance.",
+        Purge.GRACEFULLY,
+    )
+    grace_period: timedelta = options.option(
+        "How long `Gracefully` waits for a healthy replacement.", timedelta(minutes=10)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,36 +54,27 @@ class ExternalProbe:
             " monitor. May hold `${cluster.name}`, `${cluster.region}`, `${cluster.labels.KEY}`."
         ),
     ]
-    timeout: Annotated[timedelta, options.Option("Longest wait; at most 30s.")] = timedelta(
-        seconds=5
-    )
+    timeout: timedelta = options.option("Longest wait; at most 30s.", timedelta(seconds=5))
 
 
 @dataclass(frozen=True, slots=True)
 class Failover:
     """When the application is moved away from a cluster; without it: never by itself."""
 
-    cluster: Annotated[
-        Behaviour | None, options.Option("When a cluster has a taint with `NoExecute`.")
-    ] = None
-    application: Annotated[
-        Behaviour | None,
-        options.Option("When the application is unhealthy all the time on a cluster that answers."),
-    ] = None
-    witness: Annotated[
-        ExternalProbe | None,
-        options.Option(
-            "The second evidence for a cluster that does not answer: without it such a cluster is"
-            " left only when a person taints it."
-        ),
-    ] = None
-    patience: Annotated[
-        timedelta,
-        options.Option(
-            "How long a run under way is waited for before it is interrupted; a paused one is"
-            " never interrupted."
-        ),
-    ] = timedelta(minutes=5)
+    cluster: Behaviour | None = options.option("When a cluster has a taint with `NoExecute`.", None)
+    application: Behaviour | None = options.option(
+        "When the application is unhealthy all the time on a cluster that answers.", None
+    )
+    witness: ExternalProbe | None = options.option(
+        "The second evidence for a cluster that does not answer: without it such a cluster is "
+        "left only when a person taints it.",
+        None,
+    )
+    patience: timedelta = options.option(
+        "How long a run under way is waited for before it is interrupted; a paused one is never "
+        "interrupted.",
+        timedelta(minutes=5),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,34 +82,24 @@ class FailoverLimits:
     """How much is moved away from lost clusters, of all applications together."""
 
     #: Kubernetes: the unhealthy zone threshold.
-    stop_at_percent: Annotated[
-        int,
-        options.Option(
-            "From this share of the fleet that looks lost on, the controller's own network is"
-            " suspected: nothing is moved, and an alarm is raised.",
-            least=1,
-            most=100,
-        ),
-    ] = 55
+    stop_at_percent: int = options.option(
+        "From this share of the fleet that looks lost on, the controller's own network is "
+        "suspected: nothing is moved, and an alarm is raised.",
+        55,
+        least=1,
+        most=100,
+    )
     #: Karmada: 0.5 per second.
-    moves_per_minute: Annotated[
-        int,
-        options.Option(
-            "One application off one cluster is one move; 0: none.", least=0, most=10_000
-        ),
-    ] = 30
-    slow_at_percent: Annotated[
-        int,
-        options.Option(
-            "From this share of the fleet that looks lost on, it goes slower; left out: at most"
-            " `stopAtPercent`.",
-            least=1,
-            most=100,
-        ),
-    ] = 25
-    slow_moves_per_minute: Annotated[
-        int,
-        options.Option(
-            "How many moves then; left out: at most `movesPerMinute`.", least=0, most=10_000
-        ),
-    ] = 6
+    moves_per_minute: int = options.option(
+        "One application off one cluster is one move; 0: none.", 30, least=0, most=10_000
+    )
+    slow_at_percent: int = options.option(
+        "From this share of the fleet that looks lost on, it goes slower; left out: at most "
+        "`stopAtPercent`.",
+        25,
+        least=1,
+        most=100,
+    )
+    slow_moves_per_minute: int = options.option(
+        "How many moves then; left out: at most `movesPerMinute`.", 6, least=0, most=10_000
+    )

@@ -56,14 +56,12 @@ class ImageOverride:
 
     component: Annotated[Component, options.Option("`Registry`, `Repository` or `Tag`.")]
     operator: Annotated[Operator, options.Option(_OPERATOR)]
-    value: Annotated[str, options.Option("What is added or set; a tag or a digest.")] = ""
-    path: Annotated[
-        str,
-        options.Option(
-            "JSON pointer to the image; empty: of all containers of Pods, ReplicaSets,"
-            " Deployments, DaemonSets, StatefulSets and Jobs (not of init containers)."
-        ),
-    ] = ""
+    value: str = options.option("What is added or set; a tag or a digest.", "")
+    path: str = options.option(
+        "JSON pointer to the image; empty: of all containers of Pods, ReplicaSets, Deployments, "
+        "DaemonSets, StatefulSets and Jobs (not of init containers).",
+        "",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +79,8 @@ class EnvOverride:
     """A change of environment variables."""
 
     value: Annotated[Mapping[str, str], options.Option("Variables by name.")]
-    operator: Annotated[Operator, options.Option(_OPERATOR)] = Operator.ADD
-    container_name: Annotated[str, options.Option("The container; empty: every one.")] = ""
+    operator: Operator = options.option(_OPERATOR, Operator.ADD)
+    container_name: str = options.option("The container; empty: every one.", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ class PatchOverride:
 
     path: Annotated[options.Text, options.Option("JSON pointer, such as `/spec/replicas`.")]
     operator: Annotated[Operator, options.Option(_OPERATOR)]
-    value: Annotated[object, options.Option("What is added or set.")] = None
+    value: object = options.option("What is added or set.", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +124,15 @@ Override = (
 class ObjectSelector:
     """Which manifests; all that is given has to hold."""
 
-    api_version: Annotated[str, options.Option("Such as `apps/v1`.")] = ""
-    kind: Annotated[str, options.Option("Such as `Deployment`.")] = ""
-    name: Annotated[str, options.Option("Name of the object.")] = ""
+    api_version: str = options.option("Such as `apps/v1`.", "")
+    kind: str = options.option("Such as `Deployment`.", "")
+    name: str = options.option("Name of the object.", "")
     #: As the manifest has it once the input's namespace is in it.
-    namespace: Annotated[str, options.Option("Namespace of the object.")] = ""
-    match_labels: Annotated[Mapping[str, str], options.Option("Labels it carries.")] = field(
-        default_factory=dict
+    namespace: str = options.option("Namespace of the object.", "")
+    match_labels: Mapping[str, str] = options.option("Labels it carries.", {})
+    match_expressions: tuple[rollouts.Requirement, ...] = options.option(
+        "Conditions on its labels.", ()
     )
-    match_expressions: Annotated[
-        tuple[rollouts.Requirement, ...], options.Option("Conditions on its labels.")
-    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,32 +188,25 @@ class Autoscaled(StrEnum):
 class ReplicaDivision:
     """How replicas are spread over the clusters."""
 
-    division: Annotated[
-        Division,
-        options.Option("`Duplicated`: every cluster runs all of them; `Divided`: they share them."),
-    ] = Division.DUPLICATED
-    weights: Annotated[
-        tuple[Weight, ...],
-        options.Option(
-            "Shares, with `preference: Weighted`; none given: all clusters weigh the same."
-        ),
-    ] = ()
-    preference: Annotated[
-        Preference,
-        options.Option(
-            "By what they are divided. `Weighted`: `weights`; `AvailableReplicas`: so many"
-            " as fit into what is free; `Aggregated`: on as few clusters as hold them. With the"
-            " latter two, what runs stays where it is: only the difference is placed."
-        ),
-    ] = Preference.WEIGHTED
-    autoscaled: Annotated[
-        Autoscaled,
-        options.Option(
-            "Workloads with a HorizontalPodAutoscaler or KEDA's ScaledObject. `leave`:"
-            " both stay as they are, the same on every cluster; `divideBounds`: the autoscaler's"
-            " least and most replicas are divided, at least one of each for every cluster."
-        ),
-    ] = Autoscaled.LEAVE
+    division: Division = options.option(
+        "`Duplicated`: every cluster runs all of them; `Divided`: they share them.",
+        Division.DUPLICATED,
+    )
+    weights: tuple[Weight, ...] = options.option(
+        "Shares, with `preference: Weighted`; none given: all clusters weigh the same.", ()
+    )
+    preference: Preference = options.option(
+        "By what they are divided. `Weighted`: `weights`; `AvailableReplicas`: so many as fit "
+        "into what is free; `Aggregated`: on as few clusters as hold them. With the latter two, "
+        "what runs stays where it is: only the difference is placed.",
+        Preference.WEIGHTED,
+    )
+    autoscaled: Autoscaled = options.option(
+        "Workloads with a HorizontalPodAutoscaler or KEDA's ScaledObject. `leave`: both stay as "
+        "they are, the same on every cluster; `divideBounds`: the autoscaler's least and most "
+        "replicas are divided, at least one of each for every cluster.",
+        Autoscaled.LEAVE,
+    )
 
     @property
     def needs_capacity(self) -> bool:

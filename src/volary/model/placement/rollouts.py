@@ -41,28 +41,24 @@ class Requirement:
 
     key: Annotated[options.Text, options.Option("The label, or `provider`, `region` or `zone`.")]
     operator: Annotated[Operator, options.Option("`In`, `NotIn`, `Exists`, `DoesNotExist`.")]
-    values: Annotated[tuple[str, ...], options.Option("For `In` and `NotIn`.")] = ()
+    values: tuple[str, ...] = options.option("For `In` and `NotIn`.", ())
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSelector:
     """Which clusters; everything given has to hold, and nothing given means all."""
 
-    names: Annotated[tuple[options.ClusterName, ...], options.Option("By name.")] = ()
-    match_labels: Annotated[
-        Mapping[str, str], options.Option("Clusters that carry all of these labels.")
-    ] = field(default_factory=dict)
-    match_expressions: Annotated[
-        tuple[Requirement, ...],
-        options.Option("Conditions on labels, as Kubernetes has them."),
-    ] = ()
-    match_fields: Annotated[
-        tuple[Requirement, ...],
-        options.Option("Conditions on `provider`, `region` and `zone`."),
-    ] = ()
-    exclude: Annotated[
-        tuple[options.ClusterName, ...], options.Option("Never these, whatever else holds.")
-    ] = ()
+    names: tuple[options.ClusterName, ...] = options.option("By name.", ())
+    match_labels: Mapping[str, str] = options.option("Clusters that carry all of these labels.", {})
+    match_expressions: tuple[Requirement, ...] = options.option(
+        "Conditions on labels, as Kubernetes has them.", ()
+    )
+    match_fields: tuple[Requirement, ...] = options.option(
+        "Conditions on `provider`, `region` and `zone`.", ()
+    )
+    exclude: tuple[options.ClusterName, ...] = options.option(
+        "Never these, whatever else holds.", ()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +88,8 @@ NONE = Share(0)
 class Budget:
     """How many clusters may fail without stopping the others; percentages are rounded down."""
 
-    failures: Annotated[Share, options.Option("May fail.")] = NONE
-    unreachable: Annotated[
-        Share, options.Option("May be unreachable besides (see `onUnreachable`).")
-    ] = NONE
+    failures: Share = options.option("May fail.", NONE)
+    unreachable: Share = options.option("May be unreachable besides (see `onUnreachable`).", NONE)
 
 
 class OnWaveFailure(StrEnum):
@@ -139,49 +133,32 @@ class Wave:
     """Clusters that move together."""
 
     name: Annotated[options.DnsLabel, options.Form.NOT_EMPTY, options.Option("Its name.")]
-    targets: Annotated[
-        ClusterSelector | None,
-        options.Option("Which clusters; none given: any that no earlier wave has."),
-    ] = None
-    size: Annotated[
-        Share | None, options.Option("At most so many, or this share of all targets.")
-    ] = None
-    one_per: Annotated[
-        str,
-        options.Option(
-            "One cluster for each value of this label, or of `provider`, `region`, `zone`."
-        ),
-    ] = ""
-    max_concurrency: Annotated[
-        Share | None,
-        options.Option("How many are worked on at once; at least one. Default: all."),
-    ] = None
-    order_by: Annotated[
-        str, options.Option("Label whose lower values go first; numbers before texts.")
-    ] = ""
-    shuffle: Annotated[
-        str, options.Option("A seed: clusters go in an order that it alone decides.")
-    ] = ""
-    soak: Annotated[
-        timedelta,
-        options.Option(
-            "How long all of them stay healthy on this release before the wave is done."
-        ),
-    ] = timedelta()
-    progress_deadline: Annotated[
-        timedelta | None, options.Option("How long one stage may take on one cluster.")
-    ] = None
-    budget: Annotated[Budget, options.Option("Failures that are gone without.")] = field(
-        default_factory=Budget
+    targets: ClusterSelector | None = options.option(
+        "Which clusters; none given: any that no earlier wave has.", None
     )
-    on_failure: Annotated[
-        OnWaveFailure,
-        options.Option("When more fail: `stop`, `continue`, `rollbackWave` or `rollbackAll`."),
-    ] = OnWaveFailure.ROLLBACK_ALL
-    on_unreachable: Annotated[
-        OnWaveUnreachable,
-        options.Option("`wait` and try again, `skip` within the budget, or `fail`."),
-    ] = OnWaveUnreachable.FAIL
+    size: Share | None = options.option("At most so many, or this share of all targets.", None)
+    one_per: str = options.option(
+        "One cluster for each value of this label, or of `provider`, `region`, `zone`.", ""
+    )
+    max_concurrency: Share | None = options.option(
+        "How many are worked on at once; at least one. Default: all.", None
+    )
+    order_by: str = options.option("Label whose lower values go first; numbers before texts.", "")
+    shuffle: str = options.option("A seed: clusters go in an order that it alone decides.", "")
+    soak: timedelta = options.option(
+        "How long all of them stay healthy on this release before the wave is done.", timedelta()
+    )
+    progress_deadline: timedelta | None = options.option(
+        "How long one stage may take on one cluster.", None
+    )
+    budget: Budget = options.option("Failures that are gone without.", Budget())
+    on_failure: OnWaveFailure = options.option(
+        "When more fail: `stop`, `continue`, `rollbackWave` or `rollbackAll`.",
+        OnWaveFailure.ROLLBACK_ALL,
+    )
+    on_unreachable: OnWaveUnreachable = options.option(
+        "`wait` and try again, `skip` within the budget, or `fail`.", OnWaveUnreachable.FAIL
+    )
     gate: Gate = field(default_factory=Gate)
 
 

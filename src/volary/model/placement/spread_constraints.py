@@ -5,7 +5,6 @@ Source of the rules: Karmada's spread constraints.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
 
 from volary.model import options
 
@@ -23,10 +22,10 @@ class Field(StrEnum):
 class Constraint:
     """How many clusters, or groups of clusters, the application is on."""
 
-    by: Annotated[Field | None, options.Option("`cluster`, `region`, `zone` or `provider`.")] = None
-    by_label: Annotated[str, options.Option("Instead of `by`: a label of the clusters.")] = ""
-    min_groups: Annotated[int, options.Option("Fewer are an error.", least=0)] = 1
-    max_groups: Annotated[int, options.Option("No more than these; 0: any number.", least=0)] = 0
+    by: Field | None = options.option("`cluster`, `region`, `zone` or `provider`.", None)
+    by_label: str = options.option("Instead of `by`: a label of the clusters.", "")
+    min_groups: int = options.option("Fewer are an error.", 1, least=0)
+    max_groups: int = options.option("No more than these; 0: any number.", 0, least=0)
 
     @property
     def field(self) -> Field:

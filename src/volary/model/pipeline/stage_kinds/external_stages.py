@@ -1,7 +1,7 @@
 """Stages that call what is somebody else's: a server that agrees, a script."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 
@@ -26,19 +26,16 @@ class ScriptOptions(stage_kind.StageOptions):
     """Options of ``SCRIPT_RUN``."""
 
     run: Annotated[options.Text, options.Option("The script.")]
-    env: Annotated[
-        Mapping[str, str],
-        options.Option("Environment, besides `SR_*` and a few of the system's."),
-    ] = field(default_factory=dict)
-    on_rollback: Annotated[
-        str, options.Option("Script that is run by a rollback, if the stage had begun.")
-    ] = ""
-    scope: Annotated[
-        stage_kind.Scope,
-        options.Option(
-            "`fleet`: once for all clusters (PipeCD); `cluster`: once for each of them."
-        ),
-    ] = stage_kind.Scope.FLEET
+    env: Mapping[str, str] = options.option(
+        "Environment, besides `SR_*` and a few of the system's.", {}
+    )
+    on_rollback: str = options.option(
+        "Script that is run by a rollback, if the stage had begun.", ""
+    )
+    scope: stage_kind.Scope = options.option(
+        "`fleet`: once for all clusters (PipeCD); `cluster`: once for each of them.",
+        stage_kind.Scope.FLEET,
+    )
 
 
 WEBHOOK_GATE = stage_kind.StageKind(

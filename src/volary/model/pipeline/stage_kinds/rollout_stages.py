@@ -61,50 +61,40 @@ class PrimaryRolloutOptions(stage_kind.StageOptions):
 
     add_variant_label_to_selector: LabelInSelector = False
     prune: Prune = False
-    suffix: Annotated[
-        options.DnsLabel,
-        options.Option("Suffix of the generated Service; empty: the primary's label value."),
-    ] = ""
-    create_service: Annotated[
-        bool, options.Option("Generate a Service that selects primary only.")
-    ] = False
+    suffix: options.DnsLabel = options.option(
+        "Suffix of the generated Service; empty: the primary's label value.", ""
+    )
+    create_service: bool = options.option("Generate a Service that selects primary only.", False)
 
 
 @dataclass(frozen=True, slots=True)
 class VariantRolloutOptions(stage_kind.StageOptions):
     """Options of ``K8S_CANARY_ROLLOUT`` and ``K8S_BASELINE_ROLLOUT``."""
 
-    replicas: Annotated[
-        Replicas | None,
-        options.Option(
-            "Pods: `2`, or a percentage of the workload's replicas, rounded up: `10%`. Default: one"
-            " pod. More than 100% is allowed (with a warning), up to 1000%."
-        ),
-    ] = None
-    suffix: Annotated[
-        options.DnsLabel,
-        options.Option("Suffix of generated names; empty: the variant's label value."),
-    ] = ""
-    create_service: Annotated[
-        bool, options.Option("Generate a Service that selects this variant only.")
-    ] = False
+    replicas: Replicas | None = options.option(
+        "Pods: `2`, or a percentage of the workload's replicas, rounded up: `10%`. Default: one "
+        "pod. More than 100% is allowed (with a warning), up to 1000%.",
+        None,
+    )
+    suffix: options.DnsLabel = options.option(
+        "Suffix of generated names; empty: the variant's label value.", ""
+    )
+    create_service: bool = options.option(
+        "Generate a Service that selects this variant only.", False
+    )
     #: Canary only.
     patches: tuple[Patch, ...] = ()
-    of: Annotated[
-        stage_kind.Scope,
-        options.Option(
-            "What `replicas` is a share of. `cluster`: of the workload on each cluster; `fleet`: of"
-            " all clusters that carry the stage out together, over which the pods are divided by"
-            " what primary has there. A cluster may get none."
-        ),
-    ] = stage_kind.Scope.CLUSTER
-    at_most: Annotated[
-        Replicas | None,
-        options.Option(
-            "With `of: fleet`: at most so many on one cluster, `2` or a percentage of what primary"
-            " has there, rounded up. What does not fit goes to the others."
-        ),
-    ] = None
+    of: stage_kind.Scope = options.option(
+        "What `replicas` is a share of. `cluster`: of the workload on each cluster; `fleet`: of "
+        "all clusters that carry the stage out together, over which the pods are divided by what "
+        "primary has there. A cluster may get none.",
+        stage_kind.Scope.CLUSTER,
+    )
+    at_most: Replicas | None = options.option(
+        "With `of: fleet`: at most so many on one cluster, `2` or a percentage of what primary "
+        "has there, rounded up. What does not fit goes to the others.",
+        None,
+    )
     #: Fixed at the run's start: pods by cluster, then by workload as ``Deployment web``.
     batch: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     #: The same for one cluster; None: `replicas` counts.

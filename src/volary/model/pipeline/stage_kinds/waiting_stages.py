@@ -27,9 +27,7 @@ class ApprovalOptions(stage_kind.StageOptions):
             least=1,
         ),
     ]
-    count: Annotated[
-        int, options.Option("How many of them have to.", least=1, key="minApproverNum")
-    ] = 1
+    count: int = options.option("How many of them have to.", 1, least=1, key="minApproverNum")
 
 
 @dataclass(frozen=True, slots=True)
