@@ -127,14 +127,9 @@ class ClusterService:
         marks = taints.merge(member.taints, known.taints)
         suspended = member.suspended
         state = cluster_health.ClusterState.SUSPENDED if suspended else known.state
-        return representations.Cluster(
-            name=member.name,
-            labels=dict(member.labels),
-            provider=member.provider,
-            region=member.region,
-            zones=member.zones,
-            suspended=suspended,
-            namespaces=member.namespaces,
+        return representations.build(
+            representations.Cluster,
+            member,
             status=state.value,
             reason="suspended in the fleet" if suspended else known.reason or _unseen(known),
             since=known.since,
@@ -145,7 +140,7 @@ class ClusterService:
 
 
 def _unseen(known: cluster_health.ClusterHealth) -> str:
-    return "not looked at yet" if known.state is cluster_health.ClusterState.UNKNOWN else ""
+    return "not probed yet" if known.state is cluster_health.ClusterState.UNKNOWN else ""
 
 
 def _changing(known: cluster_health.ClusterHealth, rules: cluster_health.HealthRules) -> str:
@@ -164,11 +159,4 @@ def _changing(known: cluster_health.ClusterHealth, rules: cluster_health.HealthR
 
 
 def _taint(taint: taints.Taint) -> representations.ClusterTaint:
-    return representations.ClusterTaint(
-        key=taint.key,
-        value=taint.value,
-        effect=taint.effect.value,
-        since=taint.since,
-        by=taint.by or "fleet file",
-        reason=taint.reason,
-    )
+    return representations.build(representations.ClusterTaint, taint, by=taint.by or "fleet file")

@@ -24,37 +24,24 @@ from volary.store import records
 def of_application(known: records.ApplicationRecord) -> representations.Application:
     """Return an application as people see it."""
     application_status = application_statuses.from_document(known.document)
-    return representations.Application(
-        name=known.name,
-        repository=known.repository,
-        path=known.path,
-        branch=known.branch,
-        labels=dict(known.labels),
+    run_request, pause = application_status.run_request, application_status.pause
+    return representations.build(
+        representations.Application,
+        known,
+        application_status,
         status=known.status or application_statuses.StatusWord.UNKNOWN.value,
-        reason=known.reason,
         running_commit=application_status.releases.running,
-        head=application_status.head,
-        run=application_status.run,
-        waiting=_waiting(application_status.run_request, application_status.waiting_reason)
-        if application_status.run_request
-        else None,
-        paused=run_admission.describe_pause(application_status.pause)
-        if application_status.pause
-        else "",
+        waiting=_waiting(run_request, application_status.waiting_reason) if run_request else None,
+        paused=run_admission.describe_pause(pause) if pause else "",
         missing=cluster_releases.missing_reasons(application_status.releases),
-        updated=known.updated,
-        removed=known.removed,
-        version=known.version,
     )
 
 
 def _waiting(run_request: run_requests.RunRequest, why: str) -> representations.PendingRun:
-    return representations.PendingRun(
+    return representations.build(
+        representations.PendingRun,
+        run_request,
         run=run_request.id,
-        commit=run_request.commit,
-        reason=run_request.reason,
-        kind=run_request.kind.value,
-        by=run_request.by,
         waiting_reason=why or "it is being prepared",
     )
 
@@ -67,22 +54,8 @@ def of_summary(kept: records.RunSummary) -> representations.RunSummary:
 def _summary(
     head: run_records.RunHead, version: int, origin: run_origins.Origin
 ) -> representations.RunSummary:
-    return representations.RunSummary(
-        id=head.id,
-        application=head.application,
-        status=head.status.value,
-        reason=head.reason,
-        commit=head.commit,
-        running_commit=head.running_commit,
-        subject=origin.subject,
-        trigger=origin.reason,
-        by=origin.by,
-        strategy=origin.strategy,
-        targets=origin.targets,
-        created=head.created,
-        started=head.started,
-        finished=head.finished,
-        version=version,
+    return representations.build(
+        representations.RunSummary, head, origin, trigger=origin.reason, version=version
     )
 
 
@@ -99,74 +72,45 @@ def of_run(
         known: Its application, for what waits for the run; None: nothing is said about that.
     """
     run, origin = codec.read_run(stored), run_origins.from_document(stored.origin)
-    return representations.Run(
+    application_status = application_statuses.from_document(known.document) if known else None
+    return representations.build(
+        representations.Run,
+        run,
+        stored,
         summary=_summary(stored.head, stored.version, origin),
         plan=origin.summary,
         stages=tuple(_stage(stage) for stage in run.stages),
         rollback=_stage(run.rollback) if run.rollback else None,
         targets=tuple(
-            representations.Target(cluster.name, cluster.touched, cluster.left_out)
-            for cluster in run.clusters
+            representations.build(representations.Target, cluster) for cluster in run.clusters
         ),
         approvals=tuple(
-            representations.Approval(
-                approval.stage,
-                approval.group,
-                approval.by,
-                approval.at,
-                approval.approved,
-                approval.comment,
-            )
-            for approval in approvals
+            representations.build(representations.Approval, approval) for approval in approvals
         ),
         pending_approval=_wanted_approval(run),
         paused_by=run.pause.by if run.pause else "",
         unfrozen=requests.unfreeze_reason(run.unfrozen) if run.unfrozen else "",
-        held=run.held,
-        deadline=run.deadline,
         waiting_reason=explanations.waiting_reason(run),
         what_next=explanations.what_next(run),
         if_failed="" if run.is_final else explanations.if_failed(run),
-        move=moves.waiting_reason(application_statuses.from_document(known.document), run.id)
-        if known
-        else "",
-        last_event=stored.last_event,
+        move=moves.waiting_reason(application_status, run.id) if application_status else "",
         replicas=of_assignment(origin.assigned),
     )
 
 
 def _stage(stage: state.StageState) -> representations.Stage:
-    return representations.Stage(
-        id=stage.id,
+    return representations.build(
+        representations.Stage,
+        stage,
         name=stage.stage.name,
-        status=stage.status.value,
-        reason=stage.reason,
-        started=stage.started,
-        finished=stage.finished,
-        deadline=stage.deadline,
-        wave=stage.wave,
-        promoted=stage.promoted,
         tasks=tuple(_task(task, group.name) for group in stage.groups for task in group.tasks),
     )
 
 
 def _task(task: state.TaskState, group: str) -> representations.Task:
-    said = task.progress or state.Progress("")
-    return representations.Task(
-        target=task.target,
-        group=group,
-        status=task.status.value,
-        reason=task.reason,
-        attempt=task.attempt,
-        started=task.started,
-        finished=task.finished,
-        deadline=task.deadline,
-        progress=said.sentence,
-        ready=said.ready,
-        total=said.total,
-        wanted_weights=dict(said.wanted_weights),
-        observed_weights=dict(said.observed_weights),
-        details=task.details,
+    progress = task.progress or state.Progress("")
+    return representations.build(
+        representations.Task, task, progress, group=group, progress=progress.sentence
     )
 
 
@@ -188,25 +132,14 @@ def _wanted_approval(run: state.Run) -> representations.PendingApproval | None:
 
 def of_plan(shown: previews.Preview) -> representations.Plan:
     """Return what a prepared run would do; it is redacted already."""
-    return representations.Plan(
-        application=shown.application,
-        commit=shown.commit,
-        subject=shown.subject,
-        running_commit=shown.running_commit,
-        running_reason=shown.running_reason,
-        strategy=shown.strategy.value,
-        reason=shown.reason,
-        images=shown.images,
-        has_changes=shown.has_changes,
-        failed=shown.failed,
+    return representations.build(
+        representations.Plan,
+        shown,
         stages=tuple(
-            representations.PlannedStage(
-                stage.name, stage.description, stage.targets, stage.skipped
-            )
+            representations.build(representations.PlannedStage, stage, clusters=stage.targets)
             for stage in shown.stages
         ),
         clusters=tuple(map(_planned_cluster, shown.targets)),
-        warnings=shown.warnings,
         replicas=of_assignment(shown.replicas),
     )
 
@@ -235,27 +168,24 @@ def _divided(
 
 
 def _planned_cluster(preview: previews.TargetPreview) -> representations.PlannedCluster:
-    return representations.PlannedCluster(
+    return representations.build(
+        representations.PlannedCluster,
+        preview,
         name=preview.target,
-        status=preview.status.value,
         created=preview.count(previews.Verb.CREATED),
         changed=preview.count(previews.Verb.CHANGED),
         pruned=preview.count(previews.Verb.PRUNED),
         kept=preview.count(previews.Verb.KEPT),
-        unchanged=preview.unchanged,
         objects=tuple(
-            representations.PlannedObject(
+            representations.build(
+                representations.PlannedObject,
+                item,
                 object=str(item.key),
-                action=item.verb.value,
-                reason=item.reason,
+                action=item.verb,
                 differences=tuple(map(_difference, item.differences)),
-                omitted=item.omitted,
             )
             for item in preview.objects
         ),
-        problems=preview.problems,
-        unreachable_reason=preview.unreachable_reason,
-        warnings=preview.warnings,
     )
 
 
@@ -271,71 +201,24 @@ def _difference(item: value_diff.Item) -> json.JsonObject:
 
 def of_event(event: records.FeedEvent) -> representations.Event:
     """Return an event of a feed."""
-    return representations.Event(
-        position=event.position,
-        run=event.run_id,
-        application=event.application,
-        number=event.number,
-        at=event.record.at,
-        event=event.record.event,
-        document=event.record.document,
-    )
+    return representations.build(representations.Event, event, event.record, run=event.run_id)
 
 
-def of_line(kept: records.StoredLogLine) -> representations.LogLine:
+def of_line(stored: records.StoredLogLine) -> representations.LogLine:
     """Return a line of a log."""
-    line = kept.line
-    return representations.LogLine(
-        position=kept.position,
-        number=kept.number,
-        at=line.at,
-        stage=line.stage,
-        target=line.target,
-        attempt=line.attempt,
-        level=line.level,
-        text=line.text,
-    )
+    return representations.build(representations.LogLine, stored, stored.line)
 
 
-def of_finding(kept: records.StoredFinding) -> representations.Finding:
-    """Return what an analysis found."""
-    finding = kept.finding
-    return representations.Finding(
-        position=kept.position,
-        number=kept.number,
-        at=finding.at,
-        stage=finding.stage,
-        target=finding.target,
-        attempt=finding.attempt,
-        kind=finding.kind,
-        metric=finding.metric,
-        document=finding.document,
-    )
+def of_finding(stored: records.StoredFinding) -> representations.Finding:
+    """Return what an analysis measured or concluded."""
+    return representations.build(representations.Finding, stored, stored.finding)
 
 
-def of_commit(kept: records.CommitRecord) -> representations.Commit:
+def of_commit(commit: records.CommitRecord) -> representations.Commit:
     """Return a commit of an application."""
-    return representations.Commit(
-        commit=kept.commit,
-        seen=kept.seen,
-        subject=kept.subject,
-        author=kept.author,
-        status=kept.status,
-        reason=kept.reason,
-        run=kept.run_id,
-    )
+    return representations.build(representations.Commit, commit, run=commit.run_id)
 
 
-def of_audit(kept: records.AuditRecord) -> representations.AuditEntry:
+def of_audit(entry: records.AuditRecord) -> representations.AuditEntry:
     """Return an entry of the audit."""
-    return representations.AuditEntry(
-        position=kept.position,
-        at=kept.at,
-        by=kept.by,
-        action=kept.action,
-        result=kept.result,
-        source=kept.source,
-        application=kept.application,
-        run=kept.run_id,
-        document=kept.document,
-    )
+    return representations.build(representations.AuditEntry, entry, run=entry.run_id)

@@ -1,6 +1,7 @@
 """What people see and ask of where applications are: the part of the service that is about it."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -11,7 +12,7 @@ from volary.controller.placement import rebalancing
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses
 from volary.model.placement import failover_rules
-from volary.placement.failover import decisions, eviction_limits
+from volary.placement.failover import eviction_limits
 from volary.store import records, stores
 
 _PAGE = 200
@@ -33,15 +34,8 @@ class Eviction(representations.Representation, frozen=True):
     replaced: bool
 
 
-class EvictedCluster(representations.Representation, frozen=True):
-    """A cluster that an application left; it is not chosen again until a rebalance."""
-
-    cluster: str
-    reason: str
-
-
-class PendingEviction(representations.Representation, frozen=True):
-    """A reason to move that still lacks something."""
+class PlacementReason(representations.Representation, frozen=True):
+    """Why something is so on a cluster."""
 
     cluster: str
     #: One sentence.
@@ -53,18 +47,13 @@ class Placement(representations.Representation, frozen=True):
 
     application: str
     clusters: tuple[str, ...]
-    away: tuple[EvictedCluster, ...]
+    #: Clusters that it left; they are not chosen again until a rebalance.
+    away: tuple[PlacementReason, ...]
     leaving: tuple[Eviction, ...]
-    waiting: tuple[PendingEviction, ...]
+    #: Reasons to move that still lack something.
+    waiting: tuple[PlacementReason, ...]
     #: Id of the move that begins next; empty: none does.
     move: str
-
-
-class LeftOutCluster(representations.Representation, frozen=True):
-    """A cluster that an application would not be on."""
-
-    cluster: str
-    reason: str
 
 
 class Rebalance(representations.Representation, frozen=True):
@@ -77,7 +66,8 @@ class Rebalance(representations.Representation, frozen=True):
     more: tuple[str, ...]
     less: tuple[str, ...]
     off: tuple[str, ...]
-    left_out: tuple[LeftOutCluster, ...]
+    #: Clusters that it would not be on.
+    left_out: tuple[PlacementReason, ...]
 
 
 @dataclass(slots=True)
@@ -175,7 +165,7 @@ class PlacementService:
             made.more,
             made.less,
             tuple(eviction.cluster for eviction in made.leaving),
-            tuple(LeftOutCluster(name, why) for name, why in made.left_out.items()),
+            _reasons(made.left_out),
         )
 
     async def _application(self, name: str) -> records.ApplicationRecord:
@@ -192,20 +182,12 @@ def _view(
     return Placement(
         application,
         placed.chosen,
-        tuple(EvictedCluster(name, why) for name, why in placed.away.items()),
-        tuple(map(_leaving, placed.leaving)),
-        tuple(PendingEviction(name, why) for name, why in placed.waiting.items()),
+        _reasons(placed.away),
+        tuple(representations.build(Eviction, eviction) for eviction in placed.leaving),
+        _reasons(placed.waiting),
         application_status.move.id if application_status.move else "",
     )
 
 
-def _leaving(eviction: decisions.Eviction) -> Eviction:
-    return Eviction(
-        eviction.cluster,
-        eviction.cause.value,
-        eviction.reason,
-        eviction.since,
-        eviction.purge.value,
-        eviction.replacements,
-        eviction.replaced,
-    )
+def _reasons(reasons: Mapping[str, str]) -> tuple[PlacementReason, ...]:
+    return tuple(PlacementReason(name, why) for name, why in reasons.items())

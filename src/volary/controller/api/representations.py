@@ -7,6 +7,7 @@ stop. Every text is already without secrets.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 
@@ -15,6 +16,20 @@ from volary.model import json
 
 class Representation(msgspec.Struct, frozen=True, rename="camel"):
     """What an answer is made of; the OpenAPI document describes every kind of it."""
+
+
+Kind = TypeVar("Kind", bound=Representation)
+
+
+def build(kind: type[Kind], *sources: object, **values: object) -> Kind:
+    """Return a representation of these values; what is not said is read from the sources.
+
+    Each field has the name of an attribute of a source; of several the first one has it.
+    """
+    for name in kind.__struct_fields__:
+        if name not in values:
+            values[name] = next(getattr(one, name) for one in sources if hasattr(one, name))
+    return kind(**values)
 
 
 class PendingRun(Representation, frozen=True):

@@ -1,12 +1,12 @@
 """How applications are over all their clusters: the part of the service that looks there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from msgspec import structs
 
 from volary.controller import refusals
-from volary.controller.api import conversions, status_representations
+from volary.controller.api import conversions, representations, status_representations
 from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses, run_origins
@@ -14,7 +14,7 @@ from volary.manifests import redaction
 from volary.manifests.health import fleet_status
 from volary.model import applications, errors, statuses
 from volary.model.fleet import cluster_health, fleets
-from volary.model.objects import manifest, object_health
+from volary.model.objects import object_health
 from volary.placement.failover import decisions, destinations
 from volary.planner import targets as target_choice
 from volary.stages import executor
@@ -149,57 +149,49 @@ def of_survey(
     name: str, seen: surveys.Survey, masker: redaction.Masker
 ) -> status_representations.ApplicationStatus:
     """Return what was seen, as far as it is known without a server."""
-    whole = seen.whole
-    return status_representations.ApplicationStatus(
+    return representations.build(
+        status_representations.ApplicationStatus,
+        seen.whole,
         name=name,
         at=seen.at,
-        health=_health(whole.health, masker),
+        health=_health(seen.whole.health, masker),
         status="",
         reason="",
         running_commit="",
         run="",
         waiting_reason="",
         releases=tuple(
-            status_representations.Release(release.commit, release.clusters)
-            for release in whole.releases
+            representations.build(status_representations.Release, release)
+            for release in seen.whole.releases
         ),
-        variants=tuple(map(_variant, whole.variants)),
-        ready=whole.ready,
-        total=whole.total,
-        objects=tuple(map(_sum, whole.objects)),
-        clusters=tuple(_cluster(cluster, masker) for cluster in whole.clusters),
+        variants=_variants(seen.whole.variants),
+        objects=tuple(map(_sum, seen.whole.objects)),
+        clusters=tuple(_cluster(cluster, masker) for cluster in seen.whole.clusters),
+        problem="",
     )
 
 
 def _health(
     health: object_health.Health, masker: redaction.Masker
 ) -> status_representations.Health:
-    return status_representations.Health(health.status.value, masker.clean(health.reason))
+    return status_representations.Health(health.status, masker.clean(health.reason))
 
 
-def _variant(variant_status: fleet_status.VariantStatus) -> status_representations.VariantState:
-    return status_representations.VariantState(
-        variant_status.name,
-        variant_status.commits,
-        variant_status.images,
-        variant_status.ready,
-        variant_status.total,
+def _variants(
+    variants: Iterable[fleet_status.VariantStatus],
+) -> tuple[status_representations.VariantState, ...]:
+    return tuple(
+        representations.build(status_representations.VariantState, variant) for variant in variants
     )
 
 
 def _sum(summary: fleet_status.ObjectSummary) -> status_representations.ObjectSummary:
-    group, kind, namespace, name = _parts(summary.key)
-    return status_representations.ObjectSummary(
-        group=group,
-        kind=kind,
-        namespace=namespace,
-        name=name,
-        clusters=summary.clusters,
-        observed=summary.observed,
-        ready=summary.ready,
-        total=summary.total,
+    return representations.build(
+        status_representations.ObjectSummary,
+        summary,
+        summary.key,
         numbers=summary.status,
-        health={word.value: count for word, count in summary.health.items()},
+        health={status.value: count for status, count in summary.health.items()},
     )
 
 
@@ -209,43 +201,32 @@ def _cluster(
     state = report.state or fleet_status.ClusterStatus(
         object_health.Health(statuses.HealthStatus.UNKNOWN, "it was never seen")
     )
-    return status_representations.ClusterState(
+    return representations.build(
+        status_representations.ClusterState,
+        report,
+        state,
         name=report.cluster,
         current=report.current is not None,
-        seen=report.seen,
         unreachable_reason=masker.clean(report.unreachable_reason),
         unknown_since=report.silent_since,
-        wanted=report.wanted,
         health=_health(state.health, masker),
-        commits=state.commits,
-        variants=tuple(map(_variant, state.variants)),
-        ready=state.ready,
-        total=state.total,
+        variants=_variants(state.variants),
         objects=tuple(
             _object(report.cluster, object_status, masker) for object_status in state.objects
         ),
         warnings=tuple(masker.clean(warning) for warning in state.warnings),
+        state="",
+        cordoned=False,
     )
 
 
 def _object(
     cluster: str, object_status: fleet_status.ObjectStatus, masker: redaction.Masker
 ) -> status_representations.ObjectState:
-    group, kind, namespace, name = _parts(object_status.key)
-    return status_representations.ObjectState(
-        group=group,
-        kind=kind,
-        namespace=namespace,
-        name=name,
+    return representations.build(
+        status_representations.ObjectState,
+        object_status,
+        object_status.key,
         health=_health(object_status.health, masker),
-        commit=object_status.commit,
-        variant=object_status.variant,
-        ready=object_status.ready,
-        total=object_status.total,
-        images=object_status.images,
         numbers=fleet_status.numbers(cluster, object_status),
     )
-
-
-def _parts(key: manifest.ResourceKey) -> tuple[str, str, str, str]:
-    return key.group, key.kind, key.namespace, key.name
