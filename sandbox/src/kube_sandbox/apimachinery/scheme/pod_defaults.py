@@ -109,7 +109,7 @@ def _fill_http_get(handler: json.JsonObject) -> None:
 
 
 def _fill_volume(volume: json.JsonObject) -> None:
-    if len(volume) == 1:  # a name and no source
+    if not volume.keys() - {"name"}:
         volume["emptyDir"] = {}
     for name in _FILES:
         source = volume.get(name)

@@ -124,3 +124,10 @@ def amount(path: str, value: Any) -> Causes:
     if quantities.parse(str(value)) < 0:
         return [causes.invalid(path, value, "must be greater than or equal to 0")]
     return []
+
+
+def positive_amount(path: str, value: Any) -> Causes:
+    """Refuse a quantity that is not above 0."""
+    if quantities.parse(str(value)) <= 0:
+        return [causes.invalid(path, value, "must be greater than zero")]
+    return []

@@ -2,7 +2,7 @@
 
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import causes
-from kube_sandbox.apimachinery.validation import checks, names
+from kube_sandbox.apimachinery.validation import checks, names, volumes
 
 Causes = list[causes.Cause]
 Object = json.JsonObject
@@ -71,20 +71,10 @@ def secret(body: Object, old: Object | None) -> Causes:
     return found + _frozen(body, old, ("data",))
 
 
-_ACCESS_MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
-
-
 def claim(body: Object, old: Object | None) -> Causes:
     """Check a PersistentVolumeClaim."""
     spec = body.get("spec") or {}
-    found: Causes = []
-    if not spec.get("accessModes"):
-        found.append(causes.required("spec.accessModes", "at least 1 access mode is required"))
-    for each in spec.get("accessModes") or ():
-        found += checks.one_of("spec.accessModes", each, _ACCESS_MODES)
-    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if storage is None:
-        found.append(causes.required("spec.resources[storage]"))
+    found = volumes.claim_spec("spec", spec)
     if old is not None and _settled(spec) != _settled(old.get("spec") or {}):
         detail = (
             "spec is immutable after creation except resources.requests and "

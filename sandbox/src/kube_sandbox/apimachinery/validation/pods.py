@@ -1,11 +1,11 @@
 """What kube-apiserver refuses about pods and pod templates."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import causes, quantities
-from kube_sandbox.apimachinery.validation import checks, names
+from kube_sandbox.apimachinery.validation import checks, environment, mounts, names, volumes
 
 Causes = list[causes.Cause]
 
@@ -19,13 +19,18 @@ _SCHEMES = ("HTTP", "HTTPS")
 _MESSAGE_POLICIES = ("FallbackToLogsOnError", "File")
 
 
-def template(path: str, given: json.JsonObject, restart_policies: tuple[str, ...]) -> Causes:
+def template(
+    path: str,
+    given: json.JsonObject,
+    restart_policies: tuple[str, ...],
+    claims: Mapping[str, json.JsonObject] | None = None,
+) -> Causes:
     """Refuse a malformed pod template whose pods restart in another way than allowed."""
     metadata = given.get("metadata") or {}
     found = checks.labels(f"{path}.labels", metadata.get("labels"))
     found += annotations(f"{path}.annotations", metadata.get("annotations"))
     pod = given.get("spec") or {}
-    found += spec(f"{path}.spec", pod)
+    found += spec(f"{path}.spec", pod, claims=claims)
     policy = pod.get("restartPolicy")
     if policy in _RESTART_POLICIES and policy not in restart_policies:
         found.append(causes.unsupported(f"{path}.spec.restartPolicy", policy, restart_policies))
@@ -44,12 +49,23 @@ def annotations(path: str, given: json.JsonObject | None) -> Causes:
     return found
 
 
-def spec(path: str, pod: json.JsonObject) -> Causes:
-    """Refuse a malformed pod spec."""
-    volumes = pod.get("volumes") or []
-    found = _volumes(f"{path}.volumes", volumes)
-    known = {each.get("name", "") for each in volumes}
-    found += _containers(path, pod, known)
+def spec(
+    path: str,
+    pod: json.JsonObject,
+    *,
+    name: str = "",
+    claims: Mapping[str, json.JsonObject] | None = None,
+) -> Causes:
+    """Refuse a malformed pod spec.
+
+    Args:
+        path: Where it stands.
+        pod: The spec.
+        name: The pod's name; empty for a template.
+        claims: Volumes that come from the claims of a StatefulSet.
+    """
+    known, found = volumes.check(f"{path}.volumes", pod.get("volumes") or [], name)
+    found += _containers(path, pod, {**known, **(claims or {})})
     found += checks.one_of(f"{path}.restartPolicy", pod.get("restartPolicy"), _RESTART_POLICIES)
     found += checks.one_of(f"{path}.dnsPolicy", pod.get("dnsPolicy"), _DNS_POLICIES)
     grace = pod.get("terminationGracePeriodSeconds")
@@ -65,14 +81,14 @@ def spec(path: str, pod: json.JsonObject) -> Causes:
     return found
 
 
-def _containers(path: str, pod: json.JsonObject, volumes: set[str]) -> Causes:
+def _containers(path: str, pod: json.JsonObject, known: Mapping[str, json.JsonObject]) -> Causes:
     found: Causes = []
     if not pod.get("containers"):
         found.append(causes.required(f"{path}.containers"))
     seen: set[str] = set()
     for where, container in _every_container(path, pod):
         found += _unique_name(where, container, seen)
-        found += _container(where, container, volumes)
+        found += _container(where, container, known)
     return found
 
 
@@ -92,7 +108,9 @@ def _every_container(path: str, pod: json.JsonObject) -> Iterator[tuple[str, jso
             yield f"{path}.{group}[{index}]", container
 
 
-def _container(path: str, container: json.JsonObject, volumes: set[str]) -> Causes:
+def _container(
+    path: str, container: json.JsonObject, known: Mapping[str, json.JsonObject]
+) -> Causes:
     found: Causes = []
     image = container.get("image", "")
     if not image:
@@ -100,17 +118,17 @@ def _container(path: str, container: json.JsonObject, volumes: set[str]) -> Caus
     elif image.strip() != image:
         detail = "must not have leading or trailing whitespace"
         found.append(causes.invalid(f"{path}.image", image, detail))
-    for name in _PROBES:
-        if name in container:
-            found += _probe(f"{path}.{name}", container[name])
+    message = container.get("terminationMessagePolicy")
+    found += checks.one_of(f"{path}.terminationMessagePolicy", message, _MESSAGE_POLICIES)
     found += _ports(f"{path}.ports", container.get("ports") or [])
-    found += _environment(path, container)
-    found += _mounts(f"{path}.volumeMounts", container.get("volumeMounts") or [], volumes)
+    found += environment.check(path, container)
+    found += mounts.check(path, container, known)
     policy = container.get("imagePullPolicy")
     found += checks.one_of(f"{path}.imagePullPolicy", policy, _PULL_POLICIES)
     found += resources(f"{path}.resources", container.get("resources") or {})
-    message = container.get("terminationMessagePolicy")
-    found += checks.one_of(f"{path}.terminationMessagePolicy", message, _MESSAGE_POLICIES)
+    for name in _PROBES:
+        if name in container:
+            found += _probe(f"{path}.{name}", container[name])
     return found
 
 
@@ -133,98 +151,6 @@ def _ports(path: str, ports: list[json.JsonObject]) -> Causes:
             found += checks.port_number(f"{where}.hostPort", port["hostPort"])
         found += checks.one_of(f"{where}.protocol", port.get("protocol"), _PROTOCOLS)
     return found
-
-
-_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
-
-
-def _environment(path: str, container: json.JsonObject) -> Causes:
-    found: Causes = []
-    for index, variable in enumerate(container.get("env") or ()):
-        where = f"{path}.env[{index}]"
-        if not variable.get("name"):
-            found.append(causes.required(f"{where}.name"))
-        else:
-            found += checks.named(f"{where}.name", variable["name"], names.environment_variable)
-        source = variable.get("valueFrom")
-        if source is not None:
-            found += _environment_source(f"{where}.valueFrom", source, variable)
-    for index, each in enumerate(container.get("envFrom") or ()):
-        where = f"{path}.envFrom[{index}]"
-        for name in ("configMapRef", "secretRef"):
-            if name in each and not each[name].get("name"):
-                found.append(causes.required(f"{where}.{name}.name"))
-    return found
-
-
-def _environment_source(path: str, source: json.JsonObject, variable: json.JsonObject) -> Causes:
-    chosen = [name for name in _SOURCES if name in source]
-    if not chosen:
-        detail = (
-            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, "
-            "`secretKeyRef` or `fileKeyRef`"
-        )
-        return [causes.invalid(path, "", detail)]
-    if variable.get("value"):
-        return [causes.invalid(path, "", "may not be specified when `value` is not empty")]
-    if len(chosen) > 1:
-        return [causes.invalid(path, "", "may not have more than one field specified at a time")]
-    if chosen[0] in ("configMapKeyRef", "secretKeyRef"):
-        reference = source[chosen[0]]
-        where = f"{path}.{chosen[0]}"
-        return [
-            causes.required(f"{where}.{name}")
-            for name in ("name", "key")
-            if not reference.get(name)
-        ]
-    return []
-
-
-def _mounts(path: str, mounts: list[json.JsonObject], volumes: set[str]) -> Causes:
-    found: Causes = []
-    seen: set[str] = set()
-    for index, mount in enumerate(mounts):
-        where = f"{path}[{index}]"
-        name, target = mount.get("name", ""), mount.get("mountPath", "")
-        if not name:
-            found.append(causes.required(f"{where}.name"))
-        elif name not in volumes:
-            found.append(causes.not_found(f"{where}.name", name))
-        if not target:
-            found.append(causes.required(f"{where}.mountPath"))
-        elif target in seen:
-            found.append(causes.invalid(f"{where}.mountPath", target, "must be unique"))
-        seen.add(target)
-    return found
-
-
-def _volumes(path: str, volumes: list[json.JsonObject]) -> Causes:
-    found: Causes = []
-    seen: set[str] = set()
-    for index, volume in enumerate(volumes):
-        where = f"{path}[{index}]"
-        found += _unique_name(where, volume, seen)
-        sources = [key for key in volume if key != "name"]
-        found += [
-            causes.forbidden(f"{where}.{extra}", "may not specify more than 1 volume type")
-            for extra in sources[1:]
-        ]
-        found += _volume_source(where, volume)
-    return found
-
-
-def _volume_source(path: str, volume: json.JsonObject) -> Causes:
-    required = (
-        ("persistentVolumeClaim", "claimName"),
-        ("secret", "secretName"),
-        ("configMap", "name"),
-        ("hostPath", "path"),
-    )
-    return [
-        causes.required(f"{path}.{source}.{name}")
-        for source, name in required
-        if source in volume and not volume[source].get(name)
-    ]
 
 
 def _probe(path: str, probe: json.JsonObject) -> Causes:

@@ -122,7 +122,8 @@ def _same_identity(metadata: Object, old: Object | None) -> Causes:
 
 def _pod(body: Object, old: Object | None) -> Causes:
     spec = body.get("spec") or {}
-    found = pods.spec("spec", spec)
+    name = str((body.get("metadata") or {}).get("name") or "")
+    found = pods.spec("spec", spec, name=name)
     if old is not None:
         found += pods.update(spec, old.get("spec") or {})
     return found

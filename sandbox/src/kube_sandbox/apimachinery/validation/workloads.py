@@ -1,6 +1,7 @@
 """What kube-apiserver refuses about Deployments and the other kinds with pod templates."""
 
 import re
+from collections.abc import Mapping
 
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import causes
@@ -12,7 +13,9 @@ Object = json.JsonObject
 _MISMATCH = "`selector` does not match template `labels`"
 
 
-def _selected_template(kind: str, spec: Object, restart: tuple[str, ...] = ("Always",)) -> Causes:
+def _selected_template(
+    kind: str, spec: Object, claims: Mapping[str, Object] | None = None
+) -> Causes:
     selector = spec.get("selector")
     found: Causes = []
     template = spec.get("template") or {}
@@ -29,7 +32,7 @@ def _selected_template(kind: str, spec: Object, restart: tuple[str, ...] = ("Alw
             found.append(causes.invalid("spec.selector", selector, detail))
         elif not malformed and not checks.selects(selector, labels):
             found.append(causes.invalid("spec.template.metadata.labels", labels, _MISMATCH))
-    return found + pods.template("spec.template", template, restart)
+    return found + pods.template("spec.template", template, ("Always",), claims)
 
 
 def _counts(spec: Object, *fields: str) -> Causes:
@@ -132,7 +135,10 @@ def stateful_set(body: Object, old: Object | None) -> Causes:
     partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition")
     found += checks.not_negative("spec.updateStrategy.rollingUpdate.partition", partition)
     found += _counts(spec, "replicas", "minReadySeconds", "revisionHistoryLimit")
-    found += _selected_template("statefulset", spec)
+    templates = spec.get("volumeClaimTemplates") or ()
+    names = [(each.get("metadata") or {}).get("name", "") for each in templates]
+    claims = {name: {"name": name, "persistentVolumeClaim": {}} for name in names}
+    found += _selected_template("statefulset", spec, claims)
     if old is not None and _fixed(spec) != _fixed(old.get("spec") or {}):
         found.append(causes.forbidden("spec", _STATEFUL_TEXT))
     return found

@@ -119,7 +119,16 @@ _C = {"name": "main", "image": "i"}
         ),
         ({**_C, "env": [{"value": "x"}]}, "env[0].name: Required value"),
         (
-            {**_C, "env": [{"name": "A", "value": "1", "valueFrom": {"fieldRef": {}}}]},
+            {
+                **_C,
+                "env": [
+                    {
+                        "name": "A",
+                        "value": "1",
+                        "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}},
+                    }
+                ],
+            },
             "may not be specified when `value` is not empty",
         ),
         (
