@@ -27,9 +27,24 @@ class Cause:
         return {"reason": self.reason, "message": self.message, "field": self.field}
 
 
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value that is already written as messages show it."""
+
+    text: str
+
+
 def show(value: object) -> str:
     """Write a value as the server does in messages: compact JSON."""
-    return _ENCODE(value).decode()
+    if isinstance(value, Literal):
+        return value.text
+    text = _ENCODE(value).decode()
+    return text if isinstance(value, str) else escape(text)
+
+
+def escape(text: str) -> str:
+    """Write the signs of HTML in JSON as Go does: ``\\u003c``."""
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _with_detail(head: str, detail: str) -> str:

@@ -2,6 +2,6 @@
 
 `kinds` are the served kinds, `schema` is the one value per kind that others take, `types` one
 node of its structure. `catalog` reads the built-in types from the packaged `data`, `go_structs`
-adds what OpenAPI does not carry. `decoding` reads objects as the server does, `defaults` fills
-in. May import `meta`.
+adds what OpenAPI does not carry, `internal_structs` has how messages show objects. `decoding`
+reads objects as the server does, `defaults` fills in. May import `meta`.
 """

@@ -1,7 +1,10 @@
 """What kube-apiserver refuses about kinds with a few rules each."""
 
+from fractions import Fraction
+
 from kube_sandbox import json
-from kube_sandbox.apimachinery.meta import causes
+from kube_sandbox.apimachinery.meta import causes, quantities
+from kube_sandbox.apimachinery.scheme import internal_structs
 from kube_sandbox.apimachinery.validation import checks, names, volumes
 
 Causes = list[causes.Cause]
@@ -10,6 +13,7 @@ Object = json.JsonObject
 #: Data of a ConfigMap or Secret may not be larger, in bytes.
 MAXIMUM_DATA = 1024 * 1024
 
+_CORE = "io.k8s.api.core.v1"
 _FROZEN = "field is immutable when `immutable` is set"
 
 
@@ -75,19 +79,75 @@ def claim(body: Object, old: Object | None) -> Causes:
     """Check a PersistentVolumeClaim."""
     spec = body.get("spec") or {}
     found = volumes.claim_spec("spec", spec)
-    if old is not None and _settled(spec) != _settled(old.get("spec") or {}):
-        detail = (
-            "spec is immutable after creation except resources.requests and "
-            "volumeAttributesClassName for bound claims"
-        )
-        found.append(causes.forbidden("spec", detail))
-    return found
+    return found if old is None else found + _claim_update(body, old)
 
 
-def _settled(spec: Object) -> Object:
-    # The volume's name and class are filled in when the claim is bound.
-    changing = ("resources", "volumeName", "volumeAttributesClassName", "storageClassName")
-    return {key: value for key, value in spec.items() if key not in changing}
+_CLAIM_TEXT = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName "
+    "for bound claims"
+)
+
+
+def _claim_update(body: Object, old: Object) -> Causes:
+    spec, before = body.get("spec") or {}, old.get("spec") or {}
+    settled = dict(spec)
+    bound = (body.get("status") or {}).get("phase") == "Bound"
+    if bound and "resources" in before:
+        settled["resources"] = before["resources"]
+    if bound and "volumeAttributesClassName" in spec:
+        settled["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
+    # The volume's name and class are filled in once, when the claim is bound.
+    for name in ("volumeName", "storageClassName"):
+        if not before.get(name):
+            settled.pop(name, None)
+    known = {key: value for key, value in before.items() if value or key != "volumeName"}
+    found: Causes = []
+    if {key: value for key, value in settled.items() if value is not None} != known:
+        text = internal_structs.difference(f"{_CORE}.PersistentVolumeClaimSpec", before, settled)
+        found.append(causes.forbidden("spec", f"{_CLAIM_TEXT}\n{text}"))
+    if _requested(spec) < _requested(before) and _requested(spec) <= _capacity(old):
+        detail = "field can not be less than status.capacity"
+        found.append(causes.forbidden("spec.resources.requests.storage", detail))
+    mode = spec.get("volumeMode")
+    return found + checks.unchanged("volumeMode", mode, before.get("volumeMode"))
+
+
+def _requested(spec: Object) -> Fraction:
+    requests = (spec.get("resources") or {}).get("requests") or {}
+    return quantities.parse(str(requests.get("storage", "0")))
+
+
+def _capacity(claim_object: Object) -> Fraction:
+    capacity = (claim_object.get("status") or {}).get("capacity") or {}
+    return quantities.parse(str(capacity.get("storage", "0")))
+
+
+_RECLAIM_OF_VOLUMES = ("Delete", "Recycle", "Retain")
+
+
+def persistent_volume(body: Object, old: Object | None) -> Causes:
+    """Check a PersistentVolume."""
+    spec = body.get("spec") or {}
+    modes, capacity = spec.get("accessModes") or [], spec.get("capacity") or {}
+    found: Causes = [] if modes else [causes.required("spec.accessModes")]
+    found += volumes.access_modes("spec.accessModes", modes)
+    if not capacity:
+        found.append(causes.required("spec.capacity"))
+    if set(capacity) != {"storage"}:
+        found.append(causes.unsupported("spec.capacity", capacity, ("storage",)))
+    for name, size in capacity.items():
+        found += checks.positive_amount(f"spec.capacity[{name}]", size)
+    policy = spec.get("persistentVolumeReclaimPolicy")
+    found += checks.one_of("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM_OF_VOLUMES)
+    found += volumes.persistent_source("spec", spec)
+    if old is None:
+        return found
+    before = old.get("spec") or {}
+    if volumes.persistent_sources(spec) != volumes.persistent_sources(before):
+        text = internal_structs.difference(f"{_CORE}.PersistentVolumeSpec", before, spec)
+        detail = f"spec.persistentvolumesource is immutable after creation\n{text}"
+        found.append(causes.forbidden("spec.persistentvolumesource", detail))
+    return found + checks.unchanged("volumeMode", spec.get("volumeMode"), before.get("volumeMode"))
 
 
 def autoscaler(body: Object, old: Object | None) -> Causes:
@@ -119,7 +179,8 @@ def disruption_budget(body: Object, old: Object | None) -> Causes:
     found: Causes = []
     if "minAvailable" in spec and "maxUnavailable" in spec:
         detail = "minAvailable and maxUnavailable cannot be both set"
-        found.append(causes.invalid("spec", spec, detail))
+        shown = internal_structs.shown("io.k8s.api.policy.v1.PodDisruptionBudgetSpec", spec)
+        found.append(causes.invalid("spec", shown, detail))
     for name in ("minAvailable", "maxUnavailable"):
         if name in spec:
             found += checks.number_or_percent(f"spec.{name}", spec[name])
@@ -163,6 +224,7 @@ def _rule(path: str, rule: Object, *, namespaced: bool) -> Causes:
 
 
 _RBAC = "rbac.authorization.k8s.io"
+_RBAC_PACKAGE = "rbac.v1"
 
 
 def role_binding(body: Object, old: Object | None) -> Causes:
@@ -181,8 +243,9 @@ def role_binding(body: Object, old: Object | None) -> Causes:
         found.append(causes.required("roleRef.name"))
     for index, subject in enumerate(body.get("subjects") or ()):
         found += _subject(f"subjects[{index}]", subject)
-    if old is not None:
-        found += checks.unchanged("roleRef", reference, old.get("roleRef"), "cannot change roleRef")
+    if old is not None and reference != old.get("roleRef"):
+        shown = internal_structs.shown(f"io.k8s.api.{_RBAC_PACKAGE}.RoleRef", reference)
+        found.append(causes.invalid("roleRef", shown, "cannot change roleRef"))
     return found
 
 
@@ -204,9 +267,11 @@ def priority_class(body: Object, old: Object | None) -> Causes:
     if old is None:
         return []
     detail = "may not be changed in an update."
+    found: Causes = []
     if body.get("value", 0) != old.get("value", 0):
-        return [causes.forbidden("value", detail)]
-    return []
+        found.append(causes.forbidden("value", detail))
+    policy = body.get("preemptionPolicy")
+    return found + checks.unchanged("preemptionPolicy", policy, old.get("preemptionPolicy"))
 
 
 _RECLAIM_POLICIES = ("Delete", "Retain")
@@ -222,9 +287,28 @@ def storage_class(body: Object, old: Object | None) -> Causes:
     found += checks.one_of("volumeBindingMode", body.get("volumeBindingMode"), _BINDING_MODES)
     if old is None:
         return found
-    for name in ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"):
-        if body.get(name) != old.get(name):
-            detail = "updates to provisioner are forbidden."
-            text = detail.replace("provisioner", name)
-            found.append(causes.forbidden(name, text))
-    return found
+    found += [
+        causes.forbidden(name, f"updates to {name} are forbidden.")
+        for name in ("parameters", "provisioner", "reclaimPolicy")
+        if body.get(name) != old.get(name)
+    ]
+    mode = body.get("volumeBindingMode")
+    return found + checks.unchanged("volumeBindingMode", mode, old.get("volumeBindingMode"))
+
+
+def ingress_class(body: Object, old: Object | None) -> Causes:
+    """Check an IngressClass."""
+    controller = (body.get("spec") or {}).get("controller", "")
+    before = ((old or {}).get("spec") or {}).get("controller", "")
+    if not controller:
+        return [causes.required("spec.controller")]
+    return [] if old is None else checks.unchanged("spec.controller", controller, before)
+
+
+def controller_revision(body: Object, old: Object | None) -> Causes:
+    """Check a ControllerRevision."""
+    found: Causes = []
+    if body.get("data") is None:
+        found.append(causes.required("data", "data is mandatory"))
+    found += checks.not_negative("revision", body.get("revision"))
+    return found if old is None else found + checks.unchanged("data", body["data"], old.get("data"))

@@ -1,10 +1,10 @@
 """What kube-apiserver refuses about pods and pod templates."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import causes, quantities
+from kube_sandbox.apimachinery.scheme import internal_structs
 from kube_sandbox.apimachinery.validation import checks, environment, mounts, names, volumes
 
 Causes = list[causes.Cause]
@@ -208,33 +208,74 @@ def resources(path: str, given: json.JsonObject) -> Causes:
     return found
 
 
-_MUTABLE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
 _UPDATE_TEXT = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
     "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be "
     "set to 1 if it was previously negative)"
 )
+#: Ephemeral containers have an endpoint, gates a scheduler of their own.
+_OF_OTHERS = ("ephemeralContainers", "schedulingGates")
 
 
 def update(new: json.JsonObject, old: json.JsonObject) -> Causes:
     """Refuse changes of a running pod beyond images, deadlines and tolerations."""
-    if _frozen(new) == _frozen(old):
-        return []
-    return [causes.forbidden("spec", _UPDATE_TEXT)]
-
-
-def _frozen(pod: json.JsonObject) -> dict[str, Any]:
-    kept = {
-        key: value
-        for key, value in pod.items()
-        # Ephemeral containers have an endpoint, nodes and gates a scheduler of their own.
-        if key not in (*_MUTABLE, "ephemeralContainers", "nodeName", "schedulingGates")
-    }
+    faults: Causes = []
     for group in ("containers", "initContainers"):
-        if group in kept:
-            kept[group] = [
-                {key: value for key, value in each.items() if key != "image"}
-                for each in kept[group] or ()
-            ]
-    return kept
+        if len(new.get(group) or ()) != len(old.get(group) or ()):
+            detail = "pod updates may not add or remove containers"
+            return [causes.forbidden(f"spec.{group}", detail)]
+    faults += _deadline(new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds"))
+    faults += _tolerations(new.get("tolerations") or [], old.get("tolerations") or [])
+    changed = _with_what_may_change(new, old)
+    if changed != old:
+        text = internal_structs.difference("io.k8s.api.core.v1.PodSpec", old, changed)
+        faults.append(causes.forbidden("spec", f"{_UPDATE_TEXT}\n{text}"))
+    return faults
+
+
+def _deadline(new: int | None, old: int | None) -> Causes:
+    path = "spec.activeDeadlineSeconds"
+    if old is None or new == old:
+        return []
+    if new is None:
+        detail = "must not update from a positive integer to nil value"
+        return [causes.invalid(path, None, detail)]
+    if new > old:
+        detail = "must be less than or equal to previous value"
+        return [causes.invalid(path, new, detail)]
+    return []
+
+
+def _tolerations(new: list[json.JsonObject], old: list[json.JsonObject]) -> Causes:
+    """Refuse tolerations that were there and are no longer; how long they last may change."""
+
+    def lasting(toleration: json.JsonObject) -> json.JsonObject:
+        return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+
+    kept = [lasting(toleration) for toleration in new]
+    if all(lasting(toleration) in kept for toleration in old):
+        return []
+    detail = "existing toleration can not be modified except its tolerationSeconds"
+    return [causes.forbidden("spec.tolerations", detail)]
+
+
+def _with_what_may_change(new: json.JsonObject, old: json.JsonObject) -> json.JsonObject:
+    """Return `new` with the old value of everything that may change."""
+    settled = dict(new)
+    grace = new.get("terminationGracePeriodSeconds") == 1
+    was_negative = (old.get("terminationGracePeriodSeconds") or 0) < 0
+    mutable = [*_OF_OTHERS, "activeDeadlineSeconds", "tolerations"]
+    if not old.get("nodeName"):
+        mutable.append("nodeName")  # the scheduler chooses it once
+    if grace and was_negative:
+        mutable.append("terminationGracePeriodSeconds")
+    for name in mutable:
+        settled.pop(name, None)
+        if name in old:
+            settled[name] = old[name]
+    for group in ("containers", "initContainers"):
+        if group in new:
+            pairs = zip(new[group] or (), old.get(group) or (), strict=True)
+            settled[group] = [{**container, "image": was["image"]} for container, was in pairs]
+    return settled

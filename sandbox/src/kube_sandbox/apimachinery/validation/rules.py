@@ -177,8 +177,7 @@ def _internal(rule: json.JsonObject) -> str:
         "FieldPath": rule.get("fieldPath") or "",
         "OptionalOldSelf": rule.get("optionalOldSelf"),
     }
-    text = msgspec.json.encode(fields).decode()
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return causes.escape(msgspec.json.encode(fields).decode())
 
 
 def left_out(schema: Schema) -> list[str]:

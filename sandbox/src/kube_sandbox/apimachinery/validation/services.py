@@ -4,6 +4,7 @@ from typing import Any
 
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import causes
+from kube_sandbox.apimachinery.scheme import internal_structs
 from kube_sandbox.apimachinery.validation import checks, names
 
 Causes = list[causes.Cause]
@@ -35,7 +36,9 @@ def service(body: Object, old: Object | None) -> Causes:
     )
     found += _type_rules(spec, kind)
     if old is not None:
-        found += _same_address(spec, old.get("spec") or {})
+        before = old.get("spec") or {}
+        found += _same_address(spec, before)
+        found += _same_balancer(spec, before)
     return found
 
 
@@ -126,6 +129,13 @@ def _same_address(spec: Object, before: Object) -> Causes:
     return [causes.invalid("spec.clusterIPs[0]", new, "may not change once set")]
 
 
+def _same_balancer(spec: Object, before: Object) -> Causes:
+    path, name = "spec.loadBalancerClass", spec.get("loadBalancerClass")
+    if before.get("type") != "LoadBalancer" or spec.get("type") != "LoadBalancer":
+        return []
+    return checks.unchanged(path, name, before.get("loadBalancerClass"), "may not change once set")
+
+
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 
 
@@ -134,7 +144,8 @@ def ingress(body: Object, old: Object | None) -> Causes:
     spec = body.get("spec") or {}
     if not spec.get("rules") and not spec.get("defaultBackend"):
         detail = "either `defaultBackend` or `rules` must be specified"
-        return [causes.invalid("spec", spec, detail)]
+        shown = internal_structs.shown("io.k8s.api.networking.v1.IngressSpec", spec)
+        return [causes.invalid("spec", shown, detail)]
     found: Causes = []
     if spec.get("defaultBackend"):
         found += _backend("spec.defaultBackend", spec["defaultBackend"])
@@ -210,4 +221,24 @@ def _policy_rule(path: str, rule: Object, peers: str) -> Causes:
             found.append(causes.required(where, "must specify a peer"))
         for name in ("podSelector", "namespaceSelector"):
             found += checks.label_selector(f"{where}.{name}", peer.get(name))
+    return found
+
+
+_ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
+
+
+def endpoint_slice(body: Object, old: Object | None) -> Causes:
+    """Check an EndpointSlice."""
+    kind = body.get("addressType", "")
+    found: Causes = []
+    if not kind:
+        found.append(causes.required("addressType"))
+    elif kind not in _ADDRESS_TYPES:
+        found.append(causes.unsupported("addressType", kind, _ADDRESS_TYPES))
+    for index, endpoint in enumerate(body.get("endpoints") or ()):
+        if not endpoint.get("addresses"):
+            detail = "must contain at least 1 address"
+            found.append(causes.required(f"endpoints[{index}].addresses", detail))
+    if old is not None:
+        found += checks.unchanged("addressType", kind, old.get("addressType"))
     return found

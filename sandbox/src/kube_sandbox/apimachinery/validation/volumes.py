@@ -303,6 +303,42 @@ _PLACES = {"gcePersistentDisk": "persistentDisk"}
 #: Sources the server misspells when they are one too many.
 _MISSPELT = {"downwardAPI": "downwarAPI", "cephfs": "cephFS"}
 
+_PERSISTENT_SOURCES = (
+    *("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs"),
+    *("rbd", "quobyte", "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile"),
+    *("vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local"),
+    *("storageos", "csi"),
+)
+
+
+def persistent_sources(spec: Object) -> Object:
+    """Return the sources in the spec of a PersistentVolume."""
+    return {name: spec[name] for name in _PERSISTENT_SOURCES if name in spec}
+
+
+def persistent_source(path: str, spec: Object) -> Causes:
+    """Refuse the spec of a PersistentVolume without a source, or with several."""
+    given = list(persistent_sources(spec))
+    if not given:
+        return [causes.required(path, "must specify a volume type")]
+    first, where = given[0], f"{path}.{_PLACES.get(given[0], given[0])}"
+    faults: Causes = []
+    if first == "local":
+        faults += _requiring("path")(where, spec[first])
+        if "nodeAffinity" not in spec:
+            detail = "Local volume requires node affinity"
+            faults.append(causes.required("spec.nodeAffinity", detail))
+    elif first == "csi":
+        faults += _storage_driver(where, spec[first])
+        faults += _requiring("volumeHandle")(where, spec[first])
+    else:
+        faults += _SOURCES[first](where, spec[first])
+    return faults + [
+        causes.forbidden(f"{path}.{_MISSPELT.get(extra, extra)}", _MORE_THAN_ONE)
+        for extra in given[1:]
+    ]
+
+
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 
 

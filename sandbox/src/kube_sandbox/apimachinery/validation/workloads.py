@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import causes
+from kube_sandbox.apimachinery.scheme import internal_structs
 from kube_sandbox.apimachinery.validation import checks, pods
 
 Causes = list[causes.Cause]
@@ -188,16 +189,44 @@ def job(body: Object, old: Object | None) -> Causes:
     if old is None:
         return found
     before = old.get("spec") or {}
-    for name in ("selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"):
-        found += checks.unchanged(f"spec.{name}", spec.get(name), before.get(name))
-    if spec.get("completionMode") != "Indexed":
-        found += checks.unchanged(
-            "spec.completions", spec.get("completions"), before.get("completions")
-        )
-    suspended = bool(before.get("suspend"))
-    if not suspended:
-        found += checks.unchanged("spec.template", spec.get("template"), before.get("template"))
+    found += _completions_update(spec, before)
+    found += checks.unchanged("spec.selector", spec.get("selector"), before.get("selector"))
+    found += _job_template_update(spec, old)
+    for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"):
+        if spec.get(name) != before.get(name):
+            value = spec.get(name)
+            if isinstance(value, dict):
+                value = internal_structs.shown("io.k8s.api.batch.v1.PodFailurePolicy", value)
+            found.append(causes.invalid(f"spec.{name}", value, checks.IMMUTABLE))
     return found
+
+
+def _completions_update(spec: Object, before: Object) -> Causes:
+    path, wanted = "spec.completions", spec.get("completions")
+    if spec.get("completionMode") != "Indexed":
+        return checks.unchanged(path, wanted, before.get("completions"))
+    if wanted == before.get("completions") or wanted == spec.get("parallelism"):
+        return []
+    return [causes.invalid(path, wanted, "can only be modified in tandem with spec.parallelism")]
+
+
+#: What may change in the template of a Job that is suspended and never ran.
+_SCHEDULING = ("nodeSelector", "tolerations", "affinity", "schedulingGates")
+
+
+def _job_template_update(spec: Object, old: Object) -> Causes:
+    before = old.get("spec") or {}
+    template, former = spec.get("template") or {}, before.get("template") or {}
+    compared = former
+    if before.get("suspend") and not (old.get("status") or {}).get("startTime"):
+        pod, known = template.get("spec") or {}, former.get("spec") or {}
+        kept = {key: value for key, value in known.items() if key not in _SCHEDULING}
+        changed = {key: pod[key] for key in _SCHEDULING if key in pod}
+        compared = {**template, "spec": {**kept, **changed}}
+    if template == compared:
+        return []
+    shown = internal_structs.shown("io.k8s.api.core.v1.PodTemplateSpec", template)
+    return [causes.invalid("spec.template", shown, checks.IMMUTABLE)]
 
 
 _JOB_RESTARTS = ("OnFailure", "Never")
