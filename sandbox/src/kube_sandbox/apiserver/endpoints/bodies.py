@@ -155,8 +155,16 @@ def options(
         dry_run=dry_run(query.getall("dryRun", [])),
         validation=validation,
         force=parameters.flag(query, "force"),
-        duplicates=tuple(field_validation.duplicates(text)) if checked else (),
+        faults=_faults(request.content_type, text) if checked else field_validation.NO_FAULTS,
     )
+
+
+def _faults(media: str, text: bytes) -> field_validation.TextFaults:
+    if media == verbs.PatchType.JSON:
+        return field_validation.json_patch_faults(text)
+    if media == APPLY or media in _YAML:
+        return field_validation.yaml_faults(text)
+    return field_validation.json_faults(text)
 
 
 def dry_run(values: list[str]) -> bool:

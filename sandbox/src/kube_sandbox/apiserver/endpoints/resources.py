@@ -302,9 +302,9 @@ def _apply(exchange: Exchange, text: bytes, options: verbs.Options) -> verbs.Wri
     body = bodies.parse_yaml(text)
     if not isinstance(body, dict):
         raise api_errors.bad_request("error decoding YAML: an object is expected")
-    if options.duplicates and options.validation is verbs.Validation.STRICT:
-        named = ", ".join(f'duplicate field "{each}"' for each in options.duplicates)
-        raise api_errors.bad_request(f"error decoding YAML: strict decoding error: {named}")
+    if options.faults.refusals and options.validation is verbs.Validation.STRICT:
+        reason = f"error converting YAML to JSON: {options.faults.refusals[0]}"
+        raise api_errors.bad_request(f"error strict decoding YAML: {reason}")
     return exchange.registry.apply(
         exchange.kind, route.namespace, route.name, body, options, subresource=route.subresource
     )

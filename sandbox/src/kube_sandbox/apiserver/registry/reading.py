@@ -59,8 +59,8 @@ def read_status(
     return Read({**rest, **found}, complaints)
 
 
-def read_patched(kind: kinds.Kind, body: object, patch: object, options: verbs.Options) -> Read:
-    """Decode the result of a patch; field validation names the patch, as the server does.
+def read_patched(kind: kinds.Kind, body: object, shown: str, options: verbs.Options) -> Read:
+    """Decode the result of a patch; a refusal by field validation says `shown`, as the server does.
 
     Raises:
         api_errors.StatusError: 400 or 422.
@@ -69,7 +69,7 @@ def read_patched(kind: kinds.Kind, body: object, patch: object, options: verbs.O
     complaints = _complaints(decoded, options)
     if complaints and options.validation is verbs.Validation.STRICT:
         text = f"strict decoding error: {', '.join(complaints)}"
-        cause = causes.invalid("patch", causes.show(patch), text)
+        cause = causes.invalid("patch", shown, text)
         raise api_errors.invalid("", "", "", f' "" is invalid: {cause}', [cause.json])
     return Read(defaults.apply(kind.schema, decoded.body), complaints)
 
@@ -123,7 +123,9 @@ def refuse(kind: kinds.Kind, name: str, found: list[causes.Cause]) -> api_errors
 def _complaints(decoded: decoding.Decoded, options: verbs.Options) -> tuple[str, ...]:
     if options.validation is verbs.Validation.IGNORE:
         return ()
-    return tuple(field_validation.complaints(decoded, list(options.duplicates)))
+    strict = options.validation is verbs.Validation.STRICT
+    faults = options.faults.refusals if strict else options.faults.sentences
+    return tuple(field_validation.complaints(decoded, faults))
 
 
 def _decoded(kind: kinds.Kind, body: json.JsonObject) -> decoding.Decoded:

@@ -9,7 +9,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from kube_sandbox import json
-from kube_sandbox.apimachinery.meta import api_errors
+from kube_sandbox.apimachinery.meta import api_errors, causes, go_text
 from kube_sandbox.apimachinery.patching import (
     json_patch,
     managed_fields,
@@ -166,14 +166,22 @@ def patch(
     live = _live(state, stored, target)
     if live is None:
         raise api_errors.not_found(stored.group, stored.plural, target.name)
-    shown = conversions.outward(kind, live)
-    patched = _received(kind, patched_body(kind.schema, shown, change, patch_type), options)
-    read = reading.read_patched(stored, patched, change, options)
+    before = conversions.outward(kind, live)
+    patched = _received(kind, patched_body(kind.schema, before, change, patch_type), options)
+    shown = _shown_patch(change, patched, patch_type)
+    read = reading.read_patched(stored, patched, shown, options)
     given = read.body["metadata"].get("name", "")
     if given != target.name:
         raise naming.other_name(given, target.name)
     written = _replace(state, stored, target, live, read.body, options)
     return _told(kind, written, live, read.warnings)
+
+
+def _shown_patch(change: object, patched: object, patch_type: verbs.PatchType) -> str:
+    """Return what a refusal shows: a strategic patch as Go prints it, else what it made."""
+    if patch_type is verbs.PatchType.STRATEGIC:
+        return go_text.printed(change)
+    return causes.show(patched)
 
 
 def patched_body(
@@ -211,6 +219,7 @@ def apply(
 ) -> verbs.Written:
     """Server-side apply; see `registry.Registry.apply`."""
     kind, stored = target.kind, conversions.stored_kind(target.kind)
+    faults = options.faults.sentences if options.validation is verbs.Validation.WARN else ()
     live = _live(state, stored, target)
     if live is None and target.subresource:
         raise api_errors.not_found(stored.group, stored.plural, target.name)
@@ -224,19 +233,19 @@ def apply(
     shown = None if live is None else conversions.outward(kind, live)
     merged = merge_applied(kind, target, shown, wanted, options, now=state.stamp())
     if merged is live:
-        return _told(kind, verbs.Written(merged), live)
+        return _told(kind, verbs.Written(merged), live, faults)
     if kind is not stored:
         merged = conversions.inward(kind, reading.settle(kind, merged))
     settled = reading.settle(stored, merged)
     if live is None:
         settled = naming.placed(stored, target.namespace, settled)
         written = _create(state, stored, target.namespace, settled, options)
-        return _told(kind, written, None)
+        return _told(kind, written, None, faults)
     sent = wanted["metadata"]
     asked = {key: sent[key] for key in ("resourceVersion", "uid") if sent.get(key)}
     settled = {**settled, "metadata": {**settled["metadata"], **asked}}
     written = _replace(state, stored, target, live, settled, options, tracked=True)
-    return _told(kind, written, live)
+    return _told(kind, written, live, faults)
 
 
 def _applicable(kind: kinds.Kind, target: Target, body: json.JsonObject) -> json.JsonObject:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kube_sandbox import json
+from kube_sandbox.apimachinery.scheme import field_validation
 from kube_sandbox.apiserver.storage import storage
 
 
@@ -48,8 +49,8 @@ class Options:
     validation: Validation = Validation.IGNORE
     #: Server-side apply: take fields from other managers.
     force: bool = False
-    #: Fields that occurred more than once in the body's text.
-    duplicates: tuple[str, ...] = ()
+    #: What field validation says about the body's text.
+    faults: field_validation.TextFaults = field_validation.NO_FAULTS
     user: User = CLUSTER
 
     @property
