@@ -122,7 +122,10 @@ class Application:
     def _openapi(self, request: web.Request, path: str) -> web.Response:
         found = self._library.all()
         if path == _OPENAPI:
-            return _json(openapi.index(found))
+            # A real server leaves it to its HTTP library to guess what this is.
+            return web.Response(
+                body=encoding.encode(openapi.index(found)), content_type="text/plain"
+            )
         wanted = path.removeprefix(f"{_OPENAPI}/")
         for (group, version), document in found.items():
             if openapi.path(group, version) == wanted:

@@ -1,5 +1,6 @@
 """What answers look like: lists, tables, warnings, logs, discovery, OpenAPI."""
 
+import json
 from typing import Any
 
 import pytest
@@ -114,7 +115,8 @@ async def test_a_namespace_is_finalized_over_http(api: Any) -> None:
 
 
 async def test_openapi_has_a_document_for_every_group(api: Any) -> None:
-    _, index = await api.ask("GET", "/openapi/v3")
+    _, text = await api.ask("GET", "/openapi/v3")
+    index = json.loads(text)
     _, groups = await api.ask("GET", "/apis")
 
     wanted = {"api/v1"} | {
