@@ -6,11 +6,10 @@ from typing import Any
 
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import objects, times
+from kube_sandbox.controllers import endpoint_mirroring, endpoint_slices
 from kube_sandbox.controllers.framework import actions, pods, view
 
 _SLICE_COMPONENT = "endpointslice-controller.k8s.io"
-_SERVICE_LABEL = "kubernetes.io/service-name"
-_MANAGER_LABEL = "endpointslice.kubernetes.io/managed-by"
 #: Endpoints per slice (Kubernetes: 100).
 _SLICE_SIZE = 100
 
@@ -31,11 +30,15 @@ def reconcile(cluster: view.View, key: view.Key, at: times.Instant) -> actions.R
     service = cluster.get("Service", key.namespace, key.name)
     if service is None:
         return actions.Result(tuple(_removed(cluster, key)))
-    if not objects.spec(service).get("selector") or objects.is_deleting(service):
+    if objects.is_deleting(service) or objects.spec(service).get("type") == "ExternalName":
         return actions.NOTHING
+    if not objects.spec(service).get("selector"):
+        return actions.Result(tuple(endpoint_mirroring.reconcile(cluster, service)))
     backends = _backends(cluster, service)
+    # One set of slices per set of ports, as pods may number a named port differently.
+    slices = endpoint_slices.writes(cluster, service, _labels(service), _wanted(service, backends))
     return actions.join(
-        actions.Result(tuple(_slices(cluster, service, backends))),
+        actions.Result(tuple(slices)),
         actions.Result(tuple(_classic(cluster, service, backends, at))),
     )
 
@@ -90,48 +93,21 @@ def target_port(port: json.JsonObject, pod: json.JsonObject) -> int | None:
     return None
 
 
-def _slices(
-    cluster: view.View, service: json.JsonObject, backends: Sequence[_Backend]
-) -> list[actions.Write]:
-    """One set of slices per set of ports, as pods may number a named port differently."""
-    existing = [
-        each
-        for each in cluster.owned(objects.uid(service), "EndpointSlice")
-        if objects.labels(each).get(_MANAGER_LABEL) == _SLICE_COMPONENT
-        and not objects.is_deleting(each)
-    ]
-    wanted = _wanted(service, backends)
-    spare = list(existing)
-    writes: list[actions.Write] = []
-    for ports, endpoints in wanted:
-        match = next((each for each in spare if each.get("ports") == ports), None)
-        if match is None:
-            match = next((each for each in spare if not each.get("endpoints")), None)
-        if match is None:
-            writes.append(actions.Create(_slice(service, ports, endpoints)))
-            continue
-        spare.remove(match)
-        labels = {**objects.labels(match), **_labels(service)}
-        if (match.get("endpoints") or []) != endpoints or match.get("ports") != ports:
-            updated = objects.changed(match, ("metadata", "labels"), labels)
-            writes.append(actions.Update({**updated, "endpoints": endpoints, "ports": ports}))
-    return [*writes, *(actions.Delete(each) for each in spare)]
-
-
 def _wanted(
     service: json.JsonObject, backends: Sequence[_Backend]
-) -> list[tuple[list[json.JsonObject], list[json.JsonObject]]]:
+) -> list[endpoint_slices.Content]:
     groups: dict[tuple[tuple[str, int, str], ...], list[_Backend]] = {}
     for each in backends:
         groups.setdefault(each.ports, []).append(each)
     if not groups:
-        return [([], [])]
+        return [endpoint_slices.Content([], [])]
     wanted = []
     for ports, members in groups.items():
         told = [{"name": name, "port": number, "protocol": kind} for name, number, kind in ports]
         for start in range(0, len(members), _SLICE_SIZE):
             part = members[start : start + _SLICE_SIZE]
-            wanted.append((told, [_endpoint(each, service) for each in part]))
+            endpoints = [_endpoint(each, service) for each in part]
+            wanted.append(endpoint_slices.Content(told, endpoints))
     return wanted
 
 
@@ -166,32 +142,14 @@ def _labels(service: json.JsonObject) -> dict[str, str]:
     headless = {"service.kubernetes.io/headless": ""} if _is_headless(service) else {}
     return {
         **objects.labels(service),
-        _MANAGER_LABEL: _SLICE_COMPONENT,
-        _SERVICE_LABEL: objects.name(service),
+        endpoint_slices.MANAGER_LABEL: _SLICE_COMPONENT,
+        endpoint_slices.SERVICE_LABEL: objects.name(service),
         **headless,
     }
 
 
 def _is_headless(service: json.JsonObject) -> bool:
     return bool(objects.spec(service).get("clusterIP") == "None")
-
-
-def _slice(
-    service: json.JsonObject, ports: list[json.JsonObject], endpoints: list[json.JsonObject]
-) -> json.JsonObject:
-    return {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "metadata": {
-            "generateName": f"{objects.name(service)}-",
-            "namespace": objects.namespace(service),
-            "labels": _labels(service),
-            "ownerReferences": [objects.controller_reference(service)],
-        },
-        "addressType": "IPv4",
-        "endpoints": endpoints,
-        "ports": ports,
-    }
 
 
 def _classic(

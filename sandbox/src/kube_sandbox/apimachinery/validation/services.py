@@ -1,5 +1,6 @@
 """What kube-apiserver refuses about Services, Ingresses and NetworkPolicies."""
 
+import ipaddress
 from typing import Any
 
 from kube_sandbox import json
@@ -242,3 +243,41 @@ def endpoint_slice(body: Object, old: Object | None) -> Causes:
     if old is not None:
         found += checks.unchanged("addressType", kind, old.get("addressType"))
     return found
+
+
+_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+
+
+def endpoints(body: Object, old: Object | None) -> Causes:
+    """Check Endpoints."""
+    found: Causes = []
+    for index, subset in enumerate(body.get("subsets") or ()):
+        path = f"subsets[{index}]"
+        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+            detail = "must specify `addresses` or `notReadyAddresses`"
+            found.append(causes.required(path, detail))
+        for field in ("addresses", "notReadyAddresses"):
+            for number, address in enumerate(subset.get(field) or ()):
+                found += _address(f"{path}.{field}[{number}].ip", address.get("ip", ""))
+        ports = subset.get("ports") or []
+        for number, port in enumerate(ports):
+            found += _endpoint_port(f"{path}.ports[{number}]", port, several=len(ports) > 1)
+    return found
+
+
+def _address(path: str, text: str) -> Causes:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return [causes.invalid(path, text, _ADDRESS)]
+    return []
+
+
+def _endpoint_port(path: str, port: Object, *, several: bool) -> Causes:
+    found: Causes = []
+    if port.get("name"):
+        found += checks.named(f"{path}.name", port["name"], names.label)
+    elif several:
+        found.append(causes.required(f"{path}.name"))
+    found += checks.port_number(f"{path}.port", port.get("port", 0))
+    return found + checks.one_of(f"{path}.protocol", port.get("protocol"), _PROTOCOLS)

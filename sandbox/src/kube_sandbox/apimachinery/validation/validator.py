@@ -147,6 +147,7 @@ _NAMES: Mapping[tuple[str, str], NameRule] = {
 
 _CHECKS: Mapping[tuple[str, str], Check] = {
     ("", "ConfigMap"): configuration.config_map,
+    ("", "Endpoints"): services.endpoints,
     ("", "PersistentVolume"): configuration.persistent_volume,
     ("", "PersistentVolumeClaim"): configuration.claim,
     ("", "Pod"): _pod,

@@ -75,7 +75,8 @@ def affected(cluster: cache.Cache, change: storage.Change) -> Iterator[Task]:
         case "EndpointSlice":
             service = objects.labels(obj).get("kubernetes.io/service-name", "")
             yield Task(Role.ENDPOINTS, view.Key("Service", namespace, service))
-        case "Endpoints":
+        case "Endpoints" if cluster.get("Service", namespace, name) is not None:
+            # Those somebody wrote wait for their Service; when it goes, they go with it.
             yield Task(Role.ENDPOINTS, view.Key("Service", namespace, name))
         case "Node":
             yield from _of_node(cluster, change)

@@ -154,3 +154,47 @@ def test_a_status_carries_what_clients_react_to() -> None:
     assert found.reason == "Conflict"
     assert found.message.startswith('Operation cannot be fulfilled on deployments.apps "d"')
     assert found.body["details"] == {"name": "d", "group": "apps", "kind": "deployments"}
+
+
+ENDPOINTS = "/api/v1/namespaces/a/endpoints"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", ENDPOINTS, None),
+        ("GET", f"{ENDPOINTS}/e", None),
+        ("POST", ENDPOINTS, {"metadata": {"name": "f"}}),
+        ("DELETE", f"{ENDPOINTS}/e", None),
+    ],
+)
+async def test_endpoints_are_deprecated(api: Any, method: str, path: str, body: Any) -> None:
+    await api.ask("POST", ENDPOINTS, json={"metadata": {"name": "e"}})
+
+    async with api.request(method, path, json=body) as response:
+        assert response.status in (200, 201)
+        assert response.headers["Warning"] == (
+            '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
+        )
+
+
+async def test_addresses_of_endpoints_are_addresses(api: Any) -> None:
+    subset = {"addresses": [{"ip": "here"}], "ports": [{"port": 0}, {"port": 80, "name": "a"}]}
+
+    status, refused = await api.ask(
+        "POST", ENDPOINTS, json={"metadata": {"name": "e"}, "subsets": [{}, subset]}
+    )
+
+    assert status == 422
+    assert [(each["field"], each["message"]) for each in refused["details"]["causes"]] == [
+        ("subsets[0]", "Required value: must specify `addresses` or `notReadyAddresses`"),
+        (
+            "subsets[1].addresses[0].ip",
+            'Invalid value: "here": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+        ),
+        ("subsets[1].ports[0].name", "Required value"),
+        (
+            "subsets[1].ports[0].port",
+            "Invalid value: 0: must be between 1 and 65535, inclusive",
+        ),
+    ]
