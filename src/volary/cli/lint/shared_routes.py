@@ -20,7 +20,7 @@ from volary.model.pipeline import traffic
 from volary.sources import application_discovery
 from volary.sources.rendering import kustomizations, programs, renderers
 from volary.sources.trees import directories, trees
-from volary.stages.traffic.routers import interface
+from volary.stages.traffic.routers import registry
 
 #: More applications than this are not compared.
 _MOST = 2000
@@ -103,7 +103,7 @@ async def _moved_route(
     )
     try:
         rendered = await renderer.undivided(files, app, directory=file.directory, target=target)
-        route = interface.choose(app).find(rendered.manifests, app)
+        route = registry.choose(app).find(rendered.manifests)
     except errors.UserError:
         return None
     known = frozenset(names) if members else frozenset(app.targets.names) or None

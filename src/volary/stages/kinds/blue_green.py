@@ -20,7 +20,7 @@ from volary.stages.kinds import traffic_routing
 from volary.stages.rollouts import rendering
 from volary.stages.runtime import execution, stage_runners, stage_webhooks
 from volary.stages.traffic import division, readiness_watch, routes
-from volary.stages.traffic.routers import interface
+from volary.stages.traffic.routers import registry
 
 _Hook = webhook.WebhookType
 _CANARY = division.Division(0, canary=division.ALL)
@@ -43,9 +43,9 @@ def plan(
     Raises:
         UserError: when there is nothing to copy, or the router cannot switch.
     """
-    router = interface.choose(application)
-    router.check(_CANARY, application)
-    router.routed(router.find(source, application), _CANARY, application)
+    router = registry.choose(application)
+    router.check(_CANARY)
+    router.routed(router.find(source), _CANARY)
     return rendering.preview(source, application, options, commit=commit)
 
 

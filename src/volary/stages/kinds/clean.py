@@ -14,7 +14,6 @@ from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.stages.runtime import execution, stage_runners
 from volary.stages.traffic import live_routes, routes, weights
-from volary.stages.traffic.routers import interface
 
 
 async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
@@ -36,19 +35,14 @@ async def drain(
         StageFailedError: when primary cannot take it; then nothing was changed.
         UserError: when a route that may not be edited still leads there.
     """
-    application = work.context.application
-    router = interface.choose(application)
-    route_objects = await live_routes.read(work, live_routes.candidates(source, application))
-    for route_object in route_objects:
-        if route_object.live is None:
-            continue
+    candidates = live_routes.candidates(source, work.context.application)
+    for route_object in await live_routes.read(work, candidates):
+        if route_object.live is not None and _drained(route_object, which).lines:
+            await routes.move(work, route_object, lambda now: _drained(now, which), source)
 
-        def plan(now: live_routes.RouteObject) -> weights.Change:
-            live = manifest.Manifest(now.live or {}, now.item.origin)
-            return router.drained(live, which, application)
 
-        if plan(route_object).lines:
-            await routes.move(work, route_object, plan, source)
+def _drained(route_object: live_routes.RouteObject, which: variant.Variant) -> weights.Change:
+    return route_object.router.drained(route_object.as_live(), which)
 
 
 async def remove(work: execution.Work, which: variant.Variant) -> str:

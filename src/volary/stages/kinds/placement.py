@@ -34,7 +34,7 @@ async def sync(work: execution.Work, options: stage_kind.NoOptions) -> str:
     rendered = rendering.primary(source, context.application, applied, commit=commit)
     candidates = live_routes.candidates(rendered, context.application)
     route_objects = await live_routes.read(work, candidates)
-    held = live_routes.keep_live(rendered, route_objects, context.application)
+    held = live_routes.keep_live(rendered, route_objects)
     now, late = live_routes.split_new(held, route_objects)
     changes = await work.apply(now)
     seen = await work.wait_ready(now)

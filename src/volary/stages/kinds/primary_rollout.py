@@ -143,7 +143,7 @@ async def run(work: execution.Work, options: Options) -> str:
     source = await work.load(context.target_source)
     planned = plan(source, context.application, options, commit=context.commit)
     route_objects = await live_routes.read(work, planned.routing)
-    held = live_routes.keep_live(planned.manifests, route_objects, context.application)
+    held = live_routes.keep_live(planned.manifests, route_objects)
     now, late = live_routes.split_new(held, route_objects)
     services: list[manifest.Manifest] = []
     if service_targets.is_target(context.application):

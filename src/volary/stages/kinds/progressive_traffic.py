@@ -25,7 +25,7 @@ from volary.stages.kinds import traffic_routing
 from volary.stages.rollouts import scaling
 from volary.stages.runtime import barriers, execution, stage_runners, stage_webhooks
 from volary.stages.traffic import division, live_routes, readiness_watch, routes, variant_pods
-from volary.stages.traffic.routers import interface
+from volary.stages.traffic.routers import registry
 
 _Hook = webhook.WebhookType
 _STARTED = "started"
@@ -57,8 +57,8 @@ def plan(
     Raises:
         UserError: when it cannot, or the manifests lack what it needs.
     """
-    router = interface.choose(application)
-    item = router.find(source, application)
+    router = registry.choose(application)
+    item = router.find(source)
     top = traffic_steps.Position(
         weight=traffic_steps.maximum(options) if not options.iterations else 100
     )
@@ -67,10 +67,10 @@ def plan(
         ways.append(traffic_steps.Position(mirrored=True))
     for way in ways:
         wanted = divided(options, way)
-        router.check(wanted, application)
+        router.check(wanted)
         for which in wanted.needed:
             variant_pods.labels(source, application, which)
-        router.routed(item, wanted, application)
+        router.routed(item, wanted)
 
 
 def divided(
@@ -279,7 +279,7 @@ class CanaryProgression:
     async def _observe(self) -> None:
         """Read the live routes: they are the truth about the weight."""
         self._route_object = await routes.read(self.work, self.source)
-        seen = routes.observed(self.work, self._route_object)
+        seen = routes.observed(self._route_object)
         if seen is None:
             self.position = replace(self.position, weight=0, mirrored=False)
             return

@@ -91,10 +91,10 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
         # Primary has to be what ran before it gets anything back.
         services = await service_rollouts.switch_back(work, rendered)
     if services:
-        waiting = live_routes.diverted(route_objects, context.application)
+        waiting = live_routes.diverted(route_objects)
     else:
         waiting = await _return_now(work, route_objects, rendered)
-    held = live_routes.keep_live(rendered, waiting, context.application)
+    held = live_routes.keep_live(rendered, waiting)
     now = [item for item in held if item not in services]
     changes = await work.apply(now)
     seen = await work.wait_ready(now)
@@ -136,7 +136,7 @@ async def _return_now(
 ) -> list[live_routes.RouteObject]:
     """Give routes back to a primary that has ready pods; return those that have to wait."""
     waiting: list[live_routes.RouteObject] = []
-    for route_object in live_routes.diverted(route_objects, work.context.application):
+    for route_object in live_routes.diverted(route_objects):
         if await backend_readiness.has_pods(work, route_object, source, variant.Variant.PRIMARY):
             await routes.return_to_primary(work, [route_object], source)
         else:

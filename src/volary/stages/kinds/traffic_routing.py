@@ -10,7 +10,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import traffic_stages
 from volary.stages.runtime import execution, stage_runners
 from volary.stages.traffic import division, routes, variant_pods, weights
-from volary.stages.traffic.routers import interface
+from volary.stages.traffic.routers import registry
 
 
 def plan(
@@ -24,11 +24,11 @@ def plan(
         UserError: when the router cannot divide traffic like this, or the manifests lack
             what it needs.
     """
-    router, wanted = interface.choose(application), division.of(options)
-    router.check(wanted, application)
+    router, wanted = registry.choose(application), division.of(options)
+    router.check(wanted)
     for which in wanted.needed:
         variant_pods.labels(source, application, which)
-    return router.routed(interface.find(source, application), wanted, application)
+    return router.routed(registry.find(source, application), wanted)
 
 
 async def run(work: execution.Work, options: traffic_stages.TrafficOptions) -> str:

@@ -11,7 +11,6 @@ from volary.model.pipeline import variant
 from volary.stages.rollouts import service_rollouts
 from volary.stages.runtime import execution
 from volary.stages.traffic import live_routes, variant_pods
-from volary.stages.traffic.routers import interface
 
 #: How long pods of a variant may take to be ready when traffic is about to come: they
 #: were waited for before, so this only bridges a short absence.
@@ -87,8 +86,7 @@ async def require_services(
     Raises:
         StageFailedError: when one is missing, or has no such endpoint in time.
     """
-    application = work.context.application
-    names = interface.choose(application).services(body, application)
+    names = route_object.router.services(body)
     for which in wanted:
         if which not in names:
             continue

@@ -6,6 +6,7 @@ Applying manifests moves no traffic: `keep_live` puts the live routes in place o
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from volary.clusters.apply import live_objects
 from volary.clusters.client import resource_mapping
 from volary.manifests import objects
 from volary.manifests.ownership import tracking
@@ -16,7 +17,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.stages.runtime import execution
 from volary.stages.traffic import route_ports, weights
-from volary.stages.traffic.routers import interface
+from volary.stages.traffic.routers import registry, router
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,26 @@ class RouteObject:
     #: With its namespace filled in.
     placed: resource_mapping.MappedManifest
     live: json.JsonObject | None
+    router: router.Router
 
     @property
     def item(self) -> manifest.Manifest:
         """The object as Git has it."""
         return self.placed.item
+
+    @property
+    def weights(self) -> tuple[weights.RouteWeights, ...]:
+        """What each of its live routes sends to the variants."""
+        return () if self.live is None else self.router.read(self.live)
+
+    @property
+    def is_new(self) -> bool:
+        """It is made by us and not there yet: it would lead to pods that are not ready."""
+        return self.live is None and generated_routes.is_generated(self.item)
+
+    def as_live(self) -> manifest.Manifest:
+        """Return the object as it is live; as Git has it while it is not there."""
+        return self.item if self.live is None else manifest.Manifest(self.live, self.item.origin)
 
 
 def candidates(
@@ -49,24 +65,19 @@ def candidates(
             if objects.text(item.body, "spec", "selector", label.key) == label.primary_value
         ]
     try:
-        return [interface.choose(application).find(manifests, application)]
+        return [registry.choose(application).find(manifests)]
     except errors.UserError:
         return []
 
 
 async def read(work: execution.Work, items: Sequence[manifest.Manifest]) -> list[RouteObject]:
     """Read the live counterparts of objects that carry routes."""
-    client = work.context.client
+    client, router = work.context.client, registry.choose(work.context.application)
     placement = await resource_mapping.map_manifests(client, items, defining=items)
-    route_objects = []
-    for mapped_manifest in placement.mapped:
-        live = await client.get(
-            mapped_manifest.resource,
-            mapped_manifest.item.name,
-            namespace=mapped_manifest.item.namespace,
-        )
-        route_objects.append(RouteObject(mapped_manifest, live))
-    return route_objects
+    return [
+        RouteObject(mapped, await live_objects.get(client, mapped), router)
+        for mapped in placement.mapped
+    ]
 
 
 def check_owner(work: execution.Work, route_object: RouteObject) -> None:
@@ -86,71 +97,50 @@ def check_owner(work: execution.Work, route_object: RouteObject) -> None:
         )
 
 
-def diverted(
-    route_objects: Sequence[RouteObject], application: applications.Application
-) -> list[RouteObject]:
+def diverted(route_objects: Sequence[RouteObject]) -> list[RouteObject]:
     """Return the carriers whose live routes send traffic to another variant than primary."""
-    router = interface.choose(application)
     return [
-        route_object
-        for route_object in route_objects
-        if route_object.live is not None
-        and _is_diverted(router.read(route_object.live, application))
+        route_object for route_object in route_objects if weights.is_diverted(route_object.weights)
     ]
 
 
-def _is_diverted(routes: Sequence[weights.RouteWeights]) -> bool:
-    away = weights.receiving(routes) - {variant.Variant.PRIMARY}
-    return bool(away) or any(route.is_made for route in routes)
-
-
 def keep_live(
-    manifests: Sequence[manifest.Manifest],
-    route_objects: Sequence[RouteObject],
-    application: applications.Application,
+    manifests: Sequence[manifest.Manifest], route_objects: Sequence[RouteObject]
 ) -> list[manifest.Manifest]:
     """Return `manifests` with the live routes in place of Git's, so that no traffic moves."""
-    router = interface.choose(application)
-    held = {
-        (route_object.item.kind, route_object.item.name): route_object.live
+    by_name = {
+        (route_object.item.kind, route_object.item.name): route_object
         for route_object in route_objects
         if route_object.live is not None
     }
     return [
-        _with_live_routes(router, item, live, application)
-        if (live := held.get((item.kind, item.name))) is not None
+        _with_live_routes(item, by_name[item.kind, item.name])
+        if (item.kind, item.name) in by_name
         else item
         for item in manifests
     ]
 
 
-def _with_live_routes(
-    router: interface.Router,
-    item: manifest.Manifest,
-    live: json.JsonObject,
-    application: applications.Application,
-) -> manifest.Manifest:
+def _with_live_routes(item: manifest.Manifest, route_object: RouteObject) -> manifest.Manifest:
     """Return an item with the live routes; with all of them where Git does not know any."""
+    router, live = route_object.router, route_object.live or {}
     if generated_routes.is_generated(item):
         routed = objects.mapping(router.fields(live), "spec")
         spec = {**objects.mapping(item.body, "spec"), **routed}
         held = item.with_body({**item.body, "spec": spec})
     else:
-        held = router.held(item, live, application)
-    return route_ports.follow(held, item, variant.Variant.PRIMARY, application)
+        held = router.held(item, live)
+    return route_ports.follow(held, item, variant.Variant.PRIMARY, router.application)
 
 
 def split_new(
     manifests: Sequence[manifest.Manifest], route_objects: Sequence[RouteObject]
 ) -> tuple[list[manifest.Manifest], list[manifest.Manifest]]:
-    """Return what is applied at once, and the routes that follow when pods are ready.
-
-    A route that is made by us and not there yet would lead to pods that are not ready.
-    """
+    """Return what is applied at once, and the new routes that follow when pods are ready."""
     new = {
         (route_object.item.kind, route_object.item.name)
         for route_object in route_objects
-        if route_object.live is None and generated_routes.is_generated(route_object.item)
+        if route_object.is_new
     }
     late = [item for item in manifests if (item.kind, item.name) in new]
     return [item for item in manifests if (item.kind, item.name) not in new], late

@@ -19,18 +19,18 @@ from dataclasses import replace
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import steps
+from volary.clusters.apply import live_objects, steps
 from volary.clusters.watching import collection_watch, endpoints, list_snapshot
 from volary.manifests import objects
 from volary.manifests.routes import generated_routes
-from volary.model import applications, errors, json
+from volary.model import errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.rollouts import rendering
 from volary.stages.runtime import execution
 from volary.stages.traffic import backend_readiness, division, live_routes, route_ports, weights
-from volary.stages.traffic.routers import interface
+from volary.stages.traffic.routers import registry
 
 #: Gateways of clouds take minutes to answer.
 _ACCEPTANCE = timedelta(minutes=5)
@@ -44,29 +44,15 @@ async def return_to_primary(
     source: Sequence[manifest.Manifest],
 ) -> None:
     """Give primary all the traffic that other variants get, as soon as it can take it."""
-    application = work.context.application
-    router = interface.choose(application)
-    for route_object in live_routes.diverted(route_objects, application):
-        await move(
-            work,
-            route_object,
-            lambda now: router.routed(_returned(now), division.PRIMARY, application),
-            source,
-        )
+    for route_object in live_routes.diverted(route_objects):
+        await move(work, route_object, _return, source)
 
 
-def _returned(route_object: live_routes.RouteObject) -> manifest.Manifest:
-    """Return the object with the routes that are given back: Git's, where Git has some."""
-    return (
-        _as_live(route_object)
-        if generated_routes.is_generated(route_object.item)
-        else route_object.item
-    )
-
-
-def _as_live(route_object: live_routes.RouteObject) -> manifest.Manifest:
-    live = route_object.live
-    return route_object.item if live is None else manifest.Manifest(live, route_object.item.origin)
+def _return(route_object: live_routes.RouteObject) -> weights.Change:
+    """Return the object with all traffic on primary, by Git's routes where Git has some."""
+    is_generated = generated_routes.is_generated(route_object.item)
+    base = route_object.as_live() if is_generated else route_object.item
+    return route_object.router.routed(base, division.PRIMARY)
 
 
 async def divide(
@@ -97,13 +83,13 @@ async def divide(
             what was written, or is not accepted in time.
     """
     application = work.context.application
-    router = interface.choose(application)
+    router = registry.choose(application)
     if wanted.affinity is not None and not wanted.token:
         wanted = replace(wanted, token=division.token(application.name, work.context.commit))
-    router.check(wanted, application)
-    item = interface.find(source, application)
+    router.check(wanted)
+    item = registry.find(source, application)
     route_object = known or (await live_routes.read(work, [item]))[0]
-    router.routed(route_object.item, wanted, application)
+    router.routed(route_object.item, wanted)
     live_routes.check_owner(work, route_object)
     if route_object.live is None:
         created = await _create(work, route_object, source, wanted)
@@ -112,13 +98,13 @@ async def divide(
         route_object = created
     snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
     change, after = await move(
-        work, route_object, lambda now: _change(router, now, wanted, application), source, snapshot
+        work, route_object, lambda now: _change(now, wanted), source, snapshot
     )
     if route_object.item.kind == "Service":
         snapshot.forget()  # its endpoints are others by now
     # Also of variants that had their share before: it may lead to nobody by now. Those that got
     # more have just been looked at.
-    rising = _rising(router, route_object, change, application)
+    rising = _rising(route_object, change)
     left = [variant_role for variant_role in wanted.needed if variant_role not in rising]
     await backend_readiness.require_services(
         work, route_object, source, change.item.body, left, snapshot
@@ -134,20 +120,14 @@ async def read(
     Raises:
         UserError: when the manifests have no object that could carry routes.
     """
-    application = work.context.application
-    item = interface.choose(application).find(source, application)
+    item = registry.choose(work.context.application).find(source)
     (route_object,) = await live_routes.read(work, [item])
     return route_object
 
 
-def observed(
-    work: execution.Work, route_object: live_routes.RouteObject
-) -> division.Observed | None:
+def observed(route_object: live_routes.RouteObject) -> division.Observed | None:
     """Return what the live routes of a carrier do; None when there are none."""
-    if route_object.live is None:
-        return None
-    application = work.context.application
-    return weights.observed(interface.choose(application).read(route_object.live, application))
+    return None if route_object.live is None else weights.observed(route_object.weights)
 
 
 async def observe(
@@ -158,28 +138,25 @@ async def observe(
     Raises:
         UserError: when the manifests have no object that could carry routes.
     """
-    return observed(work, await read(work, source))
+    return observed(await read(work, source))
 
 
-def _change(
-    router: interface.Router,
-    route_object: live_routes.RouteObject,
-    wanted: division.Division,
-    application: applications.Application,
-) -> weights.Change:
+def _change(route_object: live_routes.RouteObject, wanted: division.Division) -> weights.Change:
     """Return the live object with the desired routes.
 
     Where the live object has no route for them, as when only the new commit brings it, it is
     Git's that is written.
     """
-    base = _as_live(route_object)
+    base, router = route_object.as_live(), route_object.router
     try:
-        router.routed(base, division.PRIMARY, application)
+        router.routed(base, division.PRIMARY)
     except errors.UserError:
         base = route_object.item
-    change = router.routed(base, wanted, application)
+    change = router.routed(base, wanted)
     # The entries of a new canary are made like primary's, which runs the old version.
-    item = route_ports.follow(change.item, route_object.item, variant.Variant.CANARY, application)
+    item = route_ports.follow(
+        change.item, route_object.item, variant.Variant.CANARY, router.application
+    )
     return replace(change, item=item)
 
 
@@ -190,9 +167,8 @@ async def _create(
     wanted: division.Division,
 ) -> live_routes.RouteObject | None:
     """Make an object that is not there yet; None when nothing has to be moved by it."""
-    context = work.context
-    router = interface.choose(context.application)
-    if router.maker() is variant.Variant.CANARY:
+    context, router = work.context, route_object.router
+    if router.maker is variant.Variant.CANARY:
         if wanted.needed == (variant.Variant.PRIMARY,):
             work.note(f"{route_object.item.key.title} is not there, so primary gets all traffic")
             return None
@@ -201,11 +177,11 @@ async def _create(
         )
     # It is Git's object, so it is made by the manager of Git's objects.
     await backend_readiness.require_all(work, route_object, source, wanted.needed)
-    change = router.routed(route_object.item, wanted, context.application)
+    change = router.routed(route_object.item, wanted)
     await backend_readiness.require_services(
         work, route_object, source, change.item.body, wanted.needed
     )
-    whole = router.routed(route_object.item, division.PRIMARY, context.application)
+    whole = router.routed(route_object.item, division.PRIMARY)
     marked = rendering.primary(
         [whole.item], context.application, rollout_stages.SyncOptions(), commit=context.commit
     )
@@ -233,28 +209,27 @@ async def move(
         StageFailedError: when a variant has no ready pod for the traffic it would get,
             or what was read back is not what was written.
     """
-    application = work.context.application
-    router = interface.choose(application)
+    router = route_object.router
     live_routes.check_owner(work, route_object)
     # What was read before is written to at once: the cluster refuses when it has changed since.
     live = route_object.live
     snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
     for _ in range(_TRIES):
         change = plan(route_object)
-        wanted = router.read(change.item.body, application)
-        rising = _rising(router, route_object, change, application)
+        wanted = router.read(change.item.body)
+        rising = _rising(route_object, change)
         await backend_readiness.require_all(work, route_object, source, rising, snapshot)
         await backend_readiness.require_services(
             work, route_object, source, change.item.body, rising, snapshot
         )
         work.check_stop()
         if live is None:
-            live = await _read_live(work, route_object)
+            live = await live_objects.get(work.context.client, route_object.placed)
         if live is not None and router.fields(live) == router.fields(route_object.live or {}):
             version = objects.text(live, "metadata", "resourceVersion")
             if await _write(work, route_object, router.fields(change.item.body), version):
                 return change, await _observed(work, route_object, change, wanted)
-            live = await _read_live(work, route_object)
+            live = await live_objects.get(work.context.client, route_object.placed)
         route_object = replace(route_object, live=live)
         snapshot.forget()
     raise execution.StageFailedError(
@@ -263,14 +238,10 @@ async def move(
 
 
 def _rising(
-    router: interface.Router,
-    route_object: live_routes.RouteObject,
-    change: weights.Change,
-    application: applications.Application,
+    route_object: live_routes.RouteObject, change: weights.Change
 ) -> Sequence[variant.Variant]:
     """Return the variants that a change gives more traffic than they have."""
-    before = router.read(route_object.live, application) if route_object.live is not None else ()
-    return weights.rising(before, router.read(change.item.body, application))
+    return weights.rising(route_object.weights, route_object.router.read(change.item.body))
 
 
 async def _observed(
@@ -280,13 +251,11 @@ async def _observed(
     wanted: tuple[weights.RouteWeights, ...],
 ) -> tuple[weights.RouteWeights, ...]:
     """Read back what was written, and see that it is in effect."""
-    application = work.context.application
-    router = interface.choose(application)
     work.context.propagation.note()
     for line in change.lines:
         work.note(line)
-    after = await _read_live(work, route_object)
-    observed = router.read(after, application) if after is not None else ()
+    after = await live_objects.get(work.context.client, route_object.placed)
+    observed = replace(route_object, live=after).weights
     if after is None or observed != wanted:
         raise execution.StageFailedError(
             f"{route_object.item.key.title} was written, but reads back as"
@@ -294,25 +263,17 @@ async def _observed(
         )
     if route_object.item.kind == "Service":
         await _follow(work, route_object, objects.mapping(after, "spec", "selector"))
-    await _accepted(work, route_object, router, after)
+    await _accepted(work, route_object, after)
     return observed
-
-
-async def _read_live(
-    work: execution.Work, route_object: live_routes.RouteObject
-) -> json.JsonObject | None:
-    item = route_object.item
-    resource = route_object.placed.resource
-    return await work.context.client.get(resource, item.name, namespace=item.namespace)
 
 
 async def _accepted(
     work: execution.Work,
     route_object: live_routes.RouteObject,
-    router: interface.Router,
     written: json.JsonObject,
 ) -> None:
     """Wait until gateways and meshes say that they carry out the routes."""
+    router = route_object.router
     if not router.waiting(written):
         return
     name = route_object.item.name

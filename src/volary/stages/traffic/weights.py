@@ -52,6 +52,12 @@ def receiving(routes: Sequence[RouteWeights]) -> set[variant.Variant]:
     )
 
 
+def is_diverted(routes: Sequence[RouteWeights]) -> bool:
+    """Say whether another variant than primary gets requests, or some are routed by request."""
+    away = receiving(routes) - {variant.Variant.PRIMARY}
+    return bool(away) or any(route.is_made for route in routes)
+
+
 def rising(
     before: Sequence[RouteWeights], after: Sequence[RouteWeights]
 ) -> tuple[variant.Variant, ...]:

@@ -10,7 +10,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import traffic, variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.traffic import division, weights
-from volary.stages.traffic.routers import interface
+from volary.stages.traffic.routers import registry
 
 Method = applications.RoutingMethod
 V1, V2 = {"app": "shop", "version": "v1"}, {"app": "shop", "version": "v2"}
@@ -162,17 +162,17 @@ def test_every_router_divides_between_the_services(method: Method) -> None:
     described = app(method)
     whole = generated_services.add([service(V2), pods("v2")], described)
     whole += variants.canary(whole, described, rollout_stages.VariantRolloutOptions())
-    router = interface.choose(described)
+    router = registry.choose(described)
     wanted = division.Division(80, 20)
 
-    route = interface.find(whole, described)
-    change = router.routed(route, wanted, described)
+    route = registry.find(whole, described)
+    change = router.routed(route, wanted)
 
-    seen = weights.observed(router.read(change.item.body, described)).shares
+    seen = weights.observed(router.read(change.item.body)).shares
     assert seen.get(variant.Variant.CANARY) == 20
     assert "shop-canary" in str(change.item.body)
-    back = router.drained(change.item, variant.Variant.CANARY, described)
-    after = weights.observed(router.read(back.item.body, described)).shares
+    back = router.drained(change.item, variant.Variant.CANARY)
+    after = weights.observed(router.read(back.item.body)).shares
     assert not after.get(variant.Variant.CANARY)
 
 
@@ -180,7 +180,7 @@ def test_with_istio_no_destination_keeps_a_subset() -> None:
     """Also not those of matches, mirrors and cookies, which are folded and unfolded."""
 
     described = app()
-    route = interface.find(generated_services.add([service(V2)], described), described)
+    route = registry.find(generated_services.add([service(V2)], described), described)
     wanted = division.Division(
         90,
         10,
@@ -190,7 +190,7 @@ def test_with_istio_no_destination_keeps_a_subset() -> None:
         token="t",
     )
 
-    change = interface.choose(described).routed(route, wanted, described)
+    change = registry.choose(described).routed(route, wanted)
 
     rules = change.item.body["spec"]["http"]
     destinations = [each["destination"] for rule in rules for each in rule["route"]]

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from volary.manifests import objects
 from volary.manifests.services import backends
 from volary.model import errors, json
 from volary.model.pipeline import variant
@@ -28,6 +29,20 @@ class Kind:
     made: Callable[[json.JsonObject, str, int], json.JsonObject]
     #: What counts as 1 when nobody else's weights are beside ours.
     unit: int = 1
+
+
+def service_name(reference: json.JsonObject) -> str:
+    """Return the name of the Service that a reference leads to; empty for anything else."""
+    is_service = not reference.get("group") and objects.text(reference, "kind") in ("", "Service")
+    return objects.text(reference, "name") if is_service else ""
+
+
+def _made(reference: json.JsonObject, name: str, weight: int) -> json.JsonObject:
+    return {**reference, **({"name": name} if name else {}), "weight": weight}
+
+
+#: References to objects with a weight each: Gateway API, Traefik.
+REFERENCES = Kind(service_name, lambda entry: objects.number(entry, "weight", default=1), _made)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,11 @@ class Rules:
         """Say whether a division added the rule."""
         return digest(rule) in self.added
 
+    @property
+    def plain(self) -> list[json.JsonObject]:
+        """The rules that no division added."""
+        return [rule for rule in self.items if not self.is_added(rule)]
+
 
 def of(body: json.JsonObject) -> Rules:
     """Return the rules of a route."""
@@ -48,7 +53,7 @@ def of(body: json.JsonObject) -> Rules:
 
 def backends_of(rule: json.JsonObject, known: backends.Backends) -> entries.Entries:
     """Return the backends of a rule, for arithmetic."""
-    return entries.Entries(list(objects.mappings(rule, "backendRefs")), known, _ENTRIES)
+    return entries.Entries(list(objects.mappings(rule, "backendRefs")), known, entries.REFERENCES)
 
 
 def digest(rule: json.JsonObject) -> str:
@@ -74,18 +79,6 @@ def _plain_match(match: json.JsonObject) -> json.JsonObject:
             for condition in objects.mappings(match, field)
         ]
     return plain
-
-
-def _name(reference: json.JsonObject) -> str:
-    is_service = not reference.get("group") and objects.text(reference, "kind") in ("", "Service")
-    return objects.text(reference, "name") if is_service else ""
-
-
-def _made(reference: json.JsonObject, name: str, weight: int) -> json.JsonObject:
-    return {**reference, **({"name": name} if name else {}), "weight": weight}
-
-
-_ENTRIES = entries.Kind(_name, lambda entry: objects.number(entry, "weight", default=1), _made)
 
 
 def copies(rule: json.JsonObject, known: backends.Backends) -> int:
@@ -241,7 +234,9 @@ def _mirrored(
 def _giving(rule: json.JsonObject, given: Mapping[str, str]) -> json.JsonObject:
     """Return the rule with cookies in the answers of some backends."""
     references = [
-        _with_cookie(reference, given[_name(reference)]) if _name(reference) in given else reference
+        _with_cookie(reference, given[entries.service_name(reference)])
+        if entries.service_name(reference) in given
+        else reference
         for reference in objects.mappings(rule, "backendRefs")
     ]
     return {**rule, "backendRefs": references}
@@ -256,7 +251,8 @@ def _with_cookie(reference: json.JsonObject, value: str) -> json.JsonObject:
             own = objects.sequence(told, "add")
             if any(objects.text(one, "name").lower() == cookies.SET.lower() for one in own):
                 raise errors.user_error(
-                    f"the backend {_name(reference)} sets a cookie by a filter of its own",
+                    f"the backend {entries.service_name(reference)} sets a cookie by a filter of"
+                    " its own",
                     hint="leave sessionAffinity out, or the filter",
                 )
             changed = {**route_filter, "responseHeaderModifier": {**told, "add": [*own, made]}}
@@ -301,4 +297,7 @@ def _with(
 
 def _is_our_mirror(route_filter: json.JsonObject, known: backends.Backends) -> bool:
     target = objects.mapping(route_filter, "requestMirror", "backendRef")
-    return objects.text(route_filter, "type") == _MIRROR and _name(target) == known.canary
+    return (
+        objects.text(route_filter, "type") == _MIRROR
+        and entries.service_name(target) == known.canary
+    )

@@ -8,139 +8,111 @@ from collections.abc import Mapping, Sequence
 
 from volary.manifests import objects
 from volary.manifests.routes import virtual_services
-from volary.model import applications, errors, json
+from volary.model import errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import traffic_stages
-from volary.stages.traffic import division
-from volary.stages.traffic import weights as shares
-from volary.stages.traffic.routers import istio_rules, selection
+from volary.stages.traffic import division, weights
+from volary.stages.traffic.routers import istio_rules, router
 
 _ALL = division.ALL
 _CANARY = variant.Variant.CANARY
 
 
-def maker() -> variant.Variant:
-    """Return the variant with whose manifests the VirtualService comes."""
-    return variant.Variant.PRIMARY
+class Istio(router.Router):
+    """Istio fills the status only where it is told to, so nothing is waited for."""
 
+    path = ("spec", "http")
 
-def find(
-    manifests: Sequence[manifest.Manifest], application: applications.Application
-) -> manifest.Manifest:
-    """Return the VirtualService that carries the routes.
+    def find(self, manifests: Sequence[manifest.Manifest]) -> manifest.Manifest:
+        """Return the VirtualService that carries the routes; its host has to be known."""
+        item, _ = virtual_services.find(manifests, self.application)
+        virtual_services.routing(self.application, item)
+        return item
 
-    Raises:
-        UserError: when there is none, or no host is known.
-    """
-    item, _ = virtual_services.find(manifests, application)
-    virtual_services.routing(application, item)
-    return item
-
-
-def check(wanted: division.Division, application: applications.Application) -> None:
-    """Refuse weights that are no division.
-
-    Raises:
-        UserError: when one is negative or they do not add up to 100.
-    """
-    selection.refuse(wanted, application)
-
-
-def routed(
-    item: manifest.Manifest,
-    wanted: division.Division,
-    application: applications.Application,
-) -> shares.Change:
-    """Return `item` with `wanted` on every editable route.
-
-    Raises:
-        UserError: when the routes do not allow it, or none of them may be changed.
-    """
-    how = virtual_services.routing(application, item)
-    plain = _plain(item, how)
-    options = traffic_stages.TrafficOptions(wanted.primary, wanted.canary, wanted.baseline)
-    result = virtual_services.route(plain, how, options)
-    if not result.updated:
-        raise errors.user_error(
-            f"VirtualService {item.name} has no HTTP route that may be given weights",
-            hint="add one to spec.http, or name it in trafficRouting.istio.editableRoutes",
-            where=item.origin,
-        )
-    routes: list[json.JsonObject] = []
-    for route in _routes(result.manifest):
-        if not virtual_services.may_change(route, how):
-            routes.append(route)
-            continue
-        if wanted.mirror and istio_rules.has_own_mirror(route, how):
+    def routed(self, item: manifest.Manifest, wanted: division.Division) -> weights.Change:
+        """Return the VirtualService with `wanted` on every editable route."""
+        how = virtual_services.routing(self.application, item)
+        plain = [
+            istio_rules.stripped(route, how)
+            for route in self._routes(item)
+            if not istio_rules.is_added(route)
+        ]
+        options = traffic_stages.TrafficOptions(wanted.primary, wanted.canary, wanted.baseline)
+        result = virtual_services.route(self.with_routes(item, plain), how, options)
+        if not result.updated:
             raise errors.user_error(
-                f'route "{objects.text(route, "name")}" of VirtualService {item.name} has a mirror'
-                " of its own",
-                hint="leave mirror out, or name the routes to change in editableRoutes",
+                f"VirtualService {item.name} has no HTTP route that may be given weights",
+                hint="add one to spec.http, or name it in trafficRouting.istio.editableRoutes",
                 where=item.origin,
             )
-        routes += [*istio_rules.added(route, wanted, how), istio_rules.besides(route, wanted, how)]
-    return shares.Change(_with_routes(result.manifest, routes), result.lines)
-
-
-def fields(body: json.JsonObject) -> json.JsonObject:
-    """Return the part of the object that carries the routes, for a manager of its own."""
-    return {"spec": {"http": objects.sequence(body, "spec", "http")}}
-
-
-def read(
-    body: json.JsonObject, application: applications.Application
-) -> tuple[shares.RouteWeights, ...]:
-    """Return what each HTTP route of `body` sends to the variants."""
-    how = virtual_services.routing(application, manifest.Manifest(body))
-    observed = virtual_services.observed_weights(body, how)
-    return tuple(
-        shares.RouteWeights(
-            route_weights.name,
-            route_weights.editable or istio_rules.is_added(route),
-            {which: weight for which, weight in route_weights.weights.items() if weight},
-            istio_rules.copies(route, how),
-            istio_rules.is_added(route),
-        )
-        for route_weights, route in zip(
-            observed, virtual_services.routes_with_destinations(body), strict=True
-        )
-    )
-
-
-def drained(
-    live: manifest.Manifest,
-    leaving: variant.Variant,
-    application: applications.Application,
-) -> shares.Change:
-    """Return `live` with the share of `leaving` given to primary on every editable route.
-
-    Routes that a division added go with canary, and so do copies of requests and cookies.
-
-    Raises:
-        UserError: when a route that may not be edited still sends traffic there.
-    """
-    how = virtual_services.routing(application, live)
-    lines: list[str] = []
-    routes: list[json.JsonObject] = []
-    for route in _routes(live):
-        if istio_rules.is_added(route):
-            if leaving is _CANARY:
-                lines.append(f'route "{objects.text(route, "name")}" taken out')
-            else:
+        routes: list[json.JsonObject] = []
+        for route in self._routes(result.manifest):
+            if not virtual_services.may_change(route, how):
                 routes.append(route)
-            continue
-        title = f'route "{objects.text(route, "name") or len(routes) + 1}"'
-        changed, said = _left(route, leaving, how)
-        if said and how.editable_routes and objects.text(route, "name") not in how.editable_routes:
-            raise errors.user_error(
-                f"{title} still sends {_still(route, leaving, how)} to {leaving.value} and may"
-                " not be edited",
-                hint="add it to trafficRouting.istio.editableRoutes, or change it in the cluster",
+                continue
+            if wanted.mirror and istio_rules.has_own_mirror(route, how):
+                raise errors.user_error(
+                    f'route "{objects.text(route, "name")}" of VirtualService {item.name} has a'
+                    " mirror of its own",
+                    hint="leave mirror out, or name the routes to change in editableRoutes",
+                    where=item.origin,
+                )
+            routes += istio_rules.added(route, wanted, how)
+            routes.append(istio_rules.besides(route, wanted, how))
+        return weights.Change(self.with_routes(result.manifest, routes), result.lines)
+
+    def read(self, body: json.JsonObject) -> tuple[weights.RouteWeights, ...]:
+        """Return what each HTTP route sends to the variants."""
+        how = virtual_services.routing(self.application, manifest.Manifest(body))
+        observed = virtual_services.observed_weights(body, how)
+        routes = virtual_services.routes_with_destinations(body)
+        return tuple(
+            weights.RouteWeights(
+                route_weights.name,
+                route_weights.editable or istio_rules.is_added(route),
+                {which: weight for which, weight in route_weights.weights.items() if weight},
+                istio_rules.copies(route, how),
+                istio_rules.is_added(route),
             )
-        routes.append(changed)
-        lines += [f"{title}: {sentence}" for sentence in said]
-    return shares.Change(_with_routes(live, routes), tuple(lines))
+            for route_weights, route in zip(observed, routes, strict=True)
+        )
+
+    def drained(self, live: manifest.Manifest, leaving: variant.Variant) -> weights.Change:
+        """Return the VirtualService with the share of `leaving` given to primary."""
+        how = virtual_services.routing(self.application, live)
+        lines: list[str] = []
+        routes: list[json.JsonObject] = []
+        for route in self._routes(live):
+            name = objects.text(route, "name")
+            if istio_rules.is_added(route):
+                if leaving is _CANARY:
+                    lines.append(f'route "{name}" taken out')
+                else:
+                    routes.append(route)
+                continue
+            title = f'route "{name or len(routes) + 1}"'
+            changed, said = _left(route, leaving, how)
+            if said and how.editable_routes and name not in how.editable_routes:
+                raise errors.user_error(
+                    f"{title} still sends {_still(route, leaving, how)} to {leaving.value} and may"
+                    " not be edited",
+                    hint="add it to trafficRouting.istio.editableRoutes, or change it in the"
+                    " cluster",
+                )
+            routes.append(changed)
+            lines += [f"{title}: {sentence}" for sentence in said]
+        return weights.Change(self.with_routes(live, routes), tuple(lines))
+
+    def services(self, body: json.JsonObject) -> Mapping[variant.Variant, str]:
+        """Return the Service of the host, by which subsets choose; nothing for another host."""
+        how = virtual_services.routing(self.application, manifest.Manifest(body))
+        name, _, rest = how.host.partition(".")
+        is_here = rest.split(".")[0] in ("", how.namespace)
+        return dict.fromkeys(variant.Variant, name) if is_here else {}
+
+    def _routes(self, item: manifest.Manifest) -> list[json.JsonObject]:
+        return list(objects.mappings(item.body, *self.path))
 
 
 def _left(
@@ -164,57 +136,6 @@ def _left(
 def _still(route: json.JsonObject, leaving: variant.Variant, how: virtual_services.Routing) -> str:
     weight = _weight(route, how.label.value(leaving), how)
     return f"{weight} %" if weight else "copies of requests"
-
-
-def held(
-    item: manifest.Manifest, live: json.JsonObject, application: applications.Application
-) -> manifest.Manifest:
-    """Return `item` with the live routes while a variant gets traffic by them."""
-    observed = read(live, application)
-    away = shares.receiving(observed) - {variant.Variant.PRIMARY}
-    routes = list(objects.mappings(live, "spec", "http"))
-    return (
-        _with_routes(item, routes)
-        if away or any(route_weights.is_made for route_weights in observed)
-        else item
-    )
-
-
-def services(
-    body: json.JsonObject, application: applications.Application
-) -> Mapping[variant.Variant, str]:
-    """Return the Service of the host, by which subsets choose; nothing for another host."""
-    how = virtual_services.routing(application, manifest.Manifest(body))
-    name, _, rest = how.host.partition(".")
-    is_here = rest.split(".")[0] in ("", how.namespace)
-    return dict.fromkeys(variant.Variant, name) if is_here else {}
-
-
-def waiting(_body: json.JsonObject) -> str:
-    """Return nothing: Istio fills the status only where it is told to."""
-    return ""
-
-
-def _plain(item: manifest.Manifest, how: virtual_services.Routing) -> manifest.Manifest:
-    """Return the object without what an earlier division added."""
-    return _with_routes(
-        item,
-        [
-            istio_rules.stripped(route, how)
-            for route in _routes(item)
-            if not istio_rules.is_added(route)
-        ],
-    )
-
-
-def _routes(item: manifest.Manifest) -> list[json.JsonObject]:
-    return list(objects.mappings(item.body, "spec", "http"))
-
-
-def _with_routes(item: manifest.Manifest, routes: list[json.JsonObject]) -> manifest.Manifest:
-    return item.with_body(
-        {**item.body, "spec": {**objects.mapping(item.body, "spec"), "http": routes}}
-    )
 
 
 def _moved(

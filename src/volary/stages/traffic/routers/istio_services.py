@@ -5,6 +5,7 @@ that form on the way in, and unfolded on the way out.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from volary.manifests import objects
 from volary.manifests.routes import virtual_services
@@ -12,74 +13,39 @@ from volary.manifests.services import backends
 from volary.model import applications, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
-from volary.stages.traffic import division
-from volary.stages.traffic import weights as shares
+from volary.stages.traffic import division, weights
 from volary.stages.traffic.routers import istio
 
 _Change = Callable[[json.JsonObject], json.JsonObject]
 
-maker = istio.maker
-find = istio.find
-check = istio.check
-fields = istio.fields
-waiting = istio.waiting
 
+class IstioServices(istio.Istio):
+    """Answers as `istio.Istio` does, about hosts in place of subsets."""
 
-def routed(
-    item: manifest.Manifest,
-    wanted: division.Division,
-    application: applications.Application,
-) -> shares.Change:
-    """Return `item` with `wanted` on every editable route.
+    def routed(self, item: manifest.Manifest, wanted: division.Division) -> weights.Change:
+        """Return the object with `wanted` on every editable route."""
+        return self._unfolded_change(super().routed(self._folded_item(item), wanted))
 
-    Raises:
-        UserError: when the routes do not allow it, or none of them may be changed.
-    """
-    folded = item.with_body(_folded(item.body, application))
-    return _given(istio.routed(folded, wanted, application), application)
+    def drained(self, live: manifest.Manifest, leaving: variant.Variant) -> weights.Change:
+        """Return the object with the share of `leaving` given to primary on editable routes."""
+        return self._unfolded_change(super().drained(self._folded_item(live), leaving))
 
+    def read(self, body: json.JsonObject) -> tuple[weights.RouteWeights, ...]:
+        """Return what each HTTP route sends to the variants."""
+        return super().read(_folded(body, self.application))
 
-def drained(
-    live: manifest.Manifest,
-    leaving: variant.Variant,
-    application: applications.Application,
-) -> shares.Change:
-    """Return `live` with the share of `leaving` given to primary on every editable route.
+    def services(self, body: json.JsonObject) -> Mapping[variant.Variant, str]:
+        """Return the variants' own Services."""
+        del body
+        known = backends.of(self.application)
+        return {which: known.name(which) for which in variant.Variant if known.name(which)}
 
-    Raises:
-        UserError: when a route that may not be edited still sends traffic there.
-    """
-    folded = live.with_body(_folded(live.body, application))
-    return _given(istio.drained(folded, leaving, application), application)
+    def _folded_item(self, item: manifest.Manifest) -> manifest.Manifest:
+        return item.with_body(_folded(item.body, self.application))
 
-
-def held(
-    item: manifest.Manifest, live: json.JsonObject, application: applications.Application
-) -> manifest.Manifest:
-    """Return `item` with the live routes while a variant gets traffic by them."""
-    folded = item.with_body(_folded(item.body, application))
-    held_manifest = istio.held(folded, _folded(live, application), application)
-    return held_manifest.with_body(_unfolded(held_manifest.body, application))
-
-
-def read(
-    body: json.JsonObject, application: applications.Application
-) -> tuple[shares.RouteWeights, ...]:
-    """Return what each HTTP route of `body` sends to the variants."""
-    return istio.read(_folded(body, application), application)
-
-
-def services(
-    _body: json.JsonObject, application: applications.Application
-) -> Mapping[variant.Variant, str]:
-    """Return the Services by which the routes reach the variants."""
-    known = backends.of(application)
-    return {which: known.name(which) for which in variant.Variant if known.name(which)}
-
-
-def _given(change: shares.Change, application: applications.Application) -> shares.Change:
-    item = change.item.with_body(_unfolded(change.item.body, application))
-    return shares.Change(item, change.lines)
+    def _unfolded_change(self, change: weights.Change) -> weights.Change:
+        item = change.item.with_body(_unfolded(change.item.body, self.application))
+        return replace(change, item=item)
 
 
 def _folded(body: json.JsonObject, application: applications.Application) -> json.JsonObject:

@@ -1,13 +1,11 @@
-"""Choosing the object that carries the routes, and refusing what a router cannot do."""
+"""Choosing the object that carries the routes."""
 
 from collections.abc import Iterable, Sequence
 
-from volary.config.application import router_capabilities
 from volary.manifests import objects
 from volary.manifests.services import services
 from volary.model import applications, errors
 from volary.model.objects import manifest
-from volary.stages.traffic import division
 
 
 def of_kind(
@@ -64,28 +62,3 @@ def check_primary(
                 " primary's pods, or set trafficRouting.create: true",
                 where=item.origin,
             )
-
-
-def refuse(wanted: division.Division, application: applications.Application) -> None:
-    """Refuse what the application's router cannot do, and percentages that are none.
-
-    Raises:
-        UserError: with a problem for each.
-    """
-    parts = (wanted.primary, wanted.canary, wanted.baseline)
-    if min(parts) < 0 or sum(parts) != division.ALL:
-        raise errors.user_error(
-            f"the weights add up to {sum(parts)}, not 100",
-            hint="primary, canary and baseline together make 100",
-        )
-    wish = router_capabilities.RequestedFeatures(
-        wanted.canary,
-        wanted.baseline,
-        wanted.match,
-        wanted.mirror,
-        has_affinity=wanted.affinity is not None,
-    )
-    refused = router_capabilities.unsupported_features(application.traffic_routing, wish)
-    if refused:
-        problems = (errors.Problem(refusal.message, hint=refusal.hint) for refusal in refused)
-        raise errors.UserError(*problems)

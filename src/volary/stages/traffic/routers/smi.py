@@ -5,7 +5,7 @@ Linkerd's SMI extension and other meshes divide the requests to the root Service
 
 from volary.manifests import objects
 from volary.manifests.workloads import quantities
-from volary.model import json
+from volary.model import applications, json
 from volary.stages.traffic.routers import entries, listed
 
 GROUP, KIND = "split.smi-spec.io", "TrafficSplit"
@@ -35,10 +35,19 @@ def _made_quantity(entry: json.JsonObject, name: str, weight: int) -> json.JsonO
 _NUMBERS = entries.Kind(_name, lambda entry: objects.number(entry, "weight"), _made)
 _QUANTITIES = entries.Kind(_name, _thousandths, _made_quantity, _UNIT)
 
-ROUTER = listed.Listed(
-    groups=(GROUP,),
-    kind=KIND,
-    path=("spec", "backends"),
-    reference=lambda routing: routing.smi.traffic_split,
-    entry=lambda version: _QUANTITIES if version == _OLDEST else _NUMBERS,
-)
+
+class Smi(listed.Listed):
+    """Weights are numbers, and quantities in the oldest version."""
+
+    groups = (GROUP,)
+    kind = KIND
+    path = ("spec", "backends")
+
+    @property
+    def reference(self) -> applications.ObjectReference:
+        """The TrafficSplit that the application names."""
+        return self.application.traffic_routing.smi.traffic_split
+
+    def entry(self, version: str) -> entries.Kind:
+        """Return how weights are written."""
+        return _QUANTITIES if version == _OLDEST else _NUMBERS

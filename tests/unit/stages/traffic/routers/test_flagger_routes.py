@@ -12,7 +12,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.stages.rollouts import rendering
 from volary.stages.traffic import division
-from volary.stages.traffic.routers import interface
+from volary.stages.traffic.routers import registry
 
 CASES = Path(__file__).parents[4] / "cases/flagger"
 WORKLOAD: json.JsonObject = {
@@ -86,29 +86,29 @@ def applied(app: applications.Application) -> list[manifest.Manifest]:
 )
 def test_weights_are_written_and_read_back(case: str, kind: str) -> None:
     app = described(case)
-    router = interface.choose(app)
+    router = registry.choose(app)
     manifests = applied(app)
 
-    route = router.find(manifests, app)
-    change = router.routed(route, division.Division(80, 20), app)
+    route = router.find(manifests)
+    change = router.routed(route, division.Division(80, 20))
 
     assert route.kind == kind
-    seen = [each.shares for each in router.read(change.item.body, app) if not each.is_made]
+    seen = [each.shares for each in router.read(change.item.body) if not each.is_made]
     assert {variant.Variant.PRIMARY: 80, variant.Variant.CANARY: 20} in seen, seen
 
 
 @pytest.mark.parametrize("case", ["gateway_api", "linkerd_canary", "traefik"])
 def test_every_backend_has_a_service_that_selects_its_variant(case: str) -> None:
     app = described(case)
-    router = interface.choose(app)
+    router = registry.choose(app)
     manifests = applied(app)
-    change = router.routed(router.find(manifests, app), division.Division(80, 20), app)
+    change = router.routed(router.find(manifests), division.Division(80, 20))
 
     services: dict[str, Any] = {
         each.name: each.body["spec"]["selector"] for each in manifests if each.kind == "Service"
     }
 
-    backends = router.services(change.item.body, app)
+    backends = router.services(change.item.body)
     assert backends.keys() >= {variant.Variant.PRIMARY, variant.Variant.CANARY}
     for which, name in backends.items():
         assert services[name]["pipecd.dev/variant"] == which.value

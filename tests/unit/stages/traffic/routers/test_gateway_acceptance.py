@@ -2,7 +2,7 @@
 
 import pytest
 
-from volary.model import json
+from volary.model import applications, json
 from volary.stages.traffic.routers import gateway_api
 
 PARENT = {"name": "edge"}
@@ -57,7 +57,7 @@ def route(
     ],
 )
 def test_every_parent_has_to_carry_the_route_out(body: json.JsonObject, waiting: str) -> None:
-    found = gateway_api.missing_acceptance(body)
+    found = gateway_api.GatewayApi(applications.Application("shop")).waiting(body)
 
     assert waiting in found
     assert bool(found) == bool(waiting)

@@ -52,7 +52,7 @@ THEIRS = {"matches": [{"path": {"value": "/x"}}], "backendRefs": [to("reports")]
 
 
 def test_weights_are_written_and_the_rest_stays() -> None:
-    change = gateway_api.routed(route(THEIRS, MAIN), division.Division(80, 15, 5), app())
+    change = gateway_api.GatewayApi(app()).routed(route(THEIRS, MAIN), division.Division(80, 15, 5))
 
     theirs, main = rules(change.item)
     assert theirs == THEIRS
@@ -63,14 +63,16 @@ def test_weights_are_written_and_the_rest_stays() -> None:
         to("shop-baseline", weight=5),
     ]
     assert change.lines == ('HTTPRoute shop, rule "main": primary 80 %, canary 15 %, baseline 5 %',)
-    assert gateway_api.fields(change.item.body) == {"spec": {"rules": rules(change.item)}}
+    assert gateway_api.GatewayApi(app()).fields(change.item.body) == {
+        "spec": {"rules": rules(change.item)}
+    }
 
 
 def test_filters_of_a_backend_are_canarys_too() -> None:
     filters = [{"type": "URLRewrite", "urlRewrite": {"hostname": "shop"}}]
 
-    change = gateway_api.routed(
-        route({"backendRefs": [to(filters=filters)]}), division.Division(50, 50), app()
+    change = gateway_api.GatewayApi(app()).routed(
+        route({"backendRefs": [to(filters=filters)]}), division.Division(50, 50)
     )
 
     (rule,) = rules(change.item)
@@ -83,7 +85,9 @@ def test_filters_of_a_backend_are_canarys_too() -> None:
 def test_rules_that_may_be_changed(editable: tuple[str, ...], changed: list[int]) -> None:
     first = {"backendRefs": [to()]}
 
-    change = gateway_api.routed(route(first, MAIN), division.Division(50, 50), app(*editable))
+    change = gateway_api.GatewayApi(app(*editable)).routed(
+        route(first, MAIN), division.Division(50, 50)
+    )
 
     found = rules(change.item)
     assert [i for i in (0, 1) if len(found[i]["backendRefs"]) == 2] == changed
@@ -91,7 +95,7 @@ def test_rules_that_may_be_changed(editable: tuple[str, ...], changed: list[int]
 
 def test_a_name_that_no_rule_has_is_an_error() -> None:
     with pytest.raises(errors.UserError, match="editableRoutes names other, which HTTPRoute shop"):
-        gateway_api.routed(route(MAIN), division.Division(50, 50), app("other"))
+        gateway_api.GatewayApi(app("other")).routed(route(MAIN), division.Division(50, 50))
 
 
 EVERYTHING = division.Division(70, 30, match=(BETA,), mirror=20, affinity=STAY, token="abcdefghij")
@@ -118,17 +122,17 @@ FURTHER = [
 @pytest.mark.parametrize("rule", [MAIN, *FURTHER])
 def test_what_was_added_goes_without_a_trace(rule: json.JsonObject) -> None:
     before = route(THEIRS, rule)
-    added = gateway_api.routed(before, EVERYTHING, app()).item
+    added = gateway_api.GatewayApi(app()).routed(before, EVERYTHING).item
     assert len(rules(added)) == 5
-    plain = gateway_api.routed(before, division.PRIMARY, app()).item
+    plain = gateway_api.GatewayApi(app()).routed(before, division.PRIMARY).item
 
-    assert gateway_api.routed(added, division.PRIMARY, app()).item.body == plain.body
-    assert gateway_api.drained(added, V.CANARY, app()).item.body == plain.body
-    assert gateway_api.routed(added, EVERYTHING, app()).item.body == added.body
+    assert gateway_api.GatewayApi(app()).routed(added, division.PRIMARY).item.body == plain.body
+    assert gateway_api.GatewayApi(app()).drained(added, V.CANARY).item.body == plain.body
+    assert gateway_api.GatewayApi(app()).routed(added, EVERYTHING).item.body == added.body
 
 
 def test_added_rules_are_known_however_the_server_completes_them() -> None:
-    added = gateway_api.routed(route(MAIN), EVERYTHING, app()).item
+    added = gateway_api.GatewayApi(app()).routed(route(MAIN), EVERYTHING).item
     completed = [
         {
             **rule,
@@ -145,13 +149,18 @@ def test_added_rules_are_known_however_the_server_completes_them() -> None:
     ]
     body = {**added.body, "spec": {**added.body["spec"], "rules": completed}}
 
-    assert [each.is_made for each in gateway_api.read(body, app())] == [True, True, True, False]
+    assert [each.is_made for each in gateway_api.GatewayApi(app()).read(body)] == [
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_what_is_read_back() -> None:
-    added = gateway_api.routed(route(THEIRS, MAIN), EVERYTHING, app()).item
+    added = gateway_api.GatewayApi(app()).routed(route(THEIRS, MAIN), EVERYTHING).item
 
-    found = gateway_api.read(added.body, app())
+    found = gateway_api.GatewayApi(app()).read(added.body)
 
     assert [dict(each.shares) for each in found] == [
         {},
@@ -168,48 +177,50 @@ def test_a_rule_that_may_not_be_changed_keeps_its_canary_from_going() -> None:
     body = route({"name": "fixed", "backendRefs": [to("shop-canary")]}, MAIN)
 
     with pytest.raises(errors.UserError, match='"fixed" still sends traffic to canary'):
-        gateway_api.drained(body, V.CANARY, app("main"))
+        gateway_api.GatewayApi(app("main")).drained(body, V.CANARY)
 
 
 def test_users_rules_for_canary_become_primarys() -> None:
     preview = {"name": "preview", "backendRefs": [to("shop-canary")]}
 
-    change = gateway_api.drained(route(preview, MAIN), V.CANARY, app())
+    change = gateway_api.GatewayApi(app()).drained(route(preview, MAIN), V.CANARY)
 
     assert rules(change.item)[0]["backendRefs"] == [to(weight=100)]
     assert change.lines == ('HTTPRoute shop, rule "preview": 100 % moved from canary to primary',)
 
 
 def test_baseline_goes_alone() -> None:
-    added = gateway_api.routed(
-        route(MAIN), division.Division(80, 10, 10, match=(BETA,)), app()
-    ).item
+    added = (
+        gateway_api.GatewayApi(app())
+        .routed(route(MAIN), division.Division(80, 10, 10, match=(BETA,)))
+        .item
+    )
 
-    change = gateway_api.drained(added, V.BASELINE, app())
+    change = gateway_api.GatewayApi(app()).drained(added, V.BASELINE)
 
     assert [each["weight"] for each in rules(change.item)[1]["backendRefs"]] == [90, 10]
-    assert gateway_api.read(change.item.body, app())[0].is_made
+    assert gateway_api.GatewayApi(app()).read(change.item.body)[0].is_made
 
 
 def test_a_rule_that_looks_at_the_header_itself_cannot_be_narrowed() -> None:
     rule = {"matches": [{"headers": [{"name": "x-group", "value": "a"}]}], "backendRefs": [to()]}
 
     with pytest.raises(errors.UserError, match="looks at X-Group itself"):
-        gateway_api.routed(route(rule), division.Division(match=(BETA,)), app())
+        gateway_api.GatewayApi(app()).routed(route(rule), division.Division(match=(BETA,)))
 
 
 def test_a_route_has_at_most_sixteen_rules() -> None:
     many = [{**MAIN, "name": f"r{i}"} for i in range(9)]
 
     with pytest.raises(errors.UserError, match="would have 18 rules, 16 are possible"):
-        gateway_api.routed(route(*many), division.Division(match=(BETA,)), app())
+        gateway_api.GatewayApi(app()).routed(route(*many), division.Division(match=(BETA,)))
 
 
 def test_a_grpc_rule_gets_no_path() -> None:
     rule = {"matches": [{"method": {"service": "shop.Orders"}}], "backendRefs": [to()]}
 
-    change = gateway_api.routed(
-        route(rule, kind="GRPCRoute"), division.Division(match=(BETA,)), app()
+    change = gateway_api.GatewayApi(app()).routed(
+        route(rule, kind="GRPCRoute"), division.Division(match=(BETA,))
     )
 
     assert rules(change.item)[0]["matches"] == [
@@ -224,16 +235,18 @@ def test_backends_of_another_kind_are_not_ours() -> None:
     strange = {"name": "shop", "kind": "ServiceImport", "group": "multicluster.x-k8s.io"}
 
     with pytest.raises(errors.UserError, match="no rule with a backend shop"):
-        gateway_api.routed(route({"backendRefs": [strange]}), division.Division(50, 50), app())
+        gateway_api.GatewayApi(app()).routed(
+            route({"backendRefs": [strange]}), division.Division(50, 50)
+        )
 
 
 def test_which_route_is_the_applications() -> None:
     other = route({"backendRefs": [to("other")]})
-    assert gateway_api.find([other, route(MAIN)], app()).body == route(MAIN).body
+    assert gateway_api.GatewayApi(app()).find([other, route(MAIN)]).body == route(MAIN).body
     with pytest.raises(errors.UserError, match="there is no HTTPRoute or GRPCRoute with a backend"):
-        gateway_api.find([other], app())
+        gateway_api.GatewayApi(app()).find([other])
     with pytest.raises(errors.UserError, match="2 objects could carry the routes"):
-        gateway_api.find([route(MAIN), route(MAIN, kind="GRPCRoute")], app())
+        gateway_api.GatewayApi(app()).find([route(MAIN), route(MAIN, kind="GRPCRoute")])
 
 
 def test_a_cookie_of_the_users_own_is_not_overwritten() -> None:
@@ -244,7 +257,9 @@ def test_a_cookie_of_the_users_own_is_not_overwritten() -> None:
         }
     ]
     with pytest.raises(errors.UserError, match="sets a cookie by a filter of its own"):
-        gateway_api.routed(route({"backendRefs": [to(filters=filters)]}), EVERYTHING, app())
+        gateway_api.GatewayApi(app()).routed(
+            route({"backendRefs": [to(filters=filters)]}), EVERYTHING
+        )
 
 
 def test_digests_tell_rules_apart_by_their_matches_only() -> None:

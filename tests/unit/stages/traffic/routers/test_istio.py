@@ -76,7 +76,7 @@ OTHER = to("", 40, "other")
 def test_weights_are_divided_as_pipecd_does(
     before: list[Route], options: division.Division, after: list[Route]
 ) -> None:
-    change = istio.routed(virtual_service(main=before), options, app())
+    change = istio.Istio(app()).routed(virtual_service(main=before), options)
 
     assert routes_of(change.item)["main"] == after
 
@@ -84,7 +84,7 @@ def test_weights_are_divided_as_pipecd_does(
 def test_only_editable_routes_change_and_each_route_has_a_line() -> None:
     service = virtual_service(a=[to("primary", 100)], b=[to("primary", 100)])
 
-    change = istio.routed(service, division.Division(60, canary=40), app("a"))
+    change = istio.Istio(app("a")).routed(service, division.Division(60, canary=40))
 
     assert routes_of(change.item) == {
         "a": [to("primary", 60), to("canary", 40)],
@@ -99,10 +99,9 @@ def test_only_editable_routes_change_and_each_route_has_a_line() -> None:
 def test_values_of_the_variant_label_are_the_subsets() -> None:
     label = variant.VariantLabel("v", "stable", "preview", "test")
 
-    change = istio.routed(
+    change = istio.Istio(app(label=label)).routed(
         virtual_service(main=[to("stable", 100)]),
         division.Division(50, canary=25, baseline=25),
-        app(label=label),
     )
 
     assert routes_of(change.item)["main"] == [
@@ -123,7 +122,9 @@ def test_long_host_port_and_headers_are_kept() -> None:
         "weight": 100,
     }
 
-    change = istio.routed(virtual_service(main=[entry]), division.Division(90, canary=10), app())
+    change = istio.Istio(app()).routed(
+        virtual_service(main=[entry]), division.Division(90, canary=10)
+    )
 
     canary = routes_of(change.item)["main"][1]
     assert canary == {
@@ -136,7 +137,7 @@ def test_long_host_port_and_headers_are_kept() -> None:
 def test_another_host_that_begins_alike_is_another_host() -> None:
     service = virtual_service(main=[to("primary", 60), to("", 40, "shop-api")])
 
-    change = istio.routed(service, division.Division(0, canary=100), app())
+    change = istio.Istio(app()).routed(service, division.Division(0, canary=100))
 
     assert routes_of(change.item)["main"] == [
         to("primary", 0),
@@ -150,7 +151,7 @@ def test_a_redirect_gets_no_destinations() -> None:
     redirect = {"name": "old", "redirect": {"uri": "/new"}}
     service.body["spec"]["http"].append(redirect)
 
-    change = istio.routed(service, division.Division(50, canary=50), app())
+    change = istio.Istio(app()).routed(service, division.Division(50, canary=50))
 
     assert change.item.body["spec"]["http"][1] == redirect
     assert change.lines[1] == 'Skipping route "old" (redirect has no destinations)'
@@ -162,7 +163,7 @@ def test_weights_are_read_back_per_route() -> None:
         plain=[{"destination": {"host": "shop", "subset": "primary"}}],
     )
 
-    main, plain = istio.read(service.body, app())
+    main, plain = istio.Istio(app()).read(service.body)
 
     assert main.shares == {
         variant.Variant.PRIMARY: 80,
@@ -175,7 +176,7 @@ def test_weights_are_read_back_per_route() -> None:
 def test_draining_moves_one_variants_share_and_leaves_the_others() -> None:
     live = virtual_service(main=[to("primary", 80), to("canary", 10), to("baseline", 10)])
 
-    change = istio.drained(live, variant.Variant.CANARY, app())
+    change = istio.Istio(app()).drained(live, variant.Variant.CANARY)
 
     assert routes_of(change.item)["main"] == [to("primary", 90), to("baseline", 10)]
     assert change.lines == ('route "main": 10 % moved from canary to primary',)
@@ -184,7 +185,7 @@ def test_draining_moves_one_variants_share_and_leaves_the_others() -> None:
 def test_draining_what_gets_nothing_changes_nothing() -> None:
     live = virtual_service(main=[to("primary", 100)])
 
-    change = istio.drained(live, variant.Variant.CANARY, app())
+    change = istio.Istio(app()).drained(live, variant.Variant.CANARY)
 
     assert change.lines == ()
 
@@ -193,7 +194,7 @@ def test_a_route_that_may_not_be_edited_blocks_the_draining() -> None:
     live = virtual_service(main=[to("canary", 100)])
 
     with pytest.raises(errors.UserError, match="may not be edited"):
-        istio.drained(live, variant.Variant.CANARY, app("other"))
+        istio.Istio(app("other")).drained(live, variant.Variant.CANARY)
 
 
 def test_live_routes_are_held_only_while_a_variant_gets_traffic() -> None:
@@ -201,18 +202,18 @@ def test_live_routes_are_held_only_while_a_variant_gets_traffic() -> None:
     split = virtual_service(main=[to("primary", 80), to("canary", 20)])
     calm = virtual_service(main=[to("primary", 100)])
 
-    assert routes_of(istio.held(git, split.body, app())) == routes_of(split)
-    assert istio.held(git, calm.body, app()) == git
+    assert routes_of(istio.Istio(app()).held(git, split.body)) == routes_of(split)
+    assert istio.Istio(app()).held(git, calm.body) == git
 
 
 def test_not_finding_a_virtual_service_is_an_error() -> None:
     with pytest.raises(errors.UserError, match="VirtualService"):
-        istio.find([], app())
+        istio.Istio(app()).find([])
 
 
 def test_a_virtual_service_without_a_route_to_change_is_an_error() -> None:
     with pytest.raises(errors.UserError, match="no HTTP route"):
-        istio.routed(virtual_service(), division.Division(100), app())
+        istio.Istio(app()).routed(virtual_service(), division.Division(100))
 
 
 @pytest.mark.parametrize(
@@ -220,4 +221,4 @@ def test_a_virtual_service_without_a_route_to_change_is_an_error() -> None:
 )
 def test_weights_that_are_no_division_are_refused(options: division.Division) -> None:
     with pytest.raises(errors.UserError, match="not 100"):
-        istio.check(options, app())
+        istio.Istio(app()).check(options)

@@ -61,7 +61,7 @@ BUSY = {
 
 
 def test_routes_for_some_requests_stand_before_the_one_they_narrow() -> None:
-    change = istio.routed(service(REDIRECT, MAIN), EVERYTHING, APP)
+    change = istio.Istio(APP).routed(service(REDIRECT, MAIN), EVERYTHING)
 
     found = routes(change.item)
     assert [each.get("name") for each in found] == [
@@ -83,7 +83,7 @@ def test_routes_for_some_requests_stand_before_the_one_they_narrow() -> None:
 
 
 def test_a_match_of_the_user_still_has_to_fit() -> None:
-    change = istio.routed(service(BUSY), division.Division(match=MATCHES), APP)
+    change = istio.Istio(APP).routed(service(BUSY), division.Division(match=MATCHES))
 
     assert routes(change.item)[0]["match"] == [
         {
@@ -97,19 +97,21 @@ def test_a_match_of_the_user_still_has_to_fit() -> None:
 @pytest.mark.parametrize("route", [MAIN, BUSY])
 def test_what_was_added_goes_without_a_trace(route: json.JsonObject) -> None:
     before = service(REDIRECT, route)
-    added = istio.routed(before, EVERYTHING, APP).item
-    plain = istio.routed(before, division.PRIMARY, APP).item
+    added = istio.Istio(APP).routed(before, EVERYTHING).item
+    plain = istio.Istio(APP).routed(before, division.PRIMARY).item
 
-    assert istio.routed(added, division.PRIMARY, APP).item.body == plain.body
-    assert istio.routed(added, EVERYTHING, APP).item.body == added.body
-    drained = istio.drained(istio.drained(added, V.CANARY, APP).item, V.BASELINE, APP).item
+    assert istio.Istio(APP).routed(added, division.PRIMARY).item.body == plain.body
+    assert istio.Istio(APP).routed(added, EVERYTHING).item.body == added.body
+    drained = (
+        istio.Istio(APP).drained(istio.Istio(APP).drained(added, V.CANARY).item, V.BASELINE).item
+    )
     assert drained.body == plain.body
 
 
 def test_what_is_read_back() -> None:
-    added = istio.routed(service(REDIRECT, MAIN), EVERYTHING, APP).item
+    added = istio.Istio(APP).routed(service(REDIRECT, MAIN), EVERYTHING).item
 
-    found = istio.read(added.body, APP)
+    found = istio.Istio(APP).read(added.body)
 
     assert [each.is_made for each in found] == [True, True, True, True, False]
     assert found[-1].copies == 25
@@ -119,7 +121,7 @@ def test_what_is_read_back() -> None:
 def test_users_are_led_back_when_canary_gets_nothing() -> None:
     back = division.Division(affinity=STAY, token="abcdefghij")
 
-    (cookie, main) = routes(istio.routed(service(MAIN), back, APP).item)
+    (cookie, main) = routes(istio.Istio(APP).routed(service(MAIN), back).item)
 
     assert cookie["match"][0]["headers"]["cookie"]["regex"].endswith(
         "shop=volary-abcdefghij(;.*)?$"
@@ -129,15 +131,15 @@ def test_users_are_led_back_when_canary_gets_nothing() -> None:
     assert entry["headers"]["response"]["add"]["Set-Cookie"] == (
         "shop=volary-abcdefghij; Max-Age=-1"
     )
-    assert main == routes(istio.routed(service(MAIN), division.PRIMARY, APP).item)[0]
+    assert main == routes(istio.Istio(APP).routed(service(MAIN), division.PRIMARY).item)[0]
 
 
 def test_a_mirror_of_the_user_is_not_overwritten() -> None:
     mirrored = {**MAIN, "mirror": {"host": "audit"}}
 
     with pytest.raises(errors.UserError, match="has a mirror of its own"):
-        istio.routed(service(mirrored), division.Division(mirror=100), APP)
-    plain = istio.routed(service(mirrored), division.Division(50, 50), APP).item
+        istio.Istio(APP).routed(service(mirrored), division.Division(mirror=100))
+    plain = istio.Istio(APP).routed(service(mirrored), division.Division(50, 50)).item
     assert routes(plain)[0]["mirror"] == {"host": "audit"}
 
 
@@ -150,6 +152,6 @@ def test_the_service_of_the_host_is_looked_at_where_it_is_here(host: str, found:
     )
     described = applications.Application(name="shop", traffic_routing=routing)
 
-    names = istio.services(service(MAIN).body, described)
+    names = istio.Istio(described).services(service(MAIN).body)
 
     assert names.get(V.CANARY, "") == found

@@ -38,7 +38,7 @@ def test_each_way_of_not_finding_the_service(
     manifests: list[manifest.Manifest], message: str
 ) -> None:
     with pytest.raises(errors.UserError, match=message) as caught:
-        podselector.find(manifests, APP)
+        podselector.PodSelector(APP).find(manifests)
 
     assert caught.value.problems[0].hint
 
@@ -46,7 +46,7 @@ def test_each_way_of_not_finding_the_service(
 def test_the_named_service_is_taken_among_several() -> None:
     app = applications.Application(name="x", service=applications.ObjectReference(name="shop"))
 
-    assert podselector.find([service({}, "other"), PRIMARY], app) == PRIMARY
+    assert podselector.PodSelector(app).find([service({}, "other"), PRIMARY]) == PRIMARY
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ def test_the_named_service_is_taken_among_several() -> None:
 )
 def test_divisions_that_a_selector_cannot_make(options: division.Division, message: str) -> None:
     with pytest.raises(errors.UserError, match=message):
-        podselector.check(options, APP)
+        podselector.PodSelector(APP).check(options)
 
 
 def test_the_selector_is_moved_and_read_back() -> None:
-    change = podselector.routed(PRIMARY, division.Division(0, canary=100), APP)
-    (route,) = podselector.read(change.item.body, APP)
+    change = podselector.PodSelector(APP).routed(PRIMARY, division.Division(0, canary=100))
+    (route,) = podselector.PodSelector(APP).read(change.item.body)
 
     assert change.item.body["spec"]["selector"] == {"app": "shop", KEY: "canary"}
     assert route.shares == {variant.Variant.CANARY: 100}
@@ -75,17 +75,17 @@ def test_the_selector_is_moved_and_read_back() -> None:
 def test_draining_gives_everything_back_to_primary() -> None:
     live = service({"app": "shop", KEY: "canary"})
 
-    change = podselector.drained(live, variant.Variant.CANARY, APP)
+    change = podselector.PodSelector(APP).drained(live, variant.Variant.CANARY)
 
     assert change.item.body["spec"]["selector"][KEY] == "primary"
     assert change.lines
-    assert podselector.drained(PRIMARY, variant.Variant.CANARY, APP).lines == ()
+    assert podselector.PodSelector(APP).drained(PRIMARY, variant.Variant.CANARY).lines == ()
 
 
 def test_the_live_variant_is_held_and_the_rest_comes_from_git() -> None:
     git = service({"app": "renamed", KEY: "primary"})
     live = service({"app": "shop", KEY: "canary"})
 
-    held = podselector.held(git, live.body, APP)
+    held = podselector.PodSelector(APP).held(git, live.body)
 
     assert held.body["spec"]["selector"] == {"app": "renamed", KEY: "canary"}

@@ -9,7 +9,7 @@ from volary.model import applications, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import traffic, variant
 from volary.stages.traffic import division, weights
-from volary.stages.traffic.routers import interface, nginx, smi, traefik
+from volary.stages.traffic.routers import nginx, router, smi, traefik
 
 V = variant.Variant
 Method = applications.RoutingMethod
@@ -50,7 +50,7 @@ def traefik_service(*services: json.JsonObject, group: str = "traefik.io") -> ma
 def test_a_split_keeps_what_else_it_says() -> None:
     body = split({"service": "shop", "weight": 100})
 
-    change = smi.ROUTER.routed(body, division.Division(90, 10), app(Method.SMI))
+    change = smi.Smi(app(Method.SMI)).routed(body, division.Division(90, 10))
 
     assert change.item.body["spec"] == {
         "service": "shop",
@@ -76,10 +76,10 @@ def test_the_oldest_version_has_quantities(before: list[Any], after: list[str]) 
     body = split(*entries, version="v1alpha1")
     described = app(Method.SMI)
 
-    change = smi.ROUTER.routed(body, division.Division(90, 10), described)
+    change = smi.Smi(described).routed(body, division.Division(90, 10))
 
     found = change.item.body["spec"]["backends"]
-    shares = smi.ROUTER.read(change.item.body, described)[0].shares
+    shares = smi.Smi(described).read(change.item.body)[0].shares
     assert shares == {V.PRIMARY: 90, V.CANARY: 10}
     assert all(isinstance(each["weight"], str) for each in found if each["service"] != "other")
     assert [each["weight"] for each in found] == after
@@ -91,7 +91,7 @@ def test_traefiks_entries_are_like_primarys_and_stickiness_stays() -> None:
         {"name": "api@internal", "kind": "TraefikService"},
     )
 
-    change = traefik.ROUTER.routed(body, division.Division(80, 10, 10), app(Method.TRAEFIK))
+    change = traefik.Traefik(app(Method.TRAEFIK)).routed(body, division.Division(80, 10, 10))
 
     weighted = change.item.body["spec"]["weighted"]
     assert weighted["sticky"] == {"cookie": {"name": "s"}}
@@ -106,19 +106,19 @@ def test_traefiks_entries_are_like_primarys_and_stickiness_stays() -> None:
 def test_the_group_of_older_versions_is_read() -> None:
     body = traefik_service({"name": "shop", "port": 80}, group="traefik.containo.us")
 
-    assert traefik.ROUTER.find([body], app(Method.TRAEFIK)) is body
+    assert traefik.Traefik(app(Method.TRAEFIK)).find([body]) is body
 
 
 @pytest.mark.parametrize(
-    ("router", "body", "method"),
+    ("kind", "body", "method"),
     [
         (
-            smi.ROUTER,
+            smi.Smi,
             split({"service": "shop", "weight": 70}, {"service": "shop-canary", "weight": 30}),
             Method.SMI,
         ),
         (
-            traefik.ROUTER,
+            traefik.Traefik,
             traefik_service({"name": "shop", "weight": 70}, {"name": "shop-canary", "weight": 30}),
             Method.TRAEFIK,
         ),
@@ -126,16 +126,16 @@ def test_the_group_of_older_versions_is_read() -> None:
     ids=["smi", "traefik"],
 )
 def test_a_variant_leaves_to_primary(
-    router: interface.Router, body: manifest.Manifest, method: Method
+    kind: type[router.Router], body: manifest.Manifest, method: Method
 ) -> None:
-    described = app(method)
+    chosen = kind(app(method))
 
-    change = router.drained(body, V.CANARY, described)
+    change = chosen.drained(body, V.CANARY)
 
-    assert weights.observed(router.read(change.item.body, described)).shares == {V.PRIMARY: 100}
-    assert router.drained(change.item, V.CANARY, described).lines == ()
-    held = router.held(change.item, body.body, described)
-    assert router.fields(held.body) == router.fields(body.body)
+    assert weights.observed(chosen.read(change.item.body)).shares == {V.PRIMARY: 100}
+    assert chosen.drained(change.item, V.CANARY).lines == ()
+    held = chosen.held(change.item, body.body)
+    assert chosen.fields(held.body) == chosen.fields(body.body)
 
 
 def ingress(*paths: tuple[str, str], **annotations: str) -> manifest.Manifest:
@@ -177,7 +177,7 @@ def test_the_canary_ingress_has_our_paths_only_and_no_weight() -> None:
     assert "tls" not in found.body["spec"]
     (path,) = list(ingresses.paths(found.body))
     assert (path["path"], path["backend"]["service"]["name"]) == ("/", "shop-canary")
-    assert nginx.read(found.body, described)[0].shares == {V.PRIMARY: 100}
+    assert nginx.Nginx(described).read(found.body)[0].shares == {V.PRIMARY: 100}
 
 
 @pytest.mark.parametrize(
@@ -209,17 +209,17 @@ def test_annotations_for_some_requests_come_and_go(
     match: traffic.RequestMatch, said: dict[str, str]
 ) -> None:
     described = app(Method.NGINX)
-    plain = nginx.find([ingress(("/", "shop"))], described)
+    plain = nginx.Nginx(described).find([ingress(("/", "shop"))])
 
-    added = nginx.routed(plain, division.Division(match=(match,)), described).item
+    added = nginx.Nginx(described).routed(plain, division.Division(match=(match,))).item
 
     expected = {"canary-weight": "0", **said}
-    assert nginx.fields(added.body) == {
+    assert nginx.Nginx(described).fields(added.body) == {
         "metadata": {"annotations": {f"{PREFIX}/{key}": value for key, value in expected.items()}}
     }
-    assert weights.observed(nginx.read(added.body, described)).is_matched
-    drained = nginx.drained(added, V.CANARY, described).item
-    assert nginx.fields(drained.body) == {
+    assert weights.observed(nginx.Nginx(described).read(added.body)).is_matched
+    drained = nginx.Nginx(described).drained(added, V.CANARY).item
+    assert nginx.Nginx(described).fields(drained.body) == {
         "metadata": {"annotations": {f"{PREFIX}/canary-weight": "0"}}
     }
 
@@ -235,7 +235,7 @@ def test_weights_as_people_write_them(weight: str, total: str, share: int) -> No
         **({f"{PREFIX}/canary-weight-total": total} if total else {}),
     ).body
 
-    assert nginx.read(body, described)[0].shares.get(V.CANARY, 0) == share
+    assert nginx.Nginx(described).read(body)[0].shares.get(V.CANARY, 0) == share
 
 
 def test_several_ingresses_need_a_name() -> None:
@@ -243,31 +243,31 @@ def test_several_ingresses_need_a_name() -> None:
     renamed = other.with_body({**other.body, "metadata": {"name": "b"}})
 
     with pytest.raises(errors.UserError, match="2 Ingresses lead to the application"):
-        nginx.find([one, renamed], app(Method.NGINX))
+        nginx.Nginx(app(Method.NGINX)).find([one, renamed])
     named = applications.NginxRouting(ingress=applications.Ingress(name="b"))
-    found = nginx.find([one, renamed], app(Method.NGINX, nginx=named))
+    found = nginx.Nginx(app(Method.NGINX, nginx=named)).find([one, renamed])
     assert found.name == "b-canary"
 
 
 def test_what_routers_cannot_do_is_refused_where_they_are_asked() -> None:
     with pytest.raises(errors.UserError) as raised:
-        nginx.check(division.Division(80, 10, 10, mirror=5), app(Method.NGINX))
+        nginx.Nginx(app(Method.NGINX)).check(division.Division(80, 10, 10, mirror=5))
     assert len(raised.value.problems) == 2
     match = traffic.RequestMatch(headers={"a": traffic.TextMatch("b")})
     with pytest.raises(errors.UserError, match="smi cannot choose requests by headers"):
-        smi.ROUTER.check(division.Division(match=(match,)), app(Method.SMI))
+        smi.Smi(app(Method.SMI)).check(division.Division(match=(match,)))
     with pytest.raises(errors.UserError, match="add up to 90"):
-        traefik.ROUTER.check(division.Division(90), app(Method.TRAEFIK))
+        traefik.Traefik(app(Method.TRAEFIK)).check(division.Division(90))
 
 
 def test_another_prefix_of_annotations_is_the_only_one_that_is_written() -> None:
     own = applications.NginxRouting(annotation_prefix="nginx.corp.example")
     described = app(Method.NGINX, nginx=own)
-    plain = nginx.find([ingress(("/", "shop"))], described)
+    plain = nginx.Nginx(described).find([ingress(("/", "shop"))])
 
-    found = nginx.routed(plain, division.Division(75, 25), described).item
+    found = nginx.Nginx(described).routed(plain, division.Division(75, 25)).item
 
     written = [each for each in found.annotations if "/canary" in each]
     assert sorted(written) == ["nginx.corp.example/canary", "nginx.corp.example/canary-weight"]
-    assert nginx.read(found.body, described)[0].shares == {V.PRIMARY: 75, V.CANARY: 25}
-    assert nginx.read(found.body, app(Method.NGINX))[0].shares == {V.PRIMARY: 100}
+    assert nginx.Nginx(described).read(found.body)[0].shares == {V.PRIMARY: 75, V.CANARY: 25}
+    assert nginx.Nginx(app(Method.NGINX)).read(found.body)[0].shares == {V.PRIMARY: 100}

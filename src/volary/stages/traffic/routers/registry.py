@@ -1,0 +1,66 @@
+"""Which router an application asks for."""
+
+from collections.abc import Mapping, Sequence
+
+from volary.manifests.routes import ingresses
+from volary.manifests.services import service_targets
+from volary.model import applications
+from volary.model.objects import manifest
+from volary.model.pipeline import variant
+from volary.stages.traffic.routers import (
+    gateway_api,
+    istio,
+    istio_services,
+    nginx,
+    podselector,
+    router,
+    selection,
+    smi,
+    traefik,
+)
+
+_Method = applications.RoutingMethod
+_ROUTERS: Mapping[applications.RoutingMethod, type[router.Router]] = {
+    _Method.POD_SELECTOR: podselector.PodSelector,
+    _Method.ISTIO: istio.Istio,
+    _Method.GATEWAY_API: gateway_api.GatewayApi,
+    _Method.SMI: smi.Smi,
+    _Method.NGINX: nginx.Nginx,
+    _Method.TRAEFIK: traefik.Traefik,
+}
+
+
+def choose(application: applications.Application) -> router.Router:
+    """Return the router that the application asks for."""
+    method = application.traffic_routing.method
+    if method is _Method.ISTIO and service_targets.is_target(application):
+        return istio_services.IstioServices(application)
+    return _ROUTERS[method](application)
+
+
+def find(
+    manifests: Sequence[manifest.Manifest], application: applications.Application
+) -> manifest.Manifest:
+    """Return the object that carries the routes; what it calls primary is primary alone.
+
+    Raises:
+        UserError: when there is none or more than one, or when the Service that stands for
+            primary leads to the pods of other variants too.
+    """
+    chosen = choose(application)
+    item = chosen.find(manifests)
+    method = application.traffic_routing.method
+    if method in (_Method.POD_SELECTOR, _Method.ISTIO):
+        return item
+    if service_targets.is_target(application):
+        # Its variants are told apart by their Services alone.
+        return item
+    main = ingresses.find(manifests, application) if method is _Method.NGINX else None
+    names_by_variant = (
+        ingresses.services(main.body, application)
+        if main is not None
+        else chosen.services(item.body)
+    )
+    if variant.Variant.PRIMARY in names_by_variant:
+        selection.check_primary(manifests, application, names_by_variant[variant.Variant.PRIMARY])
+    return item
