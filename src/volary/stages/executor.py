@@ -13,12 +13,13 @@ from datetime import timedelta
 from volary.analysis.metering import meters
 from volary.clusters.client import client_pool
 from volary.clusters.transport import stop_deadline
+from volary.concurrency import single_flight
 from volary.engine import executor
 from volary.model import applications, clocks, statuses
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.stages import registry
-from volary.stages.runtime import contexts, coordination, task_states
+from volary.stages.runtime import contexts, rendezvouses, task_states
 
 #: Renders the application for a target at a commit: (commit, target) -> manifests.
 Render = Callable[[str, str], Awaitable[list[manifest.Manifest]]]
@@ -53,20 +54,22 @@ class ClusterExecutor:
     meter: meters.Meter = field(default_factory=meters.NoMeter)
     #: How the running source is rendered; None: like the target source.
     render_before: Render | None = None
-    _once: coordination.SingleFlight = field(default_factory=coordination.SingleFlight, init=False)
+    _once: single_flight.SingleFlight = field(
+        default_factory=single_flight.SingleFlight, init=False
+    )
     _locks: dict[_Key, asyncio.Lock] = field(default_factory=dict, init=False)
     _known: dict[_Key, list[manifest.Manifest]] = field(default_factory=dict, init=False)
     #: By target.
     _settling: dict[str, contexts.RoutePropagation] = field(default_factory=dict, init=False)
     #: By the id of the stage.
-    _rendezvous: dict[str, coordination.Rendezvous] = field(default_factory=dict, init=False)
+    _rendezvous: dict[str, rendezvouses.Rendezvous] = field(default_factory=dict, init=False)
 
     async def execute(
         self, task: executor.TaskContext, report: executor.Reporter
     ) -> statuses.Outcome:
         """Carry out one stage on one cluster and say how it ended."""
         # First of all: those that begin in the same moment have to see each other.
-        rendezvous = self._rendezvous.setdefault(task.stage_id, coordination.Rendezvous())
+        rendezvous = self._rendezvous.setdefault(task.stage_id, rendezvouses.Rendezvous())
         rendezvous.join(task.target)
         try:
             with stop_deadline.of_task() as deadline:
@@ -79,7 +82,7 @@ class ClusterExecutor:
         self,
         task: executor.TaskContext,
         report: executor.Reporter,
-        rendezvous: coordination.Rendezvous,
+        rendezvous: rendezvouses.Rendezvous,
     ) -> statuses.Outcome:
         client = await self.clients.client(task.target)
         if isinstance(client, client_pool.Unavailable):

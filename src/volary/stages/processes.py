@@ -15,6 +15,7 @@ from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
+from volary.concurrency import races
 from volary.model import errors, safe_text
 
 SHELL = "/bin/sh"
@@ -152,23 +153,11 @@ async def _wait(
     process: asyncio.subprocess.Process, limits: Limits, stop: Callable[[], Awaitable[None]]
 ) -> End:
     """Wait until the script has exited, is late, or has to stop."""
-
-    async def stopping() -> None:
-        await stop()
-
-    async with asyncio.TaskGroup() as group:
-        exit_ = group.create_task(process.wait())
-        asked = group.create_task(stopping())
-        done, waiting = await asyncio.wait(
-            (exit_, asked),
-            timeout=max(0.0, limits.timeout.total_seconds()),
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        for task in waiting:
-            task.cancel()
-    if exit_ in done:
+    seconds = max(0.0, limits.timeout.total_seconds())
+    ended, asked = await races.first(process.wait(), stop(), timeout=seconds)
+    if not ended.cancelled():
         return End.EXITED
-    return End.STOPPED if asked in done else End.LATE
+    return End.LATE if asked.cancelled() else End.STOPPED
 
 
 async def _end(process: asyncio.subprocess.Process, grace: timedelta) -> None:

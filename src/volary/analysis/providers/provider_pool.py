@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from volary.analysis.providers import exchange, query, secrets
 from volary.analysis.providers.dialects import dialect
+from volary.concurrency import single_flight
 from volary.model import analysis, clocks, metric_providers
 
 #: Answers that are kept at most; the oldest go first.
@@ -23,10 +24,9 @@ _PART_OF_WINDOW = 20
 class AnswerCache:
     """Shares answers: the first who asks a question carries it out, others wait for theirs."""
 
-    #: None as a result: whoever asked broke off, and somebody else has to.
-    _pending: dict[Hashable, asyncio.Future[query.Answer | None]] = field(default_factory=dict)
     #: In the loop's time, until when each counts; in the order they came.
     _kept: dict[Hashable, tuple[float, query.Answer]] = field(default_factory=dict)
+    _flights: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)
 
     async def get(
         self, key: Hashable, ask: Callable[[], Awaitable[query.Answer]], share: timedelta
@@ -36,31 +36,19 @@ class AnswerCache:
         Good answers are kept for `share`; of others only those who wait already have a part,
         so the next one asks again.
         """
-        while True:
-            kept = self._kept.get(key)
-            if kept is not None and asyncio.get_running_loop().time() < kept[0]:
-                return kept[1]
-            flight = self._pending.get(key)
-            if flight is None:
-                return await self._ask_once(key, ask, share)
-            answer = await asyncio.shield(flight)
-            if answer is not None:
-                return answer
+        kept = self._kept.get(key)
+        if kept is not None and asyncio.get_running_loop().time() < kept[0]:
+            return kept[1]
 
-    async def _ask_once(
-        self, key: Hashable, ask: Callable[[], Awaitable[query.Answer]], share: timedelta
-    ) -> query.Answer:
-        flight: asyncio.Future[query.Answer | None] = asyncio.get_running_loop().create_future()
-        self._pending[key] = flight
-        answer: query.Answer | None = None
-        try:
+        async def once() -> query.Answer:
             answer = await ask()
-        finally:
-            del self._pending[key]
-            flight.set_result(answer)
-        if answer.reading is not analysis.Reading.ERROR:
-            self._keep(key, answer, share)
-        return answer
+            if answer.reading is not analysis.Reading.ERROR:
+                self._keep(key, answer, share)
+            return answer
+
+        result = await self._flights.do(key, "", once)
+        assert result is not None
+        return result.value
 
     def _keep(self, key: Hashable, answer: query.Answer, share: timedelta) -> None:
         now = asyncio.get_running_loop().time()

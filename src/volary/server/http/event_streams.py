@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from starlette import requests, responses, types
 
+from volary.concurrency import races
 from volary.model import errors
 from volary.server import server_state
 from volary.server.http import encoding, problems
@@ -84,12 +85,7 @@ class EventStream(responses.Response):
         self._here.streams += 1
         self._here.metrics.streams.inc()
         try:
-            async with asyncio.TaskGroup() as group:
-                talking = group.create_task(self._send_events(send))
-                leaving = group.create_task(_disconnected(receive))
-                await asyncio.wait((talking, leaving), return_when=asyncio.FIRST_COMPLETED)
-                talking.cancel()
-                leaving.cancel()
+            await races.first(self._send_events(send), _disconnected(receive))
         finally:
             self._here.streams -= 1
             self._here.metrics.streams.dec()
@@ -148,14 +144,7 @@ class EventStream(responses.Response):
 
     async def _rest(self, seconds: float) -> None:
         """Wait for a change, or for the server's stop."""
-        async with asyncio.TaskGroup() as group:
-            waits = [
-                group.create_task(self._here.service.changed(seconds)),
-                group.create_task(self._here.stopping.wait()),
-            ]
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for wait in waits:
-                wait.cancel()
+        await races.first(self._here.service.changed(seconds), self._here.stopping.wait())
 
 
 async def _disconnected(receive: types.Receive) -> None:

@@ -39,16 +39,13 @@ class AnalysisRun:
         into a time when nothing was running are not made up for.
         """
         async with asyncio.TaskGroup() as group:
-            pending = {group.create_task(self._follow(rule)) for rule in self.judge.rules}
-            while pending:
-                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-                failed = cluster_judges.first_failure(
-                    [finished_task.result() for finished_task in done]
-                )
-                if failed:
-                    for task in pending:
+            tasks = [group.create_task(self._follow(rule)) for rule in self.judge.rules]
+            for last in asyncio.as_completed(tasks):
+                verdict = await last
+                if verdict.result is analysis.Result.FAIL and not verdict.dry_run:
+                    for task in tasks:
                         task.cancel()
-                    return failed
+                    return verdict
         return None
 
     async def _follow(self, rule: analysis.Rule) -> analysis.Verdict:

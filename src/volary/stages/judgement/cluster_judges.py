@@ -21,7 +21,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import findings, http_checks
-from volary.stages.runtime import contexts, coordination
+from volary.stages.runtime import contexts, rendezvouses
 
 #: What the last successful analysis is remembered as.
 LAST_ANALYSIS = "analysis"
@@ -72,7 +72,7 @@ class JudgeContext(Protocol):
         ...
 
     @property
-    def rendezvous(self) -> coordination.Rendezvous:
+    def rendezvous(self) -> rendezvouses.Rendezvous:
         """The same stage on the other clusters."""
         ...
 
@@ -369,11 +369,3 @@ async def open_judge(
         http={http_check.rule.name: http_check for http_check in options.http},
         previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
     )
-
-
-def first_failure(
-    verdicts: Sequence[analysis.Verdict],
-) -> analysis.Verdict | None:
-    """Return the first verdict that fails the release; None: none does."""
-    failed = (verdict for verdict in verdicts if verdict.result is analysis.Result.FAIL)
-    return next((verdict for verdict in failed if not verdict.dry_run), None)

@@ -17,7 +17,7 @@ from volary.model.pipeline.stage_kinds import (
     waiting_stages,
 )
 from volary.stages.judgement import cluster_judges, findings
-from volary.stages.runtime import contexts, coordination
+from volary.stages.runtime import contexts, rendezvouses
 
 _CANARY = pipelines.Stage(
     rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions()
@@ -77,7 +77,7 @@ class _TrialContext:
     clock: clocks.Clock
     begun: tuple[pipelines.Stage, ...] = (_CANARY,)
     not_updated: tuple[str, ...] = ()
-    rendezvous: coordination.Rendezvous = field(default_factory=coordination.Rendezvous)
+    rendezvous: rendezvouses.Rendezvous = field(default_factory=rendezvouses.Rendezvous)
     permissions: contexts.Permissions = field(default_factory=contexts.Permissions)
 
     def warn(self, line: str) -> None:

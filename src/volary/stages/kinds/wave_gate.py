@@ -9,8 +9,7 @@ over; how often it did is said. A process that takes over sees from the cluster'
 whether it broke while nobody looked.
 """
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from volary.clusters.client import resource_mapping
@@ -21,7 +20,7 @@ from volary.model import json, phrases
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import added_stages, rollout_stages
 from volary.stages.rollouts import rendering
-from volary.stages.runtime import contexts, execution, stage_runners
+from volary.stages.runtime import execution, stage_runners
 
 #: Topic of the rendezvous: when each cluster was first healthy.
 _HEALTHY = "healthy"
@@ -129,7 +128,7 @@ async def _healthy_since(work: execution.Work, manifests: Sequence[manifest.Mani
         return await _still_since(work, manifests, datetime.fromisoformat(known))
     context.rendezvous.post(context.target, _HEALTHY, _now(work))
     context.progress("healthy; waiting for the other clusters of the wave")
-    healthy = await _all_healthy(work)
+    healthy = await work.gather(_HEALTHY, "the other clusters of the wave were not healthy in time")
     since = max(moment for moment in healthy.values() if isinstance(moment, datetime))
     await _remember(work, since)
     return since
@@ -156,39 +155,6 @@ def _available_since(live: json.JsonObject) -> datetime | None:
     )
     text = next(times, "")
     return datetime.fromisoformat(text) if text else None
-
-
-async def _all_healthy(work: execution.Work) -> Mapping[str, object]:
-    """Return since when each cluster of the wave is healthy, once all who are at it are.
-
-    Raises:
-        StoppedError: when asked to stop first.
-        StageFailedError: when the time is over first.
-    """
-    context = work.context
-    async with asyncio.TaskGroup() as group:
-        gathering = group.create_task(_gathered(context))
-        stopping = group.create_task(_stopped(context))
-        await asyncio.wait(
-            (gathering, stopping),
-            timeout=work.remaining.total_seconds(),
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        since_by_cluster = gathering.result() if gathering.done() else None
-        gathering.cancel()
-        stopping.cancel()
-    if since_by_cluster is not None:
-        return since_by_cluster
-    work.check_stop()
-    raise execution.StageFailedError("the other clusters of the wave were not healthy in time")
-
-
-async def _gathered(context: contexts.StageContext) -> Mapping[str, object]:
-    return await context.rendezvous.gather(context.target, _HEALTHY)
-
-
-async def _stopped(context: contexts.StageContext) -> None:
-    await context.stop.wait()
 
 
 async def _remember(work: execution.Work, since: datetime) -> None:

@@ -9,7 +9,6 @@ so they cannot wait for each other in a circle; who comes later begins with the 
 others.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar, cast
@@ -55,13 +54,7 @@ class Barrier:
         topic = f"report {self.round}"
         rendezvous.post(target, _ROUND, self.round)
         rendezvous.post(target, topic, value)
-        try:
-            async with asyncio.timeout(self.work.remaining.total_seconds()):
-                said = await self.work.unless_stopped(_gathered(rendezvous.gather(target, topic)))
-        except TimeoutError:
-            raise execution.StageFailedError(
-                "the other clusters did not come so far in time"
-            ) from None
+        said = await self.work.gather(topic, "the other clusters did not come so far in time")
         return cast("Mapping[str, T]", said)
 
     async def ask(self, topic: str, number: int, question: Callable[[], Awaitable[str]]) -> str:
@@ -90,7 +83,3 @@ class Barrier:
         if result is None:
             raise execution.StoppedError(self.work.stop_reason)
         return result.value
-
-
-async def _gathered(gathering: Awaitable[T]) -> T:
-    return await gathering

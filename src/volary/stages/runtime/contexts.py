@@ -15,13 +15,14 @@ from pathlib import Path
 
 from volary.analysis.metering import meters
 from volary.clusters.client import clients
+from volary.concurrency import single_flight
 from volary.engine import executor
 from volary.engine.runs import state
 from volary.model import applications, clocks
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 from volary.stages import webhooks
-from volary.stages.runtime import coordination, task_states
+from volary.stages.runtime import rendezvouses, task_states
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +139,14 @@ class StageContext:
     task: Task = field(default_factory=Task)
     run: RunEnvironment = field(default_factory=RunEnvironment)
     #: Shared by all tasks of the run.
-    once: coordination.SingleFlight = field(default_factory=coordination.SingleFlight)
+    once: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)
     permissions: Permissions = field(default_factory=Permissions)
     #: What this attempt remembers over a restart.
     task_state: task_states.TaskState = field(default_factory=task_states.TaskState)
     #: Where metrics are kept.
     meter: meters.Meter = field(default_factory=meters.NoMeter)
     #: The same stage on the other clusters.
-    rendezvous: coordination.Rendezvous = field(default_factory=coordination.Rendezvous)
+    rendezvous: rendezvouses.Rendezvous = field(default_factory=rendezvouses.Rendezvous)
     #: Clusters without this release that an analysis at the end of a wave compares with.
     not_updated: tuple[str, ...] = ()
     #: Of the routes on this cluster.

@@ -8,7 +8,15 @@ beside a stage's own work; it ends with it.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -18,6 +26,7 @@ from volary.clusters.apply import applier, deletions
 from volary.clusters.client import resource_mapping
 from volary.clusters.inventory import inventory, inventory_store, owned_objects, pruning
 from volary.clusters.watching import waits
+from volary.concurrency import races
 from volary.model import errors, statuses
 from volary.model.objects import apply_results, manifest
 from volary.model.pipeline import variant
@@ -113,22 +122,30 @@ class Work:
             async with asyncio.timeout(left):
                 await self.context.stop.wait()
 
-    async def unless_stopped(self, work: Coroutine[object, object, T]) -> T:
+    async def unless_stopped(self, work: Awaitable[T]) -> T:
         """Do something that may be broken off at any moment, as a question to somebody.
 
         Raises:
             StoppedError: when asked to stop meanwhile.
         """
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(work)
-            stopping = group.create_task(self.context.stop.wait())
-            await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
-            if not task.done():
-                task.cancel()
+        task, _ = await races.first(work, self.context.stop.wait())
         if task.cancelled():
             raise StoppedError(f"{self.stop_reason}; no longer waiting")
         return task.result()
+
+    async def gather(self, topic: str, late: str) -> Mapping[str, object]:
+        """Return what every cluster at this stage has said on a topic, once all of them have.
+
+        Raises:
+            StageFailedError: with `late`, when they have not in time.
+            StoppedError: when asked to stop.
+        """
+        gathered = self.context.rendezvous.gather(self.context.target, topic)
+        try:
+            async with asyncio.timeout(self.remaining.total_seconds()):
+                return await self.unless_stopped(gathered)
+        except TimeoutError:
+            raise StageFailedError(late) from None
 
     @property
     def stop_reason(self) -> str:

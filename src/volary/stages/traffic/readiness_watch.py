@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from volary.clusters.api import discovery, label_selectors
 from volary.clusters.watching import collection_watch, list_snapshot, readiness
+from volary.concurrency import races
 from volary.manifests import objects
 from volary.manifests.health import assessment, workload_health
 from volary.manifests.ownership import tracking
@@ -194,16 +195,8 @@ class ReadinessWatch:
             await self._until_changed(left)
 
     async def _until_changed(self, seconds: float) -> None:
-        """Wait for news of the pods, at most as long as told."""
-        stop = self.work.context.stop
-        async with asyncio.TaskGroup() as group:
-            waiting = (
-                group.create_task(self._changed.wait()),
-                group.create_task(_returned(stop.wait())),
-            )
-            await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            for task in waiting:
-                task.cancel()
+        """Wait for news of the pods, for at most so many seconds."""
+        await races.first(self._changed.wait(), self.work.context.stop.wait(), timeout=seconds)
         self.work.check_stop()
 
     async def _wait_for_one(self) -> None:
@@ -292,7 +285,3 @@ def _counts(pod: json.JsonObject) -> bool:
     """Say whether a pod is meant to be ready: it has not ended, and nobody ends it."""
     is_leaving = bool(objects.text(pod, "metadata", "deletionTimestamp"))
     return not is_leaving and objects.text(pod, "status", "phase") not in ("Succeeded", "Failed")
-
-
-async def _returned(waiting: object) -> None:
-    await waiting  # type: ignore[misc]

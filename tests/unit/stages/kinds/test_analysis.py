@@ -16,7 +16,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, waiting_stages
 from volary.stages import registry
-from volary.stages.runtime import contexts, coordination, task_states
+from volary.stages.runtime import contexts, rendezvouses, task_states
 
 BEGINNING = datetime(2030, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -94,7 +94,7 @@ async def nothing() -> list[manifest.Manifest]:
 class World:
     answer: Answer = lambda _: [0.01]
     keeper: Keeper = field(default_factory=Keeper)
-    rendezvous: coordination.Rendezvous = field(default_factory=coordination.Rendezvous)
+    rendezvous: rendezvouses.Rendezvous = field(default_factory=rendezvouses.Rendezvous)
     stop: executor.StopFlag = field(default_factory=executor.StopFlag)
     reports: dict[str, Report] = field(default_factory=dict)
     begun: tuple[pipelines.Stage, ...] = ()

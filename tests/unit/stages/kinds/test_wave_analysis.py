@@ -15,7 +15,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import added_stages, waiting_stages
 from volary.stages import registry
-from volary.stages.runtime import contexts, coordination
+from volary.stages.runtime import contexts, rendezvouses
 
 BEGINNING = datetime(2030, 1, 1, 12, tzinfo=UTC)
 GATE = pipelines.Stage(added_stages.WAVE_GATE.name, added_stages.WaveGateOptions())
@@ -78,7 +78,7 @@ async def judged(
     rule: analysis.Rule = RULE,
 ) -> tuple[dict[str, statuses.Outcome], _Meter, _Report]:
     """When the clusters of a wave are judged together, each beside its others."""
-    meter, report, rendezvous = _Meter(errors), _Report(), coordination.Rendezvous()
+    meter, report, rendezvous = _Meter(errors), _Report(), rendezvouses.Rendezvous()
     what = pipelines.Stage(
         waiting_stages.ANALYSIS.name, waiting_stages.AnalysisOptions(timedelta(minutes=6), (rule,))
     )

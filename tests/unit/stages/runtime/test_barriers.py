@@ -7,13 +7,14 @@ from typing import cast
 import pytest
 
 from volary.clusters.client import clients
+from volary.concurrency import single_flight
 from volary.engine import executor
 from volary.engine.runs import state
 from volary.model import applications
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import stage_kind, waiting_stages
-from volary.stages.runtime import barriers, contexts, coordination, execution
+from volary.stages.runtime import barriers, contexts, execution, rendezvouses
 
 
 class Silence:
@@ -32,8 +33,8 @@ class Room:
     """One stage, as several clusters carry it out."""
 
     def __init__(self) -> None:
-        self.rendezvous = coordination.Rendezvous()
-        self.once = coordination.SingleFlight()
+        self.rendezvous = rendezvouses.Rendezvous()
+        self.once = single_flight.SingleFlight()
         self.asked: list[str] = []
 
     def member(

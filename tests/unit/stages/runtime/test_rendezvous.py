@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from volary.stages.runtime import coordination
+from volary.stages.runtime import rendezvouses
 
 
 @pytest.mark.looptime
 async def test_all_who_are_present_are_waited_for() -> None:
-    meeting = coordination.Rendezvous()
+    meeting = rendezvouses.Rendezvous()
     for name in ("us", "eu"):
         meeting.join(name)
 
@@ -26,7 +26,7 @@ async def test_all_who_are_present_are_waited_for() -> None:
 
 @pytest.mark.looptime
 async def test_one_who_leaves_is_waited_for_no_more_and_stays_heard() -> None:
-    meeting = coordination.Rendezvous()
+    meeting = rendezvouses.Rendezvous()
     for name in ("us", "eu", "asia"):
         meeting.join(name)
     meeting.post("us", "x", 1)
@@ -44,7 +44,7 @@ async def test_one_who_leaves_is_waited_for_no_more_and_stays_heard() -> None:
 
 
 async def test_who_comes_again_has_said_nothing_yet() -> None:
-    meeting = coordination.Rendezvous()
+    meeting = rendezvouses.Rendezvous()
     meeting.join("us")
     meeting.join("eu")
     meeting.post("eu", "x", 1)
@@ -57,7 +57,7 @@ async def test_who_comes_again_has_said_nothing_yet() -> None:
 
 
 async def test_a_second_join_forgets_nothing() -> None:
-    meeting = coordination.Rendezvous()
+    meeting = rendezvouses.Rendezvous()
     meeting.join("us")
     meeting.post("us", "x", 1)
     meeting.join("us")
@@ -66,7 +66,7 @@ async def test_a_second_join_forgets_nothing() -> None:
 
 
 async def test_those_who_start_in_the_same_moment_see_each_other() -> None:
-    meeting = coordination.Rendezvous()
+    meeting = rendezvouses.Rendezvous()
 
     async def task(target: str) -> object:
         meeting.join(target)
@@ -79,7 +79,7 @@ async def test_those_who_start_in_the_same_moment_see_each_other() -> None:
 
 
 def test_old_topics_are_forgotten() -> None:
-    meeting = coordination.Rendezvous()
+    meeting = rendezvouses.Rendezvous()
     meeting.join("us")
     for number in range(1_000):
         meeting.post("us", f"look {number}", number)
