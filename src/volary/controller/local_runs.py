@@ -20,7 +20,7 @@ from volary.clusters.kubeconfig import kubeconfigs
 from volary.config.text import git_addresses
 from volary.controller import inputs
 from volary.controller.applications import run_session, state_writer
-from volary.controller.fleet import cluster_registry
+from volary.controller.fleet import cluster_registry, health_probe
 from volary.controller.leadership import context, election
 from volary.controller.persistence import change_signal, notification_outbox
 from volary.controller.planning import preflight, preparation, projects, target_selection
@@ -47,6 +47,7 @@ _KEPT_FOR = timedelta(days=90)
 IN_MEMORY = "memory:"
 _LOG = logging.getLogger(__name__)
 _RELEASE = releases.Release()
+_HEALTH = cluster_health.HealthRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +254,15 @@ class LocalApplication:
 
     async def carry_out(self, session: run_session.RunSession) -> state.Run:
         """Carry a run out to its end, write down what it means, and return it."""
-        ended = await session.carry_out()
+        leader, runner = self._leader, session.runner
+        leader.register.on_reachable = runner.report_reachable
+        async with asyncio.TaskGroup() as group:
+            probing = group.create_task(
+                health_probe.probe_awaited(leader.register, lambda: runner.awaited)
+            )
+            ended = await session.carry_out()
+            probing.cancel()
         await self._conclude(ended, session.origin)
-        leader = self._leader
         old = leader.dependencies.clock.now() - _KEPT_FOR
         with contextlib.suppress(errors.TemporaryError):
             await leader.store.prune(records.Retention(old), fence=leader.fence)
@@ -287,9 +294,15 @@ class LocalApplication:
 
 @contextlib.asynccontextmanager
 async def hold(
-    store: stores.Store, name: str, dependencies: ready_runs.Dependencies
+    store: stores.Store,
+    name: str,
+    dependencies: ready_runs.Dependencies,
+    *,
+    health: cluster_health.HealthRules = _HEALTH,
 ) -> AsyncIterator[LocalApplication]:
     """Hold the lease of the application that the store has by this name.
+
+    `health` says how often clusters are probed that a run waits for.
 
     Raises:
         errors.UserError: Another process holds it.
@@ -299,7 +312,7 @@ async def hold(
     try:
         async with election.held(store, lease) as fence:
             known = await store.applications.get(name) or records.ApplicationRecord(name)
-            yield LocalApplication(_leader(store, fence, dependencies), known)
+            yield LocalApplication(_leader(store, fence, dependencies, health), known)
     except BaseException as error:
         if not context.is_overtaken(error):
             raise
@@ -310,7 +323,10 @@ async def hold(
 
 
 def _leader(
-    store: stores.Store, fence: run_records.Fence, dependencies: ready_runs.Dependencies
+    store: stores.Store,
+    fence: run_records.Fence,
+    dependencies: ready_runs.Dependencies,
+    health: cluster_health.HealthRules,
 ) -> context.LeaderContext:
     """Return what the writers of a run share; nothing but the run goes on, and nobody is told."""
     clusters, clock = dependencies.clusters, dependencies.clock
@@ -326,9 +342,7 @@ def _leader(
         asyncio.Semaphore(1),
         notifier.Notifier(server_settings.Notifications(), queue),
         lambda: uuid.uuid4().hex[:12],
-        cluster_registry.ClusterRegistry(
-            store, clusters, clock, cluster_health.HealthRules(), kept, clusters.fleet
-        ),
+        cluster_registry.ClusterRegistry(store, clusters, clock, health, kept, clusters.fleet),
     )
 
 

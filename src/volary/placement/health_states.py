@@ -29,7 +29,12 @@ def observe(
 ) -> cluster_health.ClusterHealth:
     """Return what is known after one probe; taints are left to `taint`."""
     gap = _is_gap(known, now, rules)
-    seen = replace(known, observed=now, identity=probe.identity or known.identity)
+    seen = replace(
+        known,
+        observed=now,
+        identity=probe.identity or known.identity,
+        answers=probe.state is State.READY,
+    )
     if probe.state is known.state:
         return replace(
             seen,
@@ -51,6 +56,31 @@ def observe(
         steady=now,
         pending=None,
     )
+
+
+def suspect(
+    known: cluster_health.ClusterHealth, reason: str, now: datetime
+) -> cluster_health.ClusterHealth:
+    """Return what is known of a cluster whose requests are not answered any more.
+
+    Its state stays as it is: how long it has to fail is counted from now on, and the next probe
+    says whether it still does.
+    """
+    pending = known.pending
+    if known.state is State.READY and pending is None:
+        pending = cluster_health.PendingChange(State.UNREACHABLE, now, reason)
+    return replace(known, pending=pending, answers=False)
+
+
+def answered(known: cluster_health.ClusterHealth) -> cluster_health.ClusterHealth:
+    """Return what is known of a cluster that has just answered a request.
+
+    Whether it is ready only a probe can say; but one that answers was not silent without a break.
+    """
+    pending = known.pending
+    if known.state is State.READY and pending and pending.state is State.UNREACHABLE:
+        pending = None
+    return replace(known, pending=pending, answers=True)
 
 
 def suspend(known: cluster_health.ClusterHealth, now: datetime) -> cluster_health.ClusterHealth:
@@ -153,7 +183,7 @@ def with_taints(
 
 def _stored(known: cluster_health.ClusterHealth) -> cluster_health.ClusterHealth:
     reason = known.reason if known.pending is None else ""
-    return replace(known, observed=None, steady=None, pending=None, reason=reason)
+    return replace(forget_observations(known), answers=False, reason=reason)
 
 
 def _reset_to(

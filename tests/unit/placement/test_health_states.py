@@ -215,3 +215,48 @@ def test_the_fleet_carries_all_marks() -> None:
 
     keys = [[one.key for one in each.taints] for each in found.clusters]
     assert keys == [["example.com/gpu", "volary.dev/unreachable"], []]
+
+
+def test_requests_that_are_not_answered_start_the_time_that_it_has_to_fail() -> None:
+    """Else it would begin with the next probe, up to an interval later."""
+    ready = watch([State.READY])[-1]
+    early = START + RULES.interval / 2
+
+    doubted = health_states.suspect(ready, "connection refused", early)
+    failing = watch([State.UNREACHABLE], doubted)[-1]
+
+    assert (doubted.state, doubted.answers) == (State.READY, False)
+    assert failing.pending is not None
+    assert (failing.pending.state, failing.pending.since) == (State.UNREACHABLE, early)
+
+
+def test_a_request_that_is_answered_is_a_break_in_its_silence() -> None:
+    failing = watch([State.READY, State.UNREACHABLE])[-1]
+
+    heard = health_states.answered(failing)
+
+    assert not failing.answers
+    assert (heard.state, heard.pending, heard.answers) == (State.READY, None, True)
+
+
+def test_a_request_says_nothing_about_being_ready() -> None:
+    unwell = watch([State.READY, State.NOT_READY])[-1]
+    lost = watch([State.READY, *[State.UNREACHABLE] * 4])[-1]
+
+    assert health_states.answered(unwell).pending == unwell.pending
+    assert health_states.answered(lost).state is State.UNREACHABLE
+
+
+def test_what_fails_already_is_not_suspected_anew() -> None:
+    failing = watch([State.READY, State.NOT_READY])[-1]
+    lost = watch([State.READY, *[State.UNREACHABLE] * 4])[-1]
+    later = START + timedelta(hours=1)
+
+    assert health_states.suspect(failing, "no answer", later).pending == failing.pending
+    assert health_states.suspect(lost, "no answer", later).pending is None
+
+
+def test_whether_it_answers_is_not_stored() -> None:
+    ready = watch([State.READY])[-1]
+
+    assert health_states.is_stored_same(ready, replace(ready, answers=False))

@@ -70,6 +70,8 @@ class ClientPool:
         chance: Callable[[], float],
     ) -> None:
         self.fleet = members
+        #: Told why a cluster does not answer requests any more; nothing, when it answers again.
+        self.on_outcome: Callable[[str, str], None] = lambda _name, _trouble: None
         self._members = {cluster.name: cluster for cluster in members.clusters}
         self._clock = clock
         self._limits = limits
@@ -172,7 +174,11 @@ class ClientPool:
         closer = AsyncExitStack()
         client = await closer.enter_async_context(
             clients.open_client(
-                connection, clock=self._clock, limits=self._limits, chance=self._chance
+                connection,
+                clock=self._clock,
+                limits=self._limits,
+                chance=self._chance,
+                on_change=lambda trouble: self.on_outcome(name, trouble),
             )
         )
         if name in self._clients:

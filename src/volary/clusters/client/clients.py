@@ -14,7 +14,7 @@ from volary.clusters.api import api_errors, discovery, requests
 from volary.clusters.client import fan_out, watches
 from volary.clusters.client.watches import ObjectList, WatchEvent, WatchKind
 from volary.clusters.kubeconfig import connections
-from volary.clusters.transport import transports
+from volary.clusters.transport import circuit_breaker, transports
 from volary.model import clocks, errors, json
 
 __all__ = ["Client", "ObjectList", "WatchEvent", "WatchKind", "open_client"]
@@ -334,10 +334,15 @@ async def open_client(
     clock: clocks.Clock,
     limits: transports.Limits | None = None,
     chance: Callable[[], float] = random.random,
+    on_change: circuit_breaker.OnChange = lambda _trouble: None,
 ) -> AsyncIterator[Client]:
     """Open a client; nothing is sent before it is used."""
     sender = transports.Transport(
-        connection, limits=limits or transports.Limits(), clock=clock, chance=chance
+        connection,
+        limits=limits or transports.Limits(),
+        clock=clock,
+        chance=chance,
+        on_change=on_change,
     )
     try:
         yield Client(sender, chance=chance)

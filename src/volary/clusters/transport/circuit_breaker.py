@@ -8,6 +8,7 @@ failures counts only once it has lasted. Pure but for its own few fields; time c
 as a parameter, in seconds of any clock that only goes forward.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -38,11 +39,18 @@ class Admission:
 _ADMITTED = Admission()
 
 
-class CircuitBreaker:
-    """Counts failures in a row of one cluster."""
+#: Told why a cluster does not answer, when the circuit opens; nothing, when it answers again.
+OnChange = Callable[[str], None]
 
-    def __init__(self, rules: Rules | None = None) -> None:
+
+class CircuitBreaker:
+    """Counts failures in a row of one cluster, and tells when it is lost and when it is back."""
+
+    def __init__(
+        self, rules: Rules | None = None, on_change: OnChange = lambda _trouble: None
+    ) -> None:
         self._rules = rules or Rules()
+        self._on_change = on_change
         self._failures = 0
         self._first_failed = 0.0
         self._opened: float | None = None
@@ -65,9 +73,12 @@ class CircuitBreaker:
 
     def succeeded(self) -> None:
         """An answer came, whatever it said."""
+        was_failing = self._failures > 0
         self._failures = 0
         self._opened = None
         self._probe = None
+        if was_failing:
+            self._on_change("")
 
     def failed(self, admission: Admission, now: float, cause: str) -> None:
         """No answer came."""
@@ -81,6 +92,7 @@ class CircuitBreaker:
         ):
             self._opened = now
             self._probe = None
+            self._on_change(cause)
 
     def abandoned(self, admission: Admission) -> None:
         """The request was given up before it was known whether an answer comes."""

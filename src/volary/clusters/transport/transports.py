@@ -72,6 +72,7 @@ class Transport:
         limits: Limits,
         clock: clocks.Clock,
         chance: Callable[[], float],
+        on_change: circuit_breaker.OnChange = lambda _trouble: None,
     ) -> None:
         self.connection = connection
         self.limits = limits
@@ -81,7 +82,7 @@ class Transport:
         self._timeout = aiohttp.ClientTimeout(
             total=limits.timeout, sock_connect=limits.connect_timeout
         )
-        self._breaker = circuit_breaker.CircuitBreaker(limits.circuit)
+        self._breaker = circuit_breaker.CircuitBreaker(limits.circuit, on_change)
         #: In the loop's time: when the cluster last answered, as it should.
         self.answered = float("-inf")
         self._authenticator = authenticators.authenticator_for(

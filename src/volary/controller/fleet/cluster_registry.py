@@ -7,7 +7,7 @@ chooses clusters sees their marks without asking here.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from volary.clusters.client import client_pool
@@ -21,6 +21,8 @@ from volary.store import stores
 
 _LOG = logging.getLogger(__name__)
 
+#: Told which clusters answer.
+OnReachable = Callable[[Collection[str]], None]
 Change = Callable[[cluster_health.ClusterHealth], cluster_health.ClusterHealth]
 
 
@@ -38,8 +40,13 @@ class ClusterRegistry:
     members: fleets.Fleet
     #: Whether this process writes it now.
     is_leader: bool = field(default=False, init=False)
+    #: Told of a cluster the moment it answers again, before that counts for its state.
+    on_reachable: OnReachable = field(default=lambda _: None, init=False)
     _known: dict[str, cluster_health.ClusterHealth] = field(default_factory=dict, init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    def __post_init__(self) -> None:
+        self.clusters.on_outcome = self.observe_requests
 
     @property
     def known(self) -> Mapping[str, cluster_health.ClusterHealth]:
@@ -53,6 +60,18 @@ class ClusterRegistry:
     def identity(self, cluster: str) -> str:
         """Return what tells a cluster from one built in its place; empty: not known."""
         return self.of(cluster).identity
+
+    def observe_requests(self, cluster: str, trouble: str) -> None:
+        """Take what requests say: why a cluster does not answer any more; nothing: it does."""
+        before = self.of(cluster)
+        if trouble:
+            after = health_states.suspect(before, trouble, self.clock.now())
+        else:
+            after = health_states.answered(before)
+        if after != before:
+            self._known = {**self._known, cluster: after}
+        if after.answers and not before.answers:
+            self.on_reachable({cluster})
 
     async def load(self) -> None:
         """Read what was kept; what only this process saw stays where nothing else was kept."""

@@ -9,10 +9,10 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from volary.clusters.client import client_pool
+from volary.clusters.client import client_pool, fan_out
 from volary.clusters.observe import probes
 from volary.controller.fleet import cluster_registry, stall_detector
 from volary.model.fleet import cluster_health, fleets
@@ -20,6 +20,7 @@ from volary.model.runs import run_records
 from volary.placement import health_states
 
 _LOG = logging.getLogger(__name__)
+_State = cluster_health.ClusterState
 #: Clusters asked at the same time.
 _MOST_AT_ONCE = 64
 #: Rounds between two questions whether a cluster is still the same one.
@@ -30,10 +31,31 @@ _KEPT_AFTER_LEAVING = timedelta(days=90)
 #: Told of a cluster before and after a change of its state.
 OnStateChange = Callable[[cluster_health.ClusterHealth, cluster_health.ClusterHealth], None]
 OnRound = Callable[[cluster_health.FleetHealth], Awaitable[None]]
-#: Told which clusters a look has just found ready.
-OnReachable = Callable[[Collection[str]], None]
 #: Asks a cluster once, for no longer than it is told.
 Ask = Callable[[client_pool.ClientPool, str, timedelta], Awaitable[cluster_health.ProbeResult]]
+
+
+async def probe_awaited(
+    register: cluster_registry.ClusterRegistry,
+    awaited: Callable[[], Collection[str]],
+    *,
+    ask: Ask = probes.probe,
+) -> None:
+    """Probe the clusters that somebody waits for, until cancelled; tell who answers.
+
+    For processes that keep no health of clusters: nothing is asked while nobody waits.
+    """
+    rules = register.rules
+    while True:
+        await asyncio.sleep(rules.interval.total_seconds())
+        names = tuple(awaited())
+        answers = await fan_out.run_all(
+            names, lambda name: ask(register.clusters, name, rules.timeout)
+        )
+        known = zip(names, answers, strict=True)
+        ready = {name for name, answer in known if answer.state is _State.READY}
+        if ready:
+            register.on_reachable(ready)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +65,7 @@ class _Probed:
 
     @property
     def is_ready(self) -> bool:
-        return self.probe.state is cluster_health.ClusterState.READY
+        return self.probe.state is _State.READY
 
 
 @dataclass(slots=True)
@@ -57,7 +79,7 @@ class HealthProbe:
     news: OnStateChange = lambda _, __: None
     #: Told of a cluster the moment it is back, before that counts for its state; and after each
     #: round of all that are ready, for whoever failed on one between two looks at it.
-    on_reachable: OnReachable = lambda _: None
+    on_reachable: cluster_registry.OnReachable = lambda _: None
     ask: Ask = probes.probe
     #: Of its own: who runs in the same process and counts on the common one is not disturbed.
     chance: Callable[[], float] = field(default_factory=lambda: random.Random().random)
@@ -69,11 +91,11 @@ class HealthProbe:
     async def keep_probing(self) -> None:
         """Look until cancelled."""
         await self.register.load()
-        self.register.is_leader = True
+        self.register.is_leader, self.register.on_reachable = True, self.on_reachable
         try:
             await self._keep_probing()
         finally:
-            self.register.is_leader = False
+            self.register.is_leader, self.register.on_reachable = False, lambda _: None
 
     async def _keep_probing(self) -> None:
         watch = stall_detector.StallDetector(self.register.clock)
@@ -90,14 +112,12 @@ class HealthProbe:
 
     async def _round(self, watch: stall_detector.StallDetector) -> cluster_health.FleetHealth:
         members = [cluster for cluster in self.register.members.clusters if not cluster.suspended]
-        async with asyncio.TaskGroup() as group:
-            tasks = {
-                member.name: group.create_task(self._look(member.name, len(members)))
-                for member in members
-            }
+        looks = await fan_out.run_all(
+            members, lambda member: self._look(member.name, is_alone=len(members) == 1)
+        )
+        probed = {member.name: look for member, look in zip(members, looks, strict=True)}
         self._rounds += 1
         doubt = watch.doubt()
-        probed = {name: task.result() for name, task in tasks.items()}
         await self._take(members, probed, doubt)
         await self._forget()
         self.on_reachable({name for name, look in probed.items() if look.is_ready})
@@ -106,27 +126,25 @@ class HealthProbe:
             now, tuple(map(self.register.of, self.register.members.names)), doubt
         )
 
-    async def _look(self, name: str, many: int) -> _Probed:
+    async def _look(self, name: str, *, is_alone: bool) -> _Probed:
         rules, known = self.register.rules, self.register.of(name)
-        if many > 1:
+        if not is_alone:
             await asyncio.sleep(self.chance() * rules.interval.total_seconds() / 2)
         try:
             async with self._slots:
                 probe_result, stumbled = await self._probe(name)
                 asks = stumbled or self._asks_identity(known)
-                if probe_result.state is cluster_health.ClusterState.READY and asks:
+                if probe_result.state is _State.READY and asks:
                     identity = await probes.identity(self.register.clusters, name, rules.timeout)
-                    probe_result = cluster_health.ProbeResult(
-                        probe_result.state, probe_result.reason, identity
-                    )
+                    probe_result = replace(probe_result, identity=identity)
         # A bug about one cluster must not stop the others; it is logged with its trace.
         except (LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
             _LOG.exception("cluster %s cannot be looked at", name)
             told = f"internal error ({type(error).__name__}), see the log"
-            probe_result = cluster_health.ProbeResult(cluster_health.ClusterState.NOT_READY, told)
+            probe_result = cluster_health.ProbeResult(_State.NOT_READY, told)
         look = _Probed(probe_result, self.register.clock.now())
-        if look.is_ready and not known.answers:
-            self.on_reachable({name})
+        if look.is_ready:
+            self.register.observe_requests(name, "")
         return look
 
     async def _probe(self, name: str) -> tuple[cluster_health.ProbeResult, bool]:
@@ -136,13 +154,13 @@ class HealthProbe:
         """
         clusters, patience = self.register.clusters, self.register.rules.timeout
         probe_result = await self.ask(clusters, name, patience)
-        if probe_result.state is cluster_health.ClusterState.READY or not clusters.refresh(name):
+        if probe_result.state is _State.READY or not clusters.refresh(name):
             return probe_result, False
         return await self.ask(clusters, name, patience), True
 
     def _asks_identity(self, known: cluster_health.ClusterHealth) -> bool:
         """Say whether it is time to ask: once in a while, and whenever it was away."""
-        ready = known.state is cluster_health.ClusterState.READY and known.pending is None
+        ready = known.state is _State.READY and known.pending is None
         return not ready or known.observed is None or self._rounds % _IDENTITY_ROUNDS == 0
 
     async def _take(
@@ -153,7 +171,7 @@ class HealthProbe:
             known, look = self.register.of(member.name), seen[member.name]
             if doubt:
                 known = health_states.forget_observations(known)
-            if not doubt or look.probe.state is cluster_health.ClusterState.READY:
+            if not doubt or look.probe.state is _State.READY:
                 known = health_states.observe(known, look.probe, look.at, rules)
             observed_health.append(health_states.apply_taint_rules(known, member, look.at, rules))
         before = {member.name: self.register.of(member.name) for member in members}

@@ -147,12 +147,17 @@ class Runner:
         """Ask for something without waiting; observers are told when it cannot be done."""
         self._post(event)
 
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """The clusters that did not answer and are tried again."""
+        return tuple(task.target for task in self._run.current.unreachable_tasks)
+
     def report_reachable(self, clusters: Collection[str]) -> None:
         """Say that clusters answer, so that what waits for one of them is tried again at once."""
-        for task in self._run.current.unreachable_tasks:
-            if task.target in clusters and task.target not in self._reachable:
-                self._reachable.add(task.target)
-                self._post(events.ClusterReachable(self._clock.now(), task.target))
+        for cluster in self.awaited:
+            if cluster in clusters and cluster not in self._reachable:
+                self._reachable.add(cluster)
+                self._post(events.ClusterReachable(self._clock.now(), cluster))
 
     def interrupt(self, by: str, *, rollback: bool = False) -> None:
         """Cancel politely the first time, at once from the second time on (Ctrl-C)."""

@@ -67,11 +67,8 @@ class ClusterHealth:
     #: Since when every look found it in its state, without a gap.
     steady: datetime | None = None
     pending: PendingChange | None = None
-
-    @property
-    def answers(self) -> bool:
-        """Whether the last look found it ready, for however short a time it has been."""
-        return (self.pending.state if self.pending else self.state) is ClusterState.READY
+    #: Whether the last probe found it ready, or a request since then was answered.
+    answers: bool = False
 
     @property
     def cordon(self) -> marks.Taint | None:

@@ -105,3 +105,25 @@ def test_a_probe_that_ended_long_ago_does_not_end_a_later_one(
     opened.abandoned(first)
 
     assert opened.admit(36.1).refusal
+
+
+def test_who_listens_learns_once_that_it_is_lost_and_once_that_it_is_back() -> None:
+    told: list[str] = []
+    subject = circuit_breaker.CircuitBreaker(RULES, told.append)
+    subject.succeeded()
+    for now in (0.0, 3.0, 6.0, 7.0):
+        fail(subject, now)
+    assert told == ["connection refused"]
+    subject.succeeded()
+    subject.succeeded()
+
+    assert told == ["connection refused", ""]
+
+
+def test_a_failure_that_is_no_outage_is_told_when_it_is_over() -> None:
+    told: list[str] = []
+    subject = circuit_breaker.CircuitBreaker(RULES, told.append)
+    fail(subject, 0.0)
+    subject.succeeded()
+
+    assert told == [""]

@@ -164,3 +164,34 @@ async def test_another_process_reads_what_was_kept(marked: World) -> None:
 
     assert member is not None
     assert [str(each) for each in member.taints] == ["volary.dev/cordoned:NoSchedule"]
+
+
+async def test_requests_and_probes_feed_one_health(marked: World) -> None:
+    """The pool tells the outcomes of requests; whoever waits learns that a cluster is back."""
+    told: list[set[str]] = []
+    marked.known.on_reachable = lambda names: told.append(set(names))
+    now = marked.clock.now()
+    ready = cluster_health.ProbeResult(State.READY)
+    probed = health_states.observe(marked.known.of("us"), ready, now, marked.known.rules)
+    await marked.known.take([probed], fence=None)
+
+    marked.clusters.on_outcome("us", "connection refused")
+    lost = marked.known.of("us")
+    marked.clusters.on_outcome("us", "")
+    marked.clusters.on_outcome("us", "")
+    back = marked.known.of("us")
+
+    assert (lost.state, lost.answers) == (State.READY, False)
+    assert lost.pending == cluster_health.PendingChange(
+        State.UNREACHABLE, now, "connection refused"
+    )
+    assert (back.pending, back.answers) == (None, True)
+    assert told == [{"us"}]
+
+
+async def test_what_requests_say_is_not_stored(marked: World) -> None:
+    before = await marked.written()
+
+    marked.clusters.on_outcome("us", "connection refused")
+
+    assert await marked.written() == before

@@ -1,16 +1,22 @@
 """The probe asks every cluster in each round, and tells at once that one is back."""
 
 import asyncio
-from collections.abc import Collection
+import contextlib
+import json
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
+import process_time
 import reconciler_fixtures as given
 from volary.clusters.client import client_pool
-from volary.controller.fleet import health_probe
-from volary.model.fleet import cluster_health
+from volary.controller.fleet import cluster_registry, health_probe
+from volary.model.fleet import cluster_health, fleets
 
 State = cluster_health.ClusterState
+REFUSED = cluster_health.ProbeResult(State.NOT_READY, "the credentials were not accepted")
 #: A cluster fails at once, and is ready for good only after longer than any test lasts.
 RULES = cluster_health.HealthRules(
     interval=timedelta(milliseconds=10),
@@ -24,10 +30,13 @@ class ScriptedProbe:
     """Says of every cluster what it is told to; of one that is not named that it is ready."""
 
     states: dict[str, State | Exception] = field(default_factory=dict)
+    #: Whom it was asked about, in order.
+    asked: list[str] = field(default_factory=list)
 
     async def __call__(
         self, clusters: client_pool.ClientPool, name: str, patience: timedelta
     ) -> cluster_health.ProbeResult:
+        self.asked.append(name)
         said = self.states.get(name, State.READY)
         if isinstance(said, Exception):
             raise said
@@ -75,6 +84,163 @@ async def test_who_is_back_is_told_long_before_it_counts_as_ready() -> None:
     assert back["eu"].answers
     assert {"eu"} in story.reachable
     assert {"us", "eu"} in story.reachable
+
+
+@contextlib.asynccontextmanager
+async def probed(
+    asked: "ScriptedProbe",
+    rules: cluster_health.HealthRules = RULES,
+    members: fleets.Fleet = given.MEMBERS,
+    **more: Any,
+) -> AsyncIterator[tuple[cluster_registry.ClusterRegistry, Story]]:
+    """The clusters of `members` are probed for as long as the block lasts."""
+    async with given.leading() as world:
+        register, story = world.leader.register, Story()
+        register.rules, register.members = rules, members
+        probe = health_probe.HealthProbe(
+            register, None, (story.rounds.put,), on_reachable=story.answer, ask=asked, **more
+        )
+        probing = world.leader.group.create_task(probe.keep_probing())
+        yield register, story
+        probing.cancel()
+
+
+AT_ONCE = replace(RULES, success_threshold=timedelta())
+
+
+async def test_a_suspended_cluster_is_not_asked() -> None:
+    members = fleets.Fleet((fleets.Cluster("us"), fleets.Cluster("eu", suspended=True)))
+    asked = ScriptedProbe()
+    async with probed(asked, members=members) as (_, story):
+        seen = await story.next_round()
+
+    assert set(asked.asked) == {"us"}
+    assert (seen["us"].state, seen["eu"].state) == (State.READY, State.SUSPENDED)
+    assert {"us"} in story.reachable
+
+
+async def test_every_cluster_is_asked_once_in_a_round() -> None:
+    asked = ScriptedProbe()
+    async with probed(asked) as (_, story):
+        await story.rounds.get()
+        first = sorted(asked.asked)
+
+    assert first == ["eu", "us"]
+
+
+async def test_a_change_of_state_is_told_once_with_what_was_before() -> None:
+    asked = ScriptedProbe()
+    news: list[tuple[str, State, State]] = []
+
+    def tell(before: cluster_health.ClusterHealth, after: cluster_health.ClusterHealth) -> None:
+        news.append((after.cluster, before.state, after.state))
+
+    async with probed(asked, AT_ONCE, news=tell) as (_, story):
+        await story.next_round()
+        asked.states["eu"] = State.UNREACHABLE
+        await story.next_round()
+        await story.next_round()
+
+    assert [one for one in news if one[0] == "eu"] == [
+        ("eu", State.UNKNOWN, State.READY),
+        ("eu", State.READY, State.UNREACHABLE),
+    ]
+    assert [one for one in news if one[0] == "us"] == [("us", State.UNKNOWN, State.READY)]
+
+
+async def test_one_that_left_long_ago_is_forgotten() -> None:
+    asked = ScriptedProbe()
+    async with probed(asked) as (register, story):
+        await story.next_round()
+        left = register.clock.now() - timedelta(days=91)
+        recent = register.clock.now() - timedelta(days=89)
+        register._known = {
+            **register.known,
+            "old": cluster_health.ClusterHealth("old", left=left),
+            "new": cluster_health.ClusterHealth("new", left=recent),
+        }
+        await story.next_round()
+        await story.next_round()
+        known = set(register.known)
+
+    assert known == {"us", "eu", "new"}
+
+
+async def test_only_while_it_probes_does_this_process_lead_and_tell() -> None:
+    async with probed(ScriptedProbe()) as (register, story):
+        await story.next_round()
+        leads = register.is_leader
+
+    told = list(story.reachable)
+    register.observe_requests("us", "connection refused")
+    register.observe_requests("us", "")
+    assert leads
+    assert not register.is_leader
+    assert story.reachable == told
+
+
+def kubeconfig_of(server: str) -> str:
+    return json.dumps(
+        {
+            "clusters": [{"name": "eu", "cluster": {"server": server}}],
+            "contexts": [{"name": "eu", "context": {"cluster": "eu"}}],
+        }
+    )
+
+
+async def test_a_kubeconfig_that_says_something_else_is_tried_in_the_same_round(
+    tmp_path: Path,
+) -> None:
+    """A cluster that moved must not count as lost until the next round."""
+    file = tmp_path / "config"
+    file.write_text(kubeconfig_of("http://127.0.0.1:9"))
+    members = fleets.Fleet((fleets.Cluster("eu", kubeconfig=(str(file),), context="eu"),))
+    moved: list[str] = []
+
+    async def ask(
+        clusters: client_pool.ClientPool, name: str, patience: timedelta
+    ) -> cluster_health.ProbeResult:
+        client = await clusters.client(name)
+        assert not isinstance(client, client_pool.Unavailable)
+        moved.append(client.server)
+        file.write_text(kubeconfig_of("http://127.0.0.1:10"))
+        return REFUSED if len(moved) == 1 else cluster_health.ProbeResult(State.READY)
+
+    async with given.leading() as world:
+        register, story = world.leader.register, Story()
+        register.rules = replace(AT_ONCE, interval=timedelta(minutes=1))
+        register.replace(members)
+        probe = health_probe.HealthProbe(register, None, (story.rounds.put,), ask=ask)
+        probing = world.leader.group.create_task(probe.keep_probing())
+        first = await story.rounds.get()
+        probing.cancel()
+
+    assert [health.state for health in first.clusters] == [State.READY]
+    assert moved == ["http://127.0.0.1:9", "http://127.0.0.1:10"]
+
+
+async def test_who_waits_has_clusters_probed_and_nobody_else() -> None:
+    asked, awaited = ScriptedProbe({"eu": State.UNREACHABLE}), ["eu"]
+    async with given.leading() as world:
+        register, story = world.leader.register, Story()
+        register.rules, register.on_reachable = RULES, story.answer
+        waiting = world.leader.group.create_task(
+            health_probe.probe_awaited(register, lambda: awaited, ask=asked)
+        )
+        await process_time.until(lambda: len(asked.asked) > 2)
+        silent = list(story.reachable)
+        asked.states.clear()
+        await process_time.until(lambda: story.reachable)
+        awaited.clear()
+        await asyncio.sleep(0)
+        before = len(asked.asked)
+        await asyncio.sleep(0.1)
+        waiting.cancel()
+
+    assert silent == []
+    assert story.reachable[0] == {"eu"}
+    assert set(asked.asked) == {"eu"}
+    assert len(asked.asked) <= before + 1
 
 
 async def test_a_bug_about_one_cluster_does_not_keep_the_others_from_being_seen() -> None:
