@@ -134,11 +134,7 @@ def _shared(files: trees.Tree) -> Sequence[trees.Entry]:
     if entry is None or entry.kind is not trees.Kind.DIRECTORY:
         return ()
     entries = files.list(analysis_templates.DIRECTORY)[:_MOST_SIBLINGS]
-    return [
-        template_entry
-        for template_entry in entries
-        if analysis_templates.is_template_path(template_entry.path)
-    ]
+    return [entry for entry in entries if analysis_templates.is_template_path(entry.path)]
 
 
 def _named(entries: Sequence[trees.Entry]) -> list[str]:

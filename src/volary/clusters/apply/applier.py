@@ -144,23 +144,13 @@ class _SetApply:
         live = await live_objects.read(self._client, mapped)
         ground = _prerequisites(mapped, live, has_later=bool(placement.later))
         built = {
-            mapped_manifest.item.name
-            for mapped_manifest in ground
-            if resource_mapping.is_namespace(mapped_manifest.item)
+            placed.item.name for placed in ground if resource_mapping.is_namespace(placed.item)
         }
-        first = [
-            mapped_manifest
-            for mapped_manifest in mapped
-            if mapped_manifest.item.namespace not in built
-        ]
-        dependent = [
-            mapped_manifest
-            for mapped_manifest in mapped
-            if mapped_manifest.item.namespace in built and built
-        ]
+        first = [placed for placed in mapped if placed.item.namespace not in built]
+        dependent = [placed for placed in mapped if placed.item.namespace in built and built]
         assessed = await self._assess(first, live, alone=not ground)
         if ground:
-            keys = {mapped_manifest.item.key for mapped_manifest in ground}
+            keys = {placed.item.key for placed in ground}
             await self._write([step for step in assessed if step.key in keys])
             assessed = [step for step in assessed if step.key not in keys]
             brought = await self._served(placement.later)
@@ -213,20 +203,10 @@ class _SetApply:
         live = await live_objects.read(self._client, mapped)
         ground = _prerequisites(mapped, live, has_later=bool(placement.later))
         built = {
-            mapped_manifest.item.name
-            for mapped_manifest in ground
-            if resource_mapping.is_namespace(mapped_manifest.item)
+            placed.item.name for placed in ground if resource_mapping.is_namespace(placed.item)
         }
-        first = [
-            mapped_manifest
-            for mapped_manifest in mapped
-            if mapped_manifest.item.namespace not in built
-        ]
-        waiting = [
-            mapped_manifest.item
-            for mapped_manifest in mapped
-            if mapped_manifest.item.namespace in built and built
-        ]
+        first = [placed for placed in mapped if placed.item.namespace not in built]
+        waiting = [placed.item for placed in mapped if placed.item.namespace in built and built]
         assessed = await self._assess(first, live, alone=False)
         return assessed, [*waiting, *placement.later]
 
@@ -249,11 +229,9 @@ class _SetApply:
         if not self._options.create_namespaces:
             return []
         given = {
-            mapped_manifest.item.name
-            for mapped_manifest in mapped
-            if resource_mapping.is_namespace(mapped_manifest.item)
+            placed.item.name for placed in mapped if resource_mapping.is_namespace(placed.item)
         }
-        used = {mapped_manifest.item.namespace for mapped_manifest in mapped} - {""} - given
+        used = {placed.item.namespace for placed in mapped} - {""} - given
         wanted = [
             manifest.Manifest(
                 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
@@ -310,10 +288,7 @@ class _SetApply:
         left = await live_objects.leave_to_autoscalers(
             self._client, mapped, live, manager=self._options.field_manager
         )
-        every = [
-            steps.assess(mapped_manifest, live.get(mapped_manifest.item.key), self._tools)
-            for mapped_manifest in left
-        ]
+        every = [steps.assess(placed, live.get(placed.item.key), self._tools) for placed in left]
         changing = [step for step in every if not step.is_unchanged]
         if alone and len(changing) == 1:
             return every
@@ -364,16 +339,13 @@ def _prerequisites(
     mapped: Sequence[resource_mapping.MappedManifest], live: live_objects.Live, *, has_later: bool
 ) -> list[resource_mapping.MappedManifest]:
     """Return new namespaces that the set uses, and definitions whose kinds it uses."""
-    used = {mapped_manifest.item.namespace for mapped_manifest in mapped}
+    used = {placed.item.namespace for placed in mapped}
     return [
-        mapped_manifest
-        for mapped_manifest in mapped
-        if mapped_manifest.item.key not in live
+        placed
+        for placed in mapped
+        if placed.item.key not in live
         and (
-            (
-                resource_mapping.is_namespace(mapped_manifest.item)
-                and mapped_manifest.item.name in used
-            )
-            or (resource_mapping.is_definition(mapped_manifest.item) and has_later)
+            (resource_mapping.is_namespace(placed.item) and placed.item.name in used)
+            or (resource_mapping.is_definition(placed.item) and has_later)
         )
     ]

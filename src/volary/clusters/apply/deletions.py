@@ -58,24 +58,24 @@ async def delete_in_order(
     """
     changes: list[apply_results.Change] = []
     failures: list[str] = []
-    by_key = {mapped_manifest.item.key: mapped_manifest for mapped_manifest in to_delete}
+    by_key = {placed.item.key: placed for placed in to_delete}
     going: list[tuple[resource_mapping.MappedManifest, str]] = []
     last = -1
-    for rank in apply_order.deletion_ranks([mapped_manifest.item for mapped_manifest in to_delete]):
+    for rank in apply_order.deletion_ranks([placed.item for placed in to_delete]):
         if last == apply_order.ROUTE and going:
             await followed()
         last = apply_order.deletion_rank(rank[0].key)
         group = [by_key[item.key] for item in rank]
         answers = await fan_out.attempt_all(
-            group, lambda mapped_manifest: _delete_one(client, mapped_manifest, check)
+            group, lambda placed: _delete_one(client, placed, check)
         )
-        for deleted_manifest, answer in zip(group, answers, strict=True):
+        for placed, answer in zip(group, answers, strict=True):
             if isinstance(answer, errors.VolaryError):
-                failures.append(f"{deleted_manifest.item.key.title} was not deleted: {answer}")
+                failures.append(f"{placed.item.key.title} was not deleted: {answer}")
                 continue
             changes.append(answer)
             if answer.action is apply_results.Action.DELETED:
-                going.append((deleted_manifest, _uid(deleted_manifest.item.body)))
+                going.append((placed, _uid(placed.item.body)))
     if going:
         gone = await waits.wait_deleted(client, going, timeout=timeout)
         if gone.end is not waits.End.READY:

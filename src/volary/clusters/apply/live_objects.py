@@ -73,14 +73,14 @@ async def read(client: clients.Client, mapped: Sequence[resource_mapping.MappedM
     Kinds that may be written but not listed are asked for one by one.
     """
     groups: dict[tuple[str, str, str], list[resource_mapping.MappedManifest]] = defaultdict(list)
-    for mapped_manifest in mapped:
+    for placed in mapped:
         groups[
             (
-                mapped_manifest.item.api_version,
-                mapped_manifest.item.kind,
-                mapped_manifest.item.namespace,
+                placed.item.api_version,
+                placed.item.kind,
+                placed.item.namespace,
             )
-        ].append(mapped_manifest)
+        ].append(placed)
     answers = await fan_out.attempt_all(
         list(groups.values()), lambda group: _read_group(client, group)
     )
@@ -93,7 +93,7 @@ async def read(client: clients.Client, mapped: Sequence[resource_mapping.MappedM
 
 
 async def _read_group(client: clients.Client, group: list[resource_mapping.MappedManifest]) -> Live:
-    selector = label_selectors.covering(mapped_manifest.item.labels for mapped_manifest in group)
+    selector = label_selectors.covering(placed.item.labels for placed in group)
     if len(group) >= _LIST_FROM and selector:
         try:
             return await _list(client, group, selector)
@@ -111,23 +111,23 @@ async def _list(
     )
     by_name = {objects.text(body, "metadata", "name"): body for body in listed.items}
     return {
-        mapped_manifest.item.key: by_name[mapped_manifest.item.name]
-        for mapped_manifest in group
-        if mapped_manifest.item.name in by_name
+        placed.item.key: by_name[placed.item.name]
+        for placed in group
+        if placed.item.name in by_name
     }
 
 
 async def _get_each(client: clients.Client, group: list[resource_mapping.MappedManifest]) -> Live:
-    answers = await fan_out.attempt_all(group, lambda group_manifest: get(client, group_manifest))
+    answers = await fan_out.attempt_all(group, lambda placed: get(client, placed))
     live: Live = {}
-    for mapped_manifest, answer in zip(group, answers, strict=True):
+    for placed, answer in zip(group, answers, strict=True):
         if isinstance(answer, api_errors.Forbidden):
             # It may still be allowed to write; what cannot be seen is not compared.
             continue
         if isinstance(answer, errors.VolaryError):
             raise answer
         if answer is not None:
-            live[mapped_manifest.item.key] = answer
+            live[placed.item.key] = answer
     return live
 
 
@@ -150,48 +150,34 @@ async def leave_to_autoscalers(
     Costs a request per namespace with live workloads that name their replicas or did so
     until now, none on a first deployment.
     """
-    scaled = [
-        mapped_manifest
-        for mapped_manifest in mapped
-        if _is_scaled_here(mapped_manifest, live, manager)
-    ]
-    names = sorted({mapped_manifest.item.namespace for mapped_manifest in scaled})
-    coming = [
-        mapped_manifest.item
-        for mapped_manifest in mapped
-        if mapped_manifest.item.kind in autoscalers.KINDS
-    ]
+    scaled = [placed for placed in mapped if _is_scaled_here(placed, live, manager)]
+    names = sorted({placed.item.namespace for placed in scaled})
+    coming = [placed.item for placed in mapped if placed.item.kind in autoscalers.KINDS]
     targets = await _autoscaled(client, names) | {
-        (mapped_manifest.item.namespace, mapped_manifest.item.kind, mapped_manifest.item.name)
-        for mapped_manifest in scaled
-        if autoscalers.of(mapped_manifest.item, coming)
+        (placed.item.namespace, placed.item.kind, placed.item.name)
+        for placed in scaled
+        if autoscalers.of(placed.item, coming)
     }
 
-    def left(mapped_manifest: resource_mapping.MappedManifest) -> resource_mapping.MappedManifest:
+    def left(placed: resource_mapping.MappedManifest) -> resource_mapping.MappedManifest:
         if (
-            mapped_manifest.item.namespace,
-            mapped_manifest.item.kind,
-            mapped_manifest.item.name,
+            placed.item.namespace,
+            placed.item.kind,
+            placed.item.name,
         ) not in targets:
-            return mapped_manifest
-        body = leave_replicas(
-            mapped_manifest.item.body, live.get(mapped_manifest.item.key), manager=manager
-        )
-        return resource_mapping.MappedManifest(
-            mapped_manifest.item.with_body(body), mapped_manifest.resource
-        )
+            return placed
+        body = leave_replicas(placed.item.body, live.get(placed.item.key), manager=manager)
+        return resource_mapping.MappedManifest(placed.item.with_body(body), placed.resource)
 
-    return [left(mapped_manifest) for mapped_manifest in mapped] if targets else list(mapped)
+    return [left(placed) for placed in mapped] if targets else list(mapped)
 
 
-def _is_scaled_here(
-    mapped_manifest: resource_mapping.MappedManifest, live: Live, manager: str
-) -> bool:
+def _is_scaled_here(placed: resource_mapping.MappedManifest, live: Live, manager: str) -> bool:
     """Say whether applying a live workload decides how many pods it has."""
-    known = live.get(mapped_manifest.item.key)
-    if known is None or not workloads.has_replicas(mapped_manifest.item):
+    known = live.get(placed.item.key)
+    if known is None or not workloads.has_replicas(placed.item):
         return False
-    named = "replicas" in mapped_manifest.item.body.get("spec", {})
+    named = "replicas" in placed.item.body.get("spec", {})
     return named or owns_replicas(known, manager=manager)
 
 

@@ -67,11 +67,9 @@ async def map_manifests(
         elif resource is None:
             problems.append(_unknown(client.name, catalog, item))
         else:
-            mapped_manifest = MappedManifest(
-                _in_namespace(item, resource, client.namespace), resource
-            )
-            mapped.append(mapped_manifest)
-            problems.extend(_restricted(client.name, mapped_manifest, namespaces))
+            placed = MappedManifest(_in_namespace(item, resource, client.namespace), resource)
+            mapped.append(placed)
+            problems.extend(_restricted(client.name, placed, namespaces))
     return ResourceMapping(tuple(mapped), tuple(later), tuple(problems))
 
 
@@ -121,9 +119,9 @@ def _unknown(cluster: str, catalog: discovery.Catalog, item: manifest.Manifest) 
 
 
 def _restricted(
-    cluster: str, mapped_manifest: MappedManifest, allowed: Sequence[str]
+    cluster: str, placed: MappedManifest, allowed: Sequence[str]
 ) -> list[errors.Problem]:
-    item = mapped_manifest.item
+    item = placed.item
     namespace = item.name if is_namespace(item) else item.namespace
     if not allowed or namespace in allowed:
         return []

@@ -89,7 +89,7 @@ def to_object(inventory: Inventory) -> json.JsonObject:
 def from_object(body: json.JsonObject, application: str) -> Inventory:
     """Read a ConfigMap; lines of another form, which a later version may write, are skipped."""
     lines = objects.text(body, "data", _DATA).splitlines()
-    references = frozenset(object_reference for line in lines if (object_reference := _parse(line)))
+    references = frozenset(reference for line in lines if (reference := _parse(line)))
     return Inventory(application, objects.text(body, "metadata", "namespace"), references)
 
 

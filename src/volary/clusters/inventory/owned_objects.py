@@ -123,12 +123,12 @@ async def _read_inventory(
     home = client.namespace
     namespaces = scope.namespaces or used
     try:
-        stored_inventory = await inventory_store.load(
+        stored = await inventory_store.load(
             client, scope.application, namespaces=namespaces, home=home
         )
     except api_errors.Forbidden as refusal:
         return inventory.Inventory(scope.application, home), f"only common kinds: {refusal}"
-    return stored_inventory, ""
+    return stored, ""
 
 
 async def list_kind(

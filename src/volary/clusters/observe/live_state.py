@@ -96,12 +96,10 @@ async def _read_inventory(
 ) -> tuple[inventory.Inventory, list[str]]:
     home = client.namespace
     try:
-        stored_inventory = await inventory_store.load(
-            client, application, namespaces=namespaces, home=home
-        )
+        stored = await inventory_store.load(client, application, namespaces=namespaces, home=home)
     except api_errors.Forbidden as refusal:
         return inventory.Inventory(application, home), [f"only common kinds: {refusal}"]
-    return stored_inventory, []
+    return stored, []
 
 
 def _kinds_with_health(

@@ -94,12 +94,8 @@ async def wait_ready(
         VolaryError: when the cluster refuses to be watched, or cannot be reached.
     """
     placement = await resource_mapping.map_manifests(client, manifests)
-    waited = [
-        mapped_manifest
-        for mapped_manifest in placement.mapped
-        if _is_waited(mapped_manifest.item, rules)
-    ]
-    items = [mapped_manifest.item for mapped_manifest in waited]
+    waited = [placed for placed in placement.mapped if _is_waited(placed.item, rules)]
+    items = [placed.item for placed in waited]
     seen = readiness.Observed(telling=_keys_with_status(waited))
     if not waited:
         return WaitResult(End.READY, "nothing to wait for")
@@ -137,12 +133,8 @@ async def stay_ready(
         VolaryError: when the cluster refuses to be watched, or cannot be reached.
     """
     placement = await resource_mapping.map_manifests(client, manifests)
-    waited = [
-        mapped_manifest
-        for mapped_manifest in placement.mapped
-        if _is_waited(mapped_manifest.item, rules)
-    ]
-    items = [mapped_manifest.item for mapped_manifest in waited]
+    waited = [placed for placed in placement.mapped if _is_waited(placed.item, rules)]
+    items = [placed.item for placed in waited]
     seen = readiness.Observed()
     sources = [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
 
@@ -177,8 +169,8 @@ async def wait_deleted(
         stop: Returns when the wait is to end early.
     """
     left: dict[manifest.ResourceKey, json.JsonObject] = {}
-    uids = {mapped_manifest.item.key: uid for mapped_manifest, uid in gone}
-    sources = _object_sources([mapped_manifest for mapped_manifest, _ in gone], left)
+    uids = {placed.item.key: uid for placed, uid in gone}
+    sources = _object_sources([placed for placed, _ in gone], left)
 
     def remaining() -> list[manifest.ResourceKey]:
         return [
@@ -268,9 +260,7 @@ def _keys_with_status(
     waited: Iterable[resource_mapping.MappedManifest],
 ) -> frozenset[manifest.ResourceKey]:
     return frozenset(
-        mapped_manifest.item.key
-        for mapped_manifest in waited
-        if "status" in mapped_manifest.resource.subresources
+        placed.item.key for placed in waited if "status" in placed.resource.subresources
     )
 
 
@@ -287,10 +277,8 @@ def _object_sources(
     kept: dict[manifest.ResourceKey, json.JsonObject],
 ) -> list[collection_watch.Source]:
     groups: dict[tuple[discovery.Resource, str], list[manifest.Manifest]] = defaultdict(list)
-    for mapped_manifest in waited:
-        groups[(mapped_manifest.resource, mapped_manifest.item.namespace)].append(
-            mapped_manifest.item
-        )
+    for placed in waited:
+        groups[(placed.resource, placed.item.namespace)].append(placed.item)
     return [
         # One object is asked for by name: as it is, it may not have the labels it is to get.
         collection_watch.Source(
@@ -330,10 +318,10 @@ async def _pod_sources(
 ) -> list[collection_watch.Source]:
     kind = await _kind(client, "", "Pod")
     groups: dict[str, list[dict[str, str]]] = defaultdict(list)
-    for mapped_manifest in waited:
-        labels = readiness.pod_selector(mapped_manifest.item.body)
+    for placed in waited:
+        labels = readiness.pod_selector(placed.item.body)
         if labels:
-            groups[mapped_manifest.item.namespace].append(labels)
+            groups[placed.item.namespace].append(labels)
     if kind is None:
         return []
     return [

@@ -76,14 +76,12 @@ class ClusterRegistry:
     async def load(self) -> None:
         """Read what was kept; what only this process saw stays where nothing else was kept."""
         stored = await retry.until_available(self.store.clusters.list, "reading clusters")
-        health_by_cluster = {
-            record.name: cluster_documents.read_cluster(record) for record in stored
-        }
-        for name, health in health_by_cluster.items():
+        known = {record.name: cluster_documents.read_cluster(record) for record in stored}
+        for name, health in known.items():
             mine = self._known.get(name)
             if mine is not None and health_states.is_stored_same(mine, health):
-                health_by_cluster[name] = mine
-        self._known = health_by_cluster
+                known[name] = mine
+        self._known = known
         self._tell()
 
     def replace(self, members: fleets.Fleet) -> None:
@@ -108,12 +106,12 @@ class ClusterRegistry:
                 changed.append(health_states.suspend(known, now) if cluster.suspended else known)
             before = self._known
             await self._keep(changed, fence)
-        for changed_health in changed:
-            _log_membership(before.get(changed_health.cluster), changed_health)
+        for health in changed:
+            _log_membership(before.get(health.cluster), health)
 
     async def take(
         self,
-        observed_health: Sequence[cluster_health.ClusterHealth],
+        observed: Sequence[cluster_health.ClusterHealth],
         *,
         fence: run_records.Fence | None,
     ) -> tuple[cluster_health.ClusterHealth, ...]:
@@ -126,15 +124,15 @@ class ClusterRegistry:
             here = {cluster.name for cluster in self.members.clusters if not cluster.suspended}
             merged = [
                 _with_hand_made(health, before.get(health.cluster))
-                for health in observed_health
+                for health in observed
                 if health.cluster in here
             ]
             changed = tuple(
                 health for health in merged if _is_state_change(before.get(health.cluster), health)
             )
             await self._keep(merged, fence)
-        for changed_health in changed:
-            _log_state(changed_health)
+        for health in changed:
+            _log_state(health)
         return changed
 
     async def change(self, cluster: str, change: Change, *, fence: run_records.Fence | None) -> str:
@@ -158,13 +156,13 @@ class ClusterRegistry:
 
     async def _keep(
         self,
-        changed_health: Sequence[cluster_health.ClusterHealth],
+        health: Sequence[cluster_health.ClusterHealth],
         fence: run_records.Fence | None,
     ) -> None:
         now = self.clock.now()
         new = [
             health
-            for health in changed_health
+            for health in health
             if health.cluster not in self._known
             or not health_states.is_stored_same(health, self._known[health.cluster])
         ]
@@ -173,7 +171,7 @@ class ClusterRegistry:
             await retry.until_available(
                 lambda: self.store.clusters.keep(written, fence=fence), "keeping clusters"
             )
-        self._known = {**self._known, **{health.cluster: health for health in changed_health}}
+        self._known = {**self._known, **{health.cluster: health for health in health}}
         if new:
             self.kept.notify_all()
         self._tell()

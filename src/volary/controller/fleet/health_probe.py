@@ -166,17 +166,17 @@ class HealthProbe:
     async def _take(
         self, members: list[fleets.Cluster], seen: Mapping[str, _Probed], doubt: str
     ) -> None:
-        rules, observed_health = self.register.rules, []
+        rules, observed = self.register.rules, []
         for member in members:
             known, look = self.register.of(member.name), seen[member.name]
             if doubt:
                 known = health_states.forget_observations(known)
             if not doubt or look.probe.state is _State.READY:
                 known = health_states.observe(known, look.probe, look.at, rules)
-            observed_health.append(health_states.apply_taint_rules(known, member, look.at, rules))
+            observed.append(health_states.apply_taint_rules(known, member, look.at, rules))
         before = {member.name: self.register.of(member.name) for member in members}
-        for changed_health in await self.register.take(observed_health, fence=self.fence):
-            self.news(before[changed_health.cluster], changed_health)
+        for health in await self.register.take(observed, fence=self.fence):
+            self.news(before[health.cluster], health)
 
     async def _forget(self) -> None:
         before = self.register.clock.now() - _KEPT_AFTER_LEAVING

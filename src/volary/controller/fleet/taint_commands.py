@@ -76,11 +76,11 @@ def _untaint(
         return taint.key == key and wanted in (None, taint.effect)
 
     title = f"{key}:{effect}" if effect else key
-    matching_taints = [taint for taint in known.taints if meant(taint)]
-    if any(taint.by != taints.BY_RULE for taint in matching_taints):
+    matching = [taint for taint in known.taints if meant(taint)]
+    if any(taint.by != taints.BY_RULE for taint in matching):
         return "", _removing([key], wanted)
-    if matching_taints:
-        return f"{title} follows from how {member.name} is: {matching_taints[0].reason}", _unchanged
+    if matching:
+        return f"{title} follows from how {member.name} is: {matching[0].reason}", _unchanged
     if any(map(meant, member.taints)):
         return f"{title} is written in the fleet file", _unchanged
     return f"{member.name} has no taint {title}", _unchanged

@@ -220,11 +220,7 @@ class _Wanted:
     def choose(cls, described: applications.Application, target: str) -> "_Wanted":
         given = described.input
         entry = next(
-            (
-                multi_target
-                for multi_target in given.multi_targets
-                if multi_target.target.name == target
-            ),
+            (entry for entry in given.multi_targets if entry.target.name == target),
             None,
         )
         if entry is None:
@@ -313,11 +309,7 @@ def _without_settings(
         left_out.add(_FLAGGER)
     if described.dialect is not applications.Dialect.PIPECD:
         left_out.add(_KARMADA)
-    return [
-        rendered_manifest
-        for rendered_manifest in manifests
-        if rendered_manifest.group not in left_out
-    ]
+    return [item for item in manifests if item.group not in left_out]
 
 
 def _digest(manifests: list[manifest.Manifest]) -> str:

@@ -50,11 +50,7 @@ class DirectoryTree:
         if directory_entry is None or directory_entry.kind is not trees.Kind.DIRECTORY:
             return ()
         with os.scandir(self._root / path) as scanned:
-            names = sorted(
-                scanned_entry.name
-                for scanned_entry in scanned
-                if scanned_entry.name not in _IGNORED
-            )
+            names = sorted(entry.name for entry in scanned if entry.name not in _IGNORED)
         paths = (f"{path}/{name}" if path else name for name in names)
         return tuple(entry for entry in map(self.entry, paths) if entry is not None)
 
