@@ -19,7 +19,7 @@ import pytest
 
 import process_time
 from sandbox_fixtures import FleetFactory
-from volary.clusters.api import api_errors, discovery, requests
+from volary.clusters.api import api_errors, discovery
 from volary.clusters.client import client_pool, clients
 from volary.clusters.kubeconfig import connections, kubeconfigs
 from volary.clusters.transport import transports
@@ -190,10 +190,6 @@ async def test_a_dry_run_changes_nothing(api: Api) -> None:
 
     await api.client.apply(api.configmaps, api.configmap("a", k="v"))
     await api.client.replace(api.configmaps, api.configmap("a"), dry_run=True)
-    await api.client.delete(api.configmaps, "a", namespace=api.namespace, dry_run=True)
-    await api.client.patch(
-        api.configmaps, "a", {"data": None}, namespace=api.namespace, dry_run=True
-    )
     assert (await api.get(api.configmaps, "a"))["data"] == {"k": "v"}
 
 
@@ -251,42 +247,6 @@ async def test_a_namespace_that_is_missing(api: Api) -> None:
 
     with pytest.raises(api_errors.NotFound, match='namespaces "volary-no-such-namespace"'):
         await api.client.create(api.configmaps, body)
-
-
-@pytest.mark.parametrize(
-    ("content_type", "content"),
-    [
-        (requests.MERGE_PATCH, {"spec": {"paused": True}}),
-        (requests.STRATEGIC_MERGE_PATCH, {"spec": {"paused": True}}),
-        (requests.JSON_PATCH, [{"op": "add", "path": "/spec/paused", "value": True}]),
-    ],
-)
-async def test_patches_of_three_types(api: Api, content_type: str, content: object) -> None:
-    deployments = api.kind("Deployment", "apps")
-    await api.client.apply(deployments, api.deployment())
-
-    await api.client.patch(
-        deployments, "web", content, content_type=content_type, namespace=api.namespace
-    )
-
-    assert (await api.get(deployments, "web"))["spec"]["paused"] is True
-
-
-async def test_patch_of_a_subresource(api: Api) -> None:
-    deployments = api.kind("Deployment", "apps")
-    await api.client.apply(deployments, api.deployment(paused=True))
-
-    scale = await api.client.patch(
-        deployments,
-        "web",
-        {"spec": {"replicas": 1}},
-        namespace=api.namespace,
-        subresource="scale",
-        field_manager="volary-scale",
-    )
-
-    assert scale["kind"] == "Scale"
-    assert (await api.get(deployments, "web"))["spec"]["replicas"] == 1
 
 
 async def test_delete_only_the_one_that_was_looked_at(api: Api) -> None:

@@ -223,9 +223,13 @@ async def _scale_to_nothing(releases: release_world.Releases, target: str, name:
     assert isinstance(client, clients.Client)
     kind = (await client.discover()).find("apps", "Deployment")
     assert kind is not None
-    nothing = {"spec": {"replicas": 0}}
-    merge = "application/merge-patch+json"
-    await client.patch(kind, name, nothing, content_type=merge, namespace="default")
+    nothing = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"replicas": 0},
+    }
+    await client.apply(kind, nothing, field_manager="volary-scale", force=True)
 
 
 async def test_too_few_canary_pods_hold_until_the_deadline() -> None:

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -10,9 +10,6 @@ import msgspec
 from volary.clusters.api import api_errors, discovery
 from volary.model import json
 
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 _JSON = "application/json"
 
@@ -44,18 +41,14 @@ def _encoded(pairs: tuple[tuple[str, str], ...]) -> str:
     return urlencode(pairs)
 
 
-def path(
-    resource: discovery.Resource, *, namespace: str = "", name: str = "", subresource: str = ""
-) -> str:
-    """Return the path of a collection, an object or a subresource, safely quoted."""
+def path(resource: discovery.Resource, *, namespace: str = "", name: str = "") -> str:
+    """Return the path of a collection or an object, safely quoted."""
     parts = [resource.base]
     if namespace and resource.namespaced:
         parts += ["namespaces", quote(namespace, safe="")]
     parts.append(resource.plural)
     if name:
         parts.append(quote(name, safe=""))
-    if subresource:
-        parts.append(quote(subresource, safe="/"))
     return "/".join(parts)
 
 
@@ -138,17 +131,11 @@ def apply(
     dry_run: bool,
 ) -> Request:
     """Apply an object on the server side."""
-    metadata = body["metadata"]
-    namespace, name = str(metadata.get("namespace") or ""), str(metadata["name"])
-    query = _writing(field_manager, dry_run)
-    query["force"] = "true" if force else "false"
-    return Request(
-        "PATCH",
-        path(resource, namespace=namespace, name=name),
-        query,
-        body=msgspec.json.encode(body),
+    written = _write("PATCH", resource, body, field_manager=field_manager, dry_run=dry_run)
+    return replace(
+        written,
+        query={**written.query, "force": "true" if force else "false"},
         content_type=APPLY_PATCH,  # JSON is YAML, and quicker for both sides
-        what=describe("patch", resource, namespace, name),
         idempotent=True,
     )
 
@@ -157,110 +144,68 @@ def create(
     resource: discovery.Resource, body: json.JsonObject, *, field_manager: str, dry_run: bool
 ) -> Request:
     """Create an object; fails when it exists."""
-    metadata = body["metadata"]
-    namespace, name = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-    return Request(
-        "POST",
-        path(resource, namespace=namespace),
-        _writing(field_manager, dry_run),
-        body=msgspec.json.encode(body),
-        content_type=_JSON,
-        what=describe("create", resource, namespace, name),
-    )
+    return _write("POST", resource, body, field_manager=field_manager, dry_run=dry_run)
 
 
-def replace(
+def update(
     resource: discovery.Resource, body: json.JsonObject, *, field_manager: str, dry_run: bool
 ) -> Request:
     """Replace an object; a ``metadata.resourceVersion`` in the body is a precondition."""
-    metadata = body["metadata"]
-    namespace, name = str(metadata.get("namespace") or ""), str(metadata["name"])
-    return Request(
-        "PUT",
-        path(resource, namespace=namespace, name=name),
-        _writing(field_manager, dry_run),
-        body=msgspec.json.encode(body),
-        content_type=_JSON,
-        what=describe("update", resource, namespace, name),
-    )
+    return _write("PUT", resource, body, field_manager=field_manager, dry_run=dry_run)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One object, or a part of it."""
-
-    name: str
-    namespace: str = ""
-    subresource: str = ""
+_VERBS = {"PATCH": "patch", "POST": "create", "PUT": "update"}
 
 
-def patch(
+def _write(
+    method: str,
     resource: discovery.Resource,
-    place: Place,
-    content: object,
+    body: json.JsonObject,
     *,
-    content_type: str,
     field_manager: str,
     dry_run: bool,
 ) -> Request:
-    """Patch an object by `content`, of the form that `content_type` names."""
+    namespace = str(body["metadata"].get("namespace") or "")
+    name = str(body["metadata"].get("name") or "")
+    query = {"fieldManager": field_manager, "fieldValidation": "Strict"}
+    if dry_run:
+        query["dryRun"] = "All"
     return Request(
-        "PATCH",
-        path(
-            resource,
-            namespace=place.namespace,
-            name=place.name,
-            subresource=place.subresource,
-        ),
-        _writing(field_manager, dry_run),
-        body=msgspec.json.encode(content),
-        content_type=content_type,
-        what=describe("patch", resource, place.namespace, place.name),
+        method,
+        path(resource, namespace=namespace, name="" if method == "POST" else name),
+        query,
+        body=msgspec.json.encode(body),
+        content_type=_JSON,
+        what=describe(_VERBS[method], resource, namespace, name),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Preconditions:
-    """What must still hold for a delete; empty parts are not checked."""
-
-    uid: str = ""
-    resource_version: str = ""
 
 
 def delete(
     resource: discovery.Resource,
-    place: Place,
+    name: str,
     *,
-    preconditions: Preconditions,
+    namespace: str,
+    uid: str = "",
+    resource_version: str = "",
     propagation: str,
-    dry_run: bool,
 ) -> Request:
-    """Delete an object, if it is still the one that was looked at."""
+    """Delete an object, if it is still the one with `uid` and `resource_version`."""
     options: json.JsonObject = {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "propagationPolicy": propagation,
     }
-    pairs = {"uid": preconditions.uid, "resourceVersion": preconditions.resource_version}
+    pairs = {"uid": uid, "resourceVersion": resource_version}
     checked = {key: value for key, value in pairs.items() if value}
     if checked:
         options["preconditions"] = checked
-    if dry_run:
-        options["dryRun"] = ["All"]
     return Request(
         "DELETE",
-        path(resource, namespace=place.namespace, name=place.name),
+        path(resource, namespace=namespace, name=name),
         body=msgspec.json.encode(options),
         content_type=_JSON,
-        what=describe("delete", resource, place.namespace, place.name),
+        what=describe("delete", resource, namespace, name),
     )
-
-
-def _writing(field_manager: str, dry_run: bool) -> dict[str, str]:
-    query = {"fieldManager": field_manager, "fieldValidation": "Strict"}
-    if dry_run:
-        query["dryRun"] = "All"
-    return query
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +222,7 @@ def parse_page(body: json.JsonObject, resource: discovery.Resource, *, what: str
     """Read a page; its items get ``apiVersion`` and ``kind``.
 
     Raises:
-        cluster_errors.RequestError: It is not a list.
+        RequestError: It is not a list.
     """
     items = body.get("items", ())
     items = () if items is None else items

@@ -17,9 +17,10 @@ A set with a single changed object is not tried: its write is as much all-or-not
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeVar
 
 from volary.clusters.api import api_errors
 from volary.clusters.apply import live_objects, refusals, steps
@@ -48,6 +49,7 @@ class Options:
 
 
 DEFAULTS = Options()
+Result = TypeVar("Result")
 
 
 class ApplyError(errors.VolaryError):
@@ -82,8 +84,7 @@ async def apply_set(
 ) -> apply_results.ChangeSet:
     """Apply `manifests` and return what happened to each, in the order of writing.
 
-    Safe to repeat. Cancelling stops in mid-set; to stop gracefully
-    lets it end.
+    Safe to repeat. Cancelling stops in mid-set.
 
     Raises:
         ApplyError: when something is wrong with the set, before anything was touched; or
@@ -139,76 +140,51 @@ class _SetApply:
         self._changes: list[apply_results.Change] = []
 
     async def run(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
-        placement = await self._place(manifests, defining=manifests)
-        mapped = [*placement.mapped, *await self._missing_namespaces(placement.mapped)]
-        live = await live_objects.read(self._client, mapped)
-        ground = _prerequisites(mapped, live, has_later=bool(placement.later))
-        built = {
-            placed.item.name for placed in ground if resource_mapping.is_namespace(placed.item)
-        }
-        first = [placed for placed in mapped if placed.item.namespace not in built]
-        dependent = [placed for placed in mapped if placed.item.namespace in built and built]
-        assessed = await self._assess(first, live, alone=not ground)
-        if ground:
-            keys = {placed.item.key for placed in ground}
-            await self._write([step for step in assessed if step.key in keys])
-            assessed = [step for step in assessed if step.key not in keys]
-            brought = await self._served(placement.later)
-            assessed += await self._assess([*dependent, *brought], live, alone=False)
+        parts = await self._divide(manifests)
+        assessed = await self._assess(parts.first, parts.live, alone=not parts.ground)
+        if parts.ground:
+            await self._write([step for step in assessed if step.key in parts.ground])
+            assessed = [step for step in assessed if step.key not in parts.ground]
+            brought = await self._served(parts.later)
+            dependent = [*parts.dependent, *brought]
+            assessed += await self._assess(dependent, parts.live, alone=False)
         await self._write(assessed)
         return apply_results.ChangeSet(tuple(self._changes))
 
     async def preview(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
         assessed, later = await self._foresee(manifests)
-        previewed = [steps.preview(step) for step in assessed]
-        previewed += [
-            apply_results.Change(item.key, apply_results.Action.CREATED) for item in later
-        ]
-        return apply_results.ChangeSet(tuple(previewed))
+        changes = [steps.preview(step) for step in assessed]
+        return apply_results.ChangeSet((*changes, *map(_created, later)))
 
     async def inspect(
         self, manifests: Sequence[manifest.Manifest]
     ) -> tuple[steps.ObjectPreview, ...]:
         assessed, later = await self._foresee(manifests)
-        answers = await fan_out.attempt_all(
-            assessed, lambda step: steps.preview_with_bodies(step, self._tools)
-        )
-        refused: list[tuple[steps.Step, errors.VolaryError]] = []
-        previewed: list[steps.ObjectPreview] = []
-        for step, answer in zip(assessed, answers, strict=True):
-            if isinstance(answer, errors.VolaryError):
-                refused.append((step, answer))
-            else:
-                previewed.append(answer)
-        if refused:
-            raise self._refused(refused)
-        waiting = [
-            (apply_results.Change(item.key, apply_results.Action.CREATED), item.body)
-            for item in later
-        ]
-        return (
-            *previewed,
-            *(
-                steps.ObjectPreview(waiting_manifest, None, body)
-                for waiting_manifest, body in waiting
-            ),
-        )
+        previews: list[steps.ObjectPreview] = []
+        await self._attempt(assessed, steps.preview_with_bodies, previews)
+        waiting = (steps.ObjectPreview(_created(item), None, item.body) for item in later)
+        return (*previews, *waiting)
 
     async def _foresee(
         self, manifests: Sequence[manifest.Manifest]
     ) -> tuple[list[steps.Step], list[manifest.Manifest]]:
         """Try what can be tried now; return the rest, which the set itself makes room for."""
+        parts = await self._divide(manifests)
+        assessed = await self._assess(parts.first, parts.live, alone=False)
+        return assessed, [*(placed.item for placed in parts.dependent), *parts.later]
+
+    async def _divide(self, manifests: Sequence[manifest.Manifest]) -> "_Parts":
         placement = await self._place(manifests, defining=manifests)
         mapped = [*placement.mapped, *await self._missing_namespaces(placement.mapped)]
         live = await live_objects.read(self._client, mapped)
         ground = _prerequisites(mapped, live, has_later=bool(placement.later))
-        built = {
-            placed.item.name for placed in ground if resource_mapping.is_namespace(placed.item)
-        }
-        first = [placed for placed in mapped if placed.item.namespace not in built]
-        waiting = [placed.item for placed in mapped if placed.item.namespace in built and built]
-        assessed = await self._assess(first, live, alone=False)
-        return assessed, [*waiting, *placement.later]
+        built = {placed.item.name for placed in ground if placed.is_namespace}
+        first: list[resource_mapping.MappedManifest] = []
+        dependent: list[resource_mapping.MappedManifest] = []
+        for placed in mapped:
+            (dependent if placed.item.namespace in built else first).append(placed)
+        keys = frozenset(placed.key for placed in ground)
+        return _Parts(first, keys, dependent, placement.later, live)
 
     async def _place(
         self, manifests: Sequence[manifest.Manifest], *, defining: Sequence[manifest.Manifest] = ()
@@ -217,9 +193,7 @@ class _SetApply:
             self._client, manifests, namespaces=self._options.namespaces, defining=defining
         )
         if placement.problems:
-            raise ApplyError(
-                placement.problems, changes=apply_results.ChangeSet(tuple(self._changes))
-            )
+            raise self._error(placement.problems)
         return placement
 
     async def _missing_namespaces(
@@ -228,9 +202,7 @@ class _SetApply:
         """Return manifests of namespaces to create; who may not look at them is believed."""
         if not self._options.create_namespaces:
             return []
-        given = {
-            placed.item.name for placed in mapped if resource_mapping.is_namespace(placed.item)
-        }
+        given = {placed.item.name for placed in mapped if placed.is_namespace}
         used = {placed.item.namespace for placed in mapped} - {""} - given
         wanted = [
             manifest.Manifest(
@@ -242,11 +214,8 @@ class _SetApply:
         answers = await fan_out.attempt_all(
             candidates, lambda candidate: live_objects.get(self._client, candidate)
         )
-        return [
-            candidate
-            for candidate, answer in zip(candidates, answers, strict=True)
-            if answer is None
-        ]
+        asked = zip(candidates, answers, strict=True)
+        return [candidate for candidate, answer in asked if answer is None]
 
     async def _served(
         self, later: Sequence[manifest.Manifest]
@@ -263,19 +232,14 @@ class _SetApply:
             if loop.time() >= until:
                 names = ", ".join(sorted({item.kind for item in later}))
                 seconds = int(self._options.timeout.total_seconds())
-                raise ApplyError(
-                    [errors.Problem(f"{names} is not served {seconds} s after its definition")],
-                    changes=apply_results.ChangeSet(tuple(self._changes)),
-                )
+                problem = f"{names} is not served {seconds} s after its definition"
+                raise self._error([errors.Problem(problem)])
             attempt += 1
             await asyncio.sleep(_BACKOFF.after(attempt).total_seconds())
 
     async def _are_served(self, later: Sequence[manifest.Manifest]) -> bool:
         catalog = await self._client.discover(refresh=True)
-        return all(
-            catalog.find(item.group, item.kind, item.api_version.rpartition("/")[2])
-            for item in later
-        )
+        return all(resource_mapping.find(catalog, item) for item in later)
 
     async def _assess(
         self,
@@ -288,51 +252,78 @@ class _SetApply:
         left = await live_objects.leave_to_autoscalers(
             self._client, mapped, live, manager=self._options.field_manager
         )
-        every = [steps.assess(placed, live.get(placed.item.key), self._tools) for placed in left]
+        every = [steps.assess(placed, live.get(placed.key), self._tools) for placed in left]
         changing = [step for step in every if not step.is_unchanged]
         if alone and len(changing) == 1:
             return every
         trying = steps.to_try(changing)
-        tried = await fan_out.attempt_all(trying, lambda step: steps.attempt(step, self._tools))
-        failed = [
-            (step, answer)
-            for step, answer in zip(trying, tried, strict=True)
-            if isinstance(answer, errors.VolaryError)
-        ]
-        if failed:
-            raise self._refused(failed)
-        by_key = {step.key: step for step in tried if isinstance(step, steps.Step)}
+        tried: list[steps.Step] = []
+        await self._attempt(trying, steps.attempt, tried)
+        by_key = {step.key: step for step in tried}
         return [by_key.get(step.key, step) for step in every]
 
     async def _write(self, every: Sequence[steps.Step]) -> None:
         by_item = {id(step.mapped.item): step for step in every}
         for rank in apply_order.ranks([step.mapped.item for step in every]):
             group = [by_item[id(item)] for item in rank]
-            answers = await fan_out.attempt_all(group, lambda step: steps.write(step, self._tools))
-            failed = []
-            for step, answer in zip(group, answers, strict=True):
-                if isinstance(answer, errors.VolaryError):
-                    failed.append((step, answer))
-                else:
-                    self._changes.append(answer)
-            if failed:
-                raise self._refused(failed, writing=True)
+            await self._attempt(group, steps.write, self._changes, writing=True)
 
-    def _refused(
-        self, failed: Sequence[tuple[steps.Step, errors.VolaryError]], *, writing: bool = False
-    ) -> ApplyError:
-        problems = [
-            refusals.problem_of(step.mapped.item, error, cluster=self._client.name)
-            for step, error in failed
-        ]
-        causes = [error for _, error in failed]
-        return ApplyError(
-            list(dict.fromkeys(problems)),
-            changes=apply_results.ChangeSet(tuple(self._changes)),
-            causes=causes,
+    async def _attempt(
+        self,
+        group: Sequence[steps.Step],
+        act: Callable[[steps.Step, steps.Tools], Awaitable[Result]],
+        results: list[Result],
+        *,
+        writing: bool = False,
+    ) -> None:
+        """Do `act` with all steps at once and add what came of it to `results`.
+
+        Raises:
+            ApplyError: With all that was refused.
+        """
+        answers = await fan_out.attempt_all(group, lambda step: act(step, self._tools))
+        causes: list[errors.VolaryError] = []
+        problems: list[errors.Problem] = []
+        for step, answer in zip(group, answers, strict=True):
+            if isinstance(answer, errors.VolaryError):
+                causes.append(answer)
+                item, cluster = step.mapped.item, self._client.name
+                problems.append(refusals.problem_of(item, answer, cluster=cluster))
+            else:
+                results.append(answer)
+        if causes:
             # Without an answer nobody knows whether the write arrived.
-            touched=writing and any(isinstance(cause, errors.TemporaryError) for cause in causes),
-        )
+            lost = any(isinstance(cause, errors.TemporaryError) for cause in causes)
+            raise self._error(list(dict.fromkeys(problems)), causes, touched=writing and lost)
+
+    def _error(
+        self,
+        problems: Sequence[errors.Problem],
+        causes: Sequence[errors.VolaryError] = (),
+        *,
+        touched: bool = False,
+    ) -> ApplyError:
+        changes = apply_results.ChangeSet(tuple(self._changes))
+        return ApplyError(problems, changes=changes, causes=causes, touched=touched)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A set, divided by what has to be there before what."""
+
+    #: What can be tried at once.
+    first: Sequence[resource_mapping.MappedManifest]
+    #: Those of them that the rest waits for.
+    ground: frozenset[manifest.ResourceKey]
+    #: What is in namespaces of the set itself, which are not there yet.
+    dependent: Sequence[resource_mapping.MappedManifest]
+    #: Of kinds that the set itself defines.
+    later: Sequence[manifest.Manifest]
+    live: live_objects.Live
+
+
+def _created(item: manifest.Manifest) -> apply_results.Change:
+    return apply_results.Change(item.key, apply_results.Action.CREATED)
 
 
 def _prerequisites(
@@ -343,9 +334,9 @@ def _prerequisites(
     return [
         placed
         for placed in mapped
-        if placed.item.key not in live
+        if placed.key not in live
         and (
-            (resource_mapping.is_namespace(placed.item) and placed.item.name in used)
-            or (resource_mapping.is_definition(placed.item) and has_later)
+            (placed.is_namespace and placed.item.name in used)
+            or (has_later and resource_mapping.is_definition(placed.item))
         )
     ]

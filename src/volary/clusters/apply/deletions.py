@@ -58,7 +58,7 @@ async def delete_in_order(
     """
     changes: list[apply_results.Change] = []
     failures: list[str] = []
-    by_key = {placed.item.key: placed for placed in to_delete}
+    by_key = {placed.key: placed for placed in to_delete}
     going: list[tuple[resource_mapping.MappedManifest, str]] = []
     last = -1
     for rank in apply_order.deletion_ranks([placed.item for placed in to_delete]):
@@ -71,7 +71,7 @@ async def delete_in_order(
         )
         for placed, answer in zip(group, answers, strict=True):
             if isinstance(answer, errors.VolaryError):
-                failures.append(f"{placed.item.key.title} was not deleted: {answer}")
+                failures.append(f"{placed.key.title} was not deleted: {answer}")
                 continue
             changes.append(answer)
             if answer.action is apply_results.Action.DELETED:

@@ -111,9 +111,7 @@ async def _list(
     )
     by_name = {objects.text(body, "metadata", "name"): body for body in listed.items}
     return {
-        placed.item.key: by_name[placed.item.name]
-        for placed in group
-        if placed.item.name in by_name
+        placed.key: by_name[placed.item.name] for placed in group if placed.item.name in by_name
     }
 
 
@@ -127,7 +125,7 @@ async def _get_each(client: clients.Client, group: list[resource_mapping.MappedM
         if isinstance(answer, errors.VolaryError):
             raise answer
         if answer is not None:
-            live[placed.item.key] = answer
+            live[placed.key] = answer
     return live
 
 
@@ -166,7 +164,7 @@ async def leave_to_autoscalers(
             placed.item.name,
         ) not in targets:
             return placed
-        body = leave_replicas(placed.item.body, live.get(placed.item.key), manager=manager)
+        body = leave_replicas(placed.item.body, live.get(placed.key), manager=manager)
         return resource_mapping.MappedManifest(placed.item.with_body(body), placed.resource)
 
     return [left(placed) for placed in mapped] if targets else list(mapped)
@@ -174,7 +172,7 @@ async def leave_to_autoscalers(
 
 def _is_scaled_here(placed: resource_mapping.MappedManifest, live: Live, manager: str) -> bool:
     """Say whether applying a live workload decides how many pods it has."""
-    known = live.get(placed.item.key)
+    known = live.get(placed.key)
     if known is None or not workloads.has_replicas(placed.item):
         return False
     named = "replicas" in placed.item.body.get("spec", {})

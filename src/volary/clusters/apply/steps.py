@@ -79,7 +79,7 @@ class Step:
     @property
     def key(self) -> manifest.ResourceKey:
         """The object's identity."""
-        return self.mapped.item.key
+        return self.mapped.key
 
 
 def assess(

@@ -1,7 +1,7 @@
 """The client of one cluster: one method per verb, over one pooled session.
 
 Built on `requests` (what is sent), `transport` (how), `discovery` (where) and `watches`.
-Every method raises one of `clusters.errors`, or `UserError` when the user has to mend
+Every method raises one of `api_errors`, or `UserError` when the user has to mend
 credentials or settings.
 """
 
@@ -65,7 +65,7 @@ class Client:
         """Ask a health endpoint such as ``/readyz`` once; returns when it answers with success.
 
         Raises:
-            errors.VolaryError: It does not; one of `clusters.errors`.
+            errors.VolaryError: It does not; one of `api_errors`.
         """
         asked = requests.Request("GET", path, accept="*/*", what=f"get {path}")
         await self._sender.check(asked, timeout=timeout)
@@ -137,7 +137,7 @@ class Client:
         """Return an object; None when it certainly does not exist.
 
         Raises:
-            cluster_errors.NotFound: The kind is no longer served, or something that is no
+            api_errors.NotFound: The kind is no longer served, or something that is no
                 Kubernetes API answered.
         """
         try:
@@ -163,12 +163,17 @@ class Client:
         that cannot be completed is an error, never a part.
         """
         selection = requests.Selection(namespace, label_selector, field_selector)
-        try:
-            return await self._list(resource, selection, page_size)
-        except api_errors.Expired:
-            return await self._list(resource, selection, 0)
+        return await self._list(resource, selection, page_size)
 
     async def _list(
+        self, resource: discovery.Resource, selection: requests.Selection, page_size: int = 500
+    ) -> ObjectList:
+        try:
+            return await self._list_pages(resource, selection, page_size)
+        except api_errors.Expired:
+            return await self._list_pages(resource, selection, 0)
+
+    async def _list_pages(
         self, resource: discovery.Resource, selection: requests.Selection, page_size: int
     ) -> ObjectList:
         items: list[json.JsonObject] = []
@@ -201,20 +206,11 @@ class Client:
         With `resource_version` it goes on from there instead. Close the iterator to end it.
         """
         selection = requests.Selection(namespace, label_selector, field_selector)
-
-        async def lister() -> ObjectList:
-            return await self.list(
-                resource,
-                namespace=namespace,
-                label_selector=label_selector,
-                field_selector=field_selector,
-            )
-
         return watches.follow(
             self._sender,
             resource,
             selection,
-            lister=lister,
+            lister=lambda: self._list(resource, selection),
             resource_version=resource_version,
             chance=self._chance,
         )
@@ -231,13 +227,12 @@ class Client:
         """Apply an object on the server side and return it as it is then.
 
         Raises:
-            cluster_errors.ApplyConflict: Others own fields, and `force` is not set.
+            api_errors.ApplyConflict: Others own fields, and `force` is not set.
         """
-        return await self._sender.send(
-            requests.apply(
-                resource, body, field_manager=field_manager, force=force, dry_run=dry_run
-            )
+        request = requests.apply(
+            resource, body, field_manager=field_manager, force=force, dry_run=dry_run
         )
+        return await self._sender.send(request)
 
     async def create(
         self,
@@ -262,31 +257,7 @@ class Client:
     ) -> json.JsonObject:
         """Replace an object; a resourceVersion in the body must still be the live one."""
         return await self._sender.send(
-            requests.replace(resource, body, field_manager=field_manager, dry_run=dry_run)
-        )
-
-    async def patch(
-        self,
-        resource: discovery.Resource,
-        name: str,
-        content: object,
-        *,
-        content_type: str = requests.MERGE_PATCH,
-        namespace: str = "",
-        subresource: str = "",
-        field_manager: str = FIELD_MANAGER,
-        dry_run: bool = False,
-    ) -> json.JsonObject:
-        """Patch an object; `content` has the form that `content_type` names."""
-        return await self._sender.send(
-            requests.patch(
-                resource,
-                requests.Place(name, namespace, subresource),
-                content,
-                content_type=content_type,
-                field_manager=field_manager,
-                dry_run=dry_run,
-            )
+            requests.update(resource, body, field_manager=field_manager, dry_run=dry_run)
         )
 
     async def delete(
@@ -298,19 +269,19 @@ class Client:
         uid: str = "",
         resource_version: str = "",
         propagation: str = "Background",
-        dry_run: bool = False,
     ) -> None:
         """Delete an object; nothing happens when it certainly does not exist.
 
         Raises:
-            cluster_errors.Conflict: It is not the one with `uid` and `resource_version`.
+            api_errors.Conflict: It is not the one with `uid` and `resource_version`.
         """
         request = requests.delete(
             resource,
-            requests.Place(name, namespace),
-            preconditions=requests.Preconditions(uid, resource_version),
+            name,
+            namespace=namespace,
+            uid=uid,
+            resource_version=resource_version,
             propagation=propagation,
-            dry_run=dry_run,
         )
         try:
             await self._sender.send(request)

@@ -24,6 +24,16 @@ class MappedManifest:
     item: manifest.Manifest
     resource: discovery.Resource
 
+    @property
+    def key(self) -> manifest.ResourceKey:
+        """The object's identity."""
+        return self.item.key
+
+    @property
+    def is_namespace(self) -> bool:
+        """Whether it is a namespace."""
+        return is_namespace(self.item)
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceMapping:
@@ -43,25 +53,21 @@ async def map_manifests(
     defining: Sequence[manifest.Manifest] = (),
     refresh: bool = True,
 ) -> ResourceMapping:
-    """Find resource and namespace of each manifest.
+    """Find resource and namespace of each manifest; the client's namespace where none is written.
 
-    Args:
-        client: Of the cluster; its default namespace is used where none is written.
-        manifests: What to place.
-        namespaces: Namespaces that may be used; empty: all.
-        defining: A set whose custom resource definitions will bring further kinds.
-        refresh: Ask the cluster again for its kinds when one is unknown; takes a moment.
+    `namespaces` are those that may be used (empty: all), `defining` a set whose definitions will
+    bring further kinds. With `refresh` the cluster is asked again when a kind is unknown.
     """
     coming = {_defined(item) for item in defining if is_definition(item)}
     catalog = await client.discover()
-    unknown = [item for item in manifests if _find(catalog, item) is None]
+    unknown = [item for item in manifests if find(catalog, item) is None]
     if refresh and any((item.group, item.kind) not in coming for item in unknown):
         catalog = await client.discover(refresh=True)
     mapped: list[MappedManifest] = []
     later: list[manifest.Manifest] = []
     problems: list[errors.Problem] = []
     for item in manifests:
-        resource = _find(catalog, item)
+        resource = find(catalog, item)
         if resource is None and (item.group, item.kind) in coming:
             later.append(item)
         elif resource is None:
@@ -83,7 +89,8 @@ def is_namespace(item: manifest.Manifest) -> bool:
     return item.kind == "Namespace" and not item.group
 
 
-def _find(catalog: discovery.Catalog, item: manifest.Manifest) -> discovery.Resource | None:
+def find(catalog: discovery.Catalog, item: manifest.Manifest) -> discovery.Resource | None:
+    """Return the resource of a manifest's kind and version; None: it is not served."""
     return catalog.find(item.group, item.kind, item.api_version.rpartition("/")[2])
 
 

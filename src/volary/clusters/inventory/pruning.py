@@ -192,7 +192,7 @@ async def _delete(
     to_delete = [
         resource_mapping.MappedManifest(item, kind)
         for item in decision.delete
-        if (kind := catalog.find(item.group, item.kind, item.api_version.rpartition("/")[2]))
+        if (kind := resource_mapping.find(catalog, item))
     ]
     removed = await deletions.delete_in_order(
         client, to_delete, stays, timeout=timeout, followed=followed

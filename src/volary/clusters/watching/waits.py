@@ -169,7 +169,7 @@ async def wait_deleted(
         stop: Returns when the wait is to end early.
     """
     left: dict[manifest.ResourceKey, json.JsonObject] = {}
-    uids = {placed.item.key: uid for placed, uid in gone}
+    uids = {placed.key: uid for placed, uid in gone}
     sources = _object_sources([placed for placed, _ in gone], left)
 
     def remaining() -> list[manifest.ResourceKey]:
@@ -259,9 +259,7 @@ class _ReadinessCheck:
 def _keys_with_status(
     waited: Iterable[resource_mapping.MappedManifest],
 ) -> frozenset[manifest.ResourceKey]:
-    return frozenset(
-        placed.item.key for placed in waited if "status" in placed.resource.subresources
-    )
+    return frozenset(placed.key for placed in waited if "status" in placed.resource.subresources)
 
 
 def _is_waited(item: manifest.Manifest, rules: Sequence[object_health.Rule]) -> bool:

@@ -1,6 +1,7 @@
 """Requests are plain values that can be looked at before anything is sent."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -21,8 +22,8 @@ WEB = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": 2}
         (PODS, {"namespace": "shop"}, "/api/v1/namespaces/shop/pods"),
         (
             DEPLOYMENTS,
-            {"namespace": "shop", "name": "web", "subresource": "scale"},
-            "/apis/apps/v1/namespaces/shop/deployments/web/scale",
+            {"namespace": "shop", "name": "web"},
+            "/apis/apps/v1/namespaces/shop/deployments/web",
         ),
         (
             ROLES,
@@ -58,36 +59,53 @@ def test_apply() -> None:
 
 
 def test_reads_may_be_repeated_and_other_writes_may_not() -> None:
-    place = requests.Place("web", "shop")
     writing = {"field_manager": "volary", "dry_run": False}
 
     assert requests.get(DEPLOYMENTS, "web", namespace="shop").idempotent
     assert requests.list_page(DEPLOYMENTS, requests.Selection(), page_size=5).idempotent
     assert not requests.create(DEPLOYMENTS, WEB, **writing).idempotent  # type: ignore[arg-type]
-    assert not requests.replace(DEPLOYMENTS, WEB, **writing).idempotent  # type: ignore[arg-type]
-    assert not requests.patch(
-        DEPLOYMENTS,
-        place,
-        {},
-        content_type=requests.MERGE_PATCH,
-        **writing,  # type: ignore[arg-type]
-    ).idempotent
+    assert not requests.update(DEPLOYMENTS, WEB, **writing).idempotent  # type: ignore[arg-type]
     assert not requests.delete(
-        DEPLOYMENTS,
-        place,
-        preconditions=requests.Preconditions(),
-        propagation="Background",
-        dry_run=False,
+        DEPLOYMENTS, "web", namespace="shop", propagation="Background"
     ).idempotent
+
+
+@pytest.mark.parametrize(
+    ("request_of", "method", "path", "what"),
+    [
+        (requests.create, "POST", "", "create deployments.apps shop/web"),
+        (requests.update, "PUT", "/web", "update deployments.apps shop/web"),
+    ],
+)
+def test_whole_objects_are_written(
+    request_of: Callable[..., requests.Request], method: str, path: str, what: str
+) -> None:
+    request = request_of(DEPLOYMENTS, WEB, field_manager="volary", dry_run=False)
+
+    assert (request.method, request.content_type) == (method, "application/json")
+    assert request.path == f"/apis/apps/v1/namespaces/shop/deployments{path}"
+    assert request.query == {"fieldManager": "volary", "fieldValidation": "Strict"}
+    assert json.loads(request.body or b"") == WEB
+    assert request.what == what
+
+
+def test_an_object_without_a_name_is_created_with_a_generated_one() -> None:
+    body = {"metadata": {"generateName": "web-", "namespace": "shop"}}
+    request = requests.create(DEPLOYMENTS, body, field_manager="volary", dry_run=True)
+
+    assert request.path == "/apis/apps/v1/namespaces/shop/deployments"
+    assert request.query["dryRun"] == "All"
+    assert request.what == "create deployments.apps shop"
 
 
 def test_delete_with_preconditions() -> None:
     request = requests.delete(
         DEPLOYMENTS,
-        requests.Place("web", "shop"),
-        preconditions=requests.Preconditions(uid="u", resource_version="7"),
+        "web",
+        namespace="shop",
+        uid="u",
+        resource_version="7",
         propagation="Foreground",
-        dry_run=True,
     )
 
     assert json.loads(request.body or b"") == {
@@ -95,7 +113,6 @@ def test_delete_with_preconditions() -> None:
         "kind": "DeleteOptions",
         "propagationPolicy": "Foreground",
         "preconditions": {"uid": "u", "resourceVersion": "7"},
-        "dryRun": ["All"],
     }
 
 
