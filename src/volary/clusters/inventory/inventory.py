@@ -45,6 +45,16 @@ class Inventory:
     namespace: str
     references: frozenset[Reference] = frozenset()
 
+    @property
+    def kinds(self) -> set[tuple[str, str]]:
+        """The groups and kinds of what is remembered."""
+        return {(reference.key.group, reference.key.kind) for reference in self.references}
+
+    @property
+    def namespaces(self) -> set[str]:
+        """The namespaces of what is remembered; empty: of the whole cluster."""
+        return {reference.key.namespace for reference in self.references}
+
     def with_references(self, added: Iterable[Reference]) -> "Inventory":
         """Return the inventory with `added`."""
         return Inventory(self.application, self.namespace, self.references | set(added))

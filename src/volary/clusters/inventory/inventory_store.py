@@ -24,25 +24,32 @@ async def load(
     kind = await _config_map(client)
     selector = inventory.selector(application)
     try:
-        bodies = await _list(client, kind, "", selector)
+        bodies = await list_in(client, kind, "", selector)
     except api_errors.Forbidden:
-        places = sorted({*namespaces, home})
-        answers = await fan_out.attempt_all(
-            places, lambda namespace: _list(client, kind, namespace, selector)
-        )
-        bodies = allowed(answers)
+        bodies = await list_allowed(client, kind, sorted({*namespaces, home}), selector)
     return inventory.merge(bodies, application, home=home)
 
 
-def allowed(
-    answers: Sequence[list[json.JsonObject] | errors.VolaryError],
+async def list_in(
+    client: clients.Client, kind: discovery.Resource, namespace: str, selector: str
 ) -> list[json.JsonObject]:
-    """Return what could be listed, without the places where it is not allowed.
+    """List a kind in one namespace; empty: in all of them."""
+    listed = await client.list(kind, namespace=namespace, label_selector=selector)
+    return list(listed.items)
+
+
+async def list_allowed(
+    client: clients.Client, kind: discovery.Resource, namespaces: Sequence[str], selector: str
+) -> list[json.JsonObject]:
+    """List a kind in those of the namespaces where it is allowed.
 
     Raises:
         Forbidden: when it is allowed nowhere.
         VolaryError: when a list failed for another reason.
     """
+    answers = await fan_out.attempt_all(
+        namespaces, lambda namespace: list_in(client, kind, namespace, selector)
+    )
     refused: api_errors.Forbidden | None = None
     pages: list[list[json.JsonObject]] = []
     for answer in answers:
@@ -88,13 +95,6 @@ async def _write(client: clients.Client, content: inventory.Inventory) -> None:
         field_manager=steps.MANAGER,
         force=True,
     )
-
-
-async def _list(
-    client: clients.Client, kind: discovery.Resource, namespace: str, selector: str
-) -> list[json.JsonObject]:
-    listed = await client.list(kind, namespace=namespace, label_selector=selector)
-    return list(listed.items)
 
 
 async def _config_map(client: clients.Client) -> discovery.Resource:

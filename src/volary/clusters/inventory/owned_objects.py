@@ -76,62 +76,75 @@ async def read(
 ) -> OwnedObjects:
     """Read the inventory and list the application's objects of every kind in question.
 
-    Args:
-        client: Of the cluster.
-        desired: What Git has; its kinds and namespaces are looked at.
-        scope: Whose objects are meant.
-        common: Further kinds, when nothing is desired or no inventory is there.
+    Kinds and namespaces are those of `desired` and of the inventory; where one of them is empty,
+    those in `common` as well.
 
     Raises:
         VolaryError: when a list failed for another reason than missing permission.
     """
-    written = {item.namespace or client.namespace for item in desired}
-    used = sorted(written | set(scope.likely))
-    known, unknown = await _read_inventory(client, scope, used)
-    remembered = {(reference.key.group, reference.key.kind) for reference in known.references}
-    kinds = {(item.group, item.kind) for item in desired} | remembered
+    used = {item.namespace or client.namespace for item in desired} | set(scope.likely)
+    known, warnings = await load_inventory(
+        client, scope.application, scope.namespaces or sorted(used)
+    )
+    kinds = {(item.group, item.kind) for item in desired} | known.kinds
     if not known.references or not desired:
         kinds |= set(common)
-    catalog = await client.discover()
-    places = sorted(
-        set(scope.namespaces)
-        or {*used, client.namespace, *(reference.key.namespace for reference in known.references)}
-        - {""}
-    )
     selector = tracking.selector(scope.application, scope.variants, scope.label)
-    resources = [resource for kind in sorted(kinds) if (resource := catalog.find(*kind))]
-    answers = await fan_out.attempt_all(
-        resources,
-        lambda kind: list_kind(client, kind, selector, places, everywhere=not scope.namespaces),
-    )
     live: list[json.JsonObject] = []
-    warnings = [unknown] if unknown else []
-    for kind, answer in zip(resources, answers, strict=True):
+    for kind, answer in await list_kinds(
+        client, kinds, selector, known, allowed=scope.namespaces, used=used
+    ):
         if isinstance(answer, api_errors.Forbidden):
             warnings.append(f"{kind.title} were left alone: {answer}")
-        elif isinstance(answer, errors.VolaryError):
-            raise answer
         else:
             live.extend(answer)
     return OwnedObjects(known, live, tuple(warnings))
 
 
-async def _read_inventory(
-    client: clients.Client, scope: Scope, used: Sequence[str]
-) -> tuple[inventory.Inventory, str]:
-    """Read the inventory; where that is not allowed, return an empty one and say so."""
+async def load_inventory(
+    client: clients.Client, application: str, namespaces: Sequence[str]
+) -> tuple[inventory.Inventory, list[str]]:
+    """Read the inventory; where that is not allowed, return an empty one and a warning."""
     home = client.namespace
-    namespaces = scope.namespaces or used
     try:
-        stored = await inventory_store.load(
-            client, scope.application, namespaces=namespaces, home=home
-        )
+        stored = await inventory_store.load(client, application, namespaces=namespaces, home=home)
     except api_errors.Forbidden as refusal:
-        return inventory.Inventory(scope.application, home), f"only common kinds: {refusal}"
-    return stored, ""
+        return inventory.Inventory(application, home), [f"only common kinds: {refusal}"]
+    return stored, []
 
 
-async def list_kind(
+async def list_kinds(
+    client: clients.Client,
+    kinds: Collection[tuple[str, str]],
+    selector: str,
+    known: inventory.Inventory,
+    *,
+    allowed: Collection[str],
+    used: Collection[str] = (),
+) -> list[tuple[discovery.Resource, list[json.JsonObject] | api_errors.Forbidden]]:
+    """List every kind that is served, at once; a kind that may not be listed is a refusal.
+
+    Where a kind may not be listed everywhere, it is in the namespaces that are known: those in
+    `allowed` (empty: all are), or `used` and in the inventory.
+
+    Raises:
+        VolaryError: when a list failed for another reason than missing permission.
+    """
+    catalog = await client.discover()
+    resources = [resource for kind in sorted(kinds) if (resource := catalog.find(*kind))]
+    places = sorted(allowed or ({*used, client.namespace} | known.namespaces) - {""})
+    answers = await fan_out.attempt_all(
+        resources, lambda kind: _list_kind(client, kind, selector, places, everywhere=not allowed)
+    )
+    listed: list[tuple[discovery.Resource, list[json.JsonObject] | api_errors.Forbidden]] = []
+    for kind, answer in zip(resources, answers, strict=True):
+        if isinstance(answer, errors.VolaryError) and not isinstance(answer, api_errors.Forbidden):
+            raise answer
+        listed.append((kind, answer))
+    return listed
+
+
+async def _list_kind(
     client: clients.Client,
     kind: discovery.Resource,
     selector: str,
@@ -139,21 +152,10 @@ async def list_kind(
     *,
     everywhere: bool,
 ) -> list[json.JsonObject]:
-    """List a kind in all namespaces, or where that is not allowed, in those that are known."""
     if everywhere or not kind.namespaced:
         try:
-            return await _page(client, kind, "", selector)
+            return await inventory_store.list_in(client, kind, "", selector)
         except api_errors.Forbidden:
             if not kind.namespaced:
                 raise
-    answers = await fan_out.attempt_all(
-        namespaces, lambda namespace: _page(client, kind, namespace, selector)
-    )
-    return inventory_store.allowed(answers)
-
-
-async def _page(
-    client: clients.Client, kind: discovery.Resource, namespace: str, selector: str
-) -> list[json.JsonObject]:
-    listed = await client.list(kind, namespace=namespace, label_selector=selector)
-    return list(listed.items)
+    return await inventory_store.list_allowed(client, kind, namespaces, selector)

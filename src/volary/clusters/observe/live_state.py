@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from volary.clusters.api import api_errors
-from volary.clusters.client import clients, fan_out
-from volary.clusters.inventory import inventory, inventory_store, owned_objects
+from volary.clusters.client import clients
+from volary.clusters.inventory import inventory, owned_objects
 from volary.manifests.health import assessment
 from volary.manifests.ownership import tracking
-from volary.model import errors, json
+from volary.model import json
 from volary.model.objects import manifest, object_health
 
 _SECRET = ("", "Secret")
@@ -38,41 +38,22 @@ async def read(
 ) -> LiveState:
     """Return an application's objects in a cluster, as they are now.
 
-    Args:
-        client: Of the cluster.
-        application: Its name.
-        namespaces: Namespaces that may be looked into; empty: all.
-        rules: The user's, of health: kinds they are for are looked at.
+    `namespaces` are those that may be looked into (empty: all), `rules` the user's, of health:
+    the kinds they are for are listed too.
 
     Raises:
         VolaryError: when the cluster cannot be reached, or refuses more than a kind.
     """
-    known, warnings = await _read_inventory(client, application, namespaces)
-    kinds = {(reference.key.group, reference.key.kind) for reference in known.references}
-    catalog = await client.discover()
-    resources = [
-        resource
-        for kind in sorted(_kinds_with_health(kinds or set(owned_objects.COMMON_KINDS), rules))
-        if (resource := catalog.find(*kind))
-    ]
-    places = sorted(
-        set(namespaces)
-        or {client.namespace, *(reference.key.namespace for reference in known.references)} - {""}
-    )
+    known, warnings = await owned_objects.load_inventory(client, application, namespaces)
+    kinds = _kinds_with_health(known.kinds or set(owned_objects.COMMON_KINDS), rules)
     selector = tracking.selector(application)
-    answers = await fan_out.attempt_all(
-        resources,
-        lambda kind: owned_objects.list_kind(
-            client, kind, selector, places, everywhere=not namespaces
-        ),
-    )
     live: list[json.JsonObject] = []
     seen: set[tuple[str, str]] = set()
-    for kind, answer in zip(resources, answers, strict=True):
+    for kind, answer in await owned_objects.list_kinds(
+        client, kinds, selector, known, allowed=namespaces
+    ):
         if isinstance(answer, api_errors.Forbidden):
             warnings.append(f"{kind.title} may not be looked at: {answer}")
-        elif isinstance(answer, errors.VolaryError):
-            raise answer
         else:
             seen.add((kind.group, kind.kind))
             live += [body for body in answer if tracking.is_ours(body, application)]
@@ -89,17 +70,6 @@ def _missing(
         if (reference.key.group, reference.key.kind) in seen
     }
     return tuple(sorted(wanted - there))
-
-
-async def _read_inventory(
-    client: clients.Client, application: str, namespaces: Sequence[str]
-) -> tuple[inventory.Inventory, list[str]]:
-    home = client.namespace
-    try:
-        stored = await inventory_store.load(client, application, namespaces=namespaces, home=home)
-    except api_errors.Forbidden as refusal:
-        return inventory.Inventory(application, home), [f"only common kinds: {refusal}"]
-    return stored, []
 
 
 def _kinds_with_health(
