@@ -116,7 +116,6 @@ async def test_discovery(api: Api) -> None:
 
     assert deployments.namespaced
     assert deployments.version == "v1"
-    assert {"get", "list", "watch", "patch", "delete"} <= deployments.verbs
     assert {"scale", "status"} <= deployments.subresources
     assert not namespaces.namespaced
     assert api.catalog.find("apps", "Nothing") is None

@@ -28,7 +28,6 @@ class Resource:
     #: In paths: ``deployments``.
     plural: str
     namespaced: bool
-    verbs: frozenset[str] = frozenset()
     subresources: frozenset[str] = frozenset()
 
     @property
@@ -105,7 +104,6 @@ def _aggregated_version(group: str, version: json.JsonObject) -> list[Resource]:
             kind=str(item["responseKind"]["kind"]),
             plural=str(item.get("resource")),
             namespaced=item.get("scope") == "Namespaced",
-            verbs=frozenset(item.get("verbs") or ()),
             subresources=frozenset(
                 str(subresource.get("subresource"))
                 for subresource in item.get("subresources") or ()
@@ -143,7 +141,6 @@ def parse_legacy_version(group: str, version: str, body: json.JsonObject) -> lis
             kind=str(item["kind"]),
             plural=str(item["name"]),
             namespaced=bool(item.get("namespaced")),
-            verbs=frozenset(item.get("verbs") or ()),
             subresources=frozenset(subresources[str(item["name"])]),
         )
         for item in items

@@ -49,12 +49,8 @@ async def delete_in_order(
 ) -> DeletionResult:
     """Delete live objects in the order of deleting, and wait until they are gone.
 
-    Args:
-        client: Of the cluster.
-        to_delete: The live objects as they were listed.
-        check: Judges each object again, as it is right before its delete.
-        timeout: How long they may take to go.
-        wait_for_proxies: Awaited between routes that were deleted and what they led to.
+    `to_delete` are the objects as they were listed; `check` judges each again, as it is right
+    before its delete. `followed` is awaited between routes and what they led to.
     """
     changes: list[apply_results.Change] = []
     failures: list[str] = []
@@ -90,12 +86,10 @@ async def _delete_one(
     for _ in range(_TRIES):
         live = await client.get(mapped.resource, item.name, namespace=item.namespace)
         if live is None or _uid(live) != _uid(item.body):
-            return apply_results.Change(
-                item.key, apply_results.Action.SKIPPED, "it is gone already"
-            )
+            return _skipped(item, "it is gone already")
         reason = check(live)
         if reason:
-            return apply_results.Change(item.key, apply_results.Action.SKIPPED, reason)
+            return _skipped(item, reason)
         try:
             await client.delete(
                 mapped.resource,
@@ -108,13 +102,13 @@ async def _delete_one(
         except api_errors.Conflict:
             continue
         except api_errors.NotFound:
-            return apply_results.Change(
-                item.key, apply_results.Action.SKIPPED, "it is gone already"
-            )
+            return _skipped(item, "it is gone already")
         return apply_results.Change(item.key, apply_results.Action.DELETED, written=True)
-    return apply_results.Change(
-        item.key, apply_results.Action.SKIPPED, "it kept changing while being looked at"
-    )
+    return _skipped(item, "it kept changing while being looked at")
+
+
+def _skipped(item: manifest.Manifest, reason: str) -> apply_results.Change:
+    return apply_results.Change(item.key, apply_results.Action.SKIPPED, reason)
 
 
 def _propagation(item: manifest.Manifest) -> str:

@@ -65,13 +65,8 @@ async def prune(
 ) -> PruneResult:
     """Delete the application's live objects that are not in `desired`, and wait for it.
 
-    Args:
-        client: Of the cluster.
-        desired: The complete render; empty: nothing is deleted.
-        scope: Whose objects are looked at.
-        timeout: How long deleted objects may take to go.
-        check: A further reason for which an object stays; empty text: none.
-        wait_for_proxies: Awaited between routes that were deleted and what they led to.
+    `desired` is the complete render: nothing is deleted where it is empty. `check` is a further
+    reason for which an object stays, `followed` is awaited between routes and what they led to.
 
     Raises:
         VolaryError: when a list failed for another reason than missing permission; then

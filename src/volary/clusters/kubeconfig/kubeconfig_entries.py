@@ -94,11 +94,8 @@ def credentials(
 ) -> connections.Credentials:
     """Return the credentials a user entry describes, in kubectl's order of precedence.
 
-    Args:
-        user: The user entry.
-        cluster: The cluster's name, for messages.
-        server: The cluster entry, told to exec plugins that ask for it.
-        authorities: The cluster's certificate authorities, PEM.
+
+    The cluster's entry `server` and its `authorities` (PEM) are for exec plugins that ask for them.
 
     Raises:
         errors.UserError: They cannot be used.

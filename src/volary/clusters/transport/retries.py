@@ -21,52 +21,32 @@ class Policy:
     patience: timedelta = timedelta(seconds=120)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Whether to try again, and after which delay."""
-
-    again: bool
-    delay: timedelta = timedelta(0)
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """What has happened to a request so far."""
-
-    #: Tries so far, at least 1.
-    tried: int
-    #: Sending it twice has the effect of sending it once.
-    idempotent: bool
-    #: Time since the first try began.
-    elapsed: timedelta = timedelta(0)
-
-
-STOP = Decision(again=False)
-
-
-def decide(
-    policy: Policy, error: errors.VolaryError, situation: Situation, *, chance: float
-) -> Decision:
-    """Say what follows a failed try.
+def next_delay(
+    policy: Policy,
+    error: errors.VolaryError,
+    *,
+    tried: int,
+    idempotent: bool,
+    elapsed: timedelta,
+    chance: float,
+) -> timedelta | None:
+    """Return after which delay a failed request is sent again; None: it is not.
 
     Only what is safe is sent again: a request that has the same effect twice, or one
     that certainly did not arrive. A 429 was not carried out, so it is always safe.
 
-    Args:
-        policy: How patient to be.
-        error: What went wrong.
-        situation: What has happened so far.
-        chance: A random number in [0, 1), for full jitter.
+    `tried` counts the tries so far, `elapsed` is the time since the first began, and `chance` a
+    random number in [0, 1), for full jitter.
     """
-    if situation.tried >= policy.tries or not _is_safe(error, idempotent=situation.idempotent):
-        return STOP
+    if tried >= policy.tries or not _is_safe(error, idempotent=idempotent):
+        return None
     asked = error.delay if isinstance(error, errors.TemporaryError) else None
     if asked is not None and asked > policy.longest_asked:
-        return STOP
-    delay = backoff(policy, failures=situation.tried, chance=chance)
+        return None
+    delay = backoff(policy, failures=tried, chance=chance)
     if asked is not None:
         delay = asked + asked * 0.1 * chance
-    return Decision(True, delay) if situation.elapsed + delay <= policy.patience else STOP
+    return delay if elapsed + delay <= policy.patience else None
 
 
 def backoff(policy: Policy, *, failures: int, chance: float) -> timedelta:

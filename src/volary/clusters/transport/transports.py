@@ -101,7 +101,7 @@ class Transport:
         """Send a request, again where that is safe, and return its answer.
 
         Raises:
-            errors.VolaryError: One of `clusters.errors`, or UserError about credentials.
+            errors.VolaryError: One of `api_errors`, or UserError about credentials.
         """
         began = _now()
         tried = 0
@@ -110,14 +110,15 @@ class Transport:
             try:
                 return await self._attempt(request)
             except errors.VolaryError as error:
-                elapsed = timedelta(seconds=_now() - began)
-                decision = retries.decide(
+                delay = retries.next_delay(
                     self.limits.retry,
                     error,
-                    retries.Situation(tried, request.idempotent, elapsed),
+                    tried=tried,
+                    idempotent=request.idempotent,
+                    elapsed=timedelta(seconds=_now() - began),
                     chance=self._chance(),
                 )
-                if not decision.again or not await stop_deadline.sleep(decision.delay):
+                if delay is None or not await stop_deadline.sleep(delay):
                     raise
 
     async def _attempt(self, request: requests.Request) -> json.JsonObject:
@@ -140,21 +141,13 @@ class Transport:
         left alone is back, and its answer counts for the circuit too.
 
         Raises:
-            errors.VolaryError: One of `clusters.errors`, or UserError about credentials.
+            errors.VolaryError: One of `api_errors`, or UserError about credentials.
         """
-        admission = circuit_breaker.Admission()
         limits = aiohttp.ClientTimeout(
             total=timeout, sock_connect=min(timeout, self.limits.connect_timeout)
         )
-        try:
-            exchange = await self._accepted(request, limits, admission)
-            try:
-                await _head(exchange.answer)
-            finally:
-                await self._end(exchange)
-        except (aiohttp.ClientError, TimeoutError, OSError) as failure:
-            self._breaker.failed(admission, _now(), sessions.failure_cause(failure))
-            raise sessions.translate_failure(failure, self.connection, request.what) from failure
+        async with self._answer(request, limits, circuit_breaker.Admission()) as answer:
+            await _head(answer)
 
     @asynccontextmanager
     async def stream(
@@ -181,10 +174,13 @@ class Transport:
 
     @asynccontextmanager
     async def _answer(
-        self, request: requests.Request, timeout: aiohttp.ClientTimeout
+        self,
+        request: requests.Request,
+        timeout: aiohttp.ClientTimeout,
+        admission: circuit_breaker.Admission | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Yield a successful answer; every other end is an error of `clusters.errors`."""
-        admission = self._admit()
+        """Yield a successful answer; every other end is an error of `api_errors`."""
+        admission = admission or self._admit()
         try:
             exchange = await self._accepted(request, timeout, admission)
             try:

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from typing import TypeVar
 
 from volary.clusters.api import api_errors, discovery
 from volary.clusters.client import clients, watches
@@ -25,6 +26,7 @@ _SILENCE = 20.0
 #: Seconds without any answer after which it counts as unreachable.
 _UNREACHABLE_AFTER = 60.0
 
+Key = TypeVar("Key")
 #: Takes an object by name as it is now; None when it is gone.
 Handler = Callable[[str, json.JsonObject | None], None]
 
@@ -181,16 +183,21 @@ class _Listeners:
                 self._heard = loop.time()
 
 
-def store_by_name(kept: dict[str, json.JsonObject]) -> Handler:
-    """Return a keeper that puts every object into `kept` by its name."""
+def store(kept: dict[Key, json.JsonObject], key_of: Callable[[str], Key]) -> Handler:
+    """Return a handler that keeps every object in `kept`, by what its name becomes."""
 
     def keep(name: str, body: json.JsonObject | None) -> None:
         if body is None:
-            kept.pop(name, None)
+            kept.pop(key_of(name), None)
         else:
-            kept[name] = body
+            kept[key_of(name)] = body
 
     return keep
+
+
+def store_by_name(kept: dict[str, json.JsonObject]) -> Handler:
+    """Return a handler that keeps every object in `kept` by its name."""
+    return store(kept, str)
 
 
 def _handle(event: clients.WatchEvent, keep: Handler, known: set[str]) -> None:

@@ -5,6 +5,7 @@ lies the endpoint controller. Deleting the old pods before would lose requests.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 
 from volary.clusters.api import api_errors, discovery, label_selectors
@@ -30,37 +31,16 @@ async def wait_followed(
     Returns what is missing when time is up; empty when they followed, or when this user
     may not look at endpoints.
     """
-    catalog = await client.discover()
-    slices, pods = catalog.find(*_SLICES), catalog.find("", "Pod")
-    if slices is None or pods is None:
+    seen = await _endpoints(client, namespace, service, selector)
+    if seen is None:
         return ""
-    seen: dict[str, json.JsonObject] = {}
-    pods_by_name: dict[str, json.JsonObject] = {}
-    sources = [
-        collection_watch.Source(
-            slices,
-            namespace,
-            collection_watch.store_by_name(seen),
-            label_selector=f"{_SERVICE}={service}",
-        ),
-        collection_watch.Source(
-            pods,
-            namespace,
-            collection_watch.store_by_name(pods_by_name),
-            label_selector=label_selectors.exact(selector),
-        ),
-    ]
     try:
         await collection_watch.watch_until(
-            client,
-            sources,
-            lambda: not missing_endpoints(seen, pods_by_name),
-            timeout=timeout,
-            stop=waits.never,
+            client, seen.sources, lambda: not seen.missing, timeout=timeout, stop=waits.never
         )
     except api_errors.Forbidden:
         return ""
-    return missing_endpoints(seen, pods_by_name)
+    return seen.missing
 
 
 async def wait_serving(
@@ -80,62 +60,89 @@ async def wait_serving(
     Returns what is missing when time is up or `stop` returns; empty when there is one, or
     when this user may not look at endpoints.
     """
-    catalog = await client.discover()
-    slices, pods = catalog.find(*_SLICES), catalog.find("", "Pod")
-    services = catalog.find("", "Service")
-    if slices is None or pods is None or services is None:
+    seen = await _endpoints(client, namespace, service, labels)
+    services = (await client.discover()).find("", "Service")
+    if seen is None or services is None:
         return ""
-    seen: dict[str, json.JsonObject] = {}
-    pods_by_name: dict[str, json.JsonObject] = {}
-
-    def is_serving() -> bool:
-        return not _none_is_serving(seen, pods_by_name)
-
-    listed = collection_watch.Source(
-        slices,
-        namespace,
-        collection_watch.store_by_name(seen),
-        label_selector=f"{_SERVICE}={service}",
-    )
-    chosen = collection_watch.Source(
-        pods,
-        namespace,
-        collection_watch.store_by_name(pods_by_name),
-        label_selector=label_selectors.exact(labels),
-    )
     try:
         # Nearly always it serves already, and every step of every release asks.
         snapshot = snapshot or list_snapshot.ListSnapshot(client)
-        await _list_once(snapshot, listed, chosen)
-        if is_serving():
+        await _list_once(snapshot, *seen.sources)
+        if seen.is_serving():
             return ""
         snapshot.forget()
         body = await client.get(services, service, namespace=namespace)
         if body is None:
             return f"there is no Service {service}"
         await collection_watch.watch_until(
-            client, [listed, chosen], is_serving, timeout=timeout, stop=stop
+            client, seen.sources, seen.is_serving, timeout=timeout, stop=stop
         )
     except api_errors.Forbidden:
         return ""
-    if is_serving():
+    if seen.is_serving():
         return ""
     others = contradicting_labels(objects.mapping(body, "spec", "selector"), labels)
+    chosen, selected = label_selectors.exact(labels), label_selectors.exact(others)
     hint = (
-        f": in the cluster it selects {_title(others)}; if Git's selector is another one, a quick"
+        f": in the cluster it selects {selected}; if Git's selector is another one, a quick"
         " sync brings it"
     )
-    missing = f"the Service {service} has no ready endpoint among the pods {_title(labels)}"
+    missing = f"the Service {service} has no ready endpoint among the pods {chosen}"
     return missing + (hint if others else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoints:
+    """The endpoints of a Service and the pods they are to be, as two watches see them."""
+
+    slices: dict[str, json.JsonObject]
+    pods: dict[str, json.JsonObject]
+    sources: tuple[collection_watch.Source, ...]
+
+    @property
+    def missing(self) -> str:
+        return missing_endpoints(self.slices, self.pods)
+
+    def is_serving(self) -> bool:
+        """Whether one of the pods is a ready endpoint."""
+        return not _ready_endpoints(self.slices).isdisjoint(self.pods)
+
+
+async def _endpoints(
+    client: clients.Client, namespace: str, service: str, labels: dict[str, str]
+) -> _Endpoints | None:
+    """Return what is watched; None where the cluster serves no endpoints."""
+    catalog = await client.discover()
+    slices, pods = catalog.find(*_SLICES), catalog.find("", "Pod")
+    if slices is None or pods is None:
+        return None
+    seen: dict[str, json.JsonObject] = {}
+    pods_by_name: dict[str, json.JsonObject] = {}
+    of_service = collection_watch.Source(
+        slices,
+        namespace,
+        collection_watch.store_by_name(seen),
+        label_selector=f"{_SERVICE}={service}",
+    )
+    chosen = _pods_with(labels, pods, namespace, pods_by_name)
+    return _Endpoints(seen, pods_by_name, (of_service, chosen))
+
+
+def _pods_with(
+    labels: dict[str, str],
+    kind: discovery.Resource,
+    namespace: str,
+    kept: dict[str, json.JsonObject],
+) -> collection_watch.Source:
+    selector = label_selectors.exact(labels)
+    return collection_watch.Source(
+        kind, namespace, collection_watch.store_by_name(kept), label_selector=selector
+    )
 
 
 def contradicting_labels(selector: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
     """Return the part of a selector that leaves out all pods with `labels`, for ever."""
     return {key: value for key, value in selector.items() if labels.get(key, value) != value}
-
-
-def _title(labels: Mapping[str, str]) -> str:
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 
 async def _list_once(
@@ -147,28 +154,21 @@ async def _list_once(
             source.keep(objects.text(body, "metadata", "name"), body)
 
 
-def _none_is_serving(
-    slices: Mapping[str, json.JsonObject], pods: Mapping[str, json.JsonObject]
-) -> bool:
-    """Say whether none of `pods` is a ready endpoint."""
-    return not any(
-        objects.text(endpoint, "targetRef", "name") in pods
-        and objects.value(endpoint, "conditions", "ready") is not False
+def _ready_endpoints(slices: Mapping[str, json.JsonObject]) -> set[str]:
+    """Return the names of the pods that are ready endpoints."""
+    return {
+        objects.text(endpoint, "targetRef", "name")
         for endpoint_slice in slices.values()
         for endpoint in objects.mappings(endpoint_slice, "endpoints")
-    )
+        if objects.value(endpoint, "conditions", "ready") is not False
+    }
 
 
 def missing_endpoints(
     slices: Mapping[str, json.JsonObject], pods: Mapping[str, json.JsonObject]
 ) -> str:
     """Return how far a Service's endpoints are from being `pods`; empty when they are."""
-    names = {
-        objects.text(endpoint, "targetRef", "name")
-        for endpoint_slice in slices.values()
-        for endpoint in objects.mappings(endpoint_slice, "endpoints")
-        if objects.value(endpoint, "conditions", "ready") is not False
-    }
+    names = _ready_endpoints(slices)
     strangers = sorted(names - pods.keys())
     if strangers:
         return f"its endpoints still lead to {readiness.listed(strangers)}"
@@ -207,11 +207,12 @@ async def wait_ready_pods(
         return there
     snapshot.forget()
     pods: dict[str, json.JsonObject] = {}
-    source = collection_watch.Source(
-        kind, namespace, collection_watch.store_by_name(pods), label_selector=chosen
-    )
     await collection_watch.watch_until(
-        client, [source], lambda: _ready_pods(pods.values()) > 0, timeout=timeout, stop=stop
+        client,
+        [_pods_with(labels, kind, namespace, pods)],
+        lambda: _ready_pods(pods.values()) > 0,
+        timeout=timeout,
+        stop=stop,
     )
     return _ready_pods(pods.values())
 

@@ -6,6 +6,7 @@ Waiting ends early when waiting longer cannot help.
 """
 
 import asyncio
+import functools
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -80,29 +81,21 @@ async def wait_ready(
     said to be (`WaitResult.unassessed`): waiting longer would never end. Where its kind has a
     status of its own, the controller first gets a moment to write one.
 
-    Args:
-        client: Of the cluster.
-        manifests: What was applied.
-        timeout: How long to wait at most.
-        rules: The user's, of health.
-        image_grace: How long an image that cannot be pulled, or another trouble that
-            seldom mends, as a custom object that is degraded, may last before the wait gives up.
-        progress: Is told after every change what is still missing.
-        stop: Returns when the wait is to end early.
+    An image that cannot be pulled, or another trouble that seldom mends, may last `image_grace`
+    before the wait gives up. `progress` is told after every change what is still missing;
+    the wait ends early when `stop` returns.
 
     Raises:
         VolaryError: when the cluster refuses to be watched, or cannot be reached.
     """
-    placement = await resource_mapping.map_manifests(client, manifests)
-    waited = [placed for placed in placement.mapped if _is_waited(placed.item, rules)]
-    items = [placed.item for placed in waited]
-    seen = readiness.Observed(telling=_keys_with_status(waited))
+    waited = await _waited(client, manifests, rules)
     if not waited:
         return WaitResult(End.READY, "nothing to wait for")
-    sources = [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
+    items = [placed.item for placed in waited]
+    seen = readiness.Observed(telling=_keys_with_status(waited))
     judge = _ReadinessCheck(items, seen, rules, image_grace, progress)
     ended = await collection_watch.watch_until(
-        client, sources, judge.decide, timeout=timeout, stop=stop
+        client, await _sources(client, waited, seen), judge.decide, timeout=timeout, stop=stop
     )
     last = readiness.assess(items, seen, rules)
     match ended:
@@ -132,17 +125,15 @@ async def stay_ready(
     Raises:
         VolaryError: when the cluster refuses to be watched, or cannot be reached.
     """
-    placement = await resource_mapping.map_manifests(client, manifests)
-    waited = [placed for placed in placement.mapped if _is_waited(placed.item, rules)]
+    waited = await _waited(client, manifests, rules)
     items = [placed.item for placed in waited]
     seen = readiness.Observed()
-    sources = [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
 
     def is_broken() -> bool:
         return not readiness.assess(items, seen, rules).is_complete
 
     ended = await collection_watch.watch_until(
-        client, sources, is_broken, timeout=duration, stop=stop
+        client, await _sources(client, waited, seen), is_broken, timeout=duration, stop=stop
     )
     last = readiness.assess(items, seen, rules)
     ends = {
@@ -160,13 +151,9 @@ async def wait_deleted(
     timeout: timedelta,
     stop: Callable[[], Awaitable[None]] = never,
 ) -> WaitResult:
-    """Wait until objects are gone; a later object of the same name does not count.
+    """Wait until objects are gone, given with the uid each had.
 
-    Args:
-        client: Of the cluster.
-        gone: The objects with the uid each had.
-        timeout: How long to wait at most.
-        stop: Returns when the wait is to end early.
+    A later object of the same name does not count. The wait ends early when `stop` returns.
     """
     left: dict[manifest.ResourceKey, json.JsonObject] = {}
     uids = {placed.key: uid for placed, uid in gone}
@@ -270,6 +257,23 @@ def _is_waited(item: manifest.Manifest, rules: Sequence[object_health.Rule]) -> 
     return "." in item.group and not item.group.endswith(_READY_WHEN_CREATED)
 
 
+async def _waited(
+    client: clients.Client,
+    manifests: Sequence[manifest.Manifest],
+    rules: Sequence[object_health.Rule],
+) -> list[resource_mapping.MappedManifest]:
+    placement = await resource_mapping.map_manifests(client, manifests)
+    return [placed for placed in placement.mapped if _is_waited(placed.item, rules)]
+
+
+async def _sources(
+    client: clients.Client,
+    waited: Sequence[resource_mapping.MappedManifest],
+    seen: readiness.Observed,
+) -> list[collection_watch.Source]:
+    return [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
+
+
 def _object_sources(
     waited: Iterable[resource_mapping.MappedManifest],
     kept: dict[manifest.ResourceKey, json.JsonObject],
@@ -314,7 +318,7 @@ async def _pod_sources(
     waited: Sequence[resource_mapping.MappedManifest],
     seen: readiness.Observed,
 ) -> list[collection_watch.Source]:
-    kind = await _kind(client, "", "Pod")
+    kind = (await client.discover()).find("", "Pod")
     groups: dict[str, list[dict[str, str]]] = defaultdict(list)
     for placed in waited:
         labels = readiness.pod_selector(placed.item.body)
@@ -327,7 +331,7 @@ async def _pod_sources(
             kind,
             namespace,
             label_selector=label_selectors.covering(sets),
-            keep=_pod_keeper(seen.pods, namespace),
+            keep=collection_watch.store(seen.pods, functools.partial(_pod_key, namespace)),
             # Pods only explain: who may not see them waits all the same.
             optional=True,
         )
@@ -335,17 +339,5 @@ async def _pod_sources(
     ]
 
 
-def _pod_keeper(
-    pods: dict[tuple[str, str], json.JsonObject], namespace: str
-) -> collection_watch.Handler:
-    def keep(name: str, body: json.JsonObject | None) -> None:
-        if body is None:
-            pods.pop((namespace, name), None)
-        else:
-            pods[(namespace, name)] = body
-
-    return keep
-
-
-async def _kind(client: clients.Client, group: str, kind: str) -> discovery.Resource | None:
-    return (await client.discover()).find(group, kind)
+def _pod_key(namespace: str, name: str) -> tuple[str, str]:
+    return namespace, name

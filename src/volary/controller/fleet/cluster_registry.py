@@ -9,20 +9,24 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import msgspec
 
 from volary.clusters.client import client_pool
-from volary.controller.fleet import cluster_documents
 from volary.controller.persistence import change_signal, retry
 from volary.model import clocks
 from volary.model.fleet import cluster_health, fleets
 from volary.model.runs import run_records
 from volary.placement import health_states
-from volary.store import stores
+from volary.store import records, stores
 
 _LOG = logging.getLogger(__name__)
 
 #: Told which clusters answer.
 OnReachable = Callable[[Collection[str]], None]
+#: What of a cluster outlives the process, besides name and state.
+_KEPT = ("since", "reason", "taints", "first_seen", "left", "identity")
 Change = Callable[[cluster_health.ClusterHealth], cluster_health.ClusterHealth]
 
 
@@ -76,7 +80,7 @@ class ClusterRegistry:
     async def load(self) -> None:
         """Read what was kept; what only this process saw stays where nothing else was kept."""
         stored = await retry.until_available(self.store.clusters.list, "reading clusters")
-        known = {record.name: cluster_documents.read_cluster(record) for record in stored}
+        known = {record.name: _read(record) for record in stored}
         for name, health in known.items():
             mine = self._known.get(name)
             if mine is not None and health_states.is_stored_same(mine, health):
@@ -167,7 +171,7 @@ class ClusterRegistry:
             or not health_states.is_stored_same(health, self._known[health.cluster])
         ]
         if new:
-            written = [cluster_documents.write_cluster(health, now) for health in new]
+            written = [_write(health, now) for health in new]
             await retry.until_available(
                 lambda: self.store.clusters.keep(written, fence=fence), "keeping clusters"
             )
@@ -211,3 +215,13 @@ def _log_state(now: cluster_health.ClusterHealth) -> None:
     level = logging.INFO if now.state is cluster_health.ClusterState.READY else logging.WARNING
     reason = f": {now.reason}" if now.reason else ""
     _LOG.log(level, "cluster %s is %s%s", now.cluster, now.state.value, reason)
+
+
+def _write(known: cluster_health.ClusterHealth, now: datetime) -> records.ClusterRecord:
+    document = {name: msgspec.to_builtins(getattr(known, name)) for name in _KEPT}
+    return records.ClusterRecord(known.cluster, known.state.value, document, now)
+
+
+def _read(stored: records.ClusterRecord) -> cluster_health.ClusterHealth:
+    document = {**stored.document, "cluster": stored.name, "state": stored.state}
+    return msgspec.convert(document, cluster_health.ClusterHealth)

@@ -65,15 +65,10 @@ class Surveyor:
         hurry: timedelta = timedelta(seconds=1),
         is_away: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """Make one.
+        """Make one whose answers are kept for `memory`.
 
-        Args:
-            clusters: The fleet's clients.
-            clock: Says when something was seen.
-            memory: How long an answer is cached.
-            patience: How long a cluster may take.
-            hurry: The same for one that was silent when it was asked last, or is away.
-            is_away: Says of a cluster that it is known not to answer.
+        A cluster may take `patience`; one that was silent when it was asked last, or `is_away`,
+        only `hurry`.
         """
         self._clusters = clusters
         self._clock = clock

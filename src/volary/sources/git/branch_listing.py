@@ -17,8 +17,6 @@ from volary.sources.git import git_hosts
 #: Far above the largest known repositories (a million branches).
 _LARGEST = 64 * 1024 * 1024
 _KIND = "application/x-git-upload-pack-advertisement"
-#: Hosts that take a token do not look at the user name; Bitbucket wants this one.
-TOKEN_USER = "x-token-auth"
 
 
 async def list_branches(
@@ -93,23 +91,16 @@ def _lines(body: bytes) -> Iterator[bytes]:
 
 
 def _authorization(spec: server_settings.Repository) -> dict[str, str]:
-    given = spec.credentials
-    if given is not None and given.token_file:
-        user, secret = TOKEN_USER, git_hosts.read_secret(given.token_file)
-    elif given is not None and given.password_file:
-        user, secret = given.username, git_hosts.read_secret(given.password_file)
-    else:
+    known = git_hosts.login(spec.credentials)
+    if known is None:
         return {}
-    return {"Authorization": f"Basic {base64.b64encode(f'{user}:{secret}'.encode()).decode()}"}
+    return {"Authorization": f"Basic {base64.b64encode(':'.join(known).encode()).decode()}"}
 
 
 def _check(spec: server_settings.Repository, answer: aiohttp.ClientResponse) -> None:
     where = git_addresses.mask(spec.url)
     if answer.status == 401 and spec.credentials is None:
-        raise errors.user_error(
-            f"{where}: the host asks for credentials, or there is no such repository",
-            hint="write tokenFile, or username and passwordFile, under credentials",
-        )
+        raise git_hosts.credentials_missing(spec.url)
     if answer.status != 200:
         raise git_hosts.fetch_error(spec.url, f"status code: {answer.status}")
     if answer.content_type != _KIND:

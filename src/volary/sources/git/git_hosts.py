@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Protocol
 
 from volary.config.text import git_addresses
-from volary.model import errors
+from volary.model import errors, server_settings
 
 HEADS = "refs/heads/"
 #: Depth that asks for the whole history.
 WHOLE = 2_147_483_647
+#: Hosts that take a token do not look at the user name; Bitbucket wants this one.
+TOKEN_USER = "x-token-auth"
 _LARGEST_SECRET = 64 * 1024
 _SHOWN = 300
 
@@ -108,6 +110,27 @@ def read_secret(path: str) -> str:
     if not text or len(data) > _LARGEST_SECRET:
         raise errors.user_error(f"{path} holds no secret: it is empty or too large")
     return text
+
+
+def login(given: server_settings.Credentials | None) -> tuple[str, str] | None:
+    """Return user name and secret for https; None: nothing is given.
+
+    Raises:
+        UserError: The file with the secret cannot be used.
+    """
+    if given is not None and given.token_file:
+        return TOKEN_USER, read_secret(given.token_file)
+    if given is not None and given.password_file:
+        return given.username, read_secret(given.password_file)
+    return None
+
+
+def credentials_missing(url: str) -> errors.UserError:
+    """Return the error for a host that asks for credentials where none are written."""
+    return errors.user_error(
+        f"{git_addresses.mask(url)}: the host asks for credentials, or there is no such repository",
+        hint="write tokenFile, or username and passwordFile, under credentials",
+    )
 
 
 def printable(text: str) -> str:

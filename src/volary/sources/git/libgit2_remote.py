@@ -132,7 +132,7 @@ class _Callbacks(pygit2.RemoteCallbacks):
     ) -> pygit2.UserPass:
         """Give the credentials once; a second question means they were not good enough."""
         del url, username_from_url
-        where, given = git_addresses.mask(self._spec.url), self._spec.credentials
+        where = git_addresses.mask(self._spec.url)
         if not allowed_types & CredentialType.USERPASS_PLAINTEXT:
             raise errors.user_error(f"{where}: the host takes neither token nor password")
         if self._asked:
@@ -141,16 +141,10 @@ class _Callbacks(pygit2.RemoteCallbacks):
                 hint="check that they are current and may read the repository",
             )
         self._asked = True
-        if given is not None and given.token_file:
-            return pygit2.UserPass(
-                branch_listing.TOKEN_USER, git_hosts.read_secret(given.token_file)
-            )
-        if given is not None and given.password_file:
-            return pygit2.UserPass(given.username, git_hosts.read_secret(given.password_file))
-        raise errors.user_error(
-            f"{where}: the host asks for credentials, or there is no such repository",
-            hint="write tokenFile, or username and passwordFile, under credentials",
-        )
+        known = git_hosts.login(self._spec.credentials)
+        if known is None:
+            raise git_hosts.credentials_missing(self._spec.url)
+        return pygit2.UserPass(*known)
 
     def transfer_progress(self, stats: pygit2.remotes.TransferProgress) -> None:
         """Stop a call nobody waits for, or one that brings too much."""

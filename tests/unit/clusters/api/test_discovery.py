@@ -78,7 +78,6 @@ def test_what_a_resource_knows(served: discovery.Catalog) -> None:
         "Deployment",
         "deployments",
         namespaced=True,
-        verbs=frozenset({"get"}),
         subresources=frozenset({"scale", "status"}),
     )
 
@@ -134,7 +133,6 @@ def test_the_legacy_form() -> None:
             "Thing",
             "things",
             namespaced=True,
-            verbs=frozenset({"get"}),
             subresources=frozenset({"status"}),
         )
     ]
