@@ -1,6 +1,6 @@
 """Finding the application file in a tree."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from volary.config.application import application_files
@@ -149,23 +149,13 @@ def _described(
     files: trees.Tree, canaries: Sequence[trees.Entry], placed: Sequence[trees.Entry]
 ) -> list[str]:
     """Return files with a Canary among `canaries`, or the first with a policy among `placed`."""
-    return _canaries(files, canaries) or _policies(files, placed)[:1]
 
+    def holding(entries: Sequence[trees.Entry], is_one: Callable[[str], bool]) -> list[str]:
+        texts = ((entry.path, _text(files, entry.path)) for entry in entries if _is_yaml(entry))
+        return [path for path, text in texts if is_one(text)]
 
-def _policies(files: trees.Tree, entries: Sequence[trees.Entry]) -> list[str]:
-    return [
-        entry.path
-        for entry in entries
-        if _is_yaml(entry) and policies.has_propagation_policy(_text(files, entry.path))
-    ]
-
-
-def _canaries(files: trees.Tree, entries: Sequence[trees.Entry]) -> list[str]:
-    return [
-        entry.path
-        for entry in entries
-        if _is_yaml(entry) and application_files.is_canary(_text(files, entry.path))
-    ]
+    canary_paths = holding(canaries, application_files.is_canary)
+    return canary_paths or holding(placed, policies.has_propagation_policy)[:1]
 
 
 def _is_yaml(entry: trees.Entry) -> bool:

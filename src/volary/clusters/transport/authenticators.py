@@ -8,7 +8,6 @@ import base64
 import os
 import shutil
 import signal
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -62,22 +61,6 @@ class FixedCredentials:
     def forget(self, proof: Proof) -> bool:
         """There is nothing else to try."""
         return False
-
-
-def fixed(
-    credentials: connections.Anonymous | connections.Token | connections.Basic,
-) -> FixedCredentials:
-    """Return the authenticator of credentials that need no file and no program."""
-    match credentials:
-        case connections.Anonymous():
-            return FixedCredentials(Proof())
-        case connections.Token():
-            return FixedCredentials(Proof(f"Bearer {credentials.token}"))
-        case connections.Basic():
-            pair = f"{credentials.username}:{credentials.password}".encode()
-            return FixedCredentials(Proof(f"Basic {base64.b64encode(pair).decode()}"))
-        case _:
-            assert_never(credentials)
 
 
 class TokenFileAuthenticator:
@@ -134,16 +117,9 @@ def impersonation_headers(who: connections.Impersonation) -> list[tuple[str, str
     if who.uid:
         headers.append(("Impersonate-Uid", who.uid))
     headers += [("Impersonate-Group", group) for group in who.groups]
-    headers += _extra_headers(who.extra)
+    for key, values in who.extra.items():
+        headers += [(f"Impersonate-Extra-{quote(key, safe='')}", value) for value in values]
     return headers
-
-
-def _extra_headers(extra: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
-    return [
-        (f"Impersonate-Extra-{quote(key, safe='')}", value)
-        for key, values in extra.items()
-        for value in values
-    ]
 
 
 #: Credentials are renewed this long before they expire.
@@ -206,12 +182,12 @@ class ExecPlugin:
                 " was not found",
                 hint=self._source.install_hint or "install it, or put it on PATH",
             )
-        told = {"KUBERNETES_EXEC_INFO": exec_info(self._source)}
+        info = {"KUBERNETES_EXEC_INFO": exec_info(self._source)}
         try:
             process = await asyncio.create_subprocess_exec(
                 program,
                 *self._source.arguments,
-                env={**os.environ, **self._source.environment, **told},
+                env={**os.environ, **self._source.environment, **info},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -300,20 +276,15 @@ def parse_credential(
             f"cluster {cluster}: the credential program answered with a certificate without"
             " its key, or the other way round"
         )
-    return _proof(status), _aware(status.expiration_timestamp)
-
-
-def _proof(status: _Status) -> Proof:
-    return Proof(
+    proof = Proof(
         f"Bearer {status.token}" if status.token else "",
         status.client_certificate_data.encode(),
         status.client_key_data.encode(),
     )
-
-
-def _aware(moment: datetime | None) -> datetime | None:
-    """Take a timestamp without zone as UTC."""
-    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment
+    expires = status.expiration_timestamp
+    if expires is not None and expires.tzinfo is None:
+        expires = expires.replace(tzinfo=UTC)
+    return proof, expires
 
 
 def authenticator_for(
@@ -325,5 +296,12 @@ def authenticator_for(
             return TokenFileAuthenticator(source, cluster, clock)
         case connections.Exec():
             return ExecPlugin(source, cluster, clock, timeout=exec_timeout)
+        case connections.Anonymous():
+            return FixedCredentials(Proof())
+        case connections.Token():
+            return FixedCredentials(Proof(f"Bearer {source.token}"))
+        case connections.Basic():
+            pair = base64.b64encode(f"{source.username}:{source.password}".encode())
+            return FixedCredentials(Proof(f"Basic {pair.decode()}"))
         case _:
-            return fixed(source)
+            assert_never(source)

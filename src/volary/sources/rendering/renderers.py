@@ -100,7 +100,7 @@ class Renderer:
             UserError: Something in the repository has to change: all problems of the
                 step that failed. Also for two objects of one key, and for no object.
         """
-        rendered = await self._rendered(files, described, directory, target)
+        rendered = await self.undivided(files, described, directory=directory, target=target)
         if described.differences == overrides.Differences():
             return rendered
         return _for_cluster(rendered, described, target, members, assigned)
@@ -118,12 +118,6 @@ class Renderer:
         Raises:
             UserError: As `render` does.
         """
-        return await self._rendered(files, described, directory, target)
-
-    async def _rendered(
-        self, files: trees.Tree, described: applications.Application, directory: str, target: str
-    ) -> Rendered:
-        """Return what the files render to for a target."""
         wanted = _Wanted.choose(described, target)
         method = await asyncio.to_thread(_method, files, described, directory, wanted)
         whole = directory if method is Method.PLAIN else ""
@@ -133,19 +127,15 @@ class Renderer:
         try:
             async with lock:
                 if key not in self._known:
-                    self._remember(
-                        key, await self._make(files, described, directory, method, wanted)
-                    )
+                    made = await self._make(files, described, directory, method, wanted)
+                    self._known[key] = made
+                    while len(self._known) > _CACHED:
+                        self._known.popitem(last=False)
                 self._known.move_to_end(key)
                 return self._known[key]
         finally:
             if not lock.locked():
                 self._busy.pop(key, None)
-
-    def _remember(self, key: Hashable, rendered: Rendered) -> None:
-        self._known[key] = rendered
-        while len(self._known) > _CACHED:
-            self._known.popitem(last=False)
 
     async def _make(
         self,
