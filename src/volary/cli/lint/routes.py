@@ -71,7 +71,7 @@ def _made(
     described: applications.Application, root: str, place: str
 ) -> Sequence[manifest.Manifest]:
     """Return what a run would begin with: the files, and the objects that are made to them."""
-    renderer = renderers.Renderer(renderers.Settings(tools=programs.Programs()))
+    renderer = renderers.Renderer(programs.Settings(tools=programs.Programs()))
     files = directories.DirectoryTree(Path(root, place))
     try:
         made = asyncio.run(renderer.undivided(files, described, directory="", target=""))

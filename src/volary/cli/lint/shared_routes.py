@@ -54,7 +54,7 @@ async def _check(path: Path, members: fleets.Fleet | None) -> tuple[errors.Probl
     ]
     if len(described) < 2:
         return ()
-    renderer = renderers.Renderer(renderers.Settings(tools=programs.Programs()))
+    renderer = renderers.Renderer(programs.Settings(tools=programs.Programs()))
     moved = [
         moved_route
         for file, app in described

@@ -2,7 +2,7 @@
 
 `renderers` chooses the method and remembers results; `plain_files`, `kustomize` (what it may
 read: `kustomizations`) and `helm` are the methods; `workspace` writes private directories for
-programs, `programs` finds them.
+programs, `programs` finds and runs them.
 
 Imports `trees`, `application_discovery` and `subprocesses`. Start at `renderers.Renderer`.
 """

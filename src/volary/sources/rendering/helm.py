@@ -5,15 +5,12 @@ What the chart needs is checked before helm is run: everything has to be in the 
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 from volary.config.text import yaml
-from volary.manifests.loading import documents
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
-from volary.sources import subprocesses
-from volary.sources.rendering import programs, workspace
+from volary.sources.rendering import programs
 from volary.sources.trees import paths, trees
 
 
@@ -185,25 +182,20 @@ def arguments(rendering: Rendering, root: Path) -> list[str]:
 
 
 async def template(
-    files: trees.Tree,
-    rendering: Rendering,
-    *,
-    tools: programs.Programs,
-    limits: workspace.Limits,
-    timeout: timedelta,
+    files: trees.Tree, rendering: Rendering, settings: programs.Settings
 ) -> list[manifest.Manifest]:
     """Return the objects of the chart, definitions included, hooks left out.
 
     Raises:
         UserError: helm is missing or failed, with what it said.
     """
-    program = tools.need("helm")
-    wanted = (rendering.chart, *rendering.value_files, *(path for _, path in rendering.set_files))
-    async with workspace.private_directory(files, wanted, limits) as (home, root):
-        argv = [program, *arguments(rendering, root)]
-        finished = await subprocesses.run(argv, private=home, timeout=timeout)
-    where = errors.Location(rendering.chart or ".")
-    if finished.code != 0:
-        said = finished.complaint.replace(f"{root}/", "").removeprefix("Error: ")
-        raise errors.user_error(f"helm failed: {said or f'code {finished.code}'}", where=where)
-    return documents.parse(finished.text("helm"), file=f"helm {where}")
+    set_files = (path for _, path in rendering.set_files)
+    return await programs.render(
+        "helm",
+        lambda root: arguments(rendering, root),
+        files,
+        (rendering.chart, *rendering.value_files, *set_files),
+        settings,
+        what="helm",
+        directory=rendering.chart,
+    )

@@ -1,13 +1,10 @@
 """Builds a kustomization with the kustomize inside of kubectl (PipeCD: kustomize)."""
 
 from collections.abc import Mapping
-from datetime import timedelta
 
-from volary.manifests.loading import documents
 from volary.model import errors
 from volary.model.objects import manifest
-from volary.sources import subprocesses
-from volary.sources.rendering import programs, workspace
+from volary.sources.rendering import programs
 from volary.sources.trees import paths, trees
 
 #: Flag → the values it may have. All others run programs, use the network, or read files
@@ -67,11 +64,8 @@ async def build(
     files: trees.Tree,
     directory: str,
     wanted: tuple[str, ...],
-    *,
     options: Mapping[str, str],
-    tools: programs.Programs,
-    limits: workspace.Limits,
-    timeout: timedelta,
+    settings: programs.Settings,
 ) -> list[manifest.Manifest]:
     """Return the objects of the kustomization in `directory`.
 
@@ -81,15 +75,12 @@ async def build(
         UserError: The build failed, with what kustomize said.
     """
     arguments = flags(options)
-    program = tools.need("kubectl")
-    async with workspace.private_directory(files, wanted, limits) as (home, root):
-        argv = [program, "kustomize", str(root / directory), *arguments]
-        finished = await subprocesses.run(argv, private=home, timeout=timeout)
-    where = errors.Location(directory or ".")
-    if finished.code != 0:
-        said = finished.complaint.replace(f"{root}/", "").replace(str(root), ".")
-        raise errors.user_error(
-            f"kustomize failed: {said.removeprefix('error: ') or f'code {finished.code}'}",
-            where=where,
-        )
-    return documents.parse(finished.text("kustomize"), file=f"kustomize {where}")
+    return await programs.render(
+        "kubectl",
+        lambda root: ["kustomize", str(root / directory), *arguments],
+        files,
+        wanted,
+        settings,
+        what="kustomize",
+        directory=directory,
+    )

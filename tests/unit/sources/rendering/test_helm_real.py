@@ -67,7 +67,7 @@ def app(**options: object) -> applications.Application:
 
 @pytest.fixture
 def real_helm() -> renderers.Renderer:
-    return renderers.Renderer(renderers.Settings(tools=programs.find()))
+    return renderers.Renderer(programs.Settings(tools=programs.find()))
 
 
 async def test_a_chart_is_rendered_with_values_sets_files_and_versions(
