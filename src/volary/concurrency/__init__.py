@@ -1,5 +1,5 @@
 """What any package may use to wait for several things.
 
-A *race* ends with the first of two; a *single flight* does once what several ask for at a time.
-Imports nothing of Volary. Start reading at `races`.
+A *race* ends with the first of two; a *single flight* does once what several ask for at a time;
+a *fan-out* does the same with many at once. Imports `model.errors` only. Start reading at `races`.
 """

@@ -24,7 +24,8 @@ from typing import TypeVar
 
 from volary.clusters.api import api_errors
 from volary.clusters.apply import live_objects, refusals, steps
-from volary.clusters.client import clients, fan_out, resource_mapping
+from volary.clusters.client import clients, resource_mapping
+from volary.concurrency import fan_out
 from volary.manifests.loading import apply_order
 from volary.model import backoffs, errors
 from volary.model.objects import apply_results, manifest

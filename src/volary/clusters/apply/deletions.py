@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
-from volary.clusters.client import clients, fan_out, resource_mapping
+from volary.clusters.client import clients, resource_mapping
 from volary.clusters.watching import waits
+from volary.concurrency import fan_out
 from volary.manifests import objects
 from volary.manifests.loading import apply_order
 from volary.model import errors, json

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from volary.clusters.api import api_errors, label_selectors
 from volary.clusters.apply import managed_fields
-from volary.clusters.client import clients, fan_out, resource_mapping
+from volary.clusters.client import clients, resource_mapping
+from volary.concurrency import fan_out
 from volary.manifests import objects
 from volary.manifests.workloads import autoscalers, workloads
 from volary.model import errors, json

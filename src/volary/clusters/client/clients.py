@@ -11,10 +11,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from volary.clusters.api import api_errors, discovery, requests
-from volary.clusters.client import fan_out, watches
+from volary.clusters.client import watches
 from volary.clusters.client.watches import ObjectList, WatchEvent, WatchKind
 from volary.clusters.kubeconfig import connections
 from volary.clusters.transport import circuit_breaker, transports
+from volary.concurrency import fan_out
 from volary.model import clocks, errors, json
 
 __all__ = ["Client", "ObjectList", "WatchEvent", "WatchKind", "open_client"]

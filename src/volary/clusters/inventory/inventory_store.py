@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from volary.clusters.api import api_errors, discovery
 from volary.clusters.apply import steps
-from volary.clusters.client import clients, fan_out
+from volary.clusters.client import clients
 from volary.clusters.inventory import inventory
+from volary.concurrency import fan_out
 from volary.model import errors, json
 
 

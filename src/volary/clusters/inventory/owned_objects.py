@@ -9,8 +9,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from volary.clusters.api import api_errors, discovery
-from volary.clusters.client import clients, fan_out
+from volary.clusters.client import clients
 from volary.clusters.inventory import inventory, inventory_store
+from volary.concurrency import fan_out
 from volary.manifests.ownership import tracking
 from volary.model import errors, json
 from volary.model.objects import manifest

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from volary.clusters.client import client_pool, clients, fan_out
+from volary.clusters.client import client_pool, clients
+from volary.concurrency import fan_out
 from volary.model import errors
 from volary.placement.replicas import capacity
 

@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from volary.clusters.client import client_pool, fan_out
+from volary.clusters.client import client_pool
 from volary.clusters.observe import probes
+from volary.concurrency import fan_out
 from volary.controller.fleet import cluster_registry, stall_detector
 from volary.model.fleet import cluster_health, fleets
 from volary.model.runs import run_records

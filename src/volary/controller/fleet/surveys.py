@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from volary.clusters.client import client_pool, fan_out
+from volary.clusters.client import client_pool
 from volary.clusters.observe import live_state
+from volary.concurrency import fan_out
 from volary.manifests.health import fleet_status
 from volary.model import clocks, errors
 from volary.model.objects import object_health

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from volary.clusters.apply import live_objects
-from volary.clusters.client import client_pool, fan_out, resource_mapping
+from volary.clusters.client import client_pool, resource_mapping
+from volary.concurrency import fan_out
 from volary.controller.planning import projects
 from volary.manifests.health import assessment
 from volary.manifests.workloads import workloads

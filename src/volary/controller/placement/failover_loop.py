@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from volary.clusters.client import fan_out
+from volary.concurrency import fan_out
 from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
 from volary.controller.placement import app_health, external_probe, probe_rounds, rebalancing

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from volary.clusters.apply import applier, steps
-from volary.clusters.client import client_pool, clients, fan_out
+from volary.clusters.client import client_pool, clients
 from volary.clusters.inventory import owned_objects, pruning
+from volary.concurrency import fan_out
 from volary.controller.planning import preparation
 from volary.manifests.health import assessment
 from volary.model import errors

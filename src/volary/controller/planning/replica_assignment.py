@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from volary.clusters.apply import live_objects
-from volary.clusters.client import client_pool, clients, fan_out, resource_mapping
+from volary.clusters.client import client_pool, clients, resource_mapping
 from volary.clusters.observe import free_capacity
+from volary.concurrency import fan_out
 from volary.config.crosscheck import eligibility, fleet_checks
 from volary.manifests import objects
 from volary.manifests.ownership import tracking

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from volary.clusters.apply import live_objects
-from volary.clusters.client import client_pool, clients, fan_out, resource_mapping
+from volary.clusters.client import client_pool, clients, resource_mapping
+from volary.concurrency import fan_out
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import workloads
 from volary.model import applications, errors

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from volary.clusters.client import fan_out
+from volary.concurrency import fan_out
 from volary.model import errors
 
 
