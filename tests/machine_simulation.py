@@ -48,7 +48,7 @@ GATES = (
     ),
     pipelines.Stage(
         external_stages.WEBHOOK_GATE.name,
-        external_stages.WebhookGateOptions(webhook.Webhook("ask", "http://ask")),
+        external_stages.WebhookGateOptions(webhook.Webhook(url="ask", name="http://ask")),
         timeout=timedelta(minutes=15),
     ),
     pipelines.Stage(

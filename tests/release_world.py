@@ -200,7 +200,7 @@ async def gate() -> AsyncIterator[Gate]:
 
 
 def hook(url: str, kind: webhook.WebhookType, **more: object) -> webhook.Webhook:
-    return webhook.Webhook(url, kind.value, kind, **more)  # type: ignore[arg-type]
+    return webhook.Webhook(url=url, name=kind.value, type=kind, **more)  # type: ignore[arg-type]
 
 
 def weights(releases: Releases, target: str) -> list[int]:

@@ -154,7 +154,7 @@ async def test_a_gate_behind_it_does_not_suspend_the_watch_over_canary(
     monkeypatch.setattr(readiness_watch, "_GRACE", timedelta(seconds=0.3))
     async with release_world.gate() as gate, given("us", "eu") as releases:
         gate.answers["/gate"] = 403
-        asked = webhook.Webhook(f"{gate.url}/gate", "release manager")
+        asked = webhook.Webhook(url=f"{gate.url}/gate", name="release manager")
         options = external_stages.WebhookGateOptions(asked, timedelta(seconds=30))
         stages = pipeline(Options(interval=FAST, step_weight=100))
         stages.insert(2, release_world.step(external_stages.WEBHOOK_GATE.name, options))
@@ -203,7 +203,7 @@ async def test_a_cluster_that_is_lost_for_a_moment_does_not_end_a_wait(
     monkeypatch.setattr(readiness_watch, "_RETRY_INTERVAL", timedelta(seconds=0.1))
     async with release_world.gate() as gate, given("us") as releases:
         gate.answers["/gate"] = 403
-        asked = webhook.Webhook(f"{gate.url}/gate", "release manager")
+        asked = webhook.Webhook(url=f"{gate.url}/gate", name="release manager")
         options = external_stages.WebhookGateOptions(asked, timedelta(seconds=0.2))
         stages = pipeline(Options(interval=FAST, step_weight=100))
         stages.insert(2, release_world.step(external_stages.WEBHOOK_GATE.name, options))

@@ -1,7 +1,5 @@
 """Requests are chosen by what they carry: A/B tests, copies for canary, users who stay."""
 
-from datetime import timedelta
-
 import pytest
 
 from kube_sandbox.crds import definitions as crd_definitions
@@ -34,7 +32,7 @@ BETA = traffic.RequestMatch(headers={"X-User": traffic.TextMatch("beta")})
 COOKIE = traffic.RequestMatch(cookies={"team": traffic.TextMatch("web", traffic.MatchKind.PREFIX)})
 QUERY = traffic.RequestMatch(query_parameters={"try": traffic.TextMatch("1")})
 STAY = traffic.SessionAffinity(
-    "shop", primary_cookie_name="shop-primary", max_age=timedelta(hours=1), secure=True
+    "shop", primary_cookie_name="shop-primary", max_age=3600, secure=True
 )
 
 

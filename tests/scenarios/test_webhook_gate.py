@@ -22,7 +22,7 @@ OPEN = webhooks.Reach(loopback=True)
 
 
 def hook(url: str, **more: object) -> webhook.Webhook:
-    return webhook.Webhook(url, "gate", **more)  # type: ignore[arg-type]
+    return webhook.Webhook(url=url, name="gate", **more)  # type: ignore[arg-type]
 
 
 async def test_the_body_is_flagger_s() -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from volary.model import options
+
 
 class Strategy(StrEnum):
     """What a metric is held against (PipeCD's names)."""
@@ -128,49 +130,97 @@ class Range:
 class Rule:
     """One metric: what to ask whom, how often, and what the answers have to be."""
 
-    name: str
-    provider: str
-    query: str
-    #: Counts what `query` counts events of; only for `Kind.PROPORTION`.
-    total_query: str = ""
-    kind: Kind = Kind.VALUE
-    #: Time between two looks, and the time each of them is about.
-    interval: timedelta = timedelta(minutes=1)
-    #: Per query.
-    timeout: timedelta = timedelta(seconds=30)
-    strategy: Strategy = Strategy.THRESHOLD
-    #: For `Strategy.THRESHOLD`; of a proportion or of a rate per second where it is one.
-    expected: Range | None = None
-    deviation: Deviation = Deviation.EITHER
+    name: str = options.option(
+        "As shown. `request-success-rate`, `request-duration` (ms) and, for `kind: proportion`, "
+        "`request-errors` without a `query` are measured at the application's router. "
+        "Default: `metrics-0` and so on.",
+        "",
+    )
+    provider: str = options.option(
+        "Name in `analysisProviders` of the fleet file or the controller's settings. "
+        "May be left out when there is only one.",
+        "",
+    )
+    query: str = options.option(
+        "As the provider understands it, with `{{ .App.Name }}`, `{{ .Variant.Name }}`, "
+        "`{{ .VariantCustomArgs.x }}`, `{{ .AppCustomArgs.x }}`.",
+        "",
+    )
+    total_query: str = options.option(
+        "What `query` counts events of; only for `kind: proportion`.", ""
+    )
+    kind: Kind = options.option(
+        "`value`: any quantity, compared by rank. `proportion`: `query` counts events "
+        "among those of `totalQuery`. `rate`: `query` counts events of an interval.",
+        Kind.VALUE,
+    )
+    interval: timedelta = options.option("Time between two looks.", timedelta(minutes=1))
+    timeout: timedelta = options.option("Limit of each query, at most 5m.", timedelta(seconds=30))
+    strategy: Strategy = options.option(
+        "`THRESHOLD`: against `expected`. `CANARY_BASELINE`, `CANARY_PRIMARY`: "
+        "against the other variant. `PREVIOUS`: against the last successful analysis.",
+        Strategy.THRESHOLD,
+    )
+    #: Of a proportion or of a rate per second where it is one.
+    expected: Range | None = options.option("Good values, for `THRESHOLD`.", None)
+    deviation: Deviation = options.option(
+        "Which difference is bad when compared: `EITHER`, `HIGH`, `LOW`.", Deviation.EITHER
+    )
     #: The new version may have so many times the other side's value (1.1: ten percent more);
     #: None: they have to be alike. With `Deviation.LOW` it is the least share, such as 0.9.
     ratio_limit: float | None = None
-    judgement: Judgement = Judgement.EACH
-    #: Accepted chance that a healthy release is condemned by this rule.
-    significance: float = 0.05
-    #: The rule fails when more looks than this failed; not looked at by `SEQUENTIAL`.
-    failure_limit: int = 0
-    failure_count: FailureCount = FailureCount.CUMULATIVE
-    #: Points (for proportions: requests; for rates: looks) each side must have before a
-    #: comparison or a sequential rule may pass; with `EACH` that many per look.
-    minimum_samples: int = 1
-    #: Compare only the middle value of each look, for queries whose points overlap in time, such
-    #: as `rate(…[5m])` every minute: they are not independent, and tests would be too sure.
-    median_per_look: bool = False
-    #: Measurements this soon after the analysis began are kept, but not judged.
-    warm_up: timedelta = timedelta(0)
-    no_data: NoData = NoData.HOLD
-    #: Measured and judged, but decides nothing.
-    dry_run: bool = False
-    decider: Decider = Decider.PER_CLUSTER
+    judgement: Judgement = options.option(
+        "`each`: every look by itself, failed ones are counted. `sequential`: all "
+        "looks together, at a chance of false alarm that holds however often one looks.",
+        Judgement.EACH,
+    )
+    significance: float = options.option(
+        "Accepted chance that a healthy release is condemned by this metric.",
+        0.05,
+        above=0,
+        most=0.5,
+    )
+    failure_limit: int = options.option(
+        "Fails when more looks than this failed (not with `sequential`).", 0, least=0
+    )
+    failure_count: FailureCount = options.option(
+        "`cumulative`: failed looks are counted over the whole analysis; "
+        "`consecutive`: a good one begins again at zero.",
+        FailureCount.CUMULATIVE,
+    )
+    no_data: NoData = options.option("When there is nothing to judge.", NoData.HOLD)
+    #: Before a comparison or a sequential rule may pass; of rates: looks; with `EACH` that many
+    #: per look.
+    minimum_samples: int = options.option(
+        "Points (proportions: requests) that each side must have to be judged.",
+        1,
+        least=1,
+        key="minSamples",
+    )
+    median_per_look: bool = options.option(
+        "Compare only the middle value of each look: for queries whose points overlap "
+        "in time, as `rate(…[5m])` every minute, which are not independent of each other.",
+        False,
+    )
+    warm_up: timedelta = options.option(
+        "What is measured this early is shown and not judged.", timedelta(0)
+    )
+    dry_run: bool = options.option("Measured and shown, decides nothing.", False)
+    decider: Decider = options.option(
+        "`perCluster`: each cluster goes by its own verdict. `pooled`: all go by the "
+        "one over all clusters. `both`: by that one, and a cluster that is bad by itself fails.",
+        Decider.PER_CLUSTER,
+        key="scope",
+    )
     #: Name of a query that Volary brings along, for the application's router; `query` is empty.
     built_in: str = ""
     #: Arguments of the query for every variant (PipeCD: ``appArgs``, ``appCustomArgs``).
     arguments: Mapping[str, str] = field(default_factory=dict)
-    #: Arguments of the query, per variant (PipeCD: ``canaryArgs`` …).
-    canary_arguments: Mapping[str, str] = field(default_factory=dict)
-    baseline_arguments: Mapping[str, str] = field(default_factory=dict)
-    primary_arguments: Mapping[str, str] = field(default_factory=dict)
+    canary_arguments: Mapping[str, str] = options.option(
+        "`{{ .VariantCustomArgs.x }}` for canary.", {}, key="canaryArgs"
+    )
+    baseline_arguments: Mapping[str, str] = options.option("For baseline.", {}, key="baselineArgs")
+    primary_arguments: Mapping[str, str] = options.option("For primary.", {}, key="primaryArgs")
 
     @property
     def can_be_sequential(self) -> bool:

@@ -22,8 +22,10 @@ class Option:
 
     text: str
     #: Of a number, or of how many entries a list has.
-    least: int | None = None
-    most: int | None = None
+    least: float | None = None
+    most: float | None = None
+    #: Of a number that has to be more than this.
+    above: float | None = None
     #: It has to be written, although code may leave it out.
     required: bool = False
     #: Its name in files, where that is not the field's name in camelCase.
@@ -34,13 +36,14 @@ def option(
     text: str,
     default: T,
     *,
-    least: int | None = None,
-    most: int | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
     required: bool = False,
     key: str = "",
 ) -> T:
     """Return a field with a default; the other words are those of `Option`."""
-    known = {Option: Option(text, least, most, required, key)}
+    known = {Option: Option(text, least, most, above, required, key)}
     made: Any
     if isinstance(default, dict):
         made = dataclasses.field(default_factory=default.copy, metadata=known)
@@ -67,6 +70,8 @@ class Form(Enum):
     PATH = auto()
     #: A list; one text alone may be written for it.
     ONE_OR_MANY = auto()
+    #: ``10``, ``"10"`` or ``"10%"``.
+    PERCENTAGE = auto()
     CLUSTER_NAME = auto()
     DNS_LABEL = auto()
     LABEL_KEY = auto()
@@ -79,6 +84,7 @@ Text = Annotated[str, Form.NOT_EMPTY]
 File = Annotated[str, Form.FILE]
 RequiredFile = Annotated[str, Form.FILE, Form.NOT_EMPTY]
 Path = Annotated[str, Form.PATH]
+Percentage = Annotated[int, Form.PERCENTAGE]
 ClusterName = Annotated[str, Form.CLUSTER_NAME]
 DnsLabel = Annotated[str, Form.DNS_LABEL]
 LabelKey = Annotated[str, Form.LABEL_KEY]

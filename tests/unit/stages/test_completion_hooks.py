@@ -35,7 +35,7 @@ async def no_manifests() -> list[manifest.Manifest]:
 
 def after(url: str, planner: applications.Planner, *, is_last: bool) -> contexts.StageContext:
     """A stage after one that has a webhook for the end."""
-    hook = webhook.Webhook(url, "told", webhook.WebhookType.POST_ROLLOUT)
+    hook = webhook.Webhook(url=url, name="told", type=webhook.WebhookType.POST_ROLLOUT)
     before = pipelines.Stage(
         traffic_stages.PROGRESSIVE_TRAFFIC.name,
         traffic_stages.ProgressiveTrafficOptions(webhooks=(hook,)),

@@ -33,6 +33,7 @@ _FORMS: Mapping[object, tuple[object, ...]] = {
         pydantic.BeforeValidator(values.one_or_many),
         pydantic.WithJsonSchema(values.ONE_OR_MANY),
     ),
+    options.Form.PERCENTAGE: typing.get_args(values.Percentage)[1:],
     options.Form.PATH: (pydantic.AfterValidator(values.relative_path),),
     options.Form.CLUSTER_NAME: (pydantic.AfterValidator(values.cluster_name),),
     options.Form.DNS_LABEL: (pydantic.AfterValidator(values.dns_label),),
@@ -68,7 +69,9 @@ class Section(pydantic.BaseModel):
         """Let fields whose types are definitions be read by those; before pydantic looks.
 
         Args:
-            of: A definition whose options are fields too, before the own ones.
+            of: A definition whose options are fields too. One that is named again is read as the
+                type that is given there, and own fields beside it have their place beside it;
+                otherwise they come after all options.
             keywords: Pydantic's.
         """
         super().__init_subclass__(**keywords)
@@ -76,11 +79,30 @@ class Section(pydantic.BaseModel):
         written = {name: _by_definition(hint) for name, hint in own.items()}
         if of is not None:
             fields = _fields(of)
-            written = {name: hint for name, (hint, _) in fields.items()} | written
             for name, (_, info) in fields.items():
-                setattr(cls, name, info)
-            cls.later, cls.misplaced = getattr(of, "later", {}), getattr(of, "misplaced", {})
+                if name not in vars(cls):
+                    setattr(cls, name, info)
+            names = _in_order(list(fields), list(own))
+            written = {name: written.get(name) or fields[name][0] for name in names}
+            for table in ("later", "misplaced"):
+                if table not in vars(cls):
+                    setattr(cls, table, getattr(of, table, {}))
         cls.__annotations__ = written
+
+
+def _in_order(options_of: list[str], own: list[str]) -> list[str]:
+    named_again = [name for name in own if name in options_of]
+    if not named_again:
+        return [*options_of, *own]
+    names = list(options_of)
+    place = names.index(named_again[0])
+    for name in own:
+        if name in options_of:
+            place = names.index(name) + 1
+        else:
+            names.insert(place, name)
+            place += 1
+    return names
 
 
 class _Read:
@@ -106,12 +128,14 @@ def section(definition: Any) -> type[Section]:
     return typing.cast("type[Section]", made)
 
 
-def value_of(definition: type[D], read: Section) -> D:
-    """Return what a section says; what it leaves out gets the definition's default."""
+def value_of(definition: type[D], read: Section, **given: Any) -> D:
+    """Return what a section says; what it leaves out gets the definition's default.
+
+    `given` are fields that are not taken as they are written.
+    """
     known: Any = definition
     lists = _lists(known)
-    given: dict[str, Any] = {}
-    for name in read.model_fields_set & lists.keys():
+    for name in (read.model_fields_set & lists.keys()) - given.keys():
         value = getattr(read, name)
         given[name] = tuple(value) if lists[name] else value
     return definition(**given)
@@ -156,7 +180,12 @@ def _fields(definition: Any) -> Mapping[str, tuple[Any, object]]:
 
 
 def _field_info(field: dataclasses.Field[Any], option: options.Option) -> object:
-    known: dict[str, Any] = {"description": option.text, "ge": option.least, "le": option.most}
+    known: dict[str, Any] = {
+        "description": option.text,
+        "ge": option.least,
+        "le": option.most,
+        "gt": option.above,
+    }
     if typing.get_origin(_bare(field.type)) is tuple:
         known |= {"ge": None, "le": None, "min_length": option.least, "max_length": option.most}
     if option.key:
@@ -210,3 +239,11 @@ def _by_definition(hint: Any) -> Any:
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         return functools.reduce(operator.or_, map(_by_definition, typing.get_args(hint)))
     return hint
+
+
+class OnTargets(Section):
+    """Options of a stage that may be limited to clusters."""
+
+    multi_targets: list[values.ClusterName] = Field(
+        default_factory=list, description="Clusters the stage is limited to; empty: all."
+    )

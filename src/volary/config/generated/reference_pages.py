@@ -225,7 +225,7 @@ def _form(info: fields.FieldInfo) -> str:
 def _name(annotation: object, info: fields.FieldInfo) -> str:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
-        known: dict[object, str] = {values.RelativePath: "path", values.Percentage: "percentage"}
+        known: dict[object, str] = {values.RelativePath: "path"}
         within = [argument for argument in arguments[1:] if isinstance(argument, fields.FieldInfo)]
         return known.get(annotation) or _name(arguments[0], within[0] if within else info)
     if origin is list:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Generic, TypeVar
 from urllib import parse
 
-from volary.config.decoding import readings
+from volary.config.decoding import base_sections, readings
 from volary.config.stages import http_queries, metric_sections, query_placeholders
 from volary.config.text import yaml
 from volary.model import analysis
@@ -160,7 +160,8 @@ def _place(
         message = f"analysis template {name} not found despite template specified"
         reading.error(at, message, hint)
         return None
-    ignored = sorted(read.model_fields_set - {"template"})
+    fields = type(read).model_fields
+    ignored = sorted(fields[name].alias or name for name in read.model_fields_set - {"template"})
     if ignored:
         message = f"{', '.join(ignored)} beside a template has no effect"
         reading.lenient(path, message, "write it into the template")
@@ -176,40 +177,24 @@ def _place(
 def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> analysis.Rule:
     read, reading, path = place.entry, place.reading, place.path
     name = read.name or place.name
-    is_built_in = not read.query and name in BUILT_IN
-    if not read.query and not is_built_in:
-        hint = f"or write a name that is built in: {', '.join(BUILT_IN)}"
-        reading.error((*path, "query"), 'missing "query" field', hint)
-    _check_times(place, given=interval)
-    _check_comparison(reading, read, path)
-    kind = _kind(reading, read, name if is_built_in else "", path)
-    return analysis.Rule(
+    rule = base_sections.value_of(
+        analysis.Rule,
+        read,
         name=name,
-        provider=read.provider,
-        query=read.query,
-        total_query=read.total_query,
-        kind=kind,
         interval=read.interval or interval or timedelta(minutes=1),
-        timeout=read.timeout,
-        strategy=read.strategy,
         expected=_range(read.expected),
         deviation=_deviation(read),
         ratio_limit=read.max if read.max is not None else read.min,
-        judgement=read.judgement,
-        significance=read.significance,
-        failure_limit=read.failure_limit,
-        failure_count=read.failure_count,
-        minimum_samples=read.min_samples,
-        median_per_look=read.median_per_look,
-        warm_up=read.warm_up,
         no_data=_no_data(place, analysis.NoData.HOLD),
-        dry_run=read.dry_run,
-        decider=read.scope,
-        built_in=name if is_built_in else "",
-        canary_arguments=read.canary_args,
-        baseline_arguments=read.baseline_args,
-        primary_arguments=read.primary_args,
     )
+    is_built_in = not rule.query and name in BUILT_IN
+    if not rule.query and not is_built_in:
+        hint = f"or write a name that is built in: {', '.join(BUILT_IN)}"
+        reading.error((*path, "query"), 'missing "query" field', hint)
+    _check_times(place, given=interval)
+    _check_comparison(reading, read, rule, path)
+    built_in = name if is_built_in else ""
+    return replace(rule, kind=_kind(reading, read, rule, built_in, path), built_in=built_in)
 
 
 def _http(place: _Place[metric_sections.HttpCheck]) -> analysis.HttpCheck:
@@ -303,10 +288,10 @@ def _check_unit(reading: readings.Reading, read: timedelta, path: yaml.Path) -> 
 
 
 def _check_comparison(
-    reading: readings.Reading, read: metric_sections.Metric, path: yaml.Path
+    reading: readings.Reading, read: metric_sections.Metric, rule: analysis.Rule, path: yaml.Path
 ) -> None:
     bounds = read.expected
-    if read.strategy is _LITERAL:
+    if rule.strategy is _LITERAL:
         if bounds is None or (bounds.min is None and bounds.max is None):
             message = '"expected" is required to analyze with the THRESHOLD strategy'
             reading.error((*path, "expected"), message, "write expected: {max: …} or {min: …}")
@@ -315,7 +300,7 @@ def _check_comparison(
                 hint = f"write expected: {{{name}: …}}, or a strategy that compares"
                 reading.error((*path, name), "THRESHOLD compares nothing", hint)
     elif bounds is not None:
-        message = f"expected is not looked at with {read.strategy.value}"
+        message = f"expected is not looked at with {rule.strategy.value}"
         reading.lenient((*path, "expected"), message, then="it is ignored")
     if bounds and bounds.min is not None and bounds.max is not None and bounds.min > bounds.max:
         reading.error((*path, "expected"), "min is greater than max: no value is good")
@@ -324,13 +309,13 @@ def _check_comparison(
     elif reading.written((*path, "deviation")) and _deviation(read) is not read.deviation:
         message = f"contradicts {'max' if read.max is not None else 'min'}"
         reading.error((*path, "deviation"), message, "remove it")
-    _check_idle(reading, read, path)
+    _check_idle(reading, rule, path)
 
 
-def _check_idle(reading: readings.Reading, read: metric_sections.Metric, path: yaml.Path) -> None:
+def _check_idle(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path) -> None:
     """Note options that mean nothing beside the others; PipeCD's files may have them."""
-    sequential = read.judgement is analysis.Judgement.SEQUENTIAL
-    is_range = read.strategy is _LITERAL
+    sequential = rule.judgement is analysis.Judgement.SEQUENTIAL
+    is_range = rule.strategy is _LITERAL
     for name, is_idle, why in (
         ("deviation", is_range, "THRESHOLD compares nothing"),
         ("significance", is_range and not sequential, "THRESHOLD goes by no chance"),
@@ -342,25 +327,29 @@ def _check_idle(reading: readings.Reading, read: metric_sections.Metric, path: y
 
 
 def _kind(
-    reading: readings.Reading, read: metric_sections.Metric, built_in: str, path: yaml.Path
+    reading: readings.Reading,
+    read: metric_sections.Metric,
+    rule: analysis.Rule,
+    built_in: str,
+    path: yaml.Path,
 ) -> analysis.Kind:
     """Return what the numbers are; what does not go with it is noted."""
-    kind = analysis.Kind.PROPORTION if built_in == COUNTED else read.kind
-    if built_in and kind is not read.kind and "kind" in read.model_fields_set:
+    kind = analysis.Kind.PROPORTION if built_in == COUNTED else rule.kind
+    if built_in and kind is not rule.kind and "kind" in read.model_fields_set:
         reading.error((*path, "kind"), f"{built_in} is a proportion", "remove it")
     elif built_in and built_in != COUNTED and kind is not analysis.Kind.VALUE:
         reading.error((*path, "kind"), f"{built_in} is a value", f"remove it, or measure {COUNTED}")
     is_proportion = kind is analysis.Kind.PROPORTION
-    if is_proportion and read.query and not read.total_query:
+    if is_proportion and rule.query and not rule.total_query:
         reading.error((*path, "totalQuery"), "is required: what does query count events of?")
-    elif read.total_query and not is_proportion:
+    elif rule.total_query and not is_proportion:
         reading.error((*path, "totalQuery"), "is for kind: proportion only")
-    sequential = read.judgement is analysis.Judgement.SEQUENTIAL
-    if sequential and read.strategy is _LITERAL and kind is analysis.Kind.VALUE:
+    sequential = rule.judgement is analysis.Judgement.SEQUENTIAL
+    if sequential and rule.strategy is _LITERAL and kind is analysis.Kind.VALUE:
         message = "values against a threshold have no chance of false alarm to keep"
         reading.error((*path, "judgement"), message, "write each, or a strategy that compares")
-    is_compared = read.strategy is not _LITERAL and kind is analysis.Kind.VALUE
-    if read.median_per_look and not is_compared:
+    is_compared = rule.strategy is not _LITERAL and kind is analysis.Kind.VALUE
+    if rule.median_per_look and not is_compared:
         reading.error((*path, "medianPerLook"), "is for values that are compared")
     return kind
 

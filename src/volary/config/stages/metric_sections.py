@@ -34,52 +34,19 @@ class TemplateReference(base_sections.Section):
     )
 
 
-class Metric(base_sections.Section):
+class Metric(base_sections.Section, of=analysis.Rule):
     """One query, and what its answers have to be."""
 
     template: TemplateReference | None = Field(
         default=None, description="Use this entry of the template; what else is written is ignored."
     )
-    name: str = Field(
-        default="",
-        description="As shown. `request-success-rate`, `request-duration` (ms) and, for `kind: "
-        "proportion`, `request-errors` without a `query` are measured at the application's "
-        "router. Default: `metrics-0` and so on.",
-    )
-    provider: str = Field(
-        default="",
-        description="Name in `analysisProviders` of the fleet file or the controller's settings. "
-        "May be left out when there is only one.",
-    )
-    query: str = Field(
-        default="",
-        description="As the provider understands it, with `{{ .App.Name }}`, `{{ .Variant.Name }}`"
-        ", `{{ .VariantCustomArgs.x }}`, `{{ .AppCustomArgs.x }}`.",
-    )
-    total_query: str = Field(
-        default="", description="What `query` counts events of; only for `kind: proportion`."
-    )
-    kind: analysis.Kind = Field(
-        default=analysis.Kind.VALUE,
-        description="`value`: any quantity, compared by rank. `proportion`: `query` counts events "
-        "among those of `totalQuery`. `rate`: `query` counts events of an interval.",
-    )
+    name: str
     interval: values.Duration | None = Field(
         default=None, description="Time between two looks, and what each of them is about."
     )
-    timeout: values.Duration = Field(
-        default=timedelta(seconds=30), description="Limit of each query, at most 5m."
-    )
-    strategy: analysis.Strategy = Field(
-        default=analysis.Strategy.THRESHOLD,
-        description="`THRESHOLD`: against `expected`. `CANARY_BASELINE`, `CANARY_PRIMARY`: "
-        "against the other variant. `PREVIOUS`: against the last successful analysis.",
-    )
-    expected: Expected | None = Field(default=None, description="Good values, for `THRESHOLD`.")
-    deviation: analysis.Deviation = Field(
-        default=analysis.Deviation.EITHER,
-        description="Which difference is bad when compared: `EITHER`, `HIGH`, `LOW`.",
-    )
+    timeout: values.Duration
+    expected: Expected | None
+    deviation: analysis.Deviation
     max: Number | None = Field(
         default=None,
         gt=0,
@@ -92,25 +59,6 @@ class Metric(base_sections.Section):
         description="Compared: canary must have so many times the other side's value, as `0.9`. "
         "Implies `deviation: LOW`.",
     )
-    judgement: analysis.Judgement = Field(
-        default=analysis.Judgement.EACH,
-        description="`each`: every look by itself, failed ones are counted. `sequential`: all "
-        "looks together, at a chance of false alarm that holds however often one looks.",
-    )
-    significance: float = Field(
-        default=0.05,
-        gt=0,
-        le=0.5,
-        description="Accepted chance that a healthy release is condemned by this metric.",
-    )
-    failure_limit: Count = Field(
-        default=0, description="Fails when more looks than this failed (not with `sequential`)."
-    )
-    failure_count: analysis.FailureCount = Field(
-        default=analysis.FailureCount.CUMULATIVE,
-        description="`cumulative`: failed looks are counted over the whole analysis; "
-        "`consecutive`: a good one begins again at zero.",
-    )
     no_data: analysis.NoData | None = Field(
         default=None,
         description="When there is nothing to judge. `hold`: wait for data, at last fail. `fail`: "
@@ -119,33 +67,6 @@ class Metric(base_sections.Section):
     skip_on_no_data: pydantic.StrictBool | None = Field(
         default=None, description="PipeCD's word: `true` is `noData: pass`, `false` is `fail`."
     )
-    min_samples: int = Field(
-        default=1,
-        ge=1,
-        strict=True,
-        description="Points (proportions: requests) that each side must have to be judged.",
-    )
-    median_per_look: pydantic.StrictBool = Field(
-        default=False,
-        description="Compare only the middle value of each look: for queries whose points overlap "
-        "in time, as `rate(…[5m])` every minute, which are not independent of each other.",
-    )
-    warm_up: values.Duration = Field(
-        default=timedelta(0), description="What is measured this early is shown and not judged."
-    )
-    dry_run: pydantic.StrictBool = Field(
-        default=False, description="Measured and shown, decides nothing."
-    )
-    scope: analysis.Decider = Field(
-        default=analysis.Decider.PER_CLUSTER,
-        description="`perCluster`: each cluster goes by its own verdict. `pooled`: all go by the "
-        "one over all clusters. `both`: by that one, and a cluster that is bad by itself fails.",
-    )
-    canary_args: dict[str, str] = Field(
-        default_factory=dict, description="`{{ .VariantCustomArgs.x }}` for canary."
-    )
-    baseline_args: dict[str, str] = Field(default_factory=dict, description="For baseline.")
-    primary_args: dict[str, str] = Field(default_factory=dict, description="For primary.")
 
 
 class Header(base_sections.Section):

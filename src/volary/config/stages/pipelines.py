@@ -76,6 +76,7 @@ def convert_one(
     converted = _options(reading, kind, read, method, at)
     if converted is None:
         return None
+    file_paths.check_patterns(reading, entry.skip_on.paths, (*path, "skipOn", "paths"))
     progressive_rules.check_time(reading, converted, entry.timeout, path)
     return pipelines.Stage(
         name=name,
@@ -84,7 +85,7 @@ def convert_one(
         description=entry.desc,
         timeout=entry.timeout,
         targets=tuple(getattr(read, "multi_targets", ())),
-        skip_on=_skip_on(reading, entry.skip_on, (*path, "skipOn")),
+        skip_on=entry.skip_on,
         beside=_stage_analysis(reading, name, entry, path),
     )
 
@@ -105,13 +106,6 @@ def _stage_analysis(
         return None
     read = reading.read(metric_sections.StageAnalysis, entry.analysis, at)
     return None if read is None else analysis_rules.convert_stage_analysis(reading, read, at)
-
-
-def _skip_on(
-    reading: readings.Reading, read: stage_sections.SkipOn, path: yaml.Path
-) -> pipelines.SkipOn:
-    file_paths.check_patterns(reading, read.paths, (*path, "paths"))
-    return pipelines.SkipOn(tuple(read.commit_message_prefixes), tuple(read.paths))
 
 
 def _name(reading: readings.Reading, name: str, path: yaml.Path) -> str | None:
@@ -145,7 +139,7 @@ def _options(
     path: yaml.Path,
 ) -> stage_kind.StageOptions | None:
     match read:
-        case stage_sections.Traffic():
+        case progressive_sections.Traffic():
             return traffic_weights.convert(reading, read, method, path)
         case progressive_sections.ProgressiveTraffic():
             return progressive_rules.convert(reading, read, method, path)
@@ -156,8 +150,8 @@ def _options(
         case metric_sections.Analysis():
             return analysis_rules.convert(reading, read, path)
         case stage_sections.CanaryRollout():
-            written = base_sections.value_of(rollout_stages.VariantRolloutOptions, read)
-            options = replace(written, patches=_patches(read.patches))
+            patches = tuple(read.patches)
+            options = base_sections.value_of(kind.options, read, patches=patches)
         case _:
             options = base_sections.value_of(kind.options, read)
     return _checked(reading, options, path)
@@ -193,18 +187,6 @@ def _check_replicas(
         reading.lenient(path, "zero pods are not possible", then="PipeCD's default of 1 is used")
     elif replicas and replicas.is_percentage and replicas.number > 100:
         reading.warn(path, f"{replicas} is more pods than primary has")
-
-
-def _patches(read: list[stage_sections.Patch]) -> tuple[rollout_stages.Patch, ...]:
-    return tuple(
-        rollout_stages.Patch(
-            kind=patch.target.kind,
-            name=patch.target.name,
-            operations=tuple(rollout_stages.PatchOperation(op.path, op.value) for op in patch.ops),
-            document_root=patch.target.document_root,
-        )
-        for patch in read
-    )
 
 
 def _approval(

@@ -1,10 +1,17 @@
 """Reads the options of progressive traffic and blue/green, and refuses plans that never end."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 
-from volary.config.decoding import readings
-from volary.config.stages import analysis_rules, progressive_sections, query_placeholders, webhooks
+from volary.config.decoding import base_sections, readings
+from volary.config.stages import (
+    analysis_rules,
+    metric_sections,
+    progressive_sections,
+    query_placeholders,
+    webhooks,
+)
 from volary.config.text import yaml
 from volary.model import analysis as models
 from volary.model import applications, errors
@@ -38,28 +45,19 @@ def convert(
 ) -> traffic_stages.ProgressiveTrafficOptions | None:
     """Return the options; None when they cannot be used, which is noted then."""
     before = len(reading.problems)
-    check_interval(reading, read.interval, (*path, "interval"))
-    options = traffic_stages.ProgressiveTrafficOptions(
-        interval=read.interval,
-        threshold=read.threshold,
-        step_weight=read.step_weight,
-        step_weights=tuple(read.step_weights),
-        max_weight=read.max_weight,
-        step_weight_promotion=read.step_weight_promotion,
-        metrics=_metrics(reading, read, path),
-        iterations=read.iterations,
-        mirror=read.mirror,
-        mirror_weight=read.mirror_weight,
+    options = base_sections.value_of(
+        traffic_stages.ProgressiveTrafficOptions,
+        read,
+        metrics=(),
         match=matches(reading, read.match, (*path, "match")),
-        session_affinity=affinity(reading, read.session_affinity, (*path, "sessionAffinity")),
-        webhooks=webhooks.convert(reading, read.webhooks, (*path, "webhooks")),
-        scope=read.scope,
-        overshoot=read.overshoot,
-        immediate=read.immediate,
         progress_deadline=timedelta(seconds=read.progress_deadline_seconds),
-        ready_threshold=read.canary_ready_threshold,
-        scale_canary=read.scale_canary,
     )
+    check_interval(reading, options.interval, (*path, "interval"))
+    options = replace(
+        options, metrics=_metrics(reading, read.metrics, options.interval, (*path, "metrics"))
+    )
+    check_affinity(reading, options.session_affinity, (*path, "sessionAffinity"))
+    webhooks.check(reading, options.webhooks, (*path, "webhooks"))
     for name, message in problems(options):
         reading.error((*path, name) if name else path, message)
     for name, message in idle(options):
@@ -79,19 +77,18 @@ def convert_blue_green(
     reading: readings.Reading, read: progressive_sections.BlueGreen, path: yaml.Path
 ) -> traffic_stages.BlueGreenOptions:
     """Return the options; what is wrong with them is noted."""
-    if read.preview_service and not read.preview:
-        reading.lenient((*path, "previewService"), "previewService has no effect: preview is false")
-    if read.scale_down_delay > timedelta(hours=24):
-        reading.error((*path, "scaleDownDelay"), "must be at most 24h")
-    return traffic_stages.BlueGreenOptions(
-        preview_service=read.preview_service,
-        preview=read.preview,
+    options = base_sections.value_of(
+        traffic_stages.BlueGreenOptions,
+        read,
         pre_promotion=_checks(reading, read.pre_promotion, (*path, "prePromotion")),
         post_promotion=_checks(reading, read.post_promotion, (*path, "postPromotion")),
-        scale_down_delay=read.scale_down_delay,
-        webhooks=webhooks.convert(reading, read.webhooks, (*path, "webhooks"), allowed=_SWITCHING),
-        ready_threshold=read.canary_ready_threshold,
     )
+    webhooks.check(reading, options.webhooks, (*path, "webhooks"), allowed=_SWITCHING)
+    if options.preview_service and not options.preview:
+        reading.lenient((*path, "previewService"), "previewService has no effect: preview is false")
+    if options.scale_down_delay > timedelta(hours=24):
+        reading.error((*path, "scaleDownDelay"), "must be at most 24h")
+    return options
 
 
 def _checks(
@@ -99,32 +96,34 @@ def _checks(
 ) -> traffic_stages.Checks | None:
     if read is None:
         return None
-    check_interval(reading, read.interval, (*path, "interval"))
-    if read.threshold > read.count:
+    checks = base_sections.value_of(traffic_stages.Checks, read, metrics=())
+    check_interval(reading, checks.interval, (*path, "interval"))
+    if checks.threshold > checks.count:
         message = (
-            f"{read.count} checks cannot fail {read.threshold} times: the analysis always passes"
+            f"{checks.count} checks cannot fail {checks.threshold} times: the analysis always"
+            " passes"
         )
         reading.error((*path, "threshold"), message)
-    asked = webhooks.convert(reading, read.webhooks, (*path, "webhooks"), allowed=_CHECKING)
-    measured = _metrics(reading, read, path)
-    if not asked and not read.metrics:
+    webhooks.check(reading, checks.webhooks, (*path, "webhooks"), allowed=_CHECKING)
+    if not checks.webhooks and not read.metrics:
         reading.error(path, "nothing is checked", "add metrics or webhooks")
-    return traffic_stages.Checks(read.interval, read.count, read.threshold, measured, asked)
+    measured = _metrics(reading, read.metrics, checks.interval, (*path, "metrics"))
+    return replace(checks, metrics=measured)
 
 
 def _metrics(
     reading: readings.Reading,
-    read: progressive_sections.ProgressiveTraffic | progressive_sections.Checks,
-    path: yaml.Path,
+    read: list[metric_sections.Metric],
+    interval: timedelta,
+    at: yaml.Path,
 ) -> tuple[models.Rule, ...]:
     """Return what is measured with each check; what is wrong with it is noted."""
-    at = (*path, "metrics")
-    for i in range(len(read.metrics)):
+    for i in range(len(read)):
         for name in ("failureLimit", "failureCount"):
             if reading.written((*at, i, name)) is not None:
                 message = f"{name} has no effect: each bad look is a failed check"
                 reading.lenient((*at, i, name), message, "set the stage's threshold")
-    return analysis_rules.rules(reading, read.metrics, at, interval=read.interval)
+    return analysis_rules.rules(reading, read, at, interval=interval)
 
 
 def least_time(options: stage_kind.StageOptions) -> timedelta:
@@ -215,12 +214,12 @@ def _texts(
     return texts
 
 
-def affinity(
-    reading: readings.Reading, read: progressive_sections.SessionAffinity | None, path: yaml.Path
-) -> traffic.SessionAffinity | None:
-    """Return the cookies at `path`; what is wrong with them is noted."""
+def check_affinity(
+    reading: readings.Reading, read: traffic.SessionAffinity | None, path: yaml.Path
+) -> None:
+    """Note what is wrong with the cookies at `path`."""
     if read is None:
-        return None
+        return
     if read.cookie_name == read.primary_cookie_name:
         reading.error((*path, "primaryCookieName"), "must differ from cookieName")
     for name, text in (
@@ -234,17 +233,6 @@ def affinity(
             reading.error((*path, name), "must not contain semicolons or control characters")
     if read.same_site is traffic.SameSite.NONE and not read.secure:
         reading.warn((*path, "sameSite"), "browsers drop SameSite=None cookies without secure")
-    return traffic.SessionAffinity(
-        cookie_name=read.cookie_name,
-        primary_cookie_name=read.primary_cookie_name,
-        max_age=timedelta(seconds=read.max_age),
-        domain=read.domain,
-        path=read.path,
-        http_only=read.http_only,
-        secure=read.secure,
-        partitioned=read.partitioned,
-        same_site=read.same_site,
-    )
 
 
 def _check_selector(

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import assert_never
 
-from volary.config.decoding import readings
-from volary.config.stages import fleet_shares, progressive_rules, stage_sections
+from volary.config.decoding import base_sections, readings
+from volary.config.stages import fleet_shares, progressive_rules, progressive_sections
 from volary.config.text import yaml
 from volary.model import applications
 from volary.model.pipeline import variant
@@ -15,7 +15,7 @@ _DIVIDING = "use trafficRouting.method istio, gatewayapi, smi, nginx or traefik 
 
 def convert(
     reading: readings.Reading,
-    read: stage_sections.Traffic,
+    read: progressive_sections.Traffic,
     method: applications.RoutingMethod,
     path: yaml.Path,
 ) -> traffic_stages.TrafficOptions | None:
@@ -25,18 +25,12 @@ def convert(
     whatever is missing to primary, or to nobody). One form that PipeCD's Istio
     router documents is kept in its dialect: without ``primary``, primary takes the rest.
     """
-    weights = _weights(reading, read, method, path)
+    match = progressive_rules.matches(reading, read.match, (*path, "match"))
+    written = base_sections.value_of(traffic_stages.TrafficOptions, read, primary=0, match=match)
+    weights = _weights(reading, read, written, method, path)
     if weights is None:
         return None
-    weights = replace(
-        weights,
-        match=progressive_rules.matches(reading, read.match, (*path, "match")),
-        mirror=read.mirror,
-        session_affinity=progressive_rules.affinity(
-            reading, read.session_affinity, (*path, "sessionAffinity")
-        ),
-        of=read.of,
-    )
+    progressive_rules.check_affinity(reading, weights.session_affinity, (*path, "sessionAffinity"))
     if not fleet_shares.may_divide(reading, weights, method, path):
         return None
     if method is applications.RoutingMethod.POD_SELECTOR:
@@ -61,24 +55,23 @@ def unsupported_by_pod_selector(weights: traffic_stages.TrafficOptions) -> str:
 
 def _weights(
     reading: readings.Reading,
-    read: stage_sections.Traffic,
+    read: progressive_sections.Traffic,
+    weights: traffic_stages.TrafficOptions,
     method: applications.RoutingMethod,
     path: yaml.Path,
 ) -> traffic_stages.TrafficOptions | None:
-    others = read.canary + read.baseline
+    others = weights.canary + weights.baseline
     if read.all:
         if read.primary or others:
             message = "all and single percentages are both given"
             reading.lenient(path, message, "keep one of them", then="all wins")
-        primary, canary, baseline = (
-            100 * (read.all == variant_role.value) for variant_role in variant.Variant
-        )
-        return traffic_stages.TrafficOptions(primary, canary, baseline)
+        primary, canary, baseline = (100 * (read.all == which.value) for which in variant.Variant)
+        return replace(weights, primary=primary, canary=canary, baseline=baseline)
     primary = read.primary or 0
     if read.primary is None and not others and read.match:
         primary = 100
     is_implied = reading.is_pipecd and _rest_is_implied(method, others)
-    if read.primary is None and (is_implied or read.of is stage_kind.Scope.FLEET):
+    if read.primary is None and (is_implied or weights.of is stage_kind.Scope.FLEET):
         primary = max(0, 100 - others)
     total = primary + others
     if total != 100:
@@ -86,11 +79,11 @@ def _weights(
         reading.error(
             path,
             f"weights must add up to 100, not {total} "
-            f"(primary={primary}, canary={read.canary}, baseline={read.baseline})",
+            f"(primary={primary}, canary={weights.canary}, baseline={weights.baseline})",
             hint,
         )
         return None
-    return traffic_stages.TrafficOptions(primary, read.canary, read.baseline)
+    return replace(weights, primary=primary)
 
 
 def _rest_is_implied(method: applications.RoutingMethod, others: int) -> bool:

@@ -1,6 +1,7 @@
 """Webhooks in application files: Flagger's fields, with the same names."""
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from urllib import parse
 
@@ -14,38 +15,6 @@ from volary.model.pipeline.stage_kinds import external_stages, stage_kind
 _LONGEST = timedelta(minutes=5)
 _MOST_RETRIES = 10
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
-
-
-class Webhook(base_sections.Section):
-    """A question or a report to an HTTP server; a status of at most 202 is agreement."""
-
-    name: base_sections.Text = Field(description="Name, for the log.")
-    type: webhook.WebhookType = Field(
-        default=webhook.WebhookType.ROLLOUT, description="When it is called."
-    )
-    url: base_sections.Text = Field(description="Address, `https://` or `http://`.")
-    timeout: values.Duration = Field(
-        default=timedelta(seconds=10), description="How long an answer may take, at most 5m."
-    )
-    retries: int = Field(
-        default=0,
-        ge=0,
-        le=_MOST_RETRIES,
-        strict=True,
-        description="How often a call that got no answer, or one of 500 and above, is repeated.",
-    )
-    disable_tls: bool = Field(
-        default=False,
-        alias="disableTLS",
-        strict=True,
-        description="Do not verify the server's certificate.",
-    )
-    mute_alert: bool = Field(
-        default=False, strict=True, description="Say a refusal once, not each time."
-    )
-    metadata: dict[str, str] = Field(
-        default_factory=dict, description="Sent along; `${CLUSTER}` stands for the cluster's name."
-    )
 
 
 class WebhookGate(base_sections.Section):
@@ -80,44 +49,31 @@ class WebhookGate(base_sections.Section):
     )
 
 
-def convert(
+def check(
     reading: readings.Reading,
-    read: list[Webhook],
+    read: Sequence[webhook.Webhook],
     path: yaml.Path,
     *,
     allowed: frozenset[webhook.WebhookType] = frozenset(webhook.WebhookType),
-) -> tuple[webhook.Webhook, ...]:
-    """Return the webhooks at `path`; what is wrong with them is noted."""
+) -> None:
+    """Note what is wrong with the webhooks at `path`."""
     seen: set[str] = set()
     for i, entry in enumerate(read):
         here = (*path, i)
-        _check(reading, entry, here)
+        _check_call(reading, entry, here)
         if entry.name in seen:
             reading.lenient((*here, "name"), f"two webhooks are called {entry.name}")
         seen.add(entry.name)
         if entry.type not in allowed:
             known = ", ".join(sorted(allowed))
             reading.error((*here, "type"), f"{entry.type} is not asked here", f"possible: {known}")
-    return tuple(
-        webhook.Webhook(
-            url=section.url,
-            name=section.name,
-            type=section.type,
-            timeout=section.timeout,
-            retries=section.retries,
-            disable_tls=section.disable_tls,
-            mute_alert=section.mute_alert,
-            metadata=section.metadata,
-        )
-        for section in read
-    )
 
 
 def convert_gate(
     reading: readings.Reading, read: WebhookGate, path: yaml.Path
 ) -> external_stages.WebhookGateOptions:
     """Return the options of a gate; what is wrong with them is noted."""
-    _check(reading, read, path)
+    _check_call(reading, read, path)
     if read.interval < timedelta(seconds=1):
         reading.error((*path, "interval"), "must be at least 1s")
     asked = webhook.Webhook(
@@ -132,7 +88,9 @@ def convert_gate(
     return external_stages.WebhookGateOptions(asked, read.interval, read.scope)
 
 
-def _check(reading: readings.Reading, read: Webhook | WebhookGate, path: yaml.Path) -> None:
+def _check_call(
+    reading: readings.Reading, read: webhook.Webhook | WebhookGate, path: yaml.Path
+) -> None:
     problem = url_problem(read.url)
     if problem:
         reading.error((*path, "url"), problem)

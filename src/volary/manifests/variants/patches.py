@@ -34,25 +34,26 @@ def apply(
 
 
 def _target(manifests: Sequence[manifest.Manifest], patch: rollout_stages.Patch) -> int:
+    kind, name = patch.target.kind, patch.target.name
     for position, item in enumerate(manifests):
-        if (item.kind, item.name) == (patch.kind, patch.name):
+        if (item.kind, item.name) == (kind, name):
             return position
-    names = ", ".join(sorted(item.name for item in manifests if item.kind == patch.kind))
+    names = ", ".join(sorted(item.name for item in manifests if item.kind == kind))
     raise errors.user_error(
-        f"no manifest matches the given patch: kind={patch.kind}, name={patch.name}",
-        hint=f"of kind {patch.kind} there are: {names}" if names else "check the patch's target",
+        f"no manifest matches the given patch: kind={kind}, name={name}",
+        hint=f"of kind {kind} there are: {names}" if names else "check the patch's target",
     )
 
 
 def _patched(item: manifest.Manifest, patch: rollout_stages.Patch) -> manifest.Manifest:
-    if not patch.operations:
+    if not patch.ops:
         return item
     text = serialization.dump_body(item.body)
     try:
-        if patch.document_root:
+        if patch.target.document_root:
             text = _within_root(text, patch)
         else:
-            text = _replaced(text, patch.operations)
+            text = _replaced(text, patch.ops)
         return item.with_body(_read(text))
     except yaml_edits.EditError as error:
         raise errors.user_error(
@@ -69,7 +70,7 @@ def _patched(item: manifest.Manifest, patch: rollout_stages.Patch) -> manifest.M
 
 def _within_root(text: str, patch: rollout_stages.Patch) -> str:
     """Patch the document inside the string at the patch's root."""
-    root = patch.document_root
+    root = patch.target.document_root
     try:
         node = yaml_edits.find(text, root)[0]
     except yaml_edits.EditError as error:
@@ -77,7 +78,7 @@ def _within_root(text: str, patch: rollout_stages.Patch) -> str:
         raise yaml_edits.EditError(message) from error
     if not yaml_edits.is_text(node):
         raise yaml_edits.EditError(f"the value for the specified root {root} must be a string")
-    return yaml_edits.replace_text(text, node, _replaced(str(node.value), patch.operations))
+    return yaml_edits.replace_text(text, node, _replaced(str(node.value), patch.ops))
 
 
 def _replaced(text: str, operations: Sequence[rollout_stages.PatchOperation]) -> str:

@@ -4,16 +4,22 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from volary.model import options
 from volary.model.pipeline.stage_kinds import catalog, stage_kind, waiting_stages
 
 
 @dataclass(frozen=True, slots=True)
 class SkipOn:
-    """When a stage is left out (PipeCD: ``skipOn``); any hit skips."""
+    """When a stage is left out of a run; any hit leaves it out."""
 
-    commit_message_prefixes: tuple[str, ...] = ()
-    #: Globs relative to the root of the repository.
-    paths: tuple[str, ...] = ()
+    commit_message_prefixes: tuple[options.Text, ...] = options.option(
+        "Beginnings of the commit message.", ()
+    )
+    paths: tuple[options.Text, ...] = options.option(
+        "Globs relative to the root of the repository: the stage is left out when "
+        "every file that changed since the running commit matches. `!` in front takes out again.",
+        (),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from enum import StrEnum
+from typing import Annotated
+
+from volary.model import options
 
 
 class MatchKind(StrEnum):
@@ -43,15 +45,17 @@ class SameSite(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SessionAffinity:
-    """Cookies by which a user stays with a variant (Flagger: ``sessionAffinity``)."""
+    """Cookies that keep a user with the variant of the first answer."""
 
-    cookie_name: str
+    cookie_name: Annotated[options.Text, options.Option("Cookie of users that canary served.")]
     #: Empty: users of primary may be moved to the new version.
-    primary_cookie_name: str = ""
-    max_age: timedelta = timedelta(days=1)
-    domain: str = ""
-    path: str = ""
-    http_only: bool = False
-    secure: bool = False
-    partitioned: bool = False
-    same_site: SameSite | None = None
+    primary_cookie_name: str = options.option(
+        "Cookie of users that primary served, for one interval.", ""
+    )
+    max_age: int = options.option("Seconds that canary's cookie lives.", 86400, least=1)
+    domain: str = options.option("Attribute of the cookie.", "")
+    path: str = options.option("Attribute of the cookie.", "")
+    http_only: bool = options.option("Attribute of the cookie.", False)
+    secure: bool = options.option("Attribute of the cookie.", False)
+    partitioned: bool = options.option("Attribute of the cookie.", False)
+    same_site: SameSite | None = options.option("Attribute of the cookie.", None)

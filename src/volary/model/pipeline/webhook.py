@@ -1,9 +1,12 @@
 """Webhooks: questions and reports that a stage sends to somebody else's HTTP server."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from typing import Annotated
+
+from volary.model import options
 
 
 class WebhookType(StrEnum):
@@ -27,18 +30,26 @@ class WebhookType(StrEnum):
     EVENT = "event"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
-    """One address and how it is called; a status of at most 202 is agreement (Flagger)."""
+    """A question or a report to an HTTP server; a status of at most 202 is agreement."""
 
-    url: str
-    name: str = ""
-    type: WebhookType = WebhookType.ROLLOUT
-    timeout: timedelta = timedelta(seconds=10)
-    #: How often a call without an answer is repeated at once; a refusal is an answer.
-    retries: int = 0
-    #: Do not verify the server's certificate.
-    disable_tls: bool = False
-    #: Say a refusal once, not each time.
-    mute_alert: bool = False
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    name: options.Text = options.option("Name, for the log.", "", required=True)
+    type: WebhookType = options.option("When it is called.", WebhookType.ROLLOUT)
+    url: Annotated[options.Text, options.Option("Address, `https://` or `http://`.")]
+    timeout: timedelta = options.option(
+        "How long an answer may take, at most 5m.", timedelta(seconds=10)
+    )
+    retries: int = options.option(
+        "How often a call that got no answer, or one of 500 and above, is repeated.",
+        0,
+        least=0,
+        most=10,
+    )
+    disable_tls: bool = options.option(
+        "Do not verify the server's certificate.", False, key="disableTLS"
+    )
+    mute_alert: bool = options.option("Say a refusal once, not each time.", False)
+    metadata: Mapping[str, str] = options.option(
+        "Sent along; `${CLUSTER}` stands for the cluster's name.", {}
+    )

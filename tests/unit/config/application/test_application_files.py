@@ -137,9 +137,10 @@ EXPECTED = applications.Application(
                 rollout_stages.Replicas(10, is_percentage=True),
                 "next",
                 True,
-                (
+                patches=(
                     rollout_stages.Patch(
-                        "ConfigMap", "c", (rollout_stages.PatchOperation("$.a", "b"),), "$.data.x"
+                        rollout_stages.PatchTarget("ConfigMap", "c", "$.data.x"),
+                        (rollout_stages.PatchOperation(path="$.a", value="b"),),
                     ),
                 ),
             ),

@@ -18,7 +18,7 @@ SYNC = pipelines.Stage(
 )
 GATE = pipelines.Stage(
     external_stages.WEBHOOK_GATE.name,
-    external_stages.WebhookGateOptions(webhook.Webhook("http://gate.example", "gate")),
+    external_stages.WebhookGateOptions(webhook.Webhook(url="http://gate.example", name="gate")),
     index=1,
     timeout=timedelta(minutes=5),
 )

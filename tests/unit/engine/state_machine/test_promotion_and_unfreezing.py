@@ -24,7 +24,7 @@ SOAK = pipelines.Stage(
 )
 HOOK = pipelines.Stage(
     external_stages.WEBHOOK_GATE.name,
-    external_stages.WebhookGateOptions(webhook.Webhook("http://ask")),
+    external_stages.WebhookGateOptions(webhook.Webhook(url="http://ask")),
     index=2,
 )
 PEOPLE = pipelines.Stage(

@@ -41,11 +41,20 @@ spec:
 ROOT = "$.data.'weight.yaml'"
 
 
+def patch(
+    kind: str,
+    name: str,
+    operations: tuple[rollout_stages.PatchOperation, ...] = (),
+    root: str = "",
+) -> rollout_stages.Patch:
+    return rollout_stages.Patch(rollout_stages.PatchTarget(kind, name, root), operations)
+
+
 def patched(path: str, value: str, root: str = "", kind: str = "ConfigMap") -> manifest.Manifest:
-    operation = rollout_stages.PatchOperation(path, value)
+    operation = rollout_stages.PatchOperation(path=path, value=value)
     name = "envoy" if kind == "ConfigMap" else "web"
     items = documents.parse(TEXT, file="a.yaml")
-    found = patches.apply(items, [rollout_stages.Patch(kind, name, (operation,), root)])
+    found = patches.apply(items, [patch(kind, name, (operation,), root)])
     return found[0 if kind == "ConfigMap" else 1]
 
 
@@ -95,11 +104,11 @@ def test_every_element_can_be_meant() -> None:
 
 def test_patches_build_on_each_other() -> None:
     operations = (
-        rollout_stages.PatchOperation("$.clusters[0].name", "first"),
-        rollout_stages.PatchOperation("$.clusters[0].weight", "1"),
+        rollout_stages.PatchOperation(path="$.clusters[0].name", value="first"),
+        rollout_stages.PatchOperation(path="$.clusters[0].weight", value="1"),
     )
-    patch = rollout_stages.Patch("ConfigMap", "envoy", operations, ROOT)
-    found = patches.apply(documents.parse(TEXT, file=""), [patch, patch])[0]
+    change = patch("ConfigMap", "envoy", operations, ROOT)
+    found = patches.apply(documents.parse(TEXT, file=""), [change, change])[0]
 
     assert "- name: first # stays\n  weight: 1\n" in found.body["data"]["weight.yaml"]
 
@@ -132,7 +141,7 @@ def test_what_does_not_fit_is_an_error(path: str, value: str, root: str, message
 
 def test_a_patch_without_target_names_what_there_is() -> None:
     with pytest.raises(errors.UserError) as caught:
-        patches.apply(documents.parse(TEXT, file=""), [rollout_stages.Patch("ConfigMap", "envoi")])
+        patches.apply(documents.parse(TEXT, file=""), [patch("ConfigMap", "envoi")])
 
     (found,) = caught.value.problems
     assert found.message == "no manifest matches the given patch: kind=ConfigMap, name=envoi"
@@ -149,8 +158,8 @@ def test_an_empty_value_can_be_filled() -> None:
             key:
             other: 1
         """)
-    operation = rollout_stages.PatchOperation("$.key", "value")
-    patch = rollout_stages.Patch("ConfigMap", "a", (operation,), "$.data.x")
-    (found,) = patches.apply(documents.parse(text, file=""), [patch])
+    operation = rollout_stages.PatchOperation(path="$.key", value="value")
+    change = patch("ConfigMap", "a", (operation,), "$.data.x")
+    (found,) = patches.apply(documents.parse(text, file=""), [change])
 
     assert found.body["data"]["x"] == "key: value\nother: 1\n"

@@ -9,7 +9,9 @@ from volary.model.placement import rollouts
 from volary.placement.waves import planned_waves, wave_steps
 
 SYNC = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
-ASKED = external_stages.WebhookGateOptions(webhook.Webhook("https://gate.example.org", "gate"))
+ASKED = external_stages.WebhookGateOptions(
+    webhook.Webhook(url="https://gate.example.org", name="gate")
+)
 GATE = external_stages.WEBHOOK_GATE.name
 
 

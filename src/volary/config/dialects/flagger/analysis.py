@@ -1,6 +1,7 @@
 """How a new version is tried: Flagger's ``spec.analysis`` as the stages that do the same."""
 
 from datetime import timedelta
+from typing import Any
 
 from volary.config.dialects.flagger import metrics, source, steps, webhooks_and_matches
 from volary.model.pipeline import webhook
@@ -110,9 +111,8 @@ def _progression(read: source.Source, pipeline: steps.Steps, *, can_divide: bool
         read.reading.warn((*at, "mirrorWeight"), "has no effect without mirror: true")
     _thresholds(read, step)
     if analysis.session_affinity is not None:
-        cookie = analysis.session_affinity.model_dump(
-            by_alias=True, exclude_unset=True, mode="json"
-        )
+        written: Any = read.reading.written((*at, "sessionAffinity"))
+        cookie = {name: value for name, value in written.items() if value is not None}
         step.set("sessionAffinity", cookie, (*at, "sessionAffinity"))
     if read.spec.autoscaler_ref is not None and not read.is_service:
         step.set("scaleCanary", True, ("spec", "autoscalerRef"))

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from volary.config.decoding import base_sections
 from volary.config.stages import progressive_sections
-from volary.model.pipeline import webhook
+from volary.model.pipeline import traffic, webhook
 
 API_VERSION = "flagger.app/v1beta1"
 
@@ -190,7 +190,7 @@ class Analysis(base_sections.Section):
     canary_ready_threshold: Percent | None = Field(
         default=None, description="Percent of canary's pods that have to be available."
     )
-    session_affinity: progressive_sections.SessionAffinity | None = Field(
+    session_affinity: traffic.SessionAffinity | None = Field(
         default=None, description="Cookies that keep users with their variant."
     )
     metrics: list[Metric] = Field(default_factory=list, description="Checks.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from volary.model import options
 from volary.model.pipeline import variant
@@ -21,22 +21,31 @@ class Replicas:
 
 
 @dataclass(frozen=True, slots=True)
-class PatchOperation:
-    """Replace the node at `path` by `value` (PipeCD: ``yaml-replace``)."""
+class PatchTarget:
+    """The manifest to patch."""
 
-    path: str
-    value: str
+    kind: Annotated[options.Text, options.Option("Kind of the manifest.")]
+    name: Annotated[options.Text, options.Option("Name of the manifest.")]
+    document_root: str = options.option(
+        "Path of a string that holds a YAML document to patch; empty: the manifest.", ""
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchOperation:
+    """Replace one node."""
+
+    op: Literal["yaml-replace"] = options.option("What to do.", "yaml-replace")
+    path: Annotated[options.Text, options.Option("Path of the node, such as `$.spec.replicas`.")]
+    value: str = options.option("The new text of the node.", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Operations on one manifest, or on a YAML document in one of its strings."""
+    """Operations on one manifest."""
 
-    kind: str
-    name: str
-    operations: tuple[PatchOperation, ...] = ()
-    #: Path of the string that holds the document to patch; empty: the manifest itself.
-    document_root: str = ""
+    target: Annotated[PatchTarget, options.Option("The manifest to patch.")]
+    ops: tuple[PatchOperation, ...] = options.option("Operations in order.", ())
 
 
 LabelInSelector = Annotated[
@@ -82,8 +91,6 @@ class VariantRolloutOptions(stage_kind.StageOptions):
     create_service: bool = options.option(
         "Generate a Service that selects this variant only.", False
     )
-    #: Canary only.
-    patches: tuple[Patch, ...] = ()
     of: stage_kind.Scope = options.option(
         "What `replicas` is a share of. `cluster`: of the workload on each cluster; `fleet`: of "
         "all clusters that carry the stage out together, over which the pods are divided by what "
@@ -95,6 +102,8 @@ class VariantRolloutOptions(stage_kind.StageOptions):
         "has there, rounded up. What does not fit goes to the others.",
         None,
     )
+    #: Canary only.
+    patches: tuple[Patch, ...] = ()
     #: Fixed at the run's start: pods by cluster, then by workload as ``Deployment web``.
     batch: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     #: The same for one cluster; None: `replicas` counts.

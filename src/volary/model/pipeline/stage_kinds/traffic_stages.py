@@ -5,9 +5,13 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Self
 
-from volary.model import analysis
+from volary.model import analysis, options
 from volary.model.pipeline import traffic, webhook
 from volary.model.pipeline.stage_kinds import stage_kind
+
+_INTERVAL = "Time between two checks, at least 1s."
+_WEBHOOKS = "Who is asked, and when."
+_READY = "Percent of its pods that must be ready."
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,15 +19,29 @@ class TrafficOptions(stage_kind.StageOptions):
     """Options of ``K8S_TRAFFIC_ROUTING``: percentages that add up to 100."""
 
     primary: int
-    canary: int = 0
-    baseline: int = 0
-    #: Requests that go to canary whatever the percentages say: an A/B test.
-    match: tuple[traffic.RequestMatch, ...] = ()
-    #: Percent of the requests that canary gets a copy of.
-    mirror: int = 0
-    session_affinity: traffic.SessionAffinity | None = None
-    #: `FLEET`: the percentages are of all traffic of all clusters together.
-    of: stage_kind.Scope = stage_kind.Scope.CLUSTER
+    canary: options.Percentage = options.option("Percentage for canary.", 0)
+    baseline: options.Percentage = options.option(
+        "Percentage for baseline (not with `podselector`).", 0
+    )
+    match: tuple[traffic.RequestMatch, ...] = options.option(
+        "Requests that go to canary whatever the percentages say: an A/B test. Without "
+        "percentages primary gets all others.",
+        (),
+    )
+    mirror: options.Percentage = options.option(
+        "Percentage of the requests that canary gets a copy of; its answers are thrown "
+        "away. Only for requests that may be repeated.",
+        0,
+    )
+    session_affinity: traffic.SessionAffinity | None = options.option(
+        "Keep users with their variant by cookie.", None
+    )
+    of: stage_kind.Scope = options.option(
+        "What the percentages are of. `cluster`: of each cluster's own traffic; "
+        "`fleet`: of the traffic of all clusters that carry the stage out together, of which each "
+        "is taken to have as much as it has of primary's pods. `primary` may be left out then.",
+        stage_kind.Scope.CLUSTER,
+    )
     #: Fixed at the run's start: percent for canary and for baseline by cluster.
     shares: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -44,37 +62,66 @@ class ProgressiveTrafficOptions(stage_kind.StageOptions):
     `iterations` with `match` is an A/B test, without it blue/green.
     """
 
-    #: Time between two checks.
-    interval: timedelta = timedelta(seconds=60)
-    #: So many failed checks, counted over the whole stage, and it fails.
-    threshold: int = 1
-    step_weight: int = 0
-    step_weights: tuple[int, ...] = ()
-    #: Not looked at with `step_weights`, which end with their own.
-    max_weight: int = 100
-    #: Percent that go back to primary per interval once it has been promoted; 0: all at once.
-    step_weight_promotion: int = 0
-    iterations: int = 0
-    #: Send a copy of the requests to canary for one interval before the first step; with
-    #: `iterations`, all the time.
-    mirror: bool = False
-    mirror_weight: int = 100
-    match: tuple[traffic.RequestMatch, ...] = ()
-    session_affinity: traffic.SessionAffinity | None = None
-    #: Measured with every check.
-    metrics: tuple[analysis.Rule, ...] = ()
-    webhooks: tuple[webhook.Webhook, ...] = ()
-    scope: stage_kind.Scope = stage_kind.Scope.CLUSTER
-    #: A step may lead above `max_weight` (Flagger does that); otherwise it is cut there.
-    overshoot: bool = False
-    #: Fail with the last failed check, not one interval after it (Flagger).
-    immediate: bool = False
+    interval: timedelta = options.option(_INTERVAL, timedelta(seconds=60))
+    threshold: int = options.option(
+        "So many failed checks, counted over the whole stage, and it fails.", 1, least=1
+    )
+    step_weight: int = options.option(
+        "Percent that canary gets more per step.", 0, least=0, most=100
+    )
+    step_weights: tuple[int, ...] = options.option(
+        "Canary's percentages one after another, instead.", ()
+    )
+    max_weight: int = options.option("Where `stepWeight` ends, 1 to 100.", 100)
+    step_weight_promotion: int = options.option(
+        "Percent that go back to primary per interval once it runs the new version, "
+        "by K8S_PRIMARY_ROLLOUT; 0: all at once.",
+        0,
+        least=0,
+        most=100,
+    )
+    iterations: int = options.option(
+        "Number of checks without weights: blue/green, or with `match` an A/B test.", 0, least=0
+    )
+    mirror: bool = options.option(
+        "Send a copy of the requests to canary for one interval before the first step "
+        "(with `iterations`: during all of them). Only for requests that may be repeated.",
+        False,
+    )
+    mirror_weight: int = options.option(
+        "Percent of requests that are copied.", 100, least=1, most=100
+    )
+    metrics: tuple[analysis.Rule, ...] = options.option(
+        "What is measured with every check; the first that fails is a failed check.", ()
+    )
+    match: tuple[traffic.RequestMatch, ...] = options.option(
+        "Requests that go to canary in an A/B test.", ()
+    )
+    session_affinity: traffic.SessionAffinity | None = options.option(
+        "Keep users with their variant.", None
+    )
+    webhooks: tuple[webhook.Webhook, ...] = options.option(_WEBHOOKS, ())
+    scope: stage_kind.Scope = options.option(
+        "`cluster`: each cluster goes at its own pace; `fleet`: all go in step, and a "
+        "failed check of one counts for all.",
+        stage_kind.Scope.CLUSTER,
+    )
+    overshoot: bool = options.option(
+        "A step may lead above `maxWeight`, as in Flagger; otherwise it is cut there.", False
+    )
+    immediate: bool = options.option(
+        "Fail with the last failed check, not one interval after it as Flagger does.", False
+    )
     #: How long canary may stay not ready before the stage fails.
     progress_deadline: timedelta = timedelta(minutes=10)
-    #: Percent of canary's pods that have to be available.
-    ready_threshold: int = 100
-    #: Give canary as many of primary's pods as it gets of the traffic, at least one.
-    scale_canary: bool = False
+    ready_threshold: int = options.option(
+        _READY, 100, least=1, most=100, key="canaryReadyThreshold"
+    )
+    scale_canary: bool = options.option(
+        "Before each step give canary as many pods as its part of the traffic needs, "
+        "counted from the pods that primary has then: for workloads that are scaled by load.",
+        False,
+    )
 
     @property
     def all_webhooks(self) -> tuple[webhook.Webhook, ...]:
@@ -84,33 +131,38 @@ class ProgressiveTrafficOptions(stage_kind.StageOptions):
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """An analysis that is a part of another stage."""
+    """An analysis inside another stage."""
 
-    interval: timedelta = timedelta(seconds=60)
-    #: So many checks.
-    count: int = 1
-    #: So many failed ones, and the analysis has failed.
-    threshold: int = 1
-    metrics: tuple[analysis.Rule, ...] = ()
-    webhooks: tuple[webhook.Webhook, ...] = ()
+    interval: timedelta = options.option(_INTERVAL, timedelta(seconds=60))
+    count: int = options.option("Number of checks.", 1, least=1)
+    threshold: int = options.option("So many failed checks, and it failed.", 1, least=1)
+    metrics: tuple[analysis.Rule, ...] = options.option("Measured with each check.", ())
+    webhooks: tuple[webhook.Webhook, ...] = options.option(
+        "Asked with each check; a refusal is a failed check.", ()
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class BlueGreenOptions(stage_kind.StageOptions):
     """Options of ``K8S_BLUE_GREEN``."""
 
-    #: Name of the Service that leads to the new version before the switch; empty: the
-    #: Service's name with `-preview`.
-    preview_service: str = ""
-    #: Make that Service.
-    preview: bool = True
-    pre_promotion: Checks | None = None
-    post_promotion: Checks | None = None
-    #: How long the old version stays as it is after the switch, for an instant rollback.
-    scale_down_delay: timedelta = timedelta(seconds=30)
-    webhooks: tuple[webhook.Webhook, ...] = ()
-    #: Percent of the new version's pods that have to be available before the switch.
-    ready_threshold: int = 100
+    preview: bool = options.option("Make a Service that leads to canary only.", True)
+    preview_service: options.DnsLabel = options.option(
+        "Its name; empty: the Service's name with `-preview`.", ""
+    )
+    pre_promotion: Checks | None = options.option("Checks before the switch.", None)
+    post_promotion: Checks | None = options.option(
+        "Checks after the switch; when they fail, it is switched back.", None
+    )
+    scale_down_delay: timedelta = options.option(
+        "How long the old version stays as it is after the switch: until then a "
+        "rollback is one write.",
+        timedelta(seconds=30),
+    )
+    webhooks: tuple[webhook.Webhook, ...] = options.option(_WEBHOOKS, ())
+    ready_threshold: int = options.option(
+        _READY, 100, least=1, most=100, key="canaryReadyThreshold"
+    )
 
     @property
     def all_webhooks(self) -> tuple[webhook.Webhook, ...]:

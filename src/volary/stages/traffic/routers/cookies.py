@@ -18,7 +18,7 @@ _SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\])")
 def for_canary(wanted: division.Division, affinity: traffic.SessionAffinity) -> str:
     """Return the header's value that lets a user stay with canary."""
     value = _pair(affinity.cookie_name, wanted.token)
-    return value + _attributes(affinity, int(affinity.max_age.total_seconds()))
+    return value + _attributes(affinity, affinity.max_age)
 
 
 def for_primary(wanted: division.Division, affinity: traffic.SessionAffinity) -> str:
