@@ -47,6 +47,12 @@ def write_text(text: str) -> None:
     write(safe_text.printable(text))
 
 
+def write_lines(lines: Iterable[str]) -> None:
+    """Write lines of words; see `write_text`."""
+    for line in lines:
+        write_text(line)
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a table with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -1,6 +1,6 @@
 """``volary convert``: other projects' files as application files."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from volary.cli import console, exit_codes
@@ -23,15 +23,13 @@ def flagger(path: str) -> int:
     text = trees.read_text(files, chosen)
     beside = application_discovery.sibling_files(files, chosen)
     loaded = application_files.parse(text, file=chosen, default_name="", neighbours=beside)
-    wrong = [problem for problem in loaded.problems if problem.severity is errors.Severity.ERROR]
-    if wrong:
-        raise errors.UserError(*wrong)
+    _raise_errors(loaded.problems)
     made = translation.translate(yaml.load_all(text, chosen), application_files.readable(beside))
     converted = translation.to_yaml(made, loaded.problems)
-    console.write(_text(converted, chosen))
+    text = serialization.dump_body(converted.body) + _settings(converted.settings)
+    _print(text, converted.remarks, chosen)
     console.show_problems(console.messages(), loaded.problems)
-    hint = f"save it as volary.yaml beside the manifests, and remove the Canary ({chosen})"
-    console.messages().print(hint, markup=False, highlight=False, soft_wrap=True)
+    _print_hint(f"save it as volary.yaml beside the manifests, and remove the Canary ({chosen})")
     return exit_codes.Exit.DONE
 
 
@@ -59,14 +57,6 @@ def _open(path: Path) -> tuple[trees.Tree, str]:
             hint="name the file with the Canary",
         )
     return files, names[0]
-
-
-def _text(converted: translation.Converted, file: str) -> str:
-    start = [f"From {file}, as Volary carries it out."]
-    if converted.remarks:
-        start += ["", "What differs:", *(f"- {remark}" for remark in converted.remarks)]
-    body = serialization.dump_body(converted.body)
-    return translation.comment(start) + body + _settings(converted.settings)
 
 
 def _settings(settings: Mapping[str, object]) -> str:
@@ -102,7 +92,7 @@ def karmada(path: str) -> int:
     named = [beside] if application_discovery.is_application_file(beside) else []
     _print_converted(body, made.problems, path)
     what = f"put its spec into {named[0]}" if named else "save it as volary.yaml beside them"
-    _fleet_hint(f"{what}, and remove the policies")
+    _print_hint(f"{what}, and remove the policies")
     return exit_codes.Exit.DONE
 
 
@@ -117,7 +107,7 @@ def rollout(system: str, path: str, approvers: Sequence[str]) -> int:
     metadata = plan.reading.written(("metadata",))
     body = plan.body(policies.text(metadata, "name") or place.stem)
     _print_converted(body, plan.reading.problems, place.name)
-    _fleet_hint("put its waves into your volary.yaml")
+    _print_hint("put its waves into your volary.yaml")
     return exit_codes.Exit.DONE
 
 
@@ -128,20 +118,25 @@ def _print_converted(body: json.JsonObject, problems: Sequence[errors.Problem], 
         UserError: There are errors.
     """
     text = serialization.dump_body(body)
-    wrong = [problem for problem in problems if application_files.is_error(problem)]
-    if wrong:
-        raise errors.UserError(*wrong)
+    _raise_errors(problems)
     application_files.parse(text, file=f"{path}, converted", default_name="").require()
-    start = [f"From {path}, as Volary carries it out."]
-    if problems:
-        start += [
-            "",
-            "What differs:",
-            *(f"- {problem.where}: {problem.message}" for problem in problems),
-        ]
-    console.write(translation.comment(start) + text)
+    _print(text, [f"{problem.where}: {problem.message}" for problem in problems], path)
     console.show_problems(console.messages(), problems)
 
 
-def _fleet_hint(text: str) -> None:
-    console.messages().print(text, markup=False, highlight=False, soft_wrap=True)
+def _raise_errors(problems: Iterable[errors.Problem]) -> None:
+    wrong = [problem for problem in problems if application_files.is_error(problem)]
+    if wrong:
+        raise errors.UserError(*wrong)
+
+
+def _print(text: str, remarks: Sequence[str], file: str) -> None:
+    """Print a file of ours, with what differs from `file` at its head."""
+    head = [f"From {file}, as Volary carries it out."]
+    if remarks:
+        head += ["", "What differs:", *(f"- {remark}" for remark in remarks)]
+    console.write(translation.comment(head) + text)
+
+
+def _print_hint(text: str) -> None:
+    console.messages().print(text, markup=False)

@@ -142,7 +142,7 @@ class ReleaseEnvironment:
             self.console.print()
             session = await application.begin(prepared, (), "demo", (view, *observers))
             ended = await local_run.carry_out(application, session, view, self.console)
-        summary.show(self.console, ended, view.shown)
+        summary.show(self.console, ended)
         return ended
 
     def show(self, title: str) -> None:

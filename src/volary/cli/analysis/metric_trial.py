@@ -7,16 +7,16 @@ from datetime import UTC, datetime, timedelta
 from volary.analysis.metering import query_names
 from volary.cli import console, exit_codes, forms
 from volary.cli.analysis import findings_table
+from volary.cli.local import inputs as local_inputs
 from volary.cli.remote import output
 from volary.config.crosscheck import fleet_checks
 from volary.config.decoding import values
 from volary.controller import inputs
 from volary.controller.persistence import redaction
-from volary.controller.planning import projects
+from volary.controller.planning import preparation, projects
 from volary.manifests import redaction as manifest_redaction
 from volary.model import analysis, errors, json
 from volary.model.fleet import fleets
-from volary.sources.rendering import renderers
 from volary.stages.judgement import metric_trials
 
 _AGO = re.compile(r"-(.+)")
@@ -26,9 +26,7 @@ _AGO = re.compile(r"-(.+)")
 class TrialRequest:
     """What is tried."""
 
-    path: str
-    fleet: str = ""
-    contexts: str = ""
+    inputs: preparation.RunOptions
     #: A moment in RFC 3339, or how long ago, as `-10m`; empty: now.
     at: str = ""
     looks: int = 1
@@ -48,9 +46,7 @@ async def run(request: TrialRequest, form: forms.Form) -> int:
         is_now=not request.at,
         previous=_moment(request.previous, now),
     )
-    project = await projects.open_project(request.path)
-    members = projects.load_fleet(request.fleet, request.contexts)
-    console.show_problems(console.messages(), projects.check_fleet(project, members))
+    project, members = await local_inputs.open_inputs(request.inputs)
     names = await _names(project, _targets(project, members, request.cluster))
     masker = manifest_redaction.Masker()
     async with inputs.open_meter(members.providers, clock=clock, learn=masker.add) as meter:
@@ -79,13 +75,9 @@ def _show(shown: list[json.JsonObject]) -> None:
     if not judged:
         console.write_text("no stage of the application measures anything")
         return
-    lines = [
-        *findings_table.table(judged),
-        *findings_table.sentences(judged),
-        *findings_table.queries(judged),
-    ]
-    for line in lines:
-        console.write_text(line)
+    console.write_lines(findings_table.table(judged))
+    console.write_lines(findings_table.sentences(judged))
+    console.write_lines(findings_table.queries(judged))
 
 
 def _targets(project: projects.Project, members: fleets.Fleet, only: str) -> list[str]:
@@ -100,17 +92,12 @@ def _targets(project: projects.Project, members: fleets.Fleet, only: str) -> lis
 
 
 async def _names(project: projects.Project, targets: list[str]) -> dict[str, query_names.Names]:
-    renderer = renderers.Renderer()
-    names_by_target = {}
-    for target in targets:
-        # Names are the same whatever clusters get differently.
-        rendered = await renderer.undivided(
-            project.files, project.application, directory=project.directory, target=target
-        )
-        names_by_target[target] = query_names.find(
-            project.application, rendered.manifests, namespace="default"
-        )
-    return names_by_target
+    # Names are the same whatever clusters get differently.
+    manifests = await local_inputs.undivided(project, targets)
+    return {
+        target: query_names.find(project.application, manifests[target], namespace="default")
+        for target in targets
+    }
 
 
 def _moment(written: str, now: datetime) -> datetime | None:

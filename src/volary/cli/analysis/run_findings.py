@@ -51,10 +51,7 @@ def _nothing(asked: Mapping[str, str]) -> str:
 def _show_stage(name: str, judged: list[findings_table.JudgedMetric], form: forms.Form) -> None:
     console.write_text("")
     console.write_text(name)
-    for line in findings_table.table(judged):
-        console.write_text(f"  {line}")
-    for line in findings_table.sentences(judged):
-        console.write_text(f"  {line}")
+    lines = [*findings_table.table(judged), *findings_table.sentences(judged)]
     if form is forms.Form.WIDE:
-        for line in findings_table.queries(judged):
-            console.write_text(f"  {line}")
+        lines += findings_table.queries(judged)
+    console.write_lines(f"  {line}" for line in lines)

@@ -76,11 +76,10 @@ def try_out(
     Exit code 1: a release would not have passed.
     """
     from volary.cli.analysis import metric_trial
+    from volary.controller.planning import preparation
 
     request = metric_trial.TrialRequest(
-        path=path,
-        fleet=fleet,
-        contexts=contexts,
+        preparation.RunOptions(path, fleet=fleet, contexts=contexts),
         at=at,
         looks=looks,
         previous=previous,

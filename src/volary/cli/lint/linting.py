@@ -1,13 +1,13 @@
-"""What ``volary lint --fleet`` says of where applications go, as a run would divide them."""
+"""``volary lint``: collects the files, checks them, and shows all problems."""
 
 import json as text
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from volary.cli import console, exit_codes
-from volary.cli.lint import overrides, replicas, routes, shared_routes
+from volary.cli.lint import manifest_checks, routes, shared_routes
 from volary.cli.local import targets
 from volary.config.application import application_files
 from volary.config.crosscheck import lint
@@ -18,31 +18,6 @@ from volary.config.stages import analysis_templates
 from volary.controller.planning import projects
 from volary.model import errors, metric_providers
 from volary.model.fleet import fleets
-
-
-def placement_findings(files: Mapping[str, str], members: fleets.Fleet) -> Iterator[errors.Problem]:
-    """Yield spreads that this fleet cannot meet, and clusters that are refused because they have no
-    wave.
-
-    Args:
-        files: The text of application files, and of what is beside them where that counts.
-        members: The fleet.
-    """
-    for loaded in lint.load_applications(files).values():
-        yield from _placement_of(loaded, members)
-
-
-def _placement_of(
-    loaded: application_files.Loaded, members: fleets.Fleet
-) -> Iterator[errors.Problem]:
-    described = loaded.application
-    if described is None or not targets.admitted(described, members):
-        return  # told by `config.crosscheck` already
-    try:
-        targets.check(loaded, members)
-    except errors.UserError as error:
-        yield from error.problems
-
 
 #: Files that are larger are no application files; `config.yaml` refuses them anyway.
 _LARGEST = 16 << 20
@@ -59,14 +34,15 @@ def run(path: str, *, fleet: str, contexts: str, config: str = "", as_json: bool
     files = _collect(Path(path))
     if Path(path).is_file() and not lint.is_checked(Path(path).as_posix(), files):
         raise errors.user_error(f"{path} is none of the files that are checked", hint=_NAMES)
-    problems = lint.check(files, members, anchored=(Path(path) / ".git").exists())
-    if members is not None:
-        problems = (*problems, *placement_findings(files, members))
     root = "" if Path(path).is_file() else path
-    problems = (*problems, *shared_routes.check(Path(path), members))
-    problems = (*problems, *replicas.findings(root, files))
-    problems = (*problems, *overrides.findings(root, files))
-    problems = (*problems, *routes.findings(root, files))
+    loaded = lint.load_applications(files)
+    problems = [*lint.check(files, members, anchored=(Path(path) / ".git").exists())]
+    if members is not None:
+        problems += placement_findings(loaded, members)
+    problems += shared_routes.check(root, loaded, members)
+    problems += manifest_checks.check_replicas(root, loaded)
+    problems += manifest_checks.check_overrides(root, loaded)
+    problems += routes.findings(root, loaded)
     if as_json:
         console.write(text.dumps([_to_json(problem) for problem in problems], indent=2))
     else:
@@ -74,6 +50,22 @@ def run(path: str, *, fleet: str, contexts: str, config: str = "", as_json: bool
         _summarize(files, problems)
     wrong = any(problem.severity is errors.Severity.ERROR for problem in problems)
     return exit_codes.Exit.USAGE if wrong else exit_codes.Exit.DONE
+
+
+def placement_findings(
+    loaded: manifest_checks.LoadedFiles, members: fleets.Fleet
+) -> Iterator[errors.Problem]:
+    """Yield spreads that a fleet cannot meet, and clusters that are refused because they have no
+    wave.
+    """
+    for loaded_file in loaded.values():
+        described = loaded_file.application
+        if described is None or not targets.admitted(described, members):
+            continue  # reported by `config.crosscheck` already
+        try:
+            targets.check(loaded_file, members)
+        except errors.UserError as error:
+            yield from error.problems
 
 
 def _members(fleet: str, contexts: str, config: str) -> fleets.Fleet | None:
@@ -218,11 +210,11 @@ def _to_json(problem: errors.Problem) -> dict[str, object]:
     }
 
 
-def _summarize(files: dict[str, str], problems: tuple[errors.Problem, ...]) -> None:
+def _summarize(files: dict[str, str], problems: Sequence[errors.Problem]) -> None:
     wrong = sum(problem.severity is errors.Severity.ERROR for problem in problems)
     warnings = len(problems) - wrong
-    told = (_count(len(files), "file"), _count(wrong, "error"), _count(warnings, "warning"))
-    console.messages().print(", ".join(told))
+    counts = (_count(len(files), "file"), _count(wrong, "error"), _count(warnings, "warning"))
+    console.messages().print(", ".join(counts))
 
 
 def _count(number: int, noun: str) -> str:

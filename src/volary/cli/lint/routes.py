@@ -8,13 +8,12 @@ that are plain files; what kustomize or Helm would build is not known before it 
 
 import asyncio
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from volary.cli.lint import replicas
+from volary.cli.lint import manifest_checks
 from volary.config.application import application_files
-from volary.config.crosscheck import lint
 from volary.manifests.routes import generated_routes
 from volary.manifests.variants import variants
 from volary.model import applications, errors
@@ -25,23 +24,19 @@ from volary.stages import registry
 from volary.stages.runtime import stage_runners
 
 
-def findings(root: str, files: Mapping[str, str]) -> Iterator[errors.Problem]:
+def findings(root: str, loaded: manifest_checks.LoadedFiles) -> Iterator[errors.Problem]:
     """Yield why the stages of an application could not move its traffic.
 
     Applications are passed over whose manifests differ by cluster: what a cluster gets may
     have what the files lack.
-
-    Args:
-        root: What `files` are relative to.
-        files: The text of application files, and of what is beside them where that counts.
     """
-    for path, loaded in lint.load_applications(files).items():
-        described = loaded.application
+    for path, loaded_file in loaded.items():
+        described = loaded_file.application
         if described is None or described.differences.rules or described.input.multi_targets:
             continue
         place = posixpath.dirname(path)
-        if replicas.plain_manifests(described, root, place):
-            yield from _of(loaded, described, root, place)
+        if manifest_checks.plain_manifests(described, root, place):
+            yield from _of(loaded_file, described, root, place)
 
 
 def _of(
@@ -55,7 +50,8 @@ def _of(
         except errors.UserError as error:
             problems += error.problems
     try:
-        generated_routes.check_primary(_applied(manifests, described), described)
+        applied = variants.primary(manifests, described, described.quick_sync)
+        generated_routes.check_primary(applied, described)
     except errors.UserError as error:
         problems += error.problems
     prefix = f"{place}/" if place else ""
@@ -78,13 +74,6 @@ def _made(
     except errors.UserError:
         return ()
     return made.manifests
-
-
-def _applied(
-    manifests: Sequence[manifest.Manifest], described: applications.Application
-) -> Sequence[manifest.Manifest]:
-    """Return the manifests as a sync applies them."""
-    return variants.primary(manifests, described, described.quick_sync)
 
 
 def _setting(loaded: application_files.Loaded) -> errors.Location:

@@ -6,18 +6,18 @@ for those that a program would have to build (kustomize, Helm).
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from volary.config.application import application_files
-from volary.config.crosscheck import fleet_checks, lint
+from volary.cli.lint import manifest_checks
+from volary.config.crosscheck import fleet_checks
 from volary.manifests import objects
 from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.pipeline import traffic
-from volary.sources import application_discovery
 from volary.sources.rendering import kustomizations, programs, renderers
 from volary.sources.trees import directories, trees
 from volary.stages.traffic.routers import registry
@@ -37,59 +37,50 @@ class _MovedRoute:
     clusters: frozenset[str] | None
 
 
-def check(path: Path, members: fleets.Fleet | None) -> tuple[errors.Problem, ...]:
-    """Return a problem for every route and every cookie that two applications below `path` share.
+def check(
+    root: str, loaded: manifest_checks.LoadedFiles, members: fleets.Fleet | None
+) -> tuple[errors.Problem, ...]:
+    """Return a problem for every route and every cookie that two applications share.
 
     Applications with errors are passed over: those are told elsewhere.
     """
-    return asyncio.run(_check(path, members)) if path.is_dir() else ()
-
-
-async def _check(path: Path, members: fleets.Fleet | None) -> tuple[errors.Problem, ...]:
-    files = directories.DirectoryTree(path)
-    described = [
-        (file, app)
-        for file in application_discovery.find(files)[:_MOST]
-        if (app := _application(files, file)) is not None
-    ]
-    if len(described) < 2:
+    files = directories.DirectoryTree(Path(root))
+    chosen = {
+        file: loaded_file.application
+        for file, loaded_file in list(loaded.items())[:_MOST]
+        if loaded_file.application is not None
+        and _moves_traffic(files, posixpath.dirname(file), loaded_file.application)
+    }
+    if len(chosen) < 2:
         return ()
+    return asyncio.run(_check(files, chosen, members))
+
+
+def _moves_traffic(files: trees.Tree, directory: str, app: applications.Application) -> bool:
+    """Say whether an application moves traffic and its manifests are plain files."""
+    if not any(stage.kind.routes_traffic for stage in app.pipeline):
+        return False
+    return app.input.helm_chart is None and not kustomizations.find(files, directory)
+
+
+async def _check(
+    files: trees.Tree,
+    chosen: Mapping[str, applications.Application],
+    members: fleets.Fleet | None,
+) -> tuple[errors.Problem, ...]:
     renderer = renderers.Renderer(programs.Settings(tools=programs.Programs()))
     moved = [
         moved_route
-        for file, app in described
+        for file, app in chosen.items()
         if (moved_route := await _moved_route(files, renderer, file, app, members)) is not None
     ]
     return tuple(_problems(moved))
 
 
-def _application(
-    files: trees.Tree, file: application_discovery.ApplicationFile
-) -> applications.Application | None:
-    """Return an application that moves traffic and whose manifests are plain files; else None."""
-    try:
-        text = files.read(file.path).decode("utf-8")
-        loaded = application_files.parse(
-            text,
-            file=file.path,
-            default_name=lint.default_name(file.path),
-            directory=file.directory,
-            neighbours=application_discovery.sibling_files(files, file.path),
-        )
-    except (errors.UserError, UnicodeDecodeError):
-        return None
-    app = loaded.application
-    if app is None or not any(stage.kind.routes_traffic for stage in app.pipeline):
-        return None
-    if app.input.helm_chart is not None or kustomizations.find(files, file.directory):
-        return None
-    return app
-
-
 async def _moved_route(
     files: trees.Tree,
     renderer: renderers.Renderer,
-    file: application_discovery.ApplicationFile,
+    file: str,
     app: applications.Application,
     members: fleets.Fleet | None,
 ) -> _MovedRoute | None:
@@ -102,12 +93,14 @@ async def _moved_route(
         iter([*names, *(multi_target.target.name for multi_target in app.input.multi_targets)]), ""
     )
     try:
-        rendered = await renderer.undivided(files, app, directory=file.directory, target=target)
+        rendered = await renderer.undivided(
+            files, app, directory=posixpath.dirname(file), target=target
+        )
         route = registry.choose(app).find(rendered.manifests)
     except errors.UserError:
         return None
     known = frozenset(names) if members else frozenset(app.targets.names) or None
-    return _MovedRoute(file.path, app, route, known)
+    return _MovedRoute(file, app, route, known)
 
 
 def _problems(moved: Sequence[_MovedRoute]) -> Iterator[errors.Problem]:
@@ -115,7 +108,7 @@ def _problems(moved: Sequence[_MovedRoute]) -> Iterator[errors.Problem]:
         for earlier in moved[:i]:
             if not _may_share_cluster(earlier, later):
                 continue
-            if _same(earlier.route, later.route):
+            if earlier.route.key == later.route.key:
                 yield _shared(earlier, later)
                 continue
             for name, host in _cookies(earlier, later):
@@ -157,15 +150,6 @@ def _may_share_cluster(one: _MovedRoute, other: _MovedRoute) -> bool:
         return bool(one.clusters & other.clusters)
     mine, theirs = one.application.targets.match_labels, other.application.targets.match_labels
     return not any(mine[key] != theirs[key] for key in mine.keys() & theirs.keys())
-
-
-def _same(one: manifest.Manifest, other: manifest.Manifest) -> bool:
-    return (one.group, one.kind, one.namespace, one.name) == (
-        other.group,
-        other.kind,
-        other.namespace,
-        other.name,
-    )
 
 
 def _cookies(one: _MovedRoute, other: _MovedRoute) -> Iterator[tuple[str, str]]:

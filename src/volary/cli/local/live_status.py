@@ -2,26 +2,23 @@
 
 import msgspec
 
-from volary.cli import console
+from volary.cli.local import inputs as local_inputs
 from volary.clusters.client import client_pool
 from volary.controller import inputs
 from volary.controller.api import status_service
 from volary.controller.fleet import surveys
-from volary.controller.planning import projects
+from volary.controller.planning import preparation
 from volary.manifests import redaction
 from volary.model import json
 
 
-async def read(path: str, *, app: str, fleet: str, contexts: str) -> json.JsonObject:
+async def read(request: preparation.RunOptions) -> json.JsonObject:
     """Return what the API would say, as far as it is known without a server.
 
     Raises:
         errors.UserError: The application or the fleet cannot be read.
     """
-    project = await projects.open_project(path, app=app)
-    members = projects.load_fleet(fleet, contexts)
-    problems = (*project.warnings, *projects.check_fleet(project, members))
-    console.show_problems(console.messages(), problems)
+    project, members = await local_inputs.open_inputs(request)
     clock = inputs.SystemClock()
     async with client_pool.open_pool(members, clock=clock) as clusters:
         surveyor = surveys.Surveyor(clusters, clock)

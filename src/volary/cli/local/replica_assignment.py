@@ -1,7 +1,6 @@
 """Who gets how many replicas, for commands that show manifests without preparing a run."""
 
-from collections.abc import Mapping, Sequence
-
+from volary.cli.local import inputs as local_inputs
 from volary.clusters.client import client_pool
 from volary.clusters.observe import free_capacity
 from volary.controller import inputs, local_runs
@@ -13,11 +12,9 @@ from volary.controller.planning import (
     target_selection,
 )
 from volary.model.fleet import fleets
-from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.placement.failover import decisions
 from volary.placement.replicas import assignment
-from volary.sources.rendering import renderers
 
 
 async def decide(
@@ -32,7 +29,7 @@ async def decide(
     if not replica_assignment.divides_replicas(application):
         return replica_assignment.ReplicaNumbers()
     names = [cluster.name for cluster in target_selection.clusters_of(application, members)]
-    undivided = await _undivided(project, names)
+    undivided = await local_inputs.undivided(project, names)
     over = replica_assignment.members_of(application, members, names, decisions.PlacementState())
     wish = await local_runs.with_memory(preparation.RunOptions(""), project, members)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
@@ -53,33 +50,10 @@ async def pinned_pipeline(
     if not fleet_shares.needs_shares(application.pipeline):
         return application.pipeline
     going = target_selection.clusters_of(application, members)
-    renderer = renderers.Renderer()
-    manifests = {}
-    for cluster in going:
-        rendered = await renderer.render(
-            project.files,
-            application,
-            directory=project.directory,
-            target=cluster.name,
-            members=members,
-            assigned=assigned,
-        )
-        manifests[cluster.name] = rendered.manifests
+    names = [cluster.name for cluster in going]
+    manifests = await local_inputs.rendered(project, names, members, assigned)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         counts = await replica_assignment.read_primary_pods(
             clusters, application, manifests, patience=free_capacity.PATIENCE
         )
     return fleet_shares.fix_shares(application, application.pipeline, going, counts)
-
-
-async def _undivided(
-    project: projects.Project, names: Sequence[str]
-) -> Mapping[str, Sequence[manifest.Manifest]]:
-    renderer = renderers.Renderer()
-    manifests = {}
-    for name in names:
-        rendered = await renderer.undivided(
-            project.files, project.application, directory=project.directory, target=name
-        )
-        manifests[name] = rendered.manifests
-    return manifests

@@ -4,19 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from volary.cli import console, exit_codes
-from volary.cli.local import replica_assignment
+from volary.cli.local import inputs, replica_assignment
 from volary.config.application import application_files
 from volary.config.crosscheck import eligibility, fleet_checks
 from volary.config.placement import spread_and_failover, wave_rules
-from volary.controller.planning import preparation, projects, target_selection
+from volary.controller.planning import preparation, target_selection
 from volary.manifests.diff import diff_text, object_diff
 from volary.model import applications, errors, json
 from volary.model.fleet import fleets, selectors
-from volary.model.objects import manifest
 from volary.placement.failover import decisions, destinations, spread
 from volary.placement.replicas import assignment, assignment_formats
 from volary.placement.waves import planned_waves
-from volary.sources.rendering import renderers
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +30,17 @@ class Target:
 
 async def show_targets(request: preparation.RunOptions, *, as_json: bool) -> int:
     """Print every cluster of the fleet with its wave, or why it is left out."""
-    project = await projects.open_project(request.path, app=request.app, commit=request.commit)
-    messages = console.messages()
-    members = projects.load_fleet(request.fleet, request.contexts)
-    console.show_problems(messages, (*project.warnings, *projects.check_fleet(project, members)))
+    project, members = await inputs.open_inputs(request)
     check(project.loaded, members)
     places = targets_of(project.application, members)
     numbers = await replica_assignment.decide(project, members)
-    console.show_problems(messages, numbers.warnings)
+    console.show_problems(console.messages(), numbers.warnings)
     if as_json:
         for place in places:
             console.write_json(_to_json(place, numbers.now))
         return exit_codes.Exit.DONE
     print_table(places, has_waves=bool(project.application.waves.waves))
-    for line in assignment_formats.describe(numbers.now):
-        console.write_text(line)
+    console.write_lines(assignment_formats.describe(numbers.now))
     return exit_codes.Exit.DONE
 
 
@@ -152,22 +146,17 @@ def print_table(places: Sequence[Target], *, has_waves: bool) -> None:
     rows = [("CLUSTER", *(["WAVE"] if has_waves else []), "WHY NOT")]
     for place in places:
         rows.append((place.cluster, *([place.wave] if has_waves else []), place.left_out))
-    for line in console.aligned(rows):
-        console.write_text(line)
+    console.write_lines(console.aligned(rows))
 
 
 async def show_differences(request: preparation.RunOptions, names: Sequence[str]) -> int:
     """Print what each cluster gets differently from the first one."""
-    project = await projects.open_project(request.path, app=request.app, commit=request.commit)
-    members = projects.load_fleet(request.fleet, request.contexts)
-    console.show_problems(
-        console.messages(), (*project.warnings, *projects.check_fleet(project, members))
-    )
+    project, members = await inputs.open_inputs(request)
     known = [cluster.name for cluster in target_selection.clusters_of(project.application, members)]
     chosen = _choose(names, known)
     numbers = await replica_assignment.decide(project, members)
     console.show_problems(console.messages(), numbers.warnings)
-    rendered = await _rendered(project, chosen, members, numbers.now)
+    rendered = await inputs.rendered(project, chosen, members, numbers.now)
     first = chosen[0]
     for name in chosen[1:]:
         compared = object_diff.compare(rendered[first], rendered[name])
@@ -188,24 +177,3 @@ def _choose(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
     if len(chosen) < 2:
         raise errors.user_error("there is nothing to compare: one cluster alone")
     return chosen
-
-
-async def _rendered(
-    project: projects.Project,
-    names: Sequence[str],
-    members: fleets.Fleet,
-    assigned: assignment.Assignment,
-) -> Mapping[str, Sequence[manifest.Manifest]]:
-    renderer = renderers.Renderer()
-    manifests = {}
-    for name in names:
-        made = await renderer.render(
-            project.files,
-            project.application,
-            directory=project.directory,
-            target=name,
-            members=members,
-            assigned=assigned,
-        )
-        manifests[name] = made.manifests
-    return manifests

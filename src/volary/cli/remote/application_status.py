@@ -11,14 +11,8 @@ _LABEL = 11
 _Row = tuple[str, ...]
 
 
-def show(status: json.JsonObject, *, wide: bool) -> None:
-    """Write one view of an application; with `wide` also each cluster."""
-    for line in lines(status, wide=wide):
-        console.write_text(line)
-
-
 def lines(status: json.JsonObject, *, wide: bool) -> Iterator[str]:
-    """Yield the text of a status, as the API gives it."""
+    """Yield the text of a status, as the API gives it; with `wide` also each cluster."""
     health = status["health"]
     yield _pair(status["name"], f"{health['status']}: {health['reason']}")
     yield from _server_status(status)

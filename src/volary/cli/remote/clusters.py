@@ -14,11 +14,7 @@ async def get(target: login.Target, name: str, form: forms.Form) -> int:
     """Show one cluster."""
     async with client.Client.open(target) as server:
         cluster = await server.get("clusters", name)
-    if form.is_document:
-        output.show(cluster, form)
-    else:
-        output.describe_cluster(cluster)
-    return exit_codes.Exit.DONE
+    return output.answer(cluster, form, lambda: output.describe_cluster(cluster))
 
 
 async def send(target: login.Target, name: str, verb: str, body: json.JsonObject) -> int:

@@ -1,6 +1,6 @@
 """What answers look like: aligned text, wide text, JSON or YAML."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -8,7 +8,7 @@ import msgspec
 import yaml
 from rich import markup
 
-from volary.cli import console, durations, forms
+from volary.cli import console, durations, exit_codes, forms
 from volary.controller import inputs
 from volary.model import json, safe_text
 from volary.model.fleet import taints
@@ -94,8 +94,7 @@ def show_list(noun: forms.Noun, items: Sequence[json.JsonObject], form: forms.Fo
         ]
     now = inputs.SystemClock().now()
     rows += [[_cell(key, item.get(key), form, now) for _, key, _ in columns] for item in items]
-    for line in console.aligned(rows):
-        console.write_text(line)
+    console.write_lines(console.aligned(rows))
 
 
 def _status(application: json.JsonObject) -> str:
@@ -112,6 +111,15 @@ def _status_reason(application: json.JsonObject) -> str:
     waiting = application.get("waiting") or {}
     held = waiting.get("waitingReason") or application.get("paused", "")
     return "; ".join(part for part in (application.get("reason", ""), held) if part)
+
+
+def answer(body: Any, form: forms.Form, write_text: Callable[[], None]) -> exit_codes.Exit:
+    """Write one answer in the form that was asked for; returns the exit code."""
+    if form.is_document:
+        show(body, form)
+    else:
+        write_text()
+    return exit_codes.Exit.DONE
 
 
 def show(body: Any, form: forms.Form) -> None:

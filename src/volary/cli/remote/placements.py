@@ -11,12 +11,7 @@ async def show(target: login.Target, application: str, form: forms.Form) -> int:
     """Show where an application is, and what moves."""
     async with client.Client.open(target) as server:
         placement = await server.get("applications", application, "placement")
-    if form.is_document:
-        output.show(placement, form)
-        return exit_codes.Exit.DONE
-    for line in lines(placement):
-        console.write_text(line)
-    return exit_codes.Exit.DONE
+    return output.answer(placement, form, lambda: console.write_lines(lines(placement)))
 
 
 def lines(placement: json.JsonObject) -> Iterator[str]:

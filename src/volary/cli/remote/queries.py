@@ -94,32 +94,27 @@ async def get_app(target: Callable[[], login.Target], asked: StatusQuery, form: 
             "no application is named", hint="volary get app NAME; see volary get apps"
         )
     if asked.fleet or asked.contexts:
-        from volary.cli.local import live_status  # clusters, which a server's commands do without
+        # Clusters, which a server's commands do without.
+        from volary.cli.local import live_status
+        from volary.controller.planning import preparation
 
-        document = await live_status.read(
+        request = preparation.RunOptions(
             asked.name or ".", app=asked.app, fleet=asked.fleet, contexts=asked.contexts
         )
+        document = await live_status.read(request)
     else:
         async with client.Client.open(target()) as server:
             document = await server.get("applications", asked.name or asked.app, "status")
-    if form.is_document:
-        output.show(document, form)
-    else:
-        application_status.show(document, wide=form is forms.Form.WIDE)
-    return exit_codes.Exit.DONE
+    lines = application_status.lines(document, wide=form is forms.Form.WIDE)
+    return output.answer(document, form, lambda: console.write_lines(lines))
 
 
 async def describe(target: login.Target, name: str, form: forms.Form) -> int:
     """Show everything about a run or an application."""
     async with client.Client.open(target) as server:
         document, is_run = await _either(server, name)
-    if form.is_document:
-        output.show(document, form)
-    elif is_run:
-        output.describe_run(document)
-    else:
-        output.describe_application(document)
-    return exit_codes.Exit.DONE
+    show = output.describe_run if is_run else output.describe_application
+    return output.answer(document, form, lambda: show(document))
 
 
 async def _either(server: client.Client, name: str) -> tuple[json.JsonObject, bool]:
@@ -151,13 +146,9 @@ async def explain(target: login.Target, run: str, form: forms.Form) -> int:
     """Say why a run is there, why it waits, what comes next and what if it fails."""
     async with client.Client.open(target) as server:
         document = await run_of(server, run)
-    if form.is_document:
-        keys = ("plan", "waitingReason", "whatNext", "ifFailed", "move")
-        shown = {key: document[key] for key in keys if key in document}
-        output.show({"summary": document["summary"]} | shown, form)
-    else:
-        output.explain_run(document)
-    return exit_codes.Exit.DONE
+    keys = ("summary", "plan", "waitingReason", "whatNext", "ifFailed", "move")
+    shown = {key: document[key] for key in keys if key in document}
+    return output.answer(shown, form, lambda: output.explain_run(document))
 
 
 async def watch(target: login.Target, run: str, *, as_json: bool) -> int:
@@ -207,10 +198,8 @@ async def status(target: login.Target, run: str, *, wait: bool, form: forms.Form
         if wait and not _is_settled(document):
             document = await _until_settled(server, document["summary"]["id"])
     summary = document["summary"]
-    if form.is_document:
-        output.show(summary, form)
-    else:
-        console.write_text(f"{summary['id']}  {summary['status']}: {summary['reason']}")
+    line = f"{summary['id']}  {summary['status']}: {summary['reason']}"
+    output.answer(summary, form, lambda: console.write_text(line))
     if document["held"] or document["pendingApproval"]:
         return exit_codes.Exit.WAITING
     return exit_code_of(summary["status"])

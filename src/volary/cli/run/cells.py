@@ -5,7 +5,6 @@ The sign carries the meaning; colour only repeats it.
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import assert_never
 
 from volary.cli.run import matrix
 from volary.model import statuses
@@ -21,6 +20,12 @@ SIGNS = {
     statuses.TaskStatus.UNREACHABLE: ("?", "red"),
     statuses.TaskStatus.ROLLED_BACK: ("↶", "yellow"),
 }
+#: The sign alone says it all.
+_PLAIN = (
+    statuses.TaskStatus.PENDING,
+    statuses.TaskStatus.RUNNING,
+    statuses.TaskStatus.SUCCEEDED,
+)
 
 
 def text(cell: matrix.Cell | None, now: datetime, *, brief: bool = False) -> tuple[str, str]:
@@ -38,33 +43,11 @@ def text(cell: matrix.Cell | None, now: datetime, *, brief: bool = False) -> tup
         parts.append(f"{cell.ready}/{cell.total}")
     if cell.wanted:
         parts.append(weights(cell.wanted, cell.observed))
-    if not brief and not _is_plain(cell.status):
+    if not brief and cell.status not in _PLAIN:
         parts.append(cell.status.value)
     if cell.started:
         parts.append(seconds(((cell.finished or now) - cell.started).total_seconds()))
     return " ".join(parts), colour
-
-
-def _is_plain(status: statuses.TaskStatus) -> bool:
-    """Tell whether the sign alone says it all."""
-    match status:
-        case (
-            statuses.TaskStatus.PENDING
-            | statuses.TaskStatus.RUNNING
-            | statuses.TaskStatus.SUCCEEDED
-        ):
-            return True
-        case (
-            statuses.TaskStatus.WAITING
-            | statuses.TaskStatus.FAILED
-            | statuses.TaskStatus.CANCELLED
-            | statuses.TaskStatus.SKIPPED
-            | statuses.TaskStatus.UNREACHABLE
-            | statuses.TaskStatus.ROLLED_BACK
-        ):
-            return False
-        case _:
-            assert_never(status)
 
 
 def weights(wanted: Mapping[str, int], observed: Mapping[str, int]) -> str:

@@ -214,7 +214,7 @@ class _Command:
         approver.follow(session.runner)
         ended = await carry_out(application, session, view, self.messages)
         if not self.mode.as_json:
-            summary.show(console.results(), ended, view.shown)
+            summary.show(console.results(), ended)
         return summary.exit_code(ended)
 
 

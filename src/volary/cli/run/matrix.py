@@ -22,7 +22,6 @@ class Cell:
     """One stage on one cluster."""
 
     status: statuses.TaskStatus = statuses.TaskStatus.PENDING
-    reason: str = ""
     sentence: str = ""
     ready: int = 0
     total: int = 0
@@ -30,23 +29,19 @@ class Cell:
     observed: Mapping[str, int] = field(default_factory=dict)
     started: datetime | None = None
     finished: datetime | None = None
-    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
     """A line of a task's log."""
 
-    at: datetime
     target: str
-    stage_name: str
     line: str
-    level: str
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A run as far as its events have told."""
+    """A run as far as its events have said."""
 
     application: str = ""
     commit: str = ""
@@ -61,11 +56,8 @@ class Matrix:
     #: Stages that have begun, with the wave that has.
     begun: frozenset[tuple[str, str]] = frozenset()
     cells: Mapping[CellKey, Cell] = field(default_factory=dict)
-    #: Stages' own status, with the reason: known before the last task has ended.
-    results: Mapping[str, tuple[statuses.TaskStatus, str]] = field(default_factory=dict)
     status: statuses.RunStatus = statuses.RunStatus.PLANNED
     reason: str = ""
-    touched: tuple[str, ...] = ()
     started: datetime | None = None
     finished: datetime | None = None
     logs: tuple[LogLine, ...] = ()
@@ -126,13 +118,7 @@ def _fold_run(matrix: Matrix, event: feed.RunEvent) -> Matrix:
         case feed.RollbackStarted():
             return replace(matrix, status=statuses.RunStatus.ROLLING_BACK, reason=event.reason)
         case feed.RunFinished():
-            return replace(
-                matrix,
-                status=event.status,
-                reason=event.reason,
-                touched=event.touched,
-                finished=event.at,
-            )
+            return replace(matrix, status=event.status, reason=event.reason, finished=event.at)
         case _:
             return matrix
 
@@ -150,9 +136,6 @@ def _fold_stage(matrix: Matrix, event: feed.StageEvent) -> Matrix:
             new = {(stage, target): Cell() for target in event.targets}
             begun = matrix.begun | {(stage, wave) for wave in _waves(matrix, event.stage)}
             return replace(matrix, cells={**new, **matrix.cells}, begun=begun)
-        case feed.StageFinished():
-            result = (event.status, event.reason)
-            return replace(matrix, results={**matrix.results, stage: result})
         case feed.StageWaiting():
             return replace(matrix, reason=event.reason)
         case _:
@@ -177,7 +160,7 @@ def _waves(matrix: Matrix, stage_id: str) -> set[str]:
 
 def _fold_task(matrix: Matrix, event: feed.TaskEvent) -> Matrix:
     if isinstance(event, feed.TaskLogged):
-        line = LogLine(event.at, event.target, event.stage_name, event.line, event.level.value)
+        line = LogLine(event.target, event.line)
         return replace(matrix, logs=(*matrix.logs, line)[-LOG_LINES:])
     key = (column(event.stage), event.target)
     cell = _fold_cell(matrix.cells.get(key, Cell()), event)
@@ -200,13 +183,7 @@ def _fold_cell(cell: Cell, event: feed.TaskEvent) -> Cell:
         case feed.TaskStopping():
             return replace(cell, sentence=f"stopping: {event.reason}")
         case feed.TaskFinished():
-            return replace(
-                cell,
-                status=event.status,
-                reason=event.reason,
-                details=event.details,
-                finished=event.at,
-            )
+            return replace(cell, status=event.status, finished=event.at)
         case _:
             return cell
 

@@ -4,7 +4,7 @@ from rich import console as rich_console
 from rich import markup
 
 from volary.cli import exit_codes
-from volary.cli.run import cells, matrix
+from volary.cli.run import cells
 from volary.engine.runs import state
 from volary.model import statuses
 
@@ -20,7 +20,7 @@ _TROUBLE = (
 )
 
 
-def show(console: rich_console.Console, run: state.Run, shown: matrix.Matrix) -> None:
+def show(console: rich_console.Console, run: state.Run) -> None:
     """Print the result, and for every cluster that has trouble what was seen there."""
     for stage in run.all_stages:
         for task in stage.tasks:

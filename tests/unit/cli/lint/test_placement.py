@@ -3,6 +3,7 @@
 import pytest
 
 from volary.cli.lint import linting
+from volary.config.crosscheck import lint
 from volary.model import errors
 from volary.model.fleet import fleets
 
@@ -15,7 +16,8 @@ WAVES = "  waves:\n  - {name: first, targets: {names: [us, eu]}}\n"
 
 
 def found(spec: str, members: fleets.Fleet = MEMBERS) -> list[errors.Problem]:
-    return list(linting.placement_findings({"shop/volary.yaml": HEAD + spec}, members))
+    loaded = lint.load_applications({"shop/volary.yaml": HEAD + spec})
+    return list(linting.placement_findings(loaded, members))
 
 
 def test_a_spread_that_the_fleet_cannot_meet_is_an_error_at_its_line() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from volary.cli.lint import routes
+from volary.config.crosscheck import lint
 from volary.model import errors
 
 APPLICATION = """\
@@ -59,7 +60,7 @@ def found(base: Path, routing: str, route: str = "", place: str = "shop") -> lis
         MANIFESTS % ("" if "istio" in routing else PRIMARY) + route
     )
     file = f"{place}/volary.yaml" if place else "volary.yaml"
-    return list(routes.findings(str(base), {file: APPLICATION % routing}))
+    return list(routes.findings(str(base), lint.load_applications({file: APPLICATION % routing})))
 
 
 @pytest.mark.parametrize(
@@ -122,12 +123,15 @@ def test_a_made_service_that_no_pod_is_behind_is_an_error(tmp_path: Path) -> Non
     (tmp_path / "app.yaml").write_text(bare)
     made = APPLICATION % "{method: gatewayapi, create: true}"
 
-    [told] = routes.findings(str(tmp_path), {"volary.yaml": made})
+    [told] = routes.findings(str(tmp_path), lint.load_applications({"volary.yaml": made}))
     labelled = made + "  variantLabel: {onPods: true}\n"
 
     assert "Service shop-primary, by which the routes reach primary" in told.message
     assert (told.where.file, told.where.line) == ("volary.yaml", 6)
-    assert list(routes.findings(str(tmp_path), {"volary.yaml": labelled})) == []
+    assert (
+        list(routes.findings(str(tmp_path), lint.load_applications({"volary.yaml": labelled})))
+        == []
+    )
 
 
 def test_what_is_rendered_is_not_guessed_at(tmp_path: Path) -> None:

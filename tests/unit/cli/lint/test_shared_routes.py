@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from volary.cli.lint import shared_routes
+from volary.config.crosscheck import lint
 from volary.config.fleet import fleet_files
 from volary.model import errors
 from volary.model.fleet import fleets
@@ -65,6 +66,11 @@ def write(
     (base / name / "manifests.yaml").write_text(MANIFESTS.format(**words, namespace=place))
 
 
+def check(base: Path, members: fleets.Fleet | None) -> tuple[errors.Problem, ...]:
+    texts = {str(file.relative_to(base)): file.read_text() for file in base.glob("*/*.yaml")}
+    return shared_routes.check(str(base), lint.load_applications(texts), members)
+
+
 def members() -> fleets.Fleet:
     return fleet_files.parse(FLEET, file="fleet.yaml").require()
 
@@ -73,7 +79,7 @@ def test_a_route_of_two_applications_is_named_with_both_files(tmp_path: Path) ->
     write(tmp_path, "cart")
     write(tmp_path, "shop")
 
-    [found] = shared_routes.check(tmp_path, None)
+    [found] = check(tmp_path, None)
 
     assert str(found.where) == "shop/volary.yaml"
     assert found.message == (
@@ -88,7 +94,7 @@ def test_routes_that_do_not_meet_are_fine(tmp_path: Path, other: dict[str, str])
     write(tmp_path, "cart", **other)
     write(tmp_path, "shop")
 
-    assert shared_routes.check(tmp_path, members()) == ()
+    assert check(tmp_path, members()) == ()
 
 
 def test_without_a_namespace_it_takes_a_fleet_to_know(tmp_path: Path) -> None:
@@ -99,15 +105,15 @@ def test_without_a_namespace_it_takes_a_fleet_to_know(tmp_path: Path) -> None:
     for text in tmp_path.glob("*/volary.yaml"):
         text.write_text(text.read_text().replace("  targets: {names: [us]}\n", ""))
 
-    assert shared_routes.check(tmp_path, None) == ()
-    assert len(shared_routes.check(tmp_path, members())) == 1
+    assert check(tmp_path, None) == ()
+    assert len(check(tmp_path, members())) == 1
 
 
 def test_a_cookie_that_two_applications_give_at_one_host_is_a_warning(tmp_path: Path) -> None:
     write(tmp_path, "cart", route="cart", cookie="variant")
     write(tmp_path, "shop", route="shop", cookie="variant")
 
-    [found] = shared_routes.check(tmp_path, None)
+    [found] = check(tmp_path, None)
 
     assert found.severity is errors.Severity.WARNING
     assert found.message == (
@@ -122,4 +128,4 @@ def test_what_cannot_be_read_is_told_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "shop" / "volary.yaml").write_text("a: [")
     (tmp_path / "cart" / "manifests.yaml").write_text("a: [")
 
-    assert shared_routes.check(tmp_path, None) == ()
+    assert check(tmp_path, None) == ()

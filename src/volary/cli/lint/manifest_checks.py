@@ -1,43 +1,88 @@
-"""What ``volary lint`` says of overrides that change nothing, as far as plain manifests tell."""
+"""What ``volary lint`` says of replicas and overrides, as far as plain manifests tell.
+
+Nothing is rendered: what kustomize or Helm would build is not known before it is built.
+"""
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
-from volary.cli.lint import replicas
 from volary.config.application import application_files
-from volary.config.crosscheck import lint
 from volary.config.decoding import readings
 from volary.config.text import yaml
+from volary.controller.planning import replica_assignment
 from volary.manifests import objects
 from volary.manifests.workloads import workloads
 from volary.model import applications, errors
 from volary.model.objects import manifest
 from volary.model.placement import overrides
+from volary.sources.rendering import kustomizations, plain_files
+from volary.sources.trees import directories
 
+#: What was read of application files, by their path below the root.
+LoadedFiles = Mapping[str, application_files.Loaded]
 _PATH: yaml.Path = ("spec", "placement", "overrides")
 
 
-def findings(root: str, files: Mapping[str, str]) -> Iterator[errors.Problem]:
+def check_replicas(root: str, loaded: LoadedFiles) -> Iterator[errors.Problem]:
+    """Yield what becomes of autoscaled workloads of applications that are divided."""
+    for path, loaded_file in loaded.items():
+        described = loaded_file.application
+        if described is not None and replica_assignment.divides_replicas(described):
+            yield from _divided(described, root, posixpath.dirname(path))
+
+
+def _divided(
+    described: applications.Application, root: str, place: str
+) -> Iterator[errors.Problem]:
+    manifests = plain_manifests(described, root, place)
+    yield from replica_assignment.not_divided(manifests, described.differences.replicas)
+    try:
+        replica_assignment.check(manifests, described.differences.replicas)
+    except errors.UserError as error:
+        yield from error.problems
+
+
+def plain_manifests(
+    described: applications.Application, root: str, place: str
+) -> list[manifest.Manifest]:
+    """Return the plain manifests; none where they are rendered, or cannot be read."""
+    files = directories.DirectoryTree(Path(root, place))
+    given = described.input
+    if given.helm_chart is not None or kustomizations.find(files, ""):
+        return []
+    try:
+        manifests = plain_files.read(files, "", given.manifests)
+    except errors.UserError:
+        return []
+    prefix = f"{place}/" if place else ""
+    return [
+        manifest.Manifest(plain_manifest.body, _below(prefix, plain_manifest.origin))
+        for plain_manifest in manifests
+    ]
+
+
+def _below(prefix: str, where: errors.Location) -> errors.Location:
+    return errors.Location(f"{prefix}{where.file}", where.line, where.path)
+
+
+def check_overrides(root: str, loaded: LoadedFiles) -> Iterator[errors.Problem]:
     """Yield overrides for manifests, or for containers, that the application does not have.
 
     Policies of Karmada's are passed over: they are often shared by many applications.
-
-    Args:
-        root: What `files` are relative to.
-        files: The text of application files, and of what is beside them where that counts.
     """
-    for path, loaded in lint.load_applications(files).items():
-        described = loaded.application
+    for path, loaded_file in loaded.items():
+        described = loaded_file.application
         if described is None or described.dialect is applications.Dialect.KARMADA:
             continue
         if not described.differences.rules or described.input.multi_targets:
             continue
-        manifests = replicas.plain_manifests(described, root, posixpath.dirname(path))
+        manifests = plain_manifests(described, root, posixpath.dirname(path))
         if manifests:
-            yield from _of(loaded, described.differences.rules, manifests)
+            yield from _idle_overrides(loaded_file, described.differences.rules, manifests)
 
 
-def _of(
+def _idle_overrides(
     loaded: application_files.Loaded,
     rules: Sequence[overrides.Rule],
     manifests: Sequence[manifest.Manifest],

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from volary.cli.lint import overrides
+from volary.cli.lint import manifest_checks
+from volary.config.crosscheck import lint
 from volary.model import errors
 
 HEAD = "apiVersion: volary.dev/v1\nkind: Application\nmetadata: {name: shop}\nspec:\n"
@@ -31,7 +32,8 @@ OVERRIDES = """\
 def found(base: Path, spec: str) -> list[errors.Problem]:
     (base / "shop").mkdir(exist_ok=True)
     (base / "shop/app.yaml").write_text(DEPLOYMENT)
-    return list(overrides.findings(str(base), {"shop/volary.yaml": HEAD + spec}))
+    loaded = lint.load_applications({"shop/volary.yaml": HEAD + spec})
+    return list(manifest_checks.check_overrides(str(base), loaded))
 
 
 def test_manifests_and_containers_that_are_not_there_are_told_at_their_lines(
