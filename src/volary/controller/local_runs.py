@@ -39,7 +39,7 @@ from volary.model.fleet import cluster_health, fleets
 from volary.model.runs import run_records
 from volary.notifying import delivery, notifier
 from volary.sources.git import repositories
-from volary.store import factory, records, stores
+from volary.store import factory, pagination, records, stores
 
 #: Runs that are over are kept for so long; the newest ones of an application are kept anyway.
 _KEPT_FOR = timedelta(days=90)
@@ -168,17 +168,14 @@ async def unfinished(
     One of others is for partly other clusters than it has now.
     """
     wanted = records.ApplicationFilter(repository=key.location)
-    found: list[records.ApplicationRecord] = []
-    cursor = ""
-    while True:
-        page = await store.applications.list(wanted, cursor=cursor)
-        for known in page.items:
-            status = application_statuses.from_document(known.document)
-            if status.under_way and key.overlaps(known):
-                found.append(known)
-        cursor = page.cursor
-        if not cursor:
-            return tuple(sorted(found, key=lambda known: known.name != key.name))
+    left_behind = [
+        known
+        async for known in pagination.every(
+            lambda cursor: store.applications.list(wanted, cursor=cursor)
+        )
+        if key.overlaps(known) and application_statuses.from_document(known.document).under_way
+    ]
+    return tuple(sorted(left_behind, key=lambda known: known.name != key.name))
 
 
 class LocalApplication:

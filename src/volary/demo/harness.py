@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -152,6 +152,23 @@ class ReleaseEnvironment:
     def manual_commands(self) -> list[str]:
         """Return what a person may type to look at clusters and commits."""
         return manual_commands(self.sandbox, self.repository)
+
+
+@contextlib.asynccontextmanager
+async def open_sandbox(
+    scenario: definitions.Scenario,
+    names: Sequence[str],
+    settings: fleet.Settings,
+    console: rich_console.Console,
+    base: Path,
+) -> AsyncIterator[ReleaseEnvironment]:
+    """Start the clusters of a scenario, and open what its releases work with."""
+    async with (
+        fleet.start(names, directory=base / "fleet", settings=settings) as sandbox,
+        open_releases(console, base, sandbox, scenario) as environment,
+    ):
+        add_image_faults(sandbox, scenario.broken_images)
+        yield environment
 
 
 @contextlib.asynccontextmanager

@@ -4,12 +4,10 @@ from typing import Any
 
 import fastapi
 from fastapi import exceptions
-from prometheus_client import CollectorRegistry
 from starlette import exceptions as starlette_exceptions
 
 from volary.controller import refusals
 from volary.controller.api import service
-from volary.gitops import webhooks
 from volary.model import clocks, errors, server_settings
 from volary.server import fleet_gauges, metrics, server_state
 from volary.server.authentication import logins, tokens
@@ -37,18 +35,13 @@ ROUTERS = (
 )
 
 
-def _nothing(_: str, __: webhooks.PushEvent) -> None:
-    """Look at nothing sooner: there is no watcher."""
-
-
 def build(
     backing: service.Service,
     settings: server_settings.Settings,
     kept: tokens.TokenFile,
     clock: clocks.Clock,
     *,
-    request_refresh: server_state.RequestRefresh = _nothing,
-    registry: CollectorRegistry | None = None,
+    request_refresh: server_state.RequestRefresh,
     patience: server_state.StreamTimeouts | None = None,
 ) -> fastapi.FastAPI:
     """Return the application, ready to be served.
@@ -59,14 +52,13 @@ def build(
         kept: The API tokens.
         clock: Judges whether tokens have expired.
         request_refresh: Told that a repository may have changed.
-        registry: Other numbers that ``/metrics`` shows as well.
         patience: How long streams wait.
 
     Raises:
         access.UndeclaredError: A route does not say who may use it.
         errors.UserError: It would stand open to other machines.
     """
-    numbers = metrics.Metrics(registry)
+    numbers = metrics.Metrics()
     here = server_state.ServerState(
         backing,
         settings,

@@ -12,7 +12,6 @@ from volary.model.fleet import cluster_health, taints
 from volary.placement.failover import decisions
 from volary.store import records
 
-_PAGE = 200
 #: A count is good for so long: it reads every application.
 _VALID_FOR = timedelta(seconds=10)
 _CLUSTERS = tuple(cluster_health.ClusterState)
@@ -24,35 +23,21 @@ class FleetGauges:
     def __init__(self, registry: prometheus.CollectorRegistry, clock: clocks.Clock) -> None:
         self._clock = clock
         self._taken: datetime | None = None
-        self._applications = prometheus.Gauge(
-            "volary_applications",
-            "Applications by status.",
-            ("status",),
-            registry=registry,
-        )
-        self._clusters = prometheus.Gauge(
-            "volary_clusters",
-            "Clusters by status.",
-            ("status",),
-            registry=registry,
-        )
-        self._tainted = prometheus.Gauge(
-            "volary_clusters_tainted",
-            "Clusters with a taint of this effect.",
-            ("effect",),
-            registry=registry,
-        )
 
-        self._moving = prometheus.Gauge(
-            "volary_placements_moving",
-            "Applications on their way off a cluster, by why.",
-            ("cause",),
-            registry=registry,
+        def gauge(name: str, words: str, *labels: str) -> prometheus.Gauge:
+            return prometheus.Gauge(name, words, labels, registry=registry)
+
+        self._applications = gauge("volary_applications", "Applications by status.", "status")
+        self._clusters = gauge("volary_clusters", "Clusters by status.", "status")
+        self._tainted = gauge(
+            "volary_clusters_tainted", "Clusters with a taint of this effect.", "effect"
         )
-        self._stopped = prometheus.Gauge(
+        self._moving = gauge(
+            "volary_placements_moving", "Applications on their way off a cluster, by why.", "cause"
+        )
+        self._stopped = gauge(
             "volary_failover_stopped",
             "1 while failover is suppressed because too much of the fleet is unreachable.",
-            registry=registry,
         )
 
     async def take(self, backing: service.Service) -> None:
@@ -61,7 +46,8 @@ class FleetGauges:
         if self._taken is not None and now - self._taken < _VALID_FOR:
             return
         self._taken = now
-        counts = await _applications(backing)
+        everything = backing.every_application(records.ApplicationFilter())
+        counts = Counter([item.status async for item in everything])
         for status in application_statuses.StatusWord:
             self._applications.labels(status.value).set(counts[status.value])
         clusters = await backing.clusters()
@@ -77,14 +63,3 @@ class FleetGauges:
         for cause in decisions.Cause:
             self._moving.labels(cause.value).set(moving[cause.value])
         self._stopped.set(bool(backing.placements.alarm))
-
-
-async def _applications(backing: service.Service) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    cursor = ""
-    while True:
-        page = await backing.applications(records.ApplicationFilter(), cursor=cursor, limit=_PAGE)
-        counts.update(item.status for item in page.items)
-        if not page.cursor:
-            return counts
-        cursor = page.cursor

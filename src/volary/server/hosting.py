@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from volary.config.fleet import fleet_files
 from volary.config.server import settings_files
 from volary.controller import composition, inputs
+from volary.controller.planning import projects
 from volary.gitops import watcher, webhooks
 from volary.model import clocks, errors, metric_providers, server_settings
 from volary.model.fleet import fleets
@@ -23,7 +23,6 @@ from volary.store import records
 
 _LOG = logging.getLogger(__name__)
 _LARGEST_SECRET = 64 * 1024
-_PAGE = 500
 
 
 def read_settings(file: str) -> server_settings.Settings:
@@ -33,7 +32,12 @@ def read_settings(file: str) -> server_settings.Settings:
         errors.UserError: It cannot be read, or has errors; all of them at once.
     """
     directory = str(Path(file).absolute().parent)
-    return settings_files.parse(_read(file, "settings"), file=file, directory=directory).require()
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        cause = (getattr(error, "strerror", None) or "it is not text").lower()
+        raise errors.user_error(f"the settings file {file} cannot be read: {cause}") from error
+    return settings_files.parse(text, file=file, directory=directory).require()
 
 
 def read_fleet(settings: server_settings.Settings) -> fleets.Fleet:
@@ -42,19 +46,8 @@ def read_fleet(settings: server_settings.Settings) -> fleets.Fleet:
     Raises:
         errors.UserError: It cannot be read, or has errors.
     """
-    file = settings.fleet
-    fleet = fleet_files.parse(
-        _read(file, "fleet"), file=file, directory=str(Path(file).parent)
-    ).require()
+    fleet = projects.load_fleet(settings.fleet)
     return replace(fleet, providers=metric_providers.merged(settings.providers, fleet.providers))
-
-
-def _read(file: str, what: str) -> str:
-    try:
-        return Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        cause = (getattr(error, "strerror", None) or "it is not text").lower()
-        raise errors.user_error(f"the {what} file {file} cannot be read: {cause}") from error
 
 
 def secrets_of(settings: server_settings.Settings) -> tuple[str, ...]:
@@ -117,16 +110,8 @@ class _RepositoryWatch:
         """Return who has which name, so that a newcomer does not take it away."""
         if self.controller is None:
             return {}
-        owners: dict[str, tuple[str, str]] = {}
-        cursor = ""
-        while True:
-            page = await self.controller.service.applications(
-                records.ApplicationFilter(), cursor=cursor, limit=_PAGE
-            )
-            owners.update({item.name: (item.repository, item.path) for item in page.items})
-            cursor = page.cursor
-            if not cursor:
-                return owners
+        everything = self.controller.service.every_application(records.ApplicationFilter())
+        return {item.name: (item.repository, item.path) async for item in everything}
 
 
 async def run(

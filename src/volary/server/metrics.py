@@ -9,8 +9,8 @@ from volary import __version__
 class Metrics:
     """The server's own numbers, in a registry that others may add to."""
 
-    def __init__(self, registry: prometheus.CollectorRegistry | None = None) -> None:
-        self.registry = registry or prometheus.CollectorRegistry()
+    def __init__(self) -> None:
+        self.registry = prometheus.CollectorRegistry()
         self.requests = prometheus.Counter(
             "volary_http_requests",
             "Requests answered, by route, method and status.",

@@ -6,7 +6,7 @@ neither repeats nor leaves out anything on later pages.
 
 import base64
 import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -31,6 +31,18 @@ def cut(
         return records.Page(tuple(items))
     shown = tuple(items[:limit])
     return records.Page(shown, write(key(shown[-1])))
+
+
+async def every(fetch: Callable[[str], Awaitable[records.Page[Item]]]) -> AsyncIterator[Item]:
+    """Yield the items of all pages; `fetch` returns the page of a cursor."""
+    cursor = ""
+    while True:
+        page = await fetch(cursor)
+        for item in page.items:
+            yield item
+        cursor = page.cursor
+        if not cursor:
+            return
 
 
 def write(key: tuple[object, ...]) -> str:

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from volary.cli import console, forms, server_process
-from volary.cli.remote import output, queries, run_events
+from volary.cli.remote import output, queries
 from volary.manifests import redaction
 from volary.model import safe_text
 
@@ -46,7 +46,7 @@ def test_every_way_to_the_terminal_is_closed(capsys: pytest.CaptureFixture[str])
 
 
 def test_an_event_of_any_server_is_safe() -> None:
-    told = run_events.read(
+    told = queries.read_event(
         {"event": "run-changed", "at": "2026-01-01T00:00:00Z", "run": "r", "status": "running",
          "reason": EVIL}
     )  # fmt: skip

@@ -13,11 +13,11 @@ from volary.config.application import application_files
 from volary.config.crosscheck import lint
 from volary.config.dialects.karmada import policies
 from volary.config.fleet import fleet_files
-from volary.config.server import settings_files
 from volary.config.stages import analysis_templates
 from volary.controller.planning import projects
 from volary.model import errors, metric_providers
 from volary.model.fleet import fleets
+from volary.server import hosting
 
 #: Files that are larger are no application files; `config.yaml` refuses them anyway.
 _LARGEST = 16 << 20
@@ -75,9 +75,7 @@ def _members(fleet: str, contexts: str, config: str) -> fleets.Fleet | None:
     """
     if not config:
         return projects.load_fleet(fleet, contexts) if fleet or contexts else None
-    directory = str(Path(config).absolute().parent)
-    loaded = settings_files.parse(_read(Path(config)), file=config, directory=directory)
-    settings = loaded.require()
+    settings = hosting.read_settings(config)
     named = fleet or ("" if contexts else settings.fleet)
     members = projects.load_fleet(named, contexts)
     return replace(

@@ -4,12 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from volary.cli import console, exit_codes, forms
-from volary.cli.remote import application_status, client, login, output, run_events
+from volary.cli.remote import application_status, client, login, output
 from volary.cli.run import matrix, views
 from volary.config.decoding import readings
 from volary.controller.status import application_statuses
-from volary.model import errors, json, statuses
+from volary.engine.observers import feed
+from volary.model import errors, json, safe_text, statuses
 from volary.model.fleet import cluster_health
 
 _PATHS = {
@@ -157,12 +160,34 @@ async def watch(target: login.Target, run: str, *, as_json: bool) -> int:
         document = await run_of(server, run)
         with views.choose(console.messages(), as_json=as_json) as view:
             async for piece in server.stream("runs", document["summary"]["id"], "events", "stream"):
-                event = run_events.read(piece.data)
+                event = read_event(piece.data)
                 if event is not None:
                     view.notify(event)
     if not as_json:
         console.write_text(f"{view.shown.status.value}: {view.shown.reason}")
     return exit_code_of(view.shown.status.value)
+
+
+def read_event(document: json.JsonObject) -> feed.RunEvent | None:
+    """Return the event of a line of a stream; None for one that this version does not know."""
+    try:
+        event: feed.RunEvent = msgspec.convert(_shown(document), feed.AnyEvent)
+    except msgspec.ValidationError:
+        return None
+    return event
+
+
+def _shown(value: object) -> object:
+    """Return a field without what steers terminals: a server may be of any version."""
+    match value:
+        case str():
+            return safe_text.printable(value)
+        case list():
+            return [_shown(element) for element in value]
+        case dict():
+            return {str(_shown(key)): _shown(inner) for key, inner in value.items()}
+        case _:
+            return value
 
 
 async def logs(
@@ -214,7 +239,7 @@ def _is_settled(run: json.JsonObject) -> bool:
 async def _until_settled(server: client.Client, run: str) -> json.JsonObject:
     shown = matrix.Matrix()
     async for piece in server.stream("runs", run, "events", "stream"):
-        event = run_events.read(piece.data)
+        event = read_event(piece.data)
         if event is None:
             continue
         shown = matrix.fold(shown, event)

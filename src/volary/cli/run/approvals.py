@@ -1,8 +1,8 @@
 """In whose name a run is started and approved: `--approve-as`, and the user of this process."""
 
+import getpass
 import os
-import pwd
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from volary.engine.execution import runners
 from volary.engine.observers import feed
@@ -71,21 +71,13 @@ class Approver:
             self._runner.submit(approval)
 
 
-def user_name(environment: Mapping[str, str], user: int | None = None) -> str:
+def user_name() -> str:
     """Return the user's name: of the environment, else as the system knows it, else the number.
 
     A cron job, a container and many a CI runner set no ``USER``, and a container's user
     often has no name at all.
-
-    Args:
-        environment: Variables; ``LOGNAME`` counts where ``USER`` is empty (POSIX).
-        user: Number of the user; None: of this process.
     """
-    said = environment.get("USER") or environment.get("LOGNAME")
-    if said:
-        return said
-    number = os.getuid() if user is None else user
     try:
-        return pwd.getpwuid(number).pw_name or str(number)
+        return getpass.getuser()
     except KeyError:
-        return str(number)
+        return str(os.getuid())

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import enum
 import functools
-import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -130,7 +129,7 @@ class _Command:
 
     @property
     def _user(self) -> str:
-        return self.mode.approve_as or approvals.user_name(os.environ)
+        return self.mode.approve_as or approvals.user_name()
 
     async def _begin(
         self, application: local_runs.LocalApplication, project: projects.Project

@@ -13,7 +13,7 @@ from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses
 from volary.model.placement import failover_rules
 from volary.placement.failover import eviction_limits
-from volary.store import records, stores
+from volary.store import pagination, records, stores
 
 _PAGE = 200
 
@@ -96,16 +96,13 @@ class PlacementService:
     async def moving(self) -> Counter[str]:
         """Return how many applications are on their way off a cluster, by cause."""
         counts: Counter[str] = Counter()
-        cursor = ""
-        while True:
-            wanted = records.ApplicationFilter()
-            page = await self.store.applications.list(wanted, cursor=cursor, limit=_PAGE)
-            for item in page.items:
-                placed = application_statuses.from_document(item.document).placed
-                counts.update({leaving.cause.value for leaving in placed.leaving})
-            cursor = page.cursor
-            if not cursor:
-                return counts
+        wanted = records.ApplicationFilter()
+        async for item in pagination.every(
+            lambda cursor: self.store.applications.list(wanted, cursor=cursor, limit=_PAGE)
+        ):
+            placed = application_statuses.from_document(item.document).placed
+            counts.update({leaving.cause.value for leaving in placed.leaving})
+        return counts
 
     async def get(self, application: str) -> Placement:
         """Return where an application is.

@@ -23,7 +23,7 @@ from volary.controller.runs import ready_runs, releases
 from volary.controller.status import application_state, application_statuses, run_requests
 from volary.model import json
 from volary.model.runs import run_plans
-from volary.store import records, stores
+from volary.store import pagination, records, stores
 
 _Page = records.Page
 _POLL_SECONDS = 1.0
@@ -54,6 +54,15 @@ class Service:
         """Return applications by name."""
         page = await self.store.applications.list(wanted, cursor=cursor, limit=limit)
         return page.map(conversions.of_application)
+
+    async def every_application(
+        self, wanted: records.ApplicationFilter
+    ) -> AsyncIterator[representations.Application]:
+        """Yield all applications by name."""
+        async for known in pagination.every(
+            lambda cursor: self.store.applications.list(wanted, cursor=cursor, limit=500)
+        ):
+            yield conversions.of_application(known)
 
     async def application(self, name: str) -> representations.Application:
         """Return one application.

@@ -1,10 +1,7 @@
 """``volary demo --scenario karmada``: Karmada's policies as they are, and no file of Volary's."""
 
-import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
-from pathlib import Path
-
-from rich import console as rich_console
+import functools
+from collections.abc import Mapping, Sequence
 
 from kube_sandbox import fleet
 from volary.cli import console
@@ -37,19 +34,9 @@ _SCENARIO = definitions.Scenario(
 
 async def run(*, keep: bool) -> int:
     """Play the scenario; 0 when it ended as expected."""
-    return await harness.play(_open, _play, keep=keep)
-
-
-@contextlib.asynccontextmanager
-async def _open(
-    messages: rich_console.Console, base: Path
-) -> AsyncIterator[harness.ReleaseEnvironment]:
     settings = fleet.Settings(speed=_SPEED, labels=LABELS)
-    async with (
-        fleet.start(tuple(LABELS), directory=base / "fleet", settings=settings) as sandbox,
-        harness.open_releases(messages, base, sandbox, _SCENARIO) as environment,
-    ):
-        yield environment
+    opens = functools.partial(harness.open_sandbox, _SCENARIO, tuple(LABELS), settings)
+    return await harness.play(opens, _play, keep=keep)
 
 
 async def _play(environment: harness.ReleaseEnvironment) -> bool:

@@ -1,12 +1,7 @@
 """``volary demo``: the main job on emulated clusters, from an empty fleet to a release."""
 
 import asyncio
-import contextlib
 import functools
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-from rich import console as rich_console
 
 from kube_sandbox import fleet
 from kube_sandbox.crds import definitions as crd_definitions
@@ -21,23 +16,11 @@ _SPEED = 4.0
 
 async def run(scenario: str, *, keep: bool) -> int:
     """Play one of the scenarios without real requests; 0 when it ended as expected."""
-    opens = functools.partial(_open, definitions.SCENARIOS[scenario])
+    chosen = definitions.SCENARIOS[scenario]
+    crds = crd_definitions.istio() if chosen.needs_istio else ()
+    settings = fleet.Settings(speed=_SPEED, crds=crds)
+    opens = functools.partial(harness.open_sandbox, chosen, NAMES, settings)
     return await harness.play(opens, _play, keep=keep)
-
-
-@contextlib.asynccontextmanager
-async def _open(
-    scenario: definitions.Scenario, messages: rich_console.Console, base: Path
-) -> AsyncIterator[harness.ReleaseEnvironment]:
-    settings = fleet.Settings(
-        speed=_SPEED, crds=crd_definitions.istio() if scenario.needs_istio else ()
-    )
-    async with (
-        fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox,
-        harness.open_releases(messages, base, sandbox, scenario) as environment,
-    ):
-        harness.add_image_faults(sandbox, scenario.broken_images)
-        yield environment
 
 
 async def _play(environment: harness.ReleaseEnvironment) -> bool:

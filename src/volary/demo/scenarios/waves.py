@@ -2,11 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import functools
 from dataclasses import dataclass
-from pathlib import Path
-
-from rich import console as rich_console
 
 from kube_sandbox import fleet
 from volary.clusters.client import client_pool
@@ -56,20 +53,10 @@ def _change_fault(environment: harness.ReleaseEnvironment, lost: str) -> None:
 
 async def run(*, keep: bool) -> int:
     """Play the scenario; 0 when it ended as expected."""
-    return await harness.play(_open, _play, keep=keep)
-
-
-@contextlib.asynccontextmanager
-async def _open(
-    messages: rich_console.Console, base: Path
-) -> AsyncIterator[harness.ReleaseEnvironment]:
     labels = {name: {"region": name.partition("-")[0]} for name in NAMES}
     settings = fleet.Settings(speed=_SPEED, labels=labels)
-    async with (
-        fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox,
-        harness.open_releases(messages, base, sandbox, _SCENARIO) as environment,
-    ):
-        yield environment
+    opens = functools.partial(harness.open_sandbox, _SCENARIO, NAMES, settings)
+    return await harness.play(opens, _play, keep=keep)
 
 
 async def _play(environment: harness.ReleaseEnvironment) -> bool:

@@ -9,8 +9,6 @@ from volary.controller.api import service
 from volary.server import permissions, server_state
 from volary.store import records
 
-_PAGE = 500
-
 
 @dataclass(slots=True)
 class Visibility:
@@ -43,18 +41,14 @@ class Visibility:
         """Return the applications that may be seen; None: all."""
         if self.is_unrestricted:
             return None
-        visible: set[str] = set()
-        cursor = ""
-        while True:
-            page = await self.service.applications(
-                records.ApplicationFilter(with_removed=True), cursor=cursor, limit=_PAGE
-            )
-            visible.update(
-                item.name for item in page.items if self.person.may(self.permission, item.labels)
-            )
-            cursor = page.cursor
-            if not cursor:
-                return frozenset(visible)
+        everything = self.service.every_application(records.ApplicationFilter(with_removed=True))
+        return frozenset(
+            [
+                item.name
+                async for item in everything
+                if self.person.may(self.permission, item.labels)
+            ]
+        )
 
 
 def of(request: requests.Request) -> Visibility:

@@ -1,7 +1,7 @@
 from datetime import UTC, datetime
 from typing import get_args
 
-from volary.cli.remote import run_events
+from volary.cli.remote import queries
 from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.runs import state
@@ -37,7 +37,7 @@ EVENTS: tuple[feed.RunEvent, ...] = (
 
 
 def test_every_event_comes_back_as_it_was() -> None:
-    assert [run_events.read(feed.to_json(each)) for each in EVENTS] == list(EVENTS)
+    assert [queries.read_event(feed.to_json(each)) for each in EVENTS] == list(EVENTS)
 
 
 def test_there_is_one_of_every_kind() -> None:
@@ -47,6 +47,6 @@ def test_there_is_one_of_every_kind() -> None:
 def test_what_a_newer_server_says_is_left_out_or_read_as_far_as_it_is_known() -> None:
     newer = {**feed.to_json(EVENTS[1]), "colour": "green"}
 
-    assert run_events.read({"event": "run-painted"}) is None
-    assert run_events.read({"event": "run-changed", "status": 5}) is None
-    assert run_events.read(newer) == EVENTS[1]
+    assert queries.read_event({"event": "run-painted"}) is None
+    assert queries.read_event({"event": "run-changed", "status": 5}) is None
+    assert queries.read_event(newer) == EVENTS[1]
