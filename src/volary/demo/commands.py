@@ -103,11 +103,7 @@ def _demo(scenario: Scenario, *, keep: bool) -> None:
     options.finish(family.run(scenario.value, keep=keep))
 
 
-sandbox = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Emulated clusters to try things on.",
-)
+sandbox = options.group("Emulated clusters to try things on.")
 app.add_typer(sandbox, name="sandbox", cls=_SandboxGroup)
 
 

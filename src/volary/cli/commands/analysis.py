@@ -19,17 +19,9 @@ class _Group(core.TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
-    cls=_Group,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="What was measured in a run and how it was judged; `volary analysis RUN` shows it.",
+app = options.group(
+    "What was measured in a run and how it was judged; `volary analysis RUN` shows it.", cls=_Group
 )
-
-
-@app.callback()
-def root() -> None:
-    """What was measured in a run and how it was judged; `volary analysis RUN` shows it."""
 
 
 @app.command()

@@ -6,11 +6,7 @@ import typer
 
 from volary.cli.commands import options
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Adopt or forget applications whose repository or file is gone.",
-)
+app = options.group("Adopt or forget applications whose repository or file is gone.")
 
 _Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; the audit keeps it.")]
 

@@ -7,11 +7,7 @@ import typer
 from volary.cli import forms
 from volary.cli.commands import options
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Show a server's clusters and change their taints.",
-)
+app = options.group("Show a server's clusters and change their taints.")
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a cluster.")]
 

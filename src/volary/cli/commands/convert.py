@@ -4,16 +4,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Turn other projects' files into application files.",
-)
+from volary.cli.commands import options
 
-
-@app.callback()
-def root() -> None:
-    """Turn other projects' files into application files."""
+app = options.group("Turn other projects' files into application files.")
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """Options and arguments that several commands have, and how a command's work is carried out."""
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -47,6 +47,11 @@ WholeApplication = Annotated[
     bool, typer.Option("--application", help="NAME is an application: all of it, not one run.")
 ]
 Follow = Annotated[bool, typer.Option("--watch", help="Show the run until its end.")]
+
+
+def group(words: str, **settings: Any) -> typer.Typer:
+    """Return an empty group of commands."""
+    return typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=words, **settings)
 
 
 def finish(work: Coroutine[object, object, int]) -> None:

@@ -9,7 +9,7 @@ from volary.cli import forms
 from volary.cli.commands import options
 
 app = typer.Typer(rich_markup_mode=None)
-token = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="API tokens of a server.")
+token = options.group("API tokens of a server.")
 app.add_typer(token, name="token")
 
 

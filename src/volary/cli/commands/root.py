@@ -1,15 +1,12 @@
 """The commands and their options; each imports its work only when it runs."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from volary.cli import forms
 from volary.cli.commands import analysis, applications, clusters, convert, options, remote
-
-if TYPE_CHECKING:
-    from volary.model.runs import run_plans
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -156,6 +153,11 @@ class Strategy(StrEnum):
     QUICK = "quick"
     PIPELINE = "pipeline"
 
+    @property
+    def word(self) -> str:
+        """What is forced; empty: the change decides."""
+        return "" if self is Strategy.AUTO else self.value
+
 
 Running = Annotated[
     str,
@@ -171,17 +173,6 @@ StrategyOption = Annotated[
 AllowMassDeletion = Annotated[
     bool, typer.Option("--allow-mass-deletion", help="Prune even when most objects would go.")
 ]
-
-
-def _forced(strategy: Strategy) -> "run_plans.Strategy | None":
-    """Return the strategy that is forced; None: the change decides."""
-    from volary.model.runs import run_plans
-
-    return {
-        Strategy.AUTO: None,
-        Strategy.QUICK: run_plans.Strategy.QUICK_SYNC,
-        Strategy.PIPELINE: run_plans.Strategy.PIPELINE,
-    }[strategy]
 
 
 class Unreachable(StrEnum):
@@ -249,6 +240,7 @@ def run(
     from volary.cli import durations
     from volary.cli.run import local_run
     from volary.controller.planning import preparation
+    from volary.controller.runs import releases
     from volary.engine.runs import policies
 
     if resume and abandon:
@@ -265,7 +257,7 @@ def run(
         fleet=fleet,
         contexts=contexts,
         timeout=durations.parse(timeout, option="--timeout") if timeout else None,
-        strategy=_forced(strategy),
+        strategy=releases.parse_strategy(strategy.word),
         on_unreachable=(
             policies.OnUnreachable.CONTINUE_WITHOUT if left_out else policies.OnUnreachable.FAIL
         ),
@@ -302,6 +294,7 @@ def plan(
     """
     from volary.cli.local import planning
     from volary.controller.planning import preparation
+    from volary.controller.runs import releases
 
     request = preparation.RunOptions(
         path=path,
@@ -310,7 +303,7 @@ def plan(
         running=running,
         fleet=fleet,
         contexts=contexts,
-        strategy=_forced(strategy),
+        strategy=releases.parse_strategy(strategy.word),
         allow_mass_deletion=allow_mass_deletion,
     )
     options.finish(planning.run(request, output))

@@ -32,11 +32,8 @@ class Sync(Body):
     strategy: Word = pydantic.Field("", description="quick or pipeline; empty: as planned.")
 
 
-class PlanRequest(Body):
+class PlanRequest(Sync):
     """Say what a sync would do."""
-
-    commit: Word = pydantic.Field("", description="Empty: the head of the branch.")
-    strategy: Word = pydantic.Field("", description="quick or pipeline; empty: as planned.")
 
 
 class RollbackRequest(Body):
