@@ -52,6 +52,23 @@ def drive_one_step(owner: str, store: str, repository: str, fleet: str) -> None:
     drive(owner, store, repository, fleet)
 
 
+def drive_until(
+    owner: str, store: str, repository: str, fleet: str, query: str, least: str
+) -> None:
+    """Be a controller that dies at the commit after which `query` counts so many.
+
+    The database has its schema already.
+    """
+
+    def give_back(*_: Any) -> None:
+        with contextlib.closing(sqlite3.connect(store.removeprefix("sqlite:"))) as connection:
+            if connection.execute(query).fetchone()[0] >= int(least):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sqlalchemy.event.listen(sqlalchemy.pool.Pool, "checkin", give_back)
+    drive(owner, store, repository, fleet)
+
+
 def drive(owner: str, store: str, repository: str, fleet: str) -> None:
     """Be a controller until the end."""
     # What it says at its end, when it is told to end gracefully, is of no interest.
@@ -87,6 +104,12 @@ class Nursery:
         async with warm_processes.call("controller_process:drive_one_step", *words) as process:
             yield process
 
+    async def live_until(self, query: str, least: int) -> None:
+        """A controller that kills itself at the commit after which `query` counts so many."""
+        words = "the only one", self.address, str(self.repository), self.fleet, query, str(least)
+        async with warm_processes.call("controller_process:drive_until", *words) as process:
+            assert await process.wait() == -signal.SIGKILL
+
     def ask(self, query: str, *arguments: object) -> list[Any]:
         """Look into the database; nothing when it is not there yet."""
         if not isinstance(self.database, Path) or not self.database.exists():
@@ -94,5 +117,7 @@ class Nursery:
         with contextlib.closing(sqlite3.connect(self.database, timeout=5)) as connection:
             try:
                 return connection.execute(query, arguments).fetchall()
-            except sqlite3.OperationalError:
+            except sqlite3.OperationalError as error:
+                if "no such table" not in str(error):
+                    raise
                 return []

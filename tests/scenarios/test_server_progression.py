@@ -69,12 +69,11 @@ async def test_a_controller_killed_in_mid_progress_goes_on_from_there(tmp_path: 
         nest = Nursery(tmp_path / "volary.db", world.directory, world.fleet)
         async with nest.life():
             await until(nest, "select status from applications", "synced")
-            second = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
-            await until(nest, remembered, 2)
-        # The block ended with SIGKILL.
+        second = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
+        await nest.live_until(remembered, 2)
         async with nest.life():
             await until(nest, synced, second)
-        lines = [line for (line,) in nest.ask("select line from logs")]
+        lines = [line for (line,) in nest.ask("select text from logs")]
         runs = nest.ask("select status from runs order by created")
         for name in ("us", "eu"):
             assert world.images(name) == f"{V2} 2/2"
