@@ -45,7 +45,7 @@ def option(
     """Return a field with a default; the other words are those of `Option`."""
     known = {Option: Option(text, least, most, above, required, key)}
     made: Any
-    if isinstance(default, dict):
+    if isinstance(default, dict | list):
         made = dataclasses.field(default_factory=default.copy, metadata=known)
     else:
         made = dataclasses.field(default=default, metadata=known)

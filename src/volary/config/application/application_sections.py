@@ -15,7 +15,7 @@ from pydantic import Field
 from volary.config.decoding import base_sections, values
 from volary.config.placement import change_windows, placement_sections, wave_sections
 from volary.config.stages import stage_sections
-from volary.model import applications
+from volary.model import applications, options
 from volary.model.objects import object_health
 from volary.model.pipeline import variant
 from volary.model.placement import rollouts
@@ -24,51 +24,48 @@ from volary.model.placement import rollouts
 class ServiceReference(base_sections.Section, of=applications.ObjectReference):
     """Points at the Service that carries the traffic, or says how it is made."""
 
-    create: applications.MadeService | None = Field(
-        default=None,
-        description="Make the Service of that `name` when the manifests have none. It selects "
-        "primary's pods (with Istio those of all variants, as its subsets choose), so "
-        "`variantLabel.onPods` goes with it.",
+    create: applications.MadeService | None = options.option(
+        "Make the Service of that `name` when the manifests have none. It selects primary's pods "
+        "(with Istio those of all variants, as its subsets choose), so `variantLabel.onPods` goes "
+        "with it.",
+        None,
     )
 
 
 class QuickSync(base_sections.Section):
     """Options of a quick sync."""
 
-    add_variant_label_to_selector: pydantic.StrictBool = Field(
-        default=False, description="Put the primary variant's label into workload selectors."
+    add_variant_label_to_selector: pydantic.StrictBool = options.option(
+        "Put the primary variant's label into workload selectors.", False
     )
-    prune: pydantic.StrictBool = Field(
-        default=False, description="Remove what Volary applied earlier and Git no longer contains."
+    prune: pydantic.StrictBool = options.option(
+        "Remove what Volary applied earlier and Git no longer contains.", False
     )
-    multi_targets: list[values.ClusterName] = Field(
-        default_factory=list, description="Clusters a quick sync is limited to; empty: all."
+    multi_targets: list[values.ClusterName] = options.option(
+        "Clusters a quick sync is limited to; empty: all.", []
     )
 
 
 class Kubernetes(base_sections.Section):
     """The Kubernetes part of an application."""
 
-    input: applications.Input = Field(
-        default_factory=applications.Input, description="Where manifests come from."
-    )
+    input: applications.Input = options.option("Where manifests come from.", applications.Input())
     quick_sync: QuickSync = Field(default_factory=QuickSync, description="Options of a quick sync.")
-    workloads: list[applications.ObjectReference] = Field(
-        default_factory=list,
-        description="Workloads that get variants; empty kind: `Deployment`. Empty list: every "
-        "Deployment; when there is none, every StatefulSet. In Volary's own dialect also one "
-        "`Service`: then where it leads is what is rolled out.",
+    workloads: list[applications.ObjectReference] = options.option(
+        "Workloads that get variants; empty kind: `Deployment`. Empty list: every Deployment; "
+        "when there is none, every StatefulSet. In Volary's own dialect also one `Service`: then "
+        "where it leads is what is rolled out.",
+        [],
     )
     service: ServiceReference = Field(
         default_factory=ServiceReference,
         description="The Service that carries the traffic; empty: the first.",
     )
-    variant_label: variant.VariantLabel = Field(
-        default_factory=variant.VariantLabel, description="The label that tells variants apart."
+    variant_label: variant.VariantLabel = options.option(
+        "The label that tells variants apart.", variant.VariantLabel()
     )
-    traffic_routing: applications.TrafficRouting = Field(
-        default_factory=applications.TrafficRouting,
-        description="How traffic is divided between variants.",
+    traffic_routing: applications.TrafficRouting = options.option(
+        "How traffic is divided between variants.", applications.TrafficRouting()
     )
 
 
@@ -80,31 +77,24 @@ class Mention(base_sections.Section):
     event: base_sections.Text = Field(
         description="An event as in the routes of the controller's settings, or `*` for all."
     )
-    slack: list[base_sections.Text] = Field(
-        default_factory=list, description="PipeCD's old word for slackUsers."
-    )
-    slack_users: list[base_sections.Text] = Field(
-        default_factory=list, description="Ids of Slack accounts."
-    )
-    slack_groups: list[base_sections.Text] = Field(
-        default_factory=list, description="Ids of Slack groups."
-    )
+    slack: list[base_sections.Text] = options.option("PipeCD's old word for slackUsers.", [])
+    slack_users: list[base_sections.Text] = options.option("Ids of Slack accounts.", [])
+    slack_groups: list[base_sections.Text] = options.option("Ids of Slack groups.", [])
 
 
 class Notification(base_sections.Section):
     """What `volary server` says about this application."""
 
-    mentions: list[Mention] = Field(
-        default_factory=list,
-        description="Who is named, besides those whom the receiver names anyway.",
+    mentions: list[Mention] = options.option(
+        "Who is named, besides those whom the receiver names anyway.", []
     )
 
 
 class OwnNotification(Notification):
     """What `volary server` says about this application, and to whom."""
 
-    routes: list[applications.Alert] = Field(
-        default_factory=list, description="Who is told, besides those whom the settings name."
+    routes: list[applications.Alert] = options.option(
+        "Who is told, besides those whom the settings name.", []
     )
 
 
@@ -122,27 +112,23 @@ class Spec(base_sections.Section):
 
     later: ClassVar[Mapping[str, str]] = _NOT_YET
 
-    description: str = Field(default="", description="What the application is.")
-    planner: applications.Planner = Field(
-        default_factory=applications.Planner, description="How the strategy is chosen."
+    description: str = options.option("What the application is.", "")
+    planner: applications.Planner = options.option(
+        "How the strategy is chosen.", applications.Planner()
     )
-    commit_matcher: applications.CommitMatcher = Field(
-        default_factory=applications.CommitMatcher,
-        description="Commit messages that force a strategy.",
+    commit_matcher: applications.CommitMatcher = options.option(
+        "Commit messages that force a strategy.", applications.CommitMatcher()
     )
     pipeline: stage_sections.Pipeline = Field(
         default_factory=stage_sections.Pipeline, description="The steps of a rollout."
     )
-    trigger: applications.Triggers = Field(
-        default_factory=applications.Triggers,
-        description="What starts a run under `volary server`.",
+    trigger: applications.Triggers = options.option(
+        "What starts a run under `volary server`.", applications.Triggers()
     )
     notification: Notification = Field(
         default_factory=Notification, description="Who hears of it, by name."
     )
-    timeout: values.Duration = Field(
-        default=timedelta(hours=6), description="Limit of a whole run."
-    )
+    timeout: values.Duration = options.option("Limit of a whole run.", timedelta(hours=6))
 
 
 _BELONGS = "PipeCD reads it under spec.plugins.kubernetes_multicluster"
@@ -151,9 +137,7 @@ _BELONGS = "PipeCD reads it under spec.plugins.kubernetes_multicluster"
 class AnalysisArguments(base_sections.Section):
     """What all analyses of the application have in common."""
 
-    app_custom_args: dict[str, str] = Field(
-        default_factory=dict, description="`{{ .AppCustomArgs.x }}` of every query."
-    )
+    app_custom_args: dict[str, str] = options.option("`{{ .AppCustomArgs.x }}` of every query.", {})
 
 
 class Plugins(base_sections.Section):
@@ -166,13 +150,11 @@ class Plugins(base_sections.Section):
         default_factory=AnalysisArguments, description="Of the analysis plugin."
     )
 
-    kubernetes_multicluster: Kubernetes | None = Field(
-        default=None,
-        alias="kubernetes_multicluster",
-        description="Options of the multi-cluster plugin.",
+    kubernetes_multicluster: Kubernetes | None = options.option(
+        "Options of the multi-cluster plugin.", None, key="kubernetes_multicluster"
     )
-    kubernetes: Kubernetes | None = Field(
-        default=None, description="Options of the single-cluster plugin; read the same way."
+    kubernetes: Kubernetes | None = options.option(
+        "Options of the single-cluster plugin; read the same way.", None
     )
 
 
@@ -183,8 +165,8 @@ class PipecdSpec(Spec):
         ["input", "quickSync", "workloads", "service", "variantLabel", "trafficRouting"], _BELONGS
     )
 
-    name: str = Field(default="", description="Name; empty: the directory's name.")
-    labels: dict[str, str] = Field(default_factory=dict, description="Free labels.")
+    name: str = options.option("Name; empty: the directory's name.", "")
+    labels: dict[str, str] = options.option("Free labels.", {})
     plugins: Plugins = Field(default_factory=Plugins, description="Options by plugin.")
 
 
@@ -201,8 +183,8 @@ class PipecdFile(base_sections.Section):
 class Metadata(base_sections.Section):
     """Name and labels of an application."""
 
-    name: str = Field(default="", description="Name; empty: the directory's name.")
-    labels: dict[str, str] = Field(default_factory=dict, description="Free labels.")
+    name: str = options.option("Name; empty: the directory's name.", "")
+    labels: dict[str, str] = options.option("Free labels.", {})
 
 
 class Strategy(base_sections.Section):
@@ -211,10 +193,10 @@ class Strategy(base_sections.Section):
     name: Annotated[values.DnsLabel, Field(min_length=1)] = Field(
         description="Shown beside its stages."
     )
-    targets: rollouts.ClusterSelector = Field(
-        default_factory=rollouts.ClusterSelector,
-        description="Its clusters, among those that no strategy above has taken. Empty: all that "
-        "are left; only the last strategy may leave it out.",
+    targets: rollouts.ClusterSelector = options.option(
+        "Its clusters, among those that no strategy above has taken. Empty: all that are left; "
+        "only the last strategy may leave it out.",
+        rollouts.ClusterSelector(),
     )
     pipeline: stage_sections.Pipeline = Field(
         default_factory=stage_sections.Pipeline,
@@ -236,9 +218,9 @@ class VolarySpec(Kubernetes, wave_sections.InWaves, Spec):
         default_factory=placement_sections.Placement,
         description="What the application has different on its clusters.",
     )
-    targets: rollouts.ClusterSelector = Field(
-        default_factory=rollouts.ClusterSelector,
-        description="Which clusters of the fleet the application is for; empty: all.",
+    targets: rollouts.ClusterSelector = options.option(
+        "Which clusters of the fleet the application is for; empty: all.",
+        rollouts.ClusterSelector(),
     )
     notification: OwnNotification = Field(
         default_factory=OwnNotification, description="Who hears of it."
@@ -250,15 +232,14 @@ class VolarySpec(Kubernetes, wave_sections.InWaves, Spec):
     analysis: AnalysisArguments = Field(
         default_factory=AnalysisArguments, description="What all analyses have in common."
     )
-    health: list[object_health.Rule] = Field(
-        default_factory=list,
-        description="When objects of custom kinds are healthy; before the fleet's rules and ours.",
+    health: list[object_health.Rule] = options.option(
+        "When objects of custom kinds are healthy; before the fleet's rules and ours.", []
     )
-    strategies: list[Strategy] = Field(
-        default_factory=list,
-        description="Instead of `pipeline`: clusters by label, each with a pipeline of its own. "
-        "A cluster gets the first strategy that it matches. Strategies are carried out in the "
-        "order they are written: the stages of the second begin when the first has succeeded.",
+    strategies: list[Strategy] = options.option(
+        "Instead of `pipeline`: clusters by label, each with a pipeline of its own. A cluster "
+        "gets the first strategy that it matches. Strategies are carried out in the order they "
+        "are written: the stages of the second begin when the first has succeeded.",
+        [],
     )
 
 

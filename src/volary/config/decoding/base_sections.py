@@ -77,6 +77,10 @@ class Section(pydantic.BaseModel):
         super().__init_subclass__(**keywords)
         own = inspect.get_annotations(cls)
         written = {name: _by_definition(hint) for name, hint in own.items()}
+        for name in own:
+            field = vars(cls).get(name)
+            if isinstance(field, dataclasses.Field):
+                setattr(cls, name, _field_info(field, field.metadata[options.Option]))
         if of is not None:
             fields = _fields(of)
             for name, (_, info) in fields.items():
@@ -244,6 +248,6 @@ def _by_definition(hint: Any) -> Any:
 class OnTargets(Section):
     """Options of a stage that may be limited to clusters."""
 
-    multi_targets: list[values.ClusterName] = Field(
-        default_factory=list, description="Clusters the stage is limited to; empty: all."
+    multi_targets: list[values.ClusterName] = options.option(
+        "Clusters the stage is limited to; empty: all.", []
     )

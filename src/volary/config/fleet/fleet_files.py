@@ -16,7 +16,7 @@ from volary.config.fleet import (
     provider_sections,
 )
 from volary.config.text import yaml
-from volary.model import errors
+from volary.model import errors, options
 from volary.model.fleet import fleets
 from volary.model.objects import object_health
 
@@ -26,18 +26,16 @@ _API_VERSION = "volary.dev/v1"
 class FleetFile(base_sections.Section):
     """The registered clusters."""
 
-    api_version: Literal["volary.dev/v1"] = Field(
-        default="volary.dev/v1", description="Version of the format."
+    api_version: Literal["volary.dev/v1"] = options.option(
+        "Version of the format.", "volary.dev/v1"
     )
     kind: Literal["Fleet"] = Field(description="What the file describes.")
     clusters: list[fleets.Cluster] = Field(description="The clusters, in the order to show them.")
-    analysis_providers: list[provider_sections.ProviderEntry] = Field(
-        default_factory=list, description="Systems that are asked for measurements."
+    analysis_providers: list[provider_sections.ProviderEntry] = options.option(
+        "Systems that are asked for measurements.", []
     )
-    health: list[object_health.Rule] = Field(
-        default_factory=list,
-        description="When objects of custom kinds are healthy, for all applications; after their "
-        "own rules.",
+    health: list[object_health.Rule] = options.option(
+        "When objects of custom kinds are healthy, for all applications; after their own rules.", []
     )
 
 

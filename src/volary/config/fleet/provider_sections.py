@@ -9,7 +9,7 @@ import pydantic
 from pydantic import Field
 
 from volary.config.decoding import base_sections, values
-from volary.model import metric_providers
+from volary.model import metric_providers, options
 
 _SECRET = "secrets do not belong into this file: write {0}File or {0}Env, which name a place"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -36,17 +36,13 @@ Many = Annotated[pydantic.StrictInt, Field(ge=1, le=1000)]
 class ProviderTls(base_sections.Section):
     """Certificates."""
 
-    ca_file: str = Field(
-        default="", description="Authorities that are believed, PEM; empty: the system's."
+    ca_file: str = options.option("Authorities that are believed, PEM; empty: the system's.", "")
+    cert_file: str = options.option("A certificate to show, PEM; with `keyFile`.", "")
+    key_file: str = options.option("Its private key, PEM.", "")
+    server_name: str = options.option(
+        "The name in the provider's certificate; empty: of the address.", ""
     )
-    cert_file: str = Field(default="", description="A certificate to show, PEM; with `keyFile`.")
-    key_file: str = Field(default="", description="Its private key, PEM.")
-    server_name: str = Field(
-        default="", description="The name in the provider's certificate; empty: of the address."
-    )
-    insecure_skip_verify: pydantic.StrictBool = Field(
-        default=False, description="Believe any certificate."
-    )
+    insecure_skip_verify: pydantic.StrictBool = options.option("Believe any certificate.", False)
 
 
 class Connection(base_sections.Section):
@@ -54,82 +50,72 @@ class Connection(base_sections.Section):
 
     misplaced: ClassVar[Mapping[str, str]] = _misplaced("password", "token")
 
-    address: str = Field(
-        default="",
-        description="Where it is; `${CLUSTER}` stands for the cluster's name. Datadog, CloudWatch "
-        "and New Relic have one of their own.",
+    address: str = options.option(
+        "Where it is; `${CLUSTER}` stands for the cluster's name. Datadog, CloudWatch and New "
+        "Relic have one of their own.",
+        "",
     )
-    addresses: dict[str, str] = Field(
-        default_factory=dict, description="Where it is for single clusters, by their names."
+    addresses: dict[str, str] = options.option(
+        "Where it is for single clusters, by their names.", {}
     )
-    username: str = Field(default="", description="User name, with a password.")
-    username_file: str = Field(default="", description="A file with the user name.")
-    username_env: Variable = Field(
-        default="", description="The variable of the environment with the user name."
+    username: str = options.option("User name, with a password.", "")
+    username_file: str = options.option("A file with the user name.", "")
+    username_env: Variable = options.option(
+        "The variable of the environment with the user name.", ""
     )
-    password_file: str = Field(default="", description="A file with the password.")
-    password_env: Variable = Field(
-        default="", description="The variable of the environment with the password."
+    password_file: str = options.option("A file with the password.", "")
+    password_env: Variable = options.option(
+        "The variable of the environment with the password.", ""
     )
-    token_file: str = Field(default="", description="A file with a token.")
-    token_env: Variable = Field(
-        default="", description="The variable of the environment with a token."
+    token_file: str = options.option("A file with a token.", "")
+    token_env: Variable = options.option("The variable of the environment with a token.", "")
+    headers: dict[str, str] = options.option(
+        "Sent along; never secrets, such as `Authorization`.", {}
     )
-    headers: dict[str, str] = Field(
-        default_factory=dict, description="Sent along; never secrets, such as `Authorization`."
+    header_files: dict[str, str] = options.option(
+        "Sent along: files with the value, by header.", {}
     )
-    header_files: dict[str, str] = Field(
-        default_factory=dict, description="Sent along: files with the value, by header."
-    )
-    header_env: dict[str, Variable] = Field(
-        default_factory=dict,
-        description="Sent along: variables of the environment with the value, by header.",
+    header_env: dict[str, Variable] = options.option(
+        "Sent along: variables of the environment with the value, by header.", {}
     )
     tls: ProviderTls = Field(default_factory=ProviderTls, description="Certificates.")
-    points: Annotated[metric_providers.Points, pydantic.BeforeValidator(_lower)] = Field(
-        default=metric_providers.Points.LAST,
-        description="What of a series is measured: its newest point, or all of the interval (of "
-        "Prometheus: an instant query, or a range query as in PipeCD).",
+    points: Annotated[metric_providers.Points, pydantic.BeforeValidator(_lower)] = options.option(
+        "What of a series is measured: its newest point, or all of the interval (of Prometheus: "
+        "an instant query, or a range query as in PipeCD).",
+        metric_providers.Points.LAST,
     )
-    max_concurrency: Many = Field(
-        default=8, description="Queries at one time; others wait for their turn."
-    )
-    share: values.Duration = Field(
-        default=timedelta(seconds=5),
-        description="How long an answer is shared by those who ask the same, up to a twentieth of "
-        "the metric's interval; at most 5m.",
+    max_concurrency: Many = options.option("Queries at one time; others wait for their turn.", 8)
+    share: values.Duration = options.option(
+        "How long an answer is shared by those who ask the same, up to a twentieth of the "
+        "metric's interval; at most 5m.",
+        timedelta(seconds=5),
     )
 
 
 class PrometheusConfig(Connection):
     """Prometheus, and what speaks like it: Thanos, Mimir, VictoriaMetrics."""
 
-    tenant: str = Field(default="", description="Tenant of Mimir, Cortex or Thanos.")
-    tenant_header: str = Field(
-        default="X-Scope-OrgID", description="Header of the tenant; of Thanos: `THANOS-TENANT`."
+    tenant: str = options.option("Tenant of Mimir, Cortex or Thanos.", "")
+    tenant_header: str = options.option(
+        "Header of the tenant; of Thanos: `THANOS-TENANT`.", "X-Scope-OrgID"
     )
-    metrics: metric_providers.Metrics | None = Field(
-        default=None,
-        description="Whose metrics the built-in queries read. Default: those of the application's "
-        "router.",
+    metrics: metric_providers.Metrics | None = options.option(
+        "Whose metrics the built-in queries read. Default: those of the application's router.", None
     )
-    cluster_label: str = Field(
-        default="",
-        description="Label with the cluster's name, for built-in queries, where several clusters' "
-        "data are in one place.",
+    cluster_label: str = options.option(
+        "Label with the cluster's name, for built-in queries, where several clusters' data are in "
+        "one place.",
+        "",
     )
-    namespace_label: base_sections.Text = Field(
-        default="kubernetes_namespace",
-        description="Label with a pod's namespace, for `metrics: application`.",
+    namespace_label: base_sections.Text = options.option(
+        "Label with a pod's namespace, for `metrics: application`.", "kubernetes_namespace"
     )
-    pod_label: base_sections.Text = Field(
-        default="kubernetes_pod_name",
-        description="Label with a pod's name, for `metrics: application`.",
+    pod_label: base_sections.Text = options.option(
+        "Label with a pod's name, for `metrics: application`.", "kubernetes_pod_name"
     )
-    scrape_interval: values.Duration = Field(
-        default=metric_providers.USUAL_SCRAPE,
-        description="How often it looks at a pod. Metrics whose ranges are too short for that are "
-        "a warning.",
+    scrape_interval: values.Duration = options.option(
+        "How often it looks at a pod. Metrics whose ranges are too short for that are a warning.",
+        metric_providers.USUAL_SCRAPE,
     )
 
 
@@ -140,12 +126,10 @@ class DatadogConfig(Connection):
         "password", "token", "apiKey", "applicationKey", "apiKeyData", "applicationKeyData"
     )
 
-    api_key_file: str = Field(default="", description="A file with the API key.")
-    api_key_env: Variable = Field(default="", description="The variable with the API key.")
-    application_key_file: str = Field(default="", description="A file with the application key.")
-    application_key_env: Variable = Field(
-        default="", description="The variable with the application key."
-    )
+    api_key_file: str = options.option("A file with the API key.", "")
+    api_key_env: Variable = options.option("The variable with the API key.", "")
+    application_key_file: str = options.option("A file with the application key.", "")
+    application_key_env: Variable = options.option("The variable with the application key.", "")
 
 
 class CloudWatchConfig(Connection):
@@ -156,18 +140,16 @@ class CloudWatchConfig(Connection):
     )
 
     region: base_sections.Text = Field(description="Such as `eu-central-1`.")
-    access_key_file: str = Field(default="", description="A file with the access key's id.")
-    access_key_env: Variable = Field(
-        default="", description="The variable with it. Default: `AWS_ACCESS_KEY_ID`."
+    access_key_file: str = options.option("A file with the access key's id.", "")
+    access_key_env: Variable = options.option(
+        "The variable with it. Default: `AWS_ACCESS_KEY_ID`.", ""
     )
-    secret_key_file: str = Field(default="", description="A file with the secret access key.")
-    secret_key_env: Variable = Field(
-        default="", description="The variable with it. Default: `AWS_SECRET_ACCESS_KEY`."
+    secret_key_file: str = options.option("A file with the secret access key.", "")
+    secret_key_env: Variable = options.option(
+        "The variable with it. Default: `AWS_SECRET_ACCESS_KEY`.", ""
     )
-    session_token_file: str = Field(default="", description="A file with a session token.")
-    session_token_env: Variable = Field(
-        default="", description="The variable with a session token."
-    )
+    session_token_file: str = options.option("A file with a session token.", "")
+    session_token_env: Variable = options.option("The variable with a session token.", "")
 
 
 class NewRelicConfig(Connection):
@@ -178,10 +160,10 @@ class NewRelicConfig(Connection):
     account: Annotated[str, Field(pattern=r"^[0-9]{1,12}$")] = Field(
         description="Number of the account, in quotes."
     )
-    api_key_file: str = Field(default="", description="A file with the user or query key.")
-    api_key_env: Variable = Field(default="", description="The variable with it.")
-    api: Literal["nerdgraph", "insights"] = Field(
-        default="nerdgraph", description="Which API is asked; `insights` is Flagger's."
+    api_key_file: str = options.option("A file with the user or query key.", "")
+    api_key_env: Variable = options.option("The variable with it.", "")
+    api: Literal["nerdgraph", "insights"] = options.option(
+        "Which API is asked; `insights` is Flagger's.", "nerdgraph"
     )
 
 
@@ -202,13 +184,13 @@ class DynatraceConfig(Connection):
 class HttpConfig(Connection):
     """Any system that answers with JSON."""
 
-    json_path: base_sections.Text = Field(
-        default="$", description="Where the numbers are, when the query does not say."
+    json_path: base_sections.Text = options.option(
+        "Where the numbers are, when the query does not say.", "$"
     )
-    allow_post: pydantic.StrictBool = Field(
-        default=False,
-        description="Let queries send `POST` with a body. They come from whoever may write "
-        "application files, and are sent with this provider's credentials.",
+    allow_post: pydantic.StrictBool = options.option(
+        "Let queries send `POST` with a body. They come from whoever may write application files, "
+        "and are sent with this provider's credentials.",
+        False,
     )
 
 
@@ -231,6 +213,4 @@ class ProviderEntry(base_sections.Section):
     type: Annotated[metric_providers.ProviderType, pydantic.BeforeValidator(_lower)] = Field(
         description="What it speaks."
     )
-    config: dict[str, object] = Field(
-        default_factory=dict, description="Where it is and how it is asked; by type."
-    )
+    config: dict[str, object] = options.option("Where it is and how it is asked; by type.", {})

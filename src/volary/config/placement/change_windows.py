@@ -8,6 +8,7 @@ from pydantic import Field
 from volary.config.decoding import base_sections, readings, values
 from volary.config.placement import wave_rules
 from volary.config.text import calendars, yaml
+from volary.model import options
 from volary.model.placement import rollouts
 from volary.model.schedules import cron, recurrence
 
@@ -21,54 +22,48 @@ class Window(base_sections.Section):
     name: base_sections.Text = Field(
         description="What it is about; shown to those who wait for it."
     )
-    schedule: str = Field(
-        default="",
-        description="When it begins, with cron's five fields: minute, hour, day of the month, "
-        "month, weekday (`0 9 * * MON-FRI`). When both days are restricted, either is enough.",
+    schedule: str = options.option(
+        "When it begins, with cron's five fields: minute, hour, day of the month, month, weekday "
+        "(`0 9 * * MON-FRI`). When both days are restricted, either is enough.",
+        "",
     )
-    start: str = Field(
-        default="",
-        description="When it first begins, in the time of the zone, as iCalendar writes it: "
-        "`20261220T000000`.",
+    start: str = options.option(
+        "When it first begins, in the time of the zone, as iCalendar writes it: `20261220T000000`.",
+        "",
     )
-    rrule: str = Field(
-        default="",
-        description="When it begins again: an iCalendar rule such as "
-        "`FREQ=MONTHLY;BYDAY=-1FR`, with `INTERVAL`, `BYDAY`, `BYMONTHDAY`, `BYMONTH`, `WKST`, "
-        "`COUNT` and `UNTIL`. Without one: once.",
+    rrule: str = options.option(
+        "When it begins again: an iCalendar rule such as `FREQ=MONTHLY;BYDAY=-1FR`, with "
+        "`INTERVAL`, `BYDAY`, `BYMONTHDAY`, `BYMONTH`, `WKST`, `COUNT` and `UNTIL`. Without one: "
+        "once.",
+        "",
     )
-    without: list[str] = Field(
-        default_factory=list,
-        description="Beginnings of the rule that are left out: `20261225T090000`, or a day.",
+    without: list[str] = options.option(
+        "Beginnings of the rule that are left out: `20261225T090000`, or a day.", []
     )
-    calendar: str = Field(
-        default="",
-        description="The text of an iCalendar file (`.ics`); each event is a window and lasts as "
-        "long as it does.",
+    calendar: str = options.option(
+        "The text of an iCalendar file (`.ics`); each event is a window and lasts as long as it "
+        "does.",
+        "",
     )
-    duration: values.Duration | None = Field(
-        default=None, description="How long it lasts, at most 8784h (a year)."
+    duration: values.Duration | None = options.option(
+        "How long it lasts, at most 8784h (a year).", None
     )
-    time_zone: str = Field(
-        default="UTC",
-        description="The zone of its times, such as `Europe/Berlin`; of a calendar, of those "
-        "that name none.",
+    time_zone: str = options.option(
+        "The zone of its times, such as `Europe/Berlin`; of a calendar, of those that name none.",
+        "UTC",
     )
-    targets: rollouts.ClusterSelector | None = Field(
-        default=None, description="Which clusters it is for; none given: all."
+    targets: rollouts.ClusterSelector | None = options.option(
+        "Which clusters it is for; none given: all.", None
     )
 
 
 class Windows(base_sections.Section):
     """When clusters may be changed; `deny` wins."""
 
-    allow: list[Window] = Field(
-        default_factory=list,
-        description="A cluster that any of these is for is changed within them only.",
+    allow: list[Window] = options.option(
+        "A cluster that any of these is for is changed within them only.", []
     )
-    deny: list[Window] = Field(
-        default_factory=list, description="Within these a cluster is not changed, whatever else."
-    )
+    deny: list[Window] = options.option("Within these a cluster is not changed, whatever else.", [])
 
 
 PATH: yaml.Path = ("spec", "windows")

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from volary.config.decoding import base_sections, values
+from volary.model import options
 from volary.model.placement import rollouts
 
 
@@ -13,26 +14,24 @@ class Approval(base_sections.Section):
     """People who have to agree."""
 
     approvers: list[base_sections.Text] = Field(min_length=1, description="Those who may approve.")
-    count: Annotated[int, Field(ge=1, strict=True)] = Field(
-        default=1, description="How many of them have to."
-    )
-    timeout: values.Duration = Field(
-        default=timedelta(hours=24), description="How long it is waited for them."
+    count: Annotated[int, Field(ge=1, strict=True)] = options.option("How many of them have to.", 1)
+    timeout: values.Duration = options.option(
+        "How long it is waited for them.", timedelta(hours=24)
     )
 
 
 class Gate(base_sections.Section):
     """What has to hold before the next wave starts, or the run succeeds."""
 
-    approval: Approval | None = Field(default=None, description="People who have to agree.")
-    webhook: dict[str, object] | None = Field(
-        default=None, description="A webhook that has to agree: the options of `K8S_WEBHOOK_GATE`."
+    approval: Approval | None = options.option("People who have to agree.", None)
+    webhook: dict[str, object] | None = options.option(
+        "A webhook that has to agree: the options of `K8S_WEBHOOK_GATE`.", None
     )
-    analysis: dict[str, object] | None = Field(
-        default=None,
-        description="What is measured and judged on the wave's clusters: the options of "
-        "`ANALYSIS`, with the strategies `THRESHOLD`, `PREVIOUS` and `NOT_UPDATED`: the clusters "
-        "of later waves, which do not have the release yet.",
+    analysis: dict[str, object] | None = options.option(
+        "What is measured and judged on the wave's clusters: the options of `ANALYSIS`, with the "
+        "strategies `THRESHOLD`, `PREVIOUS` and `NOT_UPDATED`: the clusters of later waves, which "
+        "do not have the release yet.",
+        None,
     )
 
 
@@ -45,17 +44,15 @@ class Wave(base_sections.Section, of=rollouts.Wave):
 class InWaves(base_sections.Section):
     """The fields of a file that moves in waves."""
 
-    waves: list[Wave] = Field(
-        default_factory=list, description="Clusters that move together, one wave after another."
+    waves: list[Wave] = options.option("Clusters that move together, one wave after another.", [])
+    waves_over: Literal["pipeline", "stage"] = options.option(
+        "`pipeline`: a wave goes through all stages before the next begins; `stage`: all waves do "
+        "one stage before any does the next.",
+        "pipeline",
     )
-    waves_over: Literal["pipeline", "stage"] = Field(
-        default="pipeline",
-        description="`pipeline`: a wave goes through all stages before the next begins; `stage`: "
-        "all waves do one stage before any does the next.",
+    unmatched_clusters: Literal["refuse", "last"] = options.option(
+        "What becomes of targets in no wave: `last` is a wave `rest`.", "refuse"
     )
-    unmatched_clusters: Literal["refuse", "last"] = Field(
-        default="refuse", description="What becomes of targets in no wave: `last` is a wave `rest`."
-    )
-    budget: rollouts.Budget | None = Field(
-        default=None, description="For the whole run, besides that of each wave."
+    budget: rollouts.Budget | None = options.option(
+        "For the whole run, besides that of each wave.", None
     )

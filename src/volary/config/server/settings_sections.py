@@ -6,7 +6,7 @@ from pydantic import Field
 
 from volary.config.decoding import base_sections
 from volary.config.fleet import provider_sections
-from volary.model import server_settings
+from volary.model import options, server_settings
 from volary.model.fleet import cluster_health
 from volary.model.placement import failover_rules
 
@@ -21,61 +21,49 @@ class ControllerFile(base_sections.Section):
     api_version: Literal["volary.dev/v1"] = Field(description="Version of the format.")
     kind: Literal["Controller"] = Field(description="What the file describes.")
     fleet: File = Field(description="The fleet file, relative to this file.")
-    store: str = Field(
-        default="",
-        description="`sqlite:FILE` or `postgresql://…`; empty: SQLite in the data directory.",
+    store: str = options.option(
+        "`sqlite:FILE` or `postgresql://…`; empty: SQLite in the data directory.", ""
     )
-    data_directory: File = Field(
-        default="volary-data", description="Where Git mirrors and the database live."
-    )
-    listen: base_sections.Text = Field(
-        default="127.0.0.1:8080", description="Address and port of the server."
-    )
-    tls: server_settings.TlsFiles | None = Field(default=None, description="Serve https.")
+    data_directory: File = options.option("Where Git mirrors and the database live.", "volary-data")
+    listen: base_sections.Text = options.option("Address and port of the server.", "127.0.0.1:8080")
+    tls: server_settings.TlsFiles | None = options.option("Serve https.", None)
     repositories: list[server_settings.Repository] = Field(
         description="The repositories that drive."
     )
-    applications: list[server_settings.ListedApplication] = Field(
-        default_factory=list,
-        description="Applications named by hand, besides those that are found. One that is also "
-        "found counts once.",
+    applications: list[server_settings.ListedApplication] = options.option(
+        "Applications named by hand, besides those that are found. One that is also found counts "
+        "once.",
+        [],
     )
-    supersede: server_settings.Supersede = Field(
-        default=server_settings.Supersede.QUEUE,
-        description="What a newer commit does to a run under way: wait, or cancel it as long as "
-        "nothing touched primary.",
+    supersede: server_settings.Supersede = options.option(
+        "What a newer commit does to a run under way: wait, or cancel it as long as nothing "
+        "touched primary.",
+        server_settings.Supersede.QUEUE,
     )
-    scripts: Literal["allow", "deny"] = Field(
-        default="deny",
-        description="Whether scripts of applications (`SCRIPT_RUN`) are run, with this process' "
-        "user and network. Who may push to a watched repository then runs programs here.",
+    scripts: Literal["allow", "deny"] = options.option(
+        "Whether scripts of applications (`SCRIPT_RUN`) are run, with this process' user and "
+        "network. Who may push to a watched repository then runs programs here.",
+        "deny",
     )
-    local_webhooks: Literal["allow", "deny"] = Field(
-        default="deny",
-        description="Whether webhooks and external probes (`witness`) of applications may reach "
-        "this machine itself (loopback).",
+    local_webhooks: Literal["allow", "deny"] = options.option(
+        "Whether webhooks and external probes (`witness`) of applications may reach this machine "
+        "itself (loopback).",
+        "deny",
     )
-    failover: failover_rules.FailoverLimits = Field(
-        default_factory=failover_rules.FailoverLimits,
-        description="How much is moved away from lost clusters.",
+    failover: failover_rules.FailoverLimits = options.option(
+        "How much is moved away from lost clusters.", failover_rules.FailoverLimits()
     )
-    cluster_health: HealthRules = Field(
-        default_factory=HealthRules, description="How clusters are watched."
+    cluster_health: HealthRules = options.option("How clusters are watched.", HealthRules())
+    retention: server_settings.Retention = options.option(
+        "How much history is kept.", server_settings.Retention()
     )
-    retention: server_settings.Retention = Field(
-        default_factory=server_settings.Retention, description="How much history is kept."
+    auth: server_settings.Auth = options.option("Who is let in.", server_settings.Auth())
+    roles: list[server_settings.RoleBinding] = options.option("Who may do what.", [])
+    notifications: server_settings.Notifications = options.option(
+        "Who is told what.", server_settings.Notifications()
     )
-    auth: server_settings.Auth = Field(
-        default_factory=server_settings.Auth, description="Who is let in."
-    )
-    roles: list[server_settings.RoleBinding] = Field(
-        default_factory=list, description="Who may do what."
-    )
-    notifications: server_settings.Notifications = Field(
-        default_factory=server_settings.Notifications, description="Who is told what."
-    )
-    analysis_providers: list[provider_sections.ProviderEntry] = Field(
-        default_factory=list,
-        description="Systems that are asked for measurements, beside those of the fleet file; of "
-        "two with one name this one counts.",
+    analysis_providers: list[provider_sections.ProviderEntry] = options.option(
+        "Systems that are asked for measurements, beside those of the fleet file; of two with one "
+        "name this one counts.",
+        [],
     )

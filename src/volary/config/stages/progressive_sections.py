@@ -9,26 +9,25 @@ from pydantic import Field
 
 from volary.config.decoding import base_sections, values
 from volary.config.stages import metric_sections
+from volary.model import options
 from volary.model.pipeline.stage_kinds import traffic_stages
 
 
 class TextMatch(base_sections.Section):
     """A text to look for: one of the four."""
 
-    exact: str | None = Field(default=None, description="All of the text.")
-    prefix: str | None = Field(default=None, description="Its beginning.")
-    suffix: str | None = Field(default=None, description="Its end.")
-    regex: str | None = Field(default=None, description="A regular expression, of the router.")
+    exact: str | None = options.option("All of the text.", None)
+    prefix: str | None = options.option("Its beginning.", None)
+    suffix: str | None = options.option("Its end.", None)
+    regex: str | None = options.option("A regular expression, of the router.", None)
 
 
 class RequestMatch(base_sections.Section):
     """Requests that fulfil all of these."""
 
-    headers: dict[str, TextMatch] = Field(default_factory=dict, description="By header.")
-    cookies: dict[str, TextMatch] = Field(default_factory=dict, description="By cookie.")
-    query_params: dict[str, TextMatch] = Field(
-        default_factory=dict, description="By parameter of the query."
-    )
+    headers: dict[str, TextMatch] = options.option("By header.", {})
+    cookies: dict[str, TextMatch] = options.option("By cookie.", {})
+    query_params: dict[str, TextMatch] = options.option("By parameter of the query.", {})
 
 
 class ProgressiveTraffic(base_sections.OnTargets, of=traffic_stages.ProgressiveTrafficOptions):
@@ -58,12 +57,11 @@ class BlueGreen(base_sections.OnTargets, of=traffic_stages.BlueGreenOptions):
 class Traffic(base_sections.OnTargets, of=traffic_stages.TrafficOptions):
     """Divide traffic between variants; the percentages add up to 100."""
 
-    all: Literal["", "primary", "canary", "baseline"] = Field(
-        default="", description="Send everything to this variant, instead of percentages."
+    all: Literal["", "primary", "canary", "baseline"] = options.option(
+        "Send everything to this variant, instead of percentages.", ""
     )
-    primary: values.Percentage | None = Field(
-        default=None,
-        description="Percentage for primary. PipeCD's dialect: the rest when left out.",
+    primary: values.Percentage | None = options.option(
+        "Percentage for primary. PipeCD's dialect: the rest when left out.", None
     )
     canary: values.Percentage
     match: list[RequestMatch]

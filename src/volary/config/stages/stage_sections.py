@@ -12,6 +12,7 @@ from pydantic import Field
 
 from volary.config.decoding import base_sections, values
 from volary.config.stages import metric_sections, progressive_sections, webhooks
+from volary.model import options
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import (
     external_stages,
@@ -30,37 +31,32 @@ class StageEntry(base_sections.Section):
     name: base_sections.Text = Field(
         description="Name of the stage; `K8S_MULTI_*` means the same as `K8S_*`."
     )
-    desc: str = Field(default="", description="Shown beside the stage.")
-    timeout: values.Duration = Field(
-        default=timedelta(hours=6),
-        description="Limit of the stage, on all clusters of its wave together.",
+    desc: str = options.option("Shown beside the stage.", "")
+    timeout: values.Duration = options.option(
+        "Limit of the stage, on all clusters of its wave together.", timedelta(hours=6)
     )
-    with_: dict[str, object] = Field(
-        default_factory=dict, alias="with", description="Options of the stage."
+    with_: dict[str, object] = options.option("Options of the stage.", {}, key="with")
+    skip_on: pipelines.SkipOn = options.option(
+        "Commits for which the stage is left out.", pipelines.SkipOn()
     )
-    skip_on: pipelines.SkipOn = Field(
-        default_factory=pipelines.SkipOn, description="Commits for which the stage is left out."
-    )
-    analysis: dict[str, object] | None = Field(
-        default=None,
-        description="Metrics and requests that are measured while the stage is carried out; a "
-        "failed verdict stops the stage and fails it. As in `ANALYSIS`, without `duration`.",
+    analysis: dict[str, object] | None = options.option(
+        "Metrics and requests that are measured while the stage is carried out; a failed verdict "
+        "stops the stage and fails it. As in `ANALYSIS`, without `duration`.",
+        None,
     )
 
 
 class Pipeline(base_sections.Section):
     """Steps that are taken one after another, each on all targets in parallel."""
 
-    stages: list[StageEntry] = Field(
-        default_factory=list, description="The stages in order; empty: no pipeline."
-    )
+    stages: list[StageEntry] = options.option("The stages in order; empty: no pipeline.", [])
 
 
 class CanaryRollout(base_sections.OnTargets, of=rollout_stages.VariantRolloutOptions):
     """Run the new version beside primary."""
 
-    patches: list[rollout_stages.Patch] = Field(
-        default_factory=list, description="Changes to the canary's manifests, in order."
+    patches: list[rollout_stages.Patch] = options.option(
+        "Changes to the canary's manifests, in order.", []
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from volary.config.decoding import base_sections, readings, values
 from volary.config.text import yaml
+from volary.model import options
 from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import external_stages, stage_kind
 
@@ -20,16 +21,16 @@ _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 class WebhookGate(base_sections.Section):
     """Wait until a webhook agrees; the stage's timeout is how long it is asked."""
 
-    multi_targets: list[values.ClusterName] = Field(
-        default_factory=list, description="Clusters the stage is limited to; empty: all."
+    multi_targets: list[values.ClusterName] = options.option(
+        "Clusters the stage is limited to; empty: all.", []
     )
     url: base_sections.Text = Field(description="Address, `https://` or `http://`.")
-    name: str = Field(default="", description="Name, for the log; empty: the address' host.")
-    interval: values.Duration = Field(
-        default=timedelta(seconds=10), description="Time between two questions, at least 1s."
+    name: str = options.option("Name, for the log; empty: the address' host.", "")
+    interval: values.Duration = options.option(
+        "Time between two questions, at least 1s.", timedelta(seconds=10)
     )
-    timeout: values.Duration = Field(
-        default=timedelta(seconds=10), description="How long an answer may take, at most 5m."
+    timeout: values.Duration = options.option(
+        "How long an answer may take, at most 5m.", timedelta(seconds=10)
     )
     retries: int = Field(
         default=0, ge=0, le=_MOST_RETRIES, strict=True, description="As for other webhooks."
@@ -40,12 +41,12 @@ class WebhookGate(base_sections.Section):
         strict=True,
         description="Do not verify the server's certificate.",
     )
-    metadata: dict[str, str] = Field(
-        default_factory=dict, description="Sent along; `${CLUSTER}` stands for the cluster's name."
+    metadata: dict[str, str] = options.option(
+        "Sent along; `${CLUSTER}` stands for the cluster's name.", {}
     )
-    scope: stage_kind.Scope = Field(
-        default=stage_kind.Scope.FLEET,
-        description="`fleet`: asked once for all clusters; `cluster`: once for each of them.",
+    scope: stage_kind.Scope = options.option(
+        "`fleet`: asked once for all clusters; `cluster`: once for each of them.",
+        stage_kind.Scope.FLEET,
     )
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from volary.config.decoding import base_sections
 from volary.config.stages import progressive_sections
+from volary.model import options
 from volary.model.pipeline import traffic, webhook
 
 API_VERSION = "flagger.app/v1beta1"
@@ -23,139 +24,123 @@ Count = Annotated[int, Field(strict=True)]
 class Reference(base_sections.Section):
     """Names an object of the cluster."""
 
-    api_version: str = Field(default="", description="Group and version.")
-    kind: str = Field(default="", description="Kind.")
+    api_version: str = options.option("Group and version.", "")
+    kind: str = options.option("Kind.", "")
     name: base_sections.Text = Field(description="Name.")
-    namespace: str = Field(default="", description="Namespace.")
+    namespace: str = options.option("Namespace.", "")
 
 
 class ScalerReplicas(base_sections.Section):
     """Bounds of the scaler that Flagger makes for its copy."""
 
-    min_replicas: Count | None = Field(default=None, description="Least.")
-    max_replicas: Count | None = Field(default=None, description="Most.")
+    min_replicas: Count | None = options.option("Least.", None)
+    max_replicas: Count | None = options.option("Most.", None)
 
 
 class Autoscaler(Reference):
     """The scaler of the target."""
 
-    primary_scaler_queries: dict[str, str] = Field(
-        default_factory=dict, description="Queries of the scaler of Flagger's copy."
+    primary_scaler_queries: dict[str, str] = options.option(
+        "Queries of the scaler of Flagger's copy.", {}
     )
-    primary_scaler_replicas: ScalerReplicas | None = Field(
-        default=None, description="Bounds of the scaler of Flagger's copy."
+    primary_scaler_replicas: ScalerReplicas | None = options.option(
+        "Bounds of the scaler of Flagger's copy.", None
     )
 
 
 class Metadata(base_sections.Section):
     """Labels and annotations for a Service that Flagger makes."""
 
-    labels: dict[str, str] = Field(default_factory=dict, description="Labels.")
-    annotations: dict[str, str] = Field(default_factory=dict, description="Annotations.")
+    labels: dict[str, str] = options.option("Labels.", {})
+    annotations: dict[str, str] = options.option("Annotations.", {})
 
 
 class Unmanaged(base_sections.Section):
     """Keys of labels and annotations that others write."""
 
-    labels: list[str] = Field(default_factory=list, description="Keys of labels.")
-    annotations: list[str] = Field(default_factory=list, description="Keys of annotations.")
+    labels: list[str] = options.option("Keys of labels.", [])
+    annotations: list[str] = options.option("Keys of annotations.", [])
 
 
 class Rewrite(base_sections.Section):
     """How the request is changed on its way."""
 
-    uri: str = Field(default="", description="Path.")
-    authority: str = Field(default="", description="Host.")
-    type: str = Field(default="", description="ReplaceFullPath or ReplacePrefixMatch.")
+    uri: str = options.option("Path.", "")
+    authority: str = options.option("Host.", "")
+    type: str = options.option("ReplaceFullPath or ReplacePrefixMatch.", "")
 
 
 class Service(base_sections.Section):
     """The Services and the routes that Flagger makes."""
 
     port: Annotated[int, Field(ge=1, le=65535, strict=True)] = Field(description="Port.")
-    name: str = Field(default="", description="Name; empty: the target's.")
-    port_name: str = Field(default="http", description="Name of the port.")
-    target_port: int | str = Field(default="", description="Port of the pods; empty: `port`.")
-    app_protocol: str = Field(default="", description="Protocol of the port.")
-    traffic_distribution: str = Field(default="", description="Of the Services.")
-    port_discovery: pydantic.StrictBool = Field(
-        default=False, description="Add the ports of all containers."
-    )
-    headless: pydantic.StrictBool = Field(default=False, description="Without cluster IP.")
-    timeout: str = Field(default="", description="Of a request.")
-    backend_timeout: str = Field(default="", description="Of a request to a backend.")
-    hosts: list[str] = Field(default_factory=list, description="Hosts of the route.")
-    gateways: list[str] = Field(default_factory=list, description="Istio's gateways.")
-    gateway_refs: list[dict[str, Any]] = Field(
-        default_factory=list, description="Parents of the HTTPRoute."
-    )
-    delegation: pydantic.StrictBool = Field(
-        default=False, description="Make a delegate VirtualService."
-    )
-    match: list[dict[str, Any]] = Field(
-        default_factory=list, description="Requests that the route is for."
-    )
-    rewrite: Rewrite | None = Field(default=None, description="How requests are changed.")
-    retries: dict[str, Any] | None = Field(default=None, description="Of failed requests.")
-    headers: dict[str, Any] | None = Field(default=None, description="Changes to headers.")
-    cors_policy: dict[str, Any] | None = Field(default=None, description="CORS.")
-    traffic_policy: dict[str, Any] | None = Field(
-        default=None, description="Of Istio's DestinationRules."
-    )
-    mirror: list[dict[str, Any]] = Field(
-        default_factory=list, description="Where requests are copied to."
-    )
-    mesh_name: str = Field(default="", description="App Mesh.")
-    backends: list[str] = Field(default_factory=list, description="App Mesh.")
-    apex: Metadata | None = Field(default=None, description="Of the Service itself.")
-    primary: Metadata | None = Field(default=None, description="Of primary's Service.")
-    canary: Metadata | None = Field(default=None, description="Of canary's Service.")
-    unmanaged_metadata: Unmanaged | None = Field(
-        default=None, description="Keys that Flagger leaves alone."
-    )
+    name: str = options.option("Name; empty: the target's.", "")
+    port_name: str = options.option("Name of the port.", "http")
+    target_port: int | str = options.option("Port of the pods; empty: `port`.", "")
+    app_protocol: str = options.option("Protocol of the port.", "")
+    traffic_distribution: str = options.option("Of the Services.", "")
+    port_discovery: pydantic.StrictBool = options.option("Add the ports of all containers.", False)
+    headless: pydantic.StrictBool = options.option("Without cluster IP.", False)
+    timeout: str = options.option("Of a request.", "")
+    backend_timeout: str = options.option("Of a request to a backend.", "")
+    hosts: list[str] = options.option("Hosts of the route.", [])
+    gateways: list[str] = options.option("Istio's gateways.", [])
+    gateway_refs: list[dict[str, Any]] = options.option("Parents of the HTTPRoute.", [])
+    delegation: pydantic.StrictBool = options.option("Make a delegate VirtualService.", False)
+    match: list[dict[str, Any]] = options.option("Requests that the route is for.", [])
+    rewrite: Rewrite | None = options.option("How requests are changed.", None)
+    retries: dict[str, Any] | None = options.option("Of failed requests.", None)
+    headers: dict[str, Any] | None = options.option("Changes to headers.", None)
+    cors_policy: dict[str, Any] | None = options.option("CORS.", None)
+    traffic_policy: dict[str, Any] | None = options.option("Of Istio's DestinationRules.", None)
+    mirror: list[dict[str, Any]] = options.option("Where requests are copied to.", [])
+    mesh_name: str = options.option("App Mesh.", "")
+    backends: list[str] = options.option("App Mesh.", [])
+    apex: Metadata | None = options.option("Of the Service itself.", None)
+    primary: Metadata | None = options.option("Of primary's Service.", None)
+    canary: Metadata | None = options.option("Of canary's Service.", None)
+    unmanaged_metadata: Unmanaged | None = options.option("Keys that Flagger leaves alone.", None)
 
 
 class Range(base_sections.Section):
     """Inclusive bounds."""
 
-    min: float | None = Field(default=None, description="Least.")
-    max: float | None = Field(default=None, description="Most.")
+    min: float | None = options.option("Least.", None)
+    max: float | None = options.option("Most.", None)
 
 
 class Metric(base_sections.Section):
     """One check."""
 
     name: base_sections.Text = Field(description="Built in, or free with a template.")
-    interval: str = Field(default="", description="What the query looks back on.")
-    threshold_range: Range | None = Field(default=None, description="Values that pass.")
-    threshold: float | None = Field(default=None, description="The old form of the range.")
-    query: str = Field(default="", description="The old form of a template.")
-    template_ref: Reference | None = Field(default=None, description="The MetricTemplate.")
-    template_variables: dict[str, str] = Field(
-        default_factory=dict, description="Values for its placeholders."
-    )
+    interval: str = options.option("What the query looks back on.", "")
+    threshold_range: Range | None = options.option("Values that pass.", None)
+    threshold: float | None = options.option("The old form of the range.", None)
+    query: str = options.option("The old form of a template.", "")
+    template_ref: Reference | None = options.option("The MetricTemplate.", None)
+    template_variables: dict[str, str] = options.option("Values for its placeholders.", {})
 
 
 class Webhook(base_sections.Section):
     """An address that is asked or told."""
 
     name: base_sections.Text = Field(description="Name.")
-    type: HookType = Field(default=webhook.WebhookType.ROLLOUT, description="When it is called.")
+    type: HookType = options.option("When it is called.", webhook.WebhookType.ROLLOUT)
     url: base_sections.Text = Field(description="Address.")
-    timeout: str = Field(default="", description="How long an answer may take.")
-    retries: Count = Field(default=0, description="Of a call.")
-    disable_tls: pydantic.StrictBool = Field(
-        default=False, alias="disableTLS", description="Do not verify the certificate."
+    timeout: str = options.option("How long an answer may take.", "")
+    retries: Count = options.option("Of a call.", 0)
+    disable_tls: pydantic.StrictBool = options.option(
+        "Do not verify the certificate.", False, key="disableTLS"
     )
-    mute_alert: pydantic.StrictBool = Field(default=False, description="Do not say refusals.")
-    metadata: dict[str, str] = Field(default_factory=dict, description="Sent along.")
+    mute_alert: pydantic.StrictBool = options.option("Do not say refusals.", False)
+    metadata: dict[str, str] = options.option("Sent along.", {})
 
 
 class Alert(base_sections.Section):
     """Who is told about the release."""
 
     name: base_sections.Text = Field(description="Name.")
-    severity: str = Field(default="", description="info, warn or error.")
+    severity: str = options.option("info, warn or error.", "")
     provider_ref: Reference = Field(description="The AlertProvider.")
 
 
@@ -166,61 +151,61 @@ class TextMatch(progressive_sections.TextMatch):
 class Match(base_sections.Section):
     """Requests that go to canary in an A/B test."""
 
-    headers: dict[str, TextMatch] = Field(default_factory=dict, description="By header.")
-    query_params: dict[str, TextMatch] = Field(default_factory=dict, description="By parameter.")
-    source_labels: dict[str, str] = Field(default_factory=dict, description="By pods that ask.")
+    headers: dict[str, TextMatch] = options.option("By header.", {})
+    query_params: dict[str, TextMatch] = options.option("By parameter.", {})
+    source_labels: dict[str, str] = options.option("By pods that ask.", {})
 
 
 class Analysis(base_sections.Section):
     """How the new version is tried."""
 
-    interval: str = Field(default="60s", description="Time between two checks.")
-    threshold: Count = Field(default=0, description="Failed checks until rollback.")
-    step_weight: Percent = Field(default=0, description="Percent per step.")
-    step_weights: list[Count] = Field(default_factory=list, description="Percent, one by one.")
-    max_weight: Percent = Field(default=0, description="Percent at which it is promoted.")
-    step_weight_promotion: Percent = Field(default=0, description="Percent per step back.")
-    iterations: Count = Field(default=0, description="Checks of blue/green or an A/B test.")
-    match: list[Match] = Field(default_factory=list, description="Requests of an A/B test.")
-    mirror: pydantic.StrictBool = Field(default=False, description="Copy requests first.")
-    mirror_weight: Percent = Field(default=0, description="Percent that is copied.")
-    primary_ready_threshold: Percent | None = Field(
-        default=None, description="Percent of primary's pods that have to be available."
+    interval: str = options.option("Time between two checks.", "60s")
+    threshold: Count = options.option("Failed checks until rollback.", 0)
+    step_weight: Percent = options.option("Percent per step.", 0)
+    step_weights: list[Count] = options.option("Percent, one by one.", [])
+    max_weight: Percent = options.option("Percent at which it is promoted.", 0)
+    step_weight_promotion: Percent = options.option("Percent per step back.", 0)
+    iterations: Count = options.option("Checks of blue/green or an A/B test.", 0)
+    match: list[Match] = options.option("Requests of an A/B test.", [])
+    mirror: pydantic.StrictBool = options.option("Copy requests first.", False)
+    mirror_weight: Percent = options.option("Percent that is copied.", 0)
+    primary_ready_threshold: Percent | None = options.option(
+        "Percent of primary's pods that have to be available.", None
     )
-    canary_ready_threshold: Percent | None = Field(
-        default=None, description="Percent of canary's pods that have to be available."
+    canary_ready_threshold: Percent | None = options.option(
+        "Percent of canary's pods that have to be available.", None
     )
-    session_affinity: traffic.SessionAffinity | None = Field(
-        default=None, description="Cookies that keep users with their variant."
+    session_affinity: traffic.SessionAffinity | None = options.option(
+        "Cookies that keep users with their variant.", None
     )
-    metrics: list[Metric] = Field(default_factory=list, description="Checks.")
-    webhooks: list[Webhook] = Field(default_factory=list, description="Who is asked or told.")
-    alerts: list[Alert] = Field(default_factory=list, description="Who is told.")
+    metrics: list[Metric] = options.option("Checks.", [])
+    webhooks: list[Webhook] = options.option("Who is asked or told.", [])
+    alerts: list[Alert] = options.option("Who is told.", [])
 
 
 class Spec(base_sections.Section):
     """``spec`` of a Canary."""
 
-    provider: str = Field(default="", description="The mesh or the ingress controller.")
-    metrics_server: str = Field(default="", description="Address of Prometheus.")
+    provider: str = options.option("The mesh or the ingress controller.", "")
+    metrics_server: str = options.option("Address of Prometheus.", "")
     target_ref: Reference = Field(description="The workload.")
-    autoscaler_ref: Autoscaler | None = Field(default=None, description="Its scaler.")
-    ingress_ref: Reference | None = Field(default=None, description="NGINX, Skipper.")
-    route_ref: Reference | None = Field(default=None, description="APISIX.")
-    upstream_ref: Reference | None = Field(default=None, description="Gloo.")
-    progress_deadline_seconds: Annotated[int, Field(strict=True)] | None = Field(
-        default=None, description="How long canary or primary may stay not ready."
+    autoscaler_ref: Autoscaler | None = options.option("Its scaler.", None)
+    ingress_ref: Reference | None = options.option("NGINX, Skipper.", None)
+    route_ref: Reference | None = options.option("APISIX.", None)
+    upstream_ref: Reference | None = options.option("Gloo.", None)
+    progress_deadline_seconds: Annotated[int, Field(strict=True)] | None = options.option(
+        "How long canary or primary may stay not ready.", None
     )
-    skip_analysis: pydantic.StrictBool = Field(
-        default=False, description="Promote as soon as canary is ready."
+    skip_analysis: pydantic.StrictBool = options.option(
+        "Promote as soon as canary is ready.", False
     )
-    revert_on_deletion: pydantic.StrictBool = Field(
-        default=False, description="Give everything back when the Canary is deleted."
+    revert_on_deletion: pydantic.StrictBool = options.option(
+        "Give everything back when the Canary is deleted.", False
     )
-    suspend: pydantic.StrictBool = Field(default=False, description="Do nothing.")
-    service: Service | None = Field(default=None, description="What leads to the workload.")
-    analysis: Analysis | None = Field(default=None, description="How a version is tried.")
-    canary_analysis: Analysis | None = Field(default=None, description="The old word for it.")
+    suspend: pydantic.StrictBool = options.option("Do nothing.", False)
+    service: Service | None = options.option("What leads to the workload.", None)
+    analysis: Analysis | None = options.option("How a version is tried.", None)
+    canary_analysis: Analysis | None = options.option("The old word for it.", None)
 
 
 class Canary(base_sections.Section):
@@ -230,18 +215,18 @@ class Canary(base_sections.Section):
     kind: Literal["Canary"] = Field(description="Kind.")
     metadata: dict[str, Any] = Field(description="Name, namespace, labels, annotations.")
     spec: Spec = Field(description="The desired value.")
-    status: dict[str, Any] = Field(default_factory=dict, description="Flagger's own.")
+    status: dict[str, Any] = options.option("Flagger's own.", {})
 
 
 class AlertProviderSpec(base_sections.Section):
     """``spec`` of an AlertProvider."""
 
     type: base_sections.Text = Field(description="slack, msteams, discord, rocket or gchat.")
-    channel: str = Field(default="", description="Channel.")
-    username: str = Field(default="", description="Name of the sender.")
-    address: str = Field(default="", description="Address of the hook.")
-    proxy: str = Field(default="", description="HTTP proxy.")
-    secret_ref: Reference | None = Field(default=None, description="Secret with the address.")
+    channel: str = options.option("Channel.", "")
+    username: str = options.option("Name of the sender.", "")
+    address: str = options.option("Address of the hook.", "")
+    proxy: str = options.option("HTTP proxy.", "")
+    secret_ref: Reference | None = options.option("Secret with the address.", None)
 
 
 class AlertProvider(base_sections.Section):
@@ -257,11 +242,11 @@ class TemplateProvider(base_sections.Section):
     """Where a MetricTemplate's query is asked."""
 
     type: base_sections.Text = Field(description="Kind of the provider.")
-    address: str = Field(default="", description="Its address.")
-    headers: dict[str, list[str]] = Field(default_factory=dict, description="Sent along.")
-    secret_ref: Reference | None = Field(default=None, description="Secret with the credentials.")
-    region: str = Field(default="", description="CloudWatch.")
-    insecure_skip_verify: bool = Field(default=False, description="Do not verify the certificate.")
+    address: str = options.option("Its address.", "")
+    headers: dict[str, list[str]] = options.option("Sent along.", {})
+    secret_ref: Reference | None = options.option("Secret with the credentials.", None)
+    region: str = options.option("CloudWatch.", "")
+    insecure_skip_verify: bool = options.option("Do not verify the certificate.", False)
 
 
 class TemplateSpec(base_sections.Section):

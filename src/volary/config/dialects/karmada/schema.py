@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from volary.config.decoding import base_sections
+from volary.model import options
 from volary.model.placement import rollouts
 
 API_VERSION = "policy.karmada.io/v1alpha1"
@@ -13,34 +14,30 @@ API_VERSION = "policy.karmada.io/v1alpha1"
 class FieldSelector(base_sections.Section):
     """Conditions on `provider`, `region` and `zone`."""
 
-    match_expressions: list[rollouts.Requirement] = Field(
-        default_factory=list, description="The conditions."
-    )
+    match_expressions: list[rollouts.Requirement] = options.option("The conditions.", [])
 
 
 class LabelSelector(base_sections.Section):
     """Kubernetes' label selector."""
 
-    match_labels: dict[str, str] = Field(default_factory=dict, description="Labels.")
-    match_expressions: list[rollouts.Requirement] = Field(
-        default_factory=list, description="Conditions."
-    )
+    match_labels: dict[str, str] = options.option("Labels.", {})
+    match_expressions: list[rollouts.Requirement] = options.option("Conditions.", [])
 
 
 class ClusterAffinity(base_sections.Section):
     """Which clusters."""
 
-    label_selector: LabelSelector | None = Field(default=None, description="By labels.")
-    field_selector: FieldSelector | None = Field(default=None, description="By fields.")
-    cluster_names: list[str] = Field(default_factory=list, description="By name.")
-    exclude: list[str] = Field(default_factory=list, description="Never these.")
+    label_selector: LabelSelector | None = options.option("By labels.", None)
+    field_selector: FieldSelector | None = options.option("By fields.", None)
+    cluster_names: list[str] = options.option("By name.", [])
+    exclude: list[str] = options.option("Never these.", [])
 
 
 class NamedAffinity(ClusterAffinity):
     """One of several affinities, tried in order."""
 
-    affinity_name: str = Field(default="", description="Its name.")
-    overflow_affinities: list[Any] = Field(default_factory=list, description="Tiers.")
+    affinity_name: str = options.option("Its name.", "")
+    overflow_affinities: list[Any] = options.option("Tiers.", [])
 
 
 class ResourceSelector(base_sections.Section):
@@ -48,9 +45,9 @@ class ResourceSelector(base_sections.Section):
 
     api_version: base_sections.Text = Field(description="Group and version.")
     kind: base_sections.Text = Field(description="Kind.")
-    namespace: str = Field(default="", description="Namespace.")
-    name: str = Field(default="", description="Name; the labels do not count with it.")
-    label_selector: LabelSelector | None = Field(default=None, description="By labels.")
+    namespace: str = options.option("Namespace.", "")
+    name: str = options.option("Name; the labels do not count with it.", "")
+    label_selector: LabelSelector | None = options.option("By labels.", None)
 
 
 class StaticWeight(base_sections.Section):
@@ -65,114 +62,110 @@ class StaticWeight(base_sections.Section):
 class WeightPreference(base_sections.Section):
     """How replicas are weighted."""
 
-    static_weight_list: list[StaticWeight] = Field(default_factory=list, description="Weights.")
-    dynamic_weight: str = Field(default="", description="By free capacity.")
+    static_weight_list: list[StaticWeight] = options.option("Weights.", [])
+    dynamic_weight: str = options.option("By free capacity.", "")
 
 
 class ReplicaScheduling(base_sections.Section):
     """How replicas are spread (defaults: those of Karmada's CRD)."""
 
-    replica_scheduling_type: Literal["Duplicated", "Divided"] = Field(
-        default="Divided", description="Duplicated or Divided."
+    replica_scheduling_type: Literal["Duplicated", "Divided"] = options.option(
+        "Duplicated or Divided.", "Divided"
     )
-    replica_division_preference: Literal["", "Weighted", "Aggregated"] = Field(
-        default="", description="How they are divided."
+    replica_division_preference: Literal["", "Weighted", "Aggregated"] = options.option(
+        "How they are divided.", ""
     )
-    weight_preference: WeightPreference | None = Field(default=None, description="Weights.")
+    weight_preference: WeightPreference | None = options.option("Weights.", None)
 
 
 class SpreadConstraint(base_sections.Section):
     """How many groups of clusters are chosen."""
 
-    spread_by_field: str = Field(default="", description="Field.")
-    spread_by_label: str = Field(default="", description="Label.")
-    min_groups: int = Field(default=0, description="Least.")
-    max_groups: int = Field(default=0, description="Most; 0: any number.")
+    spread_by_field: str = options.option("Field.", "")
+    spread_by_label: str = options.option("Label.", "")
+    min_groups: int = options.option("Least.", 0)
+    max_groups: int = options.option("Most; 0: any number.", 0)
 
 
 class Toleration(base_sections.Section):
     """Marks of clusters that do not keep the objects away; Kubernetes' own."""
 
-    key: str = Field(default="", description="Key.")
-    operator: str = Field(default="", description="`Equal`, `Exists`; others are refused.")
-    value: str = Field(default="", description="Value.")
-    effect: str = Field(default="", description="Effect; empty: all.")
-    toleration_seconds: int | None = Field(default=None, description="How long.")
+    key: str = options.option("Key.", "")
+    operator: str = options.option("`Equal`, `Exists`; others are refused.", "")
+    value: str = options.option("Value.", "")
+    effect: str = options.option("Effect; empty: all.", "")
+    toleration_seconds: int | None = options.option("How long.", None)
 
 
 class Placement(base_sections.Section):
     """Where the objects go."""
 
-    cluster_affinity: ClusterAffinity | None = Field(default=None, description="Clusters.")
-    cluster_affinities: list[NamedAffinity] = Field(
-        default_factory=list, description="Alternatives in order."
-    )
-    cluster_tolerations: list[Toleration] = Field(default_factory=list, description="Tolerations.")
-    spread_constraints: list[SpreadConstraint] = Field(
-        default_factory=list, description="Groups of clusters."
-    )
-    replica_scheduling: ReplicaScheduling | None = Field(default=None, description="Replicas.")
-    workload_affinity: dict[str, Any] | None = Field(default=None, description="Near others.")
+    cluster_affinity: ClusterAffinity | None = options.option("Clusters.", None)
+    cluster_affinities: list[NamedAffinity] = options.option("Alternatives in order.", [])
+    cluster_tolerations: list[Toleration] = options.option("Tolerations.", [])
+    spread_constraints: list[SpreadConstraint] = options.option("Groups of clusters.", [])
+    replica_scheduling: ReplicaScheduling | None = options.option("Replicas.", None)
+    workload_affinity: dict[str, Any] | None = options.option("Near others.", None)
 
 
 class ClusterNames(base_sections.Section):
     """Clusters by name."""
 
-    cluster_names: list[str] = Field(default_factory=list, description="Names.")
+    cluster_names: list[str] = options.option("Names.", [])
 
 
 class Suspension(base_sections.Section):
     """What is held back."""
 
-    dispatching: bool = Field(default=False, description="Everything.")
-    dispatching_on_clusters: ClusterNames | None = Field(
-        default=None, description="What goes to these clusters."
+    dispatching: bool = options.option("Everything.", False)
+    dispatching_on_clusters: ClusterNames | None = options.option(
+        "What goes to these clusters.", None
     )
 
 
 class DecisionConditions(base_sections.Section):
     """When an application counts as unhealthy."""
 
-    toleration_seconds: int | None = Field(default=None, ge=0, description="Without a break.")
+    toleration_seconds: int | None = options.option("Without a break.", None, least=0)
 
 
 class FailoverBehaviour(base_sections.Section):
     """What is done for one reason to move."""
 
-    decision_conditions: DecisionConditions | None = Field(default=None, description="When.")
-    purge_mode: str = Field(default="", description="What becomes of the old copy.")
-    grace_period_seconds: int | None = Field(default=None, ge=0, description="For Gracefully.")
-    state_preservation: dict[str, Any] | None = Field(default=None, description="Status kept.")
+    decision_conditions: DecisionConditions | None = options.option("When.", None)
+    purge_mode: str = options.option("What becomes of the old copy.", "")
+    grace_period_seconds: int | None = options.option("For Gracefully.", None, least=0)
+    state_preservation: dict[str, Any] | None = options.option("Status kept.", None)
 
 
 class Failover(base_sections.Section):
     """When it moves."""
 
-    application: FailoverBehaviour | None = Field(default=None, description="When it is unhealthy.")
-    cluster: FailoverBehaviour | None = Field(default=None, description="By taints.")
+    application: FailoverBehaviour | None = options.option("When it is unhealthy.", None)
+    cluster: FailoverBehaviour | None = options.option("By taints.", None)
 
 
 class PropagationSpec(base_sections.Section):
     """What a PropagationPolicy says."""
 
     resource_selectors: list[ResourceSelector] = Field(min_length=1, description="Objects.")
-    association: bool = Field(default=False, description="Old name of propagateDeps.")
-    propagate_deps: bool = Field(default=False, description="What they refer to, too.")
+    association: bool = options.option("Old name of propagateDeps.", False)
+    propagate_deps: bool = options.option("What they refer to, too.", False)
     placement: Placement = Field(default_factory=Placement, description="Where they go.")
-    priority: int = Field(default=0, description="Between policies.")
-    preemption: Literal["Never", "Always"] = Field(
-        default="Never", description="Take over what other policies have."
+    priority: int = options.option("Between policies.", 0)
+    preemption: Literal["Never", "Always"] = options.option(
+        "Take over what other policies have.", "Never"
     )
-    dependent_overrides: list[str] = Field(default_factory=list, description="Waits for these.")
-    scheduler_name: str = Field(default="", description="Who places.")
-    failover: Failover | None = Field(default=None, description="When it moves.")
-    conflict_resolution: Literal["Abort", "Overwrite"] = Field(
-        default="Abort", description="What is there already."
+    dependent_overrides: list[str] = options.option("Waits for these.", [])
+    scheduler_name: str = options.option("Who places.", "")
+    failover: Failover | None = options.option("When it moves.", None)
+    conflict_resolution: Literal["Abort", "Overwrite"] = options.option(
+        "What is there already.", "Abort"
     )
-    activation_preference: str = Field(default="", description="When an edit takes effect.")
-    suspension: Suspension | None = Field(default=None, description="Held back.")
-    preserve_resources_on_deletion: bool = Field(default=False, description="Keep objects.")
-    schedule_priority: dict[str, Any] | None = Field(default=None, description="Queue.")
+    activation_preference: str = options.option("When an edit takes effect.", "")
+    suspension: Suspension | None = options.option("Held back.", None)
+    preserve_resources_on_deletion: bool = options.option("Keep objects.", False)
+    schedule_priority: dict[str, Any] | None = options.option("Queue.", None)
 
 
 class PropagationPolicy(base_sections.Section):
@@ -182,7 +175,7 @@ class PropagationPolicy(base_sections.Section):
     kind: str = Field(description="Kind.")
     metadata: dict[str, Any] = Field(description="Metadata.")
     spec: PropagationSpec = Field(description="What it says.")
-    status: Any = Field(default=None, description="What Karmada noted.")
+    status: Any = options.option("What Karmada noted.", None)
 
 
 class Predicate(base_sections.Section):
@@ -194,10 +187,10 @@ class Predicate(base_sections.Section):
 class ImageOverrider(base_sections.Section):
     """A change of images."""
 
-    predicate: Predicate | None = Field(default=None, description="Which one.")
+    predicate: Predicate | None = options.option("Which one.", None)
     component: str = Field(description="Registry, Repository or Tag.")
     operator: str = Field(description="add, remove or replace.")
-    value: str = Field(default="", description="Value.")
+    value: str = options.option("Value.", "")
 
 
 class ArgumentsOverrider(base_sections.Section):
@@ -205,14 +198,14 @@ class ArgumentsOverrider(base_sections.Section):
 
     container_name: str = Field(description="Container.")
     operator: str = Field(description="add or remove.")
-    value: list[str] = Field(default_factory=list, description="Values.")
+    value: list[str] = options.option("Values.", [])
 
 
 class MapOverrider(base_sections.Section):
     """A change of labels or annotations."""
 
     operator: str = Field(description="add, remove or replace.")
-    value: dict[str, str] = Field(default_factory=dict, description="Values.")
+    value: dict[str, str] = options.option("Values.", {})
 
 
 class FieldPatch(base_sections.Section):
@@ -220,15 +213,15 @@ class FieldPatch(base_sections.Section):
 
     sub_path: str = Field(description="JSON pointer.")
     operator: str = Field(description="add, remove or replace.")
-    value: Any = Field(default=None, description="Value.")
+    value: Any = options.option("Value.", None)
 
 
 class FieldOverrider(base_sections.Section):
     """A change of a document inside a text."""
 
     field_path: str = Field(description="JSON pointer.")
-    json_: list[FieldPatch] = Field(default_factory=list, alias="json", description="As JSON.")
-    yaml: list[FieldPatch] = Field(default_factory=list, description="As YAML.")
+    json_: list[FieldPatch] = options.option("As JSON.", [], key="json")
+    yaml: list[FieldPatch] = options.option("As YAML.", [])
 
 
 class Plaintext(base_sections.Section):
@@ -236,41 +229,35 @@ class Plaintext(base_sections.Section):
 
     path: str = Field(description="JSON pointer.")
     operator: str = Field(description="add, remove or replace.")
-    value: Any = Field(default=None, description="Value.")
+    value: Any = options.option("Value.", None)
 
 
 class Overriders(base_sections.Section):
     """What is changed."""
 
-    image_overrider: list[ImageOverrider] = Field(default_factory=list, description="Images.")
-    command_overrider: list[ArgumentsOverrider] = Field(
-        default_factory=list, description="Commands."
-    )
-    args_overrider: list[ArgumentsOverrider] = Field(default_factory=list, description="Arguments.")
-    labels_overrider: list[MapOverrider] = Field(default_factory=list, description="Labels.")
-    annotations_overrider: list[MapOverrider] = Field(
-        default_factory=list, description="Annotations."
-    )
-    field_overrider: list[FieldOverrider] = Field(default_factory=list, description="Documents.")
-    plaintext: list[Plaintext] = Field(default_factory=list, description="Anything else.")
+    image_overrider: list[ImageOverrider] = options.option("Images.", [])
+    command_overrider: list[ArgumentsOverrider] = options.option("Commands.", [])
+    args_overrider: list[ArgumentsOverrider] = options.option("Arguments.", [])
+    labels_overrider: list[MapOverrider] = options.option("Labels.", [])
+    annotations_overrider: list[MapOverrider] = options.option("Annotations.", [])
+    field_overrider: list[FieldOverrider] = options.option("Documents.", [])
+    plaintext: list[Plaintext] = options.option("Anything else.", [])
 
 
 class OverrideRule(base_sections.Section):
     """What some clusters have different."""
 
-    target_cluster: ClusterAffinity | None = Field(default=None, description="Clusters.")
+    target_cluster: ClusterAffinity | None = options.option("Clusters.", None)
     overriders: Overriders = Field(default_factory=Overriders, description="Changes.")
 
 
 class OverrideSpec(base_sections.Section):
     """What an OverridePolicy says."""
 
-    resource_selectors: list[ResourceSelector] = Field(
-        default_factory=list, description="Objects; none: all."
-    )
-    override_rules: list[OverrideRule] = Field(default_factory=list, description="Rules.")
-    target_cluster: ClusterAffinity | None = Field(default=None, description="Before rules.")
-    overriders: Overriders | None = Field(default=None, description="Before rules.")
+    resource_selectors: list[ResourceSelector] = options.option("Objects; none: all.", [])
+    override_rules: list[OverrideRule] = options.option("Rules.", [])
+    target_cluster: ClusterAffinity | None = options.option("Before rules.", None)
+    overriders: Overriders | None = options.option("Before rules.", None)
 
 
 class OverridePolicy(base_sections.Section):
@@ -280,4 +267,4 @@ class OverridePolicy(base_sections.Section):
     kind: str = Field(description="Kind.")
     metadata: dict[str, Any] = Field(description="Metadata.")
     spec: OverrideSpec = Field(description="What it says.")
-    status: Any = Field(default=None, description="What Karmada noted.")
+    status: Any = options.option("What Karmada noted.", None)

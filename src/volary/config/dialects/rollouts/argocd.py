@@ -10,7 +10,7 @@ from volary.config.decoding import base_sections, readings
 from volary.config.dialects.karmada import affinities
 from volary.config.dialects.rollouts import plans
 from volary.config.text import yaml
-from volary.model import applications
+from volary.model import applications, options
 from volary.model.placement import rollouts
 
 _AT: yaml.Path = ("spec", "strategy")
@@ -25,10 +25,8 @@ _NAME = re.compile(r"\{\{-?\s*\.?name(?:Normalized)?\s*-?\}\}")
 class Step(base_sections.Section):
     """Applications that are synced together."""
 
-    match_expressions: list[rollouts.Requirement] = Field(
-        default_factory=list, description="Which."
-    )
-    max_update: int | str | None = Field(default=None, description="How many at once.")
+    match_expressions: list[rollouts.Requirement] = options.option("Which.", [])
+    max_update: int | str | None = options.option("How many at once.", None)
 
 
 class RollingSync(base_sections.Section):
@@ -40,9 +38,9 @@ class RollingSync(base_sections.Section):
 class Strategy(base_sections.Section):
     """How Applications are synced."""
 
-    type: Literal["RollingSync", "AllAtOnce"] = Field(default="AllAtOnce", description="How.")
-    rolling_sync: RollingSync | None = Field(default=None, description="Steps.")
-    deletion_order: str = Field(default="", description="How they are deleted.")
+    type: Literal["RollingSync", "AllAtOnce"] = options.option("How.", "AllAtOnce")
+    rolling_sync: RollingSync | None = options.option("Steps.", None)
+    deletion_order: str = options.option("How they are deleted.", "")
 
 
 def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:

@@ -9,7 +9,7 @@ from volary.config.decoding import base_sections, readings
 from volary.config.dialects.karmada import schema as selectors
 from volary.config.dialects.rollouts import plans
 from volary.config.text import yaml
-from volary.model import applications
+from volary.model import applications, options
 
 _KINDS = ("ClusterStagedUpdateStrategy", "StagedUpdateStrategy")
 _STAGES: yaml.Path = ("spec", "stages")
@@ -19,20 +19,20 @@ class Task(base_sections.Section):
     """What happens before or after a stage."""
 
     type: Literal["TimedWait", "Approval"] = Field(description="Which.")
-    wait_time: str = Field(default="", description="How long.")
+    wait_time: str = options.option("How long.", "")
 
 
 class Stage(base_sections.Section):
     """Clusters that are updated together."""
 
     name: base_sections.Text = Field(description="Its name.")
-    label_selector: selectors.LabelSelector | None = Field(
-        default=None, description="Which clusters; none given: no cluster."
+    label_selector: selectors.LabelSelector | None = options.option(
+        "Which clusters; none given: no cluster.", None
     )
-    sorting_label_key: str = Field(default="", description="Label that orders them.")
-    max_concurrency: int | str = Field(default=1, description="How many at once.")
-    before_stage_tasks: list[Task] = Field(default_factory=list, description="Before it.")
-    after_stage_tasks: list[Task] = Field(default_factory=list, description="After it.")
+    sorting_label_key: str = options.option("Label that orders them.", "")
+    max_concurrency: int | str = options.option("How many at once.", 1)
+    before_stage_tasks: list[Task] = options.option("Before it.", [])
+    after_stage_tasks: list[Task] = options.option("After it.", [])
 
 
 class Spec(base_sections.Section):
@@ -46,9 +46,9 @@ class Strategy(base_sections.Section):
 
     api_version: base_sections.Text = Field(description="Version.")
     kind: str = Field(description="Kind.")
-    metadata: dict[str, Any] = Field(default_factory=dict, description="Metadata.")
+    metadata: dict[str, Any] = options.option("Metadata.", {})
     spec: Spec = Field(description="Its stages.")
-    status: Any = Field(default=None, description="What is noted.")
+    status: Any = options.option("What is noted.", None)
 
 
 def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:

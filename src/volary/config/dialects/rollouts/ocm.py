@@ -4,13 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, assert_never
 
-from pydantic import Field
-
 from volary.config.decoding import base_sections, readings
 from volary.config.dialects.karmada import schema as selectors
 from volary.config.dialects.rollouts import placements, plans
 from volary.config.text import yaml
-from volary.model import applications
+from volary.model import applications, options
 
 _REFS: yaml.Path = ("spec", "placementRefs")
 _SAFE = "stop"
@@ -19,29 +17,27 @@ _SAFE = "stop"
 class Group(base_sections.Section):
     """Names a decision group."""
 
-    group_name: str = Field(default="", description="By name.")
-    group_index: int | None = Field(default=None, description="By index.")
+    group_name: str = options.option("By name.", "")
+    group_index: int | None = options.option("By index.", None)
 
 
 class Rollout(base_sections.Section):
     """How one type goes on."""
 
-    max_concurrency: int | str = Field(default=0, description="How many at once; 0: all.")
-    min_success_time: str = Field(default="", description="Soak.")
-    progress_deadline: str = Field(default="", description="Limit.")
-    max_failures: int | str = Field(default=0, description="How many may fail.")
-    mandatory_decision_groups: list[Group] = Field(default_factory=list, description="First.")
+    max_concurrency: int | str = options.option("How many at once; 0: all.", 0)
+    min_success_time: str = options.option("Soak.", "")
+    progress_deadline: str = options.option("Limit.", "")
+    max_failures: int | str = options.option("How many may fail.", 0)
+    mandatory_decision_groups: list[Group] = options.option("First.", [])
 
 
 class Strategy(base_sections.Section):
     """A rolloutStrategy."""
 
-    type: Literal["All", "Progressive", "ProgressivePerGroup"] = Field(
-        default="All", description="Which."
-    )
-    all: Rollout | None = Field(default=None, description="For All.")
-    progressive: Rollout | None = Field(default=None, description="For Progressive.")
-    progressive_per_group: Rollout | None = Field(default=None, description="For the third.")
+    type: Literal["All", "Progressive", "ProgressivePerGroup"] = options.option("Which.", "All")
+    all: Rollout | None = options.option("For All.", None)
+    progressive: Rollout | None = options.option("For Progressive.", None)
+    progressive_per_group: Rollout | None = options.option("For the third.", None)
 
 
 def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:

@@ -10,30 +10,30 @@ from volary.config.dialects.karmada import policies
 from volary.config.dialects.karmada import schema as selectors
 from volary.config.dialects.rollouts import plans
 from volary.config.text import yaml
-from volary.model import applications
+from volary.model import applications, options
 
 
 class ClusterSelector(base_sections.Section):
     """Clusters by labels and claims."""
 
-    label_selector: selectors.LabelSelector | None = Field(default=None, description="Labels.")
-    claim_selector: dict[str, Any] | None = Field(default=None, description="Claims.")
-    cel_selector: dict[str, Any] | None = Field(default=None, description="Expressions.")
+    label_selector: selectors.LabelSelector | None = options.option("Labels.", None)
+    claim_selector: dict[str, Any] | None = options.option("Claims.", None)
+    cel_selector: dict[str, Any] | None = options.option("Expressions.", None)
 
 
 class DecisionGroup(base_sections.Section):
     """Clusters that are decided on together."""
 
     group_name: base_sections.Text = Field(description="Its name.")
-    group_cluster_selector: ClusterSelector | None = Field(default=None, description="Which.")
+    group_cluster_selector: ClusterSelector | None = options.option("Which.", None)
 
 
 class Groups(base_sections.Section):
     """How clusters are grouped."""
 
-    decision_groups: list[DecisionGroup] = Field(default_factory=list, description="Named.")
-    clusters_per_decision_group: int | Annotated[str, Field(pattern="^[0-9]{1,3}%$")] = Field(
-        default="100%", description="The others."
+    decision_groups: list[DecisionGroup] = options.option("Named.", [])
+    clusters_per_decision_group: int | Annotated[str, Field(pattern="^[0-9]{1,3}%$")] = (
+        options.option("The others.", "100%")
     )
 
 
@@ -54,12 +54,12 @@ class Predicate(base_sections.Section):
 class Spec(base_sections.Section):
     """What a Placement says."""
 
-    cluster_sets: list[str] = Field(default_factory=list, description="Sets.")
-    number_of_clusters: int | None = Field(default=None, description="How many.")
-    predicates: list[Predicate] = Field(default_factory=list, description="Any of them.")
-    prioritizer_policy: dict[str, Any] | None = Field(default=None, description="Which first.")
-    spread_policy: dict[str, Any] | None = Field(default=None, description="Spread.")
-    tolerations: list[Any] = Field(default_factory=list, description="Taints.")
+    cluster_sets: list[str] = options.option("Sets.", [])
+    number_of_clusters: int | None = options.option("How many.", None)
+    predicates: list[Predicate] = options.option("Any of them.", [])
+    prioritizer_policy: dict[str, Any] | None = options.option("Which first.", None)
+    spread_policy: dict[str, Any] | None = options.option("Spread.", None)
+    tolerations: list[Any] = options.option("Taints.", [])
     decision_strategy: Decision = Field(default_factory=Decision, description="Groups.")
 
     @property
@@ -73,9 +73,9 @@ class Placement(base_sections.Section):
 
     api_version: base_sections.Text = Field(description="Version.")
     kind: str = Field(description="Kind.")
-    metadata: dict[str, Any] = Field(default_factory=dict, description="Metadata.")
+    metadata: dict[str, Any] = options.option("Metadata.", {})
     spec: Spec = Field(default_factory=Spec, description="What it says.")
-    status: Any = Field(default=None, description="What is noted.")
+    status: Any = options.option("What is noted.", None)
 
 
 def find(plan: plans.Plan, documents: Sequence[yaml.Document], name: str) -> Placement | None:
