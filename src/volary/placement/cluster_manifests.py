@@ -47,13 +47,8 @@ def apply(
 ) -> list[manifest.Manifest]:
     """Return the manifests as `cluster`, one of `targets`, gets them.
 
-    Args:
-        manifests: What was rendered for the cluster.
-        wanted: What the application has different on its clusters.
-        cluster: The cluster.
-        targets: All clusters of the application: what replicas are divided over.
-        uid: Decides ties of the division, see `division.webster`.
-        assigned: Who gets how many replicas, as decided before; None: static weights decide here.
+    Replicas are divided over `targets`, ties of it decided by `uid` (see `division.webster`), or
+    as `assigned` says; where that is None, static weights decide here.
 
     Raises:
         UserError: A patch does not fit; with the manifest's place. Or free capacity has a say in

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from volary.model.fleet import cluster_health, fleets, selectors, taints
 
 State = cluster_health.ClusterState
-_FAILING = (State.NOT_READY, State.UNREACHABLE)
+FAILING = (State.NOT_READY, State.UNREACHABLE)
 
 
 def new_cluster(cluster: str, now: datetime) -> cluster_health.ClusterHealth:
@@ -28,7 +28,7 @@ def observe(
     rules: cluster_health.HealthRules,
 ) -> cluster_health.ClusterHealth:
     """Return what is known after one probe; taints are left to `taint`."""
-    gap = _is_gap(known, now, rules)
+    gap = not is_fresh(known, now, rules)
     seen = replace(
         known,
         observed=now,
@@ -193,18 +193,18 @@ def _reset_to(
     return replace(forget_observations(known), state=state, since=now, reason=reason, taints=left)
 
 
-def _is_gap(
+def is_fresh(
     known: cluster_health.ClusterHealth, now: datetime, rules: cluster_health.HealthRules
 ) -> bool:
-    """Say whether the time since the last look is no evidence."""
+    """Say whether this process has just observed a cluster; else the time since is no evidence."""
     if known.observed is None:
-        return True
-    return not timedelta() <= now - known.observed <= rules.longest_gap
+        return False
+    return timedelta() <= now - known.observed <= rules.longest_gap
 
 
 def _is_same_kind(one: State, other: State) -> bool:
     """Say whether two states differ only in how a cluster fails."""
-    return one is other or (one in _FAILING and other in _FAILING)
+    return one is other or (one in FAILING and other in FAILING)
 
 
 def _threshold(before: State, after: State, rules: cluster_health.HealthRules) -> timedelta:

@@ -7,21 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from volary.config.text import globs
 from volary.manifests.workloads import images
 from volary.model import applications, errors
 from volary.model.pipeline import pipelines
-from volary.model.pipeline.stage_kinds import (
-    rollout_stages,
-)
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_plans
-from volary.planner import comparison, strategy
+from volary.planner import strategy
 
 
 def _stages_of_run(
     app: applications.Application,
     strategy: run_plans.Strategy,
-    targets: Sequence[str] | None = None,
-    assigned: Mapping[str, Sequence[str]] | None = None,
+    targets: Sequence[str],
+    assigned: Mapping[str, Sequence[str]] | None,
 ) -> tuple[pipelines.Stage, ...]:
     """Return the stages in order, each with a description.
 
@@ -31,7 +30,7 @@ def _stages_of_run(
         app: The application at the new commit.
         strategy: What was decided.
         targets: Clusters of the run; limits of stages keep only these, because a
-            suspended cluster may be named but is not visited. None: keep limits as written.
+            suspended cluster may be named but is not visited.
         assigned: Names of the run's clusters by strategy; None: strategies limit nothing.
 
     Raises:
@@ -48,12 +47,13 @@ def _stages_of_run(
             chosen = tuple(_of_strategies(app.pipeline, assigned))
         case _:
             assert_never(strategy)
+    hint = f"the targets of this run are {', '.join(targets)}"
     return tuple(
         replace(
             stage,
             index=index,
             description=_describe(stage),
-            targets=_limit(stage, targets),
+            targets=stage.targets and _limit(stage, stage.targets, targets, hint),
         )
         for index, stage in enumerate(chosen)
     )
@@ -69,14 +69,8 @@ def _of_strategies(
         members = tuple(assigned.get(stage.strategy, ()))
         if not members:
             continue
-        left = tuple(name for name in members if not stage.targets or name in stage.targets)
-        if not left:  # an empty limit would mean every cluster
-            raise errors.user_error(
-                f"no cluster is left for the stage {stage.name}: it is limited to "
-                f"{', '.join(stage.targets)}",
-                hint=f"the clusters of the strategy {stage.strategy} are {', '.join(members)}",
-            )
-        yield replace(stage, targets=left)
+        hint = f"the clusters of the strategy {stage.strategy} are {', '.join(members)}"
+        yield replace(stage, targets=_limit(stage, members, stage.targets or members, hint))
 
 
 def _describe(stage: pipelines.Stage) -> str:
@@ -84,15 +78,16 @@ def _describe(stage: pipelines.Stage) -> str:
     return f"{stage.strategy}: {text}" if stage.strategy else text
 
 
-def _limit(stage: pipelines.Stage, targets: Sequence[str] | None) -> tuple[str, ...]:
-    if targets is None or not stage.targets:
-        return stage.targets
-    left = tuple(name for name in stage.targets if name in targets)
+def _limit(
+    stage: pipelines.Stage, names: Sequence[str], limit: Sequence[str], hint: str
+) -> tuple[str, ...]:
+    """Return those of the clusters that are in the limit too."""
+    left = tuple(name for name in names if name in limit)
     if not left:  # an empty limit would mean every cluster
         raise errors.user_error(
             f"no cluster is left for the stage {stage.name}: it is limited to "
             f"{', '.join(stage.targets)}",
-            hint=f"the targets of this run are {', '.join(targets)}",
+            hint=hint,
         )
     return left
 
@@ -100,8 +95,8 @@ def _limit(stage: pipelines.Stage, targets: Sequence[str] | None) -> tuple[str, 
 def make(
     app: applications.Application,
     *,
-    running: Mapping[str, comparison.Manifests | None],
-    target: Mapping[str, comparison.Manifests],
+    running: Mapping[str, strategy.Manifests | None],
+    target: Mapping[str, strategy.Manifests],
     subject: str = "",
     forced: run_plans.Strategy | None = None,
     assigned: Mapping[str, Sequence[str]] | None = None,
@@ -125,7 +120,7 @@ def make(
     )
 
 
-def versions(target: Mapping[str, comparison.Manifests]) -> tuple[run_plans.Version, ...]:
+def versions(target: Mapping[str, strategy.Manifests]) -> tuple[run_plans.Version, ...]:
     """Return every distinct image with the targets that use it, in order of first use.
 
     PipeCD looks at the first cluster that has an object; here all clusters count.
@@ -143,3 +138,48 @@ def versions(target: Mapping[str, comparison.Manifests]) -> tuple[run_plans.Vers
 def _version(image: str, targets: tuple[str, ...]) -> run_plans.Version:
     parsed = images.parse(image)
     return run_plans.Version(parsed.name, parsed.version, image, targets)
+
+
+def reason_to_skip(
+    skip_on: pipelines.SkipOn, *, subject: str, changed: Sequence[str] | None
+) -> str:
+    """Say why the stage is skipped; empty: it is not.
+
+    Paths first, then prefixes. Without a running commit (`changed` is None) paths cannot
+    skip anything: PipeCD crashes there.
+
+    Raises:
+        errors.UserError: A pattern cannot be read.
+    """
+    if skip_on.paths and changed is not None:
+        outside = next((path for path in changed if not globs.matches(skip_on.paths, path)), None)
+        if outside is None:
+            return "every changed file is among the paths that skip this stage"
+    for prefix in skip_on.commit_message_prefixes:
+        if prefix and subject.startswith(prefix):
+            return f"the commit message starts with {prefix!r}"
+    return ""
+
+
+def skip_stages(
+    decided: run_plans.Plan, *, subject: str, changed: Sequence[str] | None
+) -> run_plans.Plan:
+    """Return the plan without the stages that this commit leaves out.
+
+    Only a pipeline's stages can be left out: PipeCD looks at the wrong ones in a quick sync.
+    `subject` is the first line of the commit message; `changed` are the paths that differ from
+    the running commit, None: nothing runs, or unknown.
+    """
+    if decided.strategy is not run_plans.Strategy.PIPELINE:
+        return decided
+    reasons = {
+        stage.index: reason_to_skip(stage.skip_on, subject=subject, changed=changed)
+        for stage in decided.stages
+    }
+    kept = tuple(stage for stage in decided.stages if not reasons[stage.index])
+    skipped = tuple(
+        run_plans.SkippedStage(stage.name, stage.index, reasons[stage.index])
+        for stage in decided.stages
+        if reasons[stage.index]
+    )
+    return replace(decided, stages=kept, skipped=skipped)

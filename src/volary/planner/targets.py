@@ -9,8 +9,6 @@ from volary.model import applications, errors, phrases
 from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
 
-#: How many absent clusters are named in one sentence.
-
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -71,11 +69,8 @@ def select(
     Unknown names and limits that leave no cluster are errors, clusters left out are
     named (PipeCD's Resolve is silent about both).
 
-    Args:
-        app: The application.
-        clusters: The fleet.
-        document: The application's file, to name lines in problems.
-        base: Where its Kubernetes part is, see `config.application.application_files`.
+    `document` is the application's file, to name lines in problems, and `base` where its
+    Kubernetes part is, see `config.application.application_files`.
     """
     chosen = fleet_checks.selected_clusters(app, clusters)
     deployed = fleet_checks.deployment_targets(app, clusters)

@@ -171,11 +171,7 @@ def tick(options: Options, position: Position, answers: Answers) -> Tick:
 
 
 def slowest_position(positions: Sequence[Position]) -> Position:
-    """Return the position of several clusters that go in step: that of the slowest.
-
-    Args:
-        positions: One of each cluster, at least one.
-    """
+    """Return the position of several clusters, at least one, in step: that of the slowest."""
     return Position(
         weight=min(position.weight for position in positions),
         failed=max(position.failed for position in positions),
@@ -186,11 +182,7 @@ def slowest_position(positions: Sequence[Position]) -> Position:
 
 
 def combined_answers(answers: Sequence[Answers]) -> Answers:
-    """Return the answer of several clusters that go in step: one that fails counts for all.
-
-    Args:
-        answers: One of each cluster, at least one.
-    """
+    """Return the answer of several clusters that go in step: one that fails counts for all."""
     return Answers(
         rollback=any(answer.rollback for answer in answers),
         passed=all(answer.passed for answer in answers),
@@ -207,9 +199,7 @@ def has_failed(options: Options, position: Position) -> bool:
 def shares(position: Position, baseline: int = 0) -> tuple[int, int, int]:
     """Return the percentages of primary, canary and baseline.
 
-    Args:
-        position: Where canary is.
-        baseline: What baseline gets now; it keeps that as long as canary leaves it.
+    Baseline keeps what it gets now as long as canary leaves it.
     """
     kept = min(baseline, ALL - position.weight)
     return ALL - position.weight - kept, position.weight, kept

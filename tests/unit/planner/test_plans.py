@@ -103,7 +103,10 @@ def test_a_stage_visits_its_targets_in_the_order_of_the_run() -> None:
 def test_a_quick_sync_is_one_stage_with_the_options_of_quick_sync() -> None:
     options = rollout_stages.SyncOptions(prune=True)
     built = plans._stages_of_run(
-        app(quick_sync=options, quick_sync_targets=("us",)), run_plans.Strategy.QUICK_SYNC
+        app(quick_sync=options, quick_sync_targets=("us",)),
+        run_plans.Strategy.QUICK_SYNC,
+        ("us",),
+        None,
     )
 
     assert built == (
@@ -120,7 +123,9 @@ def test_a_pipeline_keeps_its_stages_and_describes_them() -> None:
     mine = pipelines.Stage(
         rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions(), description="Mine"
     )
-    built = plans._stages_of_run(app(pipeline=(canary(), mine)), run_plans.Strategy.PIPELINE)
+    built = plans._stages_of_run(
+        app(pipeline=(canary(), mine)), run_plans.Strategy.PIPELINE, (), None
+    )
 
     assert [(each.index, each.description) for each in built] == [
         (0, "Rollout the new version as CANARY to all targets"),
@@ -131,11 +136,11 @@ def test_a_pipeline_keeps_its_stages_and_describes_them() -> None:
 def test_limits_keep_only_targets_of_the_run_and_never_become_empty() -> None:
     shop = app(pipeline=(canary("us", "asia"),))
 
-    assert plans._stages_of_run(shop, run_plans.Strategy.PIPELINE, ("us", "eu"))[0].targets == (
-        "us",
-    )
+    assert plans._stages_of_run(shop, run_plans.Strategy.PIPELINE, ("us", "eu"), None)[
+        0
+    ].targets == ("us",)
     with pytest.raises(errors.UserError, match="limited to us, asia"):
-        plans._stages_of_run(shop, run_plans.Strategy.PIPELINE, ("eu",))
+        plans._stages_of_run(shop, run_plans.Strategy.PIPELINE, ("eu",), None)
 
 
 def test_a_plan_names_every_image_and_who_uses_it() -> None:

@@ -1,11 +1,11 @@
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.model.runs import run_plans
-from volary.planner import skipping
+from volary.planner import plans
 
 
 def skip(changed: list[str] | None, subject: str = "Fix it", **options: tuple[str, ...]) -> str:
-    return skipping.reason_to_skip(pipelines.SkipOn(**options), subject=subject, changed=changed)
+    return plans.reason_to_skip(pipelines.SkipOn(**options), subject=subject, changed=changed)
 
 
 def test_a_stage_is_skipped_when_all_changes_are_among_the_paths() -> None:
@@ -36,7 +36,7 @@ def test_a_plan_loses_the_stages_that_are_skipped_and_says_why() -> None:
     kept = pipelines.Stage(rollout_stages.BASELINE_CLEAN.name, stage_kind.NoOptions(), 1)
     made = run_plans.Plan(run_plans.Strategy.PIPELINE, "", (wait, kept), ("us",))
 
-    skipped = skipping.apply(made, subject="Fix it", changed=["docs/a.md"])
+    skipped = plans.skip_stages(made, subject="Fix it", changed=["docs/a.md"])
 
     assert skipped.stages == (kept,)
     assert [(each.name, each.index) for each in skipped.skipped] == [(wait.name, 0)]

@@ -12,7 +12,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_plans
-from volary.planner import comparison, strategy
+from volary.planner import strategy
 
 QUICK, PIPELINE = run_plans.Strategy.QUICK_SYNC, run_plans.Strategy.PIPELINE
 STAGES = (
@@ -114,9 +114,9 @@ def test_what_changed_decides(
     expected: run_plans.Strategy,
     summary: str,
 ) -> None:
-    found = comparison.compare(running, target, ())
+    found = strategy.compare(running, target, ())
 
-    assert found == comparison.Decision(expected, summary)
+    assert found == strategy.Decision(expected, summary)
 
 
 def test_tracking_metadata_is_not_a_change() -> None:
@@ -129,16 +129,16 @@ def test_tracking_metadata_is_not_a_change() -> None:
             label=variant.VariantLabel(),
         )
 
-    found = comparison.compare(tracked("c1"), tracked("c2"), ())
+    found = strategy.compare(tracked("c1"), tracked("c2"), ())
 
-    assert found == comparison.Decision(QUICK, "Quick sync by applying all manifests")
+    assert found == strategy.Decision(QUICK, "Quick sync by applying all manifests")
 
 
 def test_only_the_workloads_of_the_application_count() -> None:
     job = deployment("job", "job:1")
     references = [applications.ObjectReference("Deployment", "web")]
 
-    found = comparison.compare([WEB, job], [WEB, deployment("job", "job:2")], references)
+    found = strategy.compare([WEB, job], [WEB, deployment("job", "job:2")], references)
 
     assert found.strategy is QUICK
 
@@ -242,7 +242,7 @@ def test_a_particular_reason_is_kept_among_several_clusters() -> None:
 
 @given(st.lists(st.sampled_from([WEB, A, service(), deployment("b", "b:1")]), max_size=4))
 def test_the_same_manifests_never_need_the_pipeline(manifests: list[manifest.Manifest]) -> None:
-    assert comparison.compare(manifests, list(manifests), ()).strategy is QUICK
+    assert strategy.compare(manifests, list(manifests), ()).strategy is QUICK
 
 
 def targeted(version: str, port: int = 80) -> manifest.Manifest:
@@ -267,7 +267,7 @@ def test_where_a_service_leads_is_a_change_of_it(
 ) -> None:
     """Its pods are another matter: who serves the running version is not tried."""
     references = (applications.ObjectReference("Service", "web"),)
-    found = comparison.compare(
+    found = strategy.compare(
         [targeted("v1"), deployment("web", "a:v1")],
         [target, deployment("web", "a:v2")],
         references,

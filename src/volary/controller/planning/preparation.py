@@ -25,7 +25,7 @@ from volary.model.objects import manifest
 from volary.model.runs import run_plans
 from volary.placement.failover import decisions
 from volary.placement.replicas import assignment
-from volary.planner import plans, skipping
+from volary.planner import plans
 from volary.planner import targets as target_choice
 from volary.sources import application_discovery
 from volary.sources.rendering import renderers
@@ -136,7 +136,7 @@ async def prepare(
         forced=options.strategy,
         assigned=cluster_strategies.assign(application, selection.targets),
     )
-    chosen = skipping.apply(
+    chosen = plans.skip_stages(
         decided,
         subject=project.subject,
         changed=await _changed(project, running.commit),

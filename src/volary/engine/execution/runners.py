@@ -331,11 +331,9 @@ def _begun(run: state.Run, command: commands.StartTask) -> tuple[pipelines.Stage
     """Return the stages that were begun on the command's cluster, in order."""
     tasks = ((stage, stage.task(command.target)) for stage in run.stages)
     return tuple(
-        stage_state.stage
-        for stage_state, task in tasks
-        if task is not None
-        and task.attempt
-        and (stage_state.id != command.stage or command.rolling_back)
+        begun.stage
+        for begun, task in tasks
+        if task is not None and task.attempt and (begun.id != command.stage or command.rolling_back)
     )
 
 
@@ -355,9 +353,7 @@ def _is_last(run: state.Run, command: commands.StartTask) -> bool:
 
 
 def _is_report(letter: _Message) -> bool:
-    return isinstance(
-        letter[0], events.TaskProgressed | events.TaskFinished | events.ClusterReachable
-    )
+    return isinstance(letter[0], events.Fact) and not isinstance(letter[0], events.TimePassed)
 
 
 class _WakeTimer:

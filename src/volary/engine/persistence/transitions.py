@@ -31,14 +31,9 @@ def step_transition(
     told: Sequence[feed.RunEvent],
     version: int,
 ) -> run_records.Transition:
-    """Return the transition of a step that events led to, from the run's `version`.
+    """Return the transition of a step that events, in order, led to; observers are `told` of it.
 
-    Args:
-        before: The run before the step.
-        happened: The events, in order.
-        after: The run after it.
-        told: What observers are told of the step.
-        version: The version that `before` was kept at.
+    `version` is the one that `before` was kept at.
     """
     return _between(before, after, version, happened[-1].at, told=told, happened=happened)
 

@@ -33,8 +33,7 @@ def _holds(run: state.Run, name: str) -> bool:
     pairs = [(stage, task) for stage in run.stages if (task := stage.task(name)) is not None]
     done = statuses.TaskStatus.SUCCEEDED
     promoted = any(
-        _is_needed(run, stage_state.stage.kind) and task.status is done
-        for stage_state, task in pairs
+        _is_needed(run, stage.stage.kind) and task.status is done for stage, task in pairs
     )
     begun = [task for _, task in pairs if task.attempt or task.is_final]
     failed = any(task.status not in _GOOD and task.started is not None for task in begun)

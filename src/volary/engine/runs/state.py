@@ -347,7 +347,7 @@ class Run:
 
     def stage(self, stage_id: str) -> StageState | None:
         """Return the stage with `stage_id`; None when there is none."""
-        return next((all_stage for all_stage in self.all_stages if all_stage.id == stage_id), None)
+        return next((stage for stage in self.all_stages if stage.id == stage_id), None)
 
     def wave_of(self, target: str) -> policies.WaveRule | None:
         """Return the wave of a cluster; None when the run does not move in waves."""

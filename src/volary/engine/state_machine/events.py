@@ -13,17 +13,26 @@ from volary.model import statuses
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """Begin a planned run."""
+class Event:
+    """Something happened to a run."""
 
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class TaskProgressed:
+class Fact(Event):
+    """Something that is so; one that comes too late is ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start(Event):
+    """Begin a planned run."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgressed(Fact):
     """A running task said how far it is."""
 
-    at: datetime
     stage: str
     target: str
     attempt: int
@@ -31,10 +40,9 @@ class TaskProgressed:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskFinished:
+class TaskFinished(Fact):
     """A task ended and reported what it achieved; a stale attempt is ignored."""
 
-    at: datetime
     stage: str
     target: str
     attempt: int
@@ -42,25 +50,21 @@ class TaskFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class TimePassed:
+class TimePassed(Fact):
     """The time of the last `commands.WakeAt` has come; harmless when too early."""
-
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterReachable:
+class ClusterReachable(Fact):
     """Somebody saw that a cluster answers; what waits for it is tried again at once."""
 
-    at: datetime
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Request(Event):
     """Somebody asks for something."""
 
-    at: datetime
     by: str
 
 
@@ -153,23 +157,3 @@ class Unfreeze(Request):
     """Let this run change clusters whose windows are closed."""
 
     reason: str
-
-
-Event = (
-    Start
-    | TaskProgressed
-    | TaskFinished
-    | TimePassed
-    | ClusterReachable
-    | Cancel
-    | PauseAsked
-    | Resume
-    | SkipCluster
-    | SkipStage
-    | Retry
-    | Approve
-    | Reject
-    | Withdraw
-    | PromoteWave
-    | Unfreeze
-)

@@ -48,7 +48,7 @@ that follows by itself, and `commands` derives the commands from the difference.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from volary.engine.runs import state
 from volary.engine.state_machine import (
@@ -88,23 +88,24 @@ class Transition:
 
 _FAILED = (RunStatus.FAILED, RunStatus.ROLLING_BACK)
 
-_RECORDS: Mapping[type[events.Event], Callable[[state.Run, Any], requests.Answer]] = {
-    events.Start: outcomes.start,
-    events.TaskProgressed: outcomes.progress,
-    events.TaskFinished: outcomes.finish,
-    events.TimePassed: deadlines.expire,
-    events.ClusterReachable: outcomes.try_again,
-    events.Cancel: requests.cancel,
-    events.PauseAsked: requests.pause,
-    events.Resume: requests.resume,
-    events.SkipCluster: requests.skip,
-    events.SkipStage: requests.skip_stage,
-    events.Retry: requests.retry,
-    events.Approve: requests.approve,
-    events.Reject: requests.reject,
-    events.Withdraw: requests.withdraw,
-    events.PromoteWave: requests.promote,
-    events.Unfreeze: requests.unfreeze,
+#: Event → what writes it down, and what a run that does not take it cannot be; empty: a fact.
+_RECORDS: Mapping[type[events.Event], tuple[Callable[[state.Run, Any], requests.Answer], str]] = {
+    events.Start: (outcomes.start, "started"),
+    events.TaskProgressed: (outcomes.progress, ""),
+    events.TaskFinished: (outcomes.finish, ""),
+    events.TimePassed: (deadlines.expire, ""),
+    events.ClusterReachable: (outcomes.try_again, ""),
+    events.Cancel: (requests.cancel, "cancelled"),
+    events.PauseAsked: (requests.pause, "paused"),
+    events.Resume: (requests.resume, "resumed"),
+    events.SkipCluster: (requests.skip, "changed"),
+    events.SkipStage: (requests.skip_stage, "changed"),
+    events.Retry: (requests.retry, "tried again"),
+    events.Approve: (requests.approve, "approved"),
+    events.Reject: (requests.reject, "rejected"),
+    events.Withdraw: (requests.withdraw, "unapproved"),
+    events.PromoteWave: (requests.promote, "promoted"),
+    events.Unfreeze: (requests.unfreeze, "unfrozen"),
 }
 
 #: Status → event → the statuses that may follow. What is not listed is not taken.
@@ -190,17 +191,10 @@ _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] =
 }
 
 TABLE: Mapping[tuple[RunStatus, type[events.Event]], Transition] = {
-    (status, event): Transition(_RECORDS[event], frozenset(follow))
+    (status, event): Transition(_RECORDS[event][0], frozenset(follow))
     for status, row in _LEADS.items()
     for event, follow in row.items()
 }
-
-_FACTS = (
-    events.TaskProgressed,
-    events.TaskFinished,
-    events.TimePassed,
-    events.ClusterReachable,
-)
 
 
 def advance(run: state.Run, event: events.Event) -> Step:
@@ -251,40 +245,18 @@ def outstanding(run: state.Run) -> Commands:
     return commands.between(None, run)
 
 
-_REQUESTS: Mapping[type[events.Event], str] = {
-    events.Start: "started",
-    events.Cancel: "cancelled",
-    events.PauseAsked: "paused",
-    events.Resume: "resumed",
-    events.SkipCluster: "changed",
-    events.SkipStage: "changed",
-    events.Retry: "tried again",
-    events.Approve: "approved",
-    events.Reject: "rejected",
-    events.Withdraw: "unapproved",
-    events.PromoteWave: "promoted",
-    events.Unfreeze: "unfrozen",
-}
-
-
 def _not_taken(run: state.Run, event: events.Event) -> str:
     """Say why the event is not taken; nothing for a fact that merely comes too late."""
-    if isinstance(event, _FACTS):
-        return ""
-    what = _REQUESTS[type(cast("events.Event", event))]
-    return f"a run that is {run.status.value} cannot be {what}"
+    what = _RECORDS[type(event)][1]
+    return f"a run that is {run.status.value} cannot be {what}" if what else ""
 
 
 def abandon(
     run: state.Run, by: str, reason: str, now: datetime
 ) -> tuple[tuple[events.Event, ...], Step]:
-    """End a run; returns what happened to it, and the step, whose commands are nobody's.
+    """End a run that nobody carries out, as it was kept last.
 
-    Args:
-        run: As it was kept last; nobody carries it out.
-        by: Who asked for it.
-        reason: Why, one sentence.
-        now: When.
+    Return what happened to it, and the step, whose commands are nobody's.
     """
     left = statuses.Outcome(
         statuses.TaskStatus.CANCELLED, "nobody carries it out any more", (), True

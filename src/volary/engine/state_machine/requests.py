@@ -331,13 +331,8 @@ def _has_group_begun(group: state.GroupState) -> bool:
 
 
 def _not_withdrawn(run: state.Run, group: state.GroupState | None, by: str) -> str:
-    earlier = (
-        earlier_group
-        for stage in run.stages
-        for earlier_group in stage.groups
-        if earlier_group is not group
-    )
-    if any(_was_given(earlier_group, by) for earlier_group in earlier):
+    others = (other for stage in run.stages for other in stage.groups if other is not group)
+    if any(_was_given(other, by) for other in others):
         return "too late: the gate has opened, and what it held up has begun"
     if deadlines.waiting_group(run) is None:
         return "nothing waits for approval"

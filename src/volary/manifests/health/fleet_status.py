@@ -149,16 +149,16 @@ def of_cluster(
         rules: The user's, of health.
         warnings: What could not be looked at.
     """
-    object_statuses = [_object(body, rules) for body in live]
-    object_statuses += [ObjectStatus(key, assessment.MISSING) for key in missing]
-    ordered = tuple(sorted(object_statuses, key=lambda object_status: object_status.key))
+    entries = [_object(body, rules) for body in live]
+    entries += [ObjectStatus(key, assessment.MISSING) for key in missing]
+    ordered = tuple(sorted(entries, key=lambda entry: entry.key))
     return ClusterStatus(
         health=_worst_of(ordered),
         objects=ordered,
         commits=_release(ordered),
         variants=_variants(ordered),
-        ready=sum(object_status.ready for object_status in ordered),
-        total=sum(object_status.total for object_status in ordered),
+        ready=sum(entry.ready for entry in ordered),
+        total=sum(entry.total for entry in ordered),
         warnings=tuple(warnings),
     )
 
@@ -179,9 +179,7 @@ def of_fleet(reports: Sequence[ClusterReport]) -> FleetStatus:
     return FleetStatus(
         health=_overall(shown),
         releases=_releases(current),
-        variants=_variants(
-            [object_status for state in current.values() for object_status in state.objects]
-        ),
+        variants=_variants([entry for state in current.values() for entry in state.objects]),
         objects=_sums(current),
         ready=sum(state.ready for state in current.values()),
         total=sum(state.total for state in current.values()),
@@ -189,10 +187,10 @@ def of_fleet(reports: Sequence[ClusterReport]) -> FleetStatus:
     )
 
 
-def numbers(cluster: str, object_status: ObjectStatus) -> json.JsonObject:
+def numbers(cluster: str, entry: ObjectStatus) -> json.JsonObject:
     """Return the numbers of one object in one cluster, in the words of its kind."""
     return status_aggregation.aggregate(
-        {cluster: object_status.aggregated_fields} if object_status.aggregated_fields else {}
+        {cluster: entry.aggregated_fields} if entry.aggregated_fields else {}
     )
 
 
@@ -216,18 +214,16 @@ def _object(body: json.JsonObject, rules: Sequence[object_health.Rule]) -> Objec
     )
 
 
-def _worst_of(object_statuses: Sequence[ObjectStatus]) -> object_health.Health:
-    if not object_statuses:
+def _worst_of(entries: Sequence[ObjectStatus]) -> object_health.Health:
+    if not entries:
         return object_health.Health(HealthStatus.MISSING, "nothing of it is there")
-    worst = min(
-        (object_status.health.status for object_status in object_statuses), key=SEVERITY.index
-    )
+    worst = min((entry.health.status for entry in entries), key=SEVERITY.index)
     if worst is HealthStatus.HEALTHY:
-        return object_health.Health(worst, f"{_count(len(object_statuses), 'object')} healthy")
+        return object_health.Health(worst, f"{_count(len(entries), 'object')} healthy")
     named = [
-        f"{object_status.key.title}: {object_status.health.reason}"
-        for object_status in object_statuses
-        if object_status.health.status is worst
+        f"{entry.key.title}: {entry.health.reason}"
+        for entry in entries
+        if entry.health.status is worst
     ]
     return object_health.Health(worst, phrases.first_of(named, _SHOWN, "; "))
 
@@ -258,15 +254,15 @@ def _overall(reports: Sequence[ClusterReport]) -> object_health.Health:
     return object_health.Health(worst, phrases.first_of(said, _SHOWN, "; "))
 
 
-def _release(object_statuses: Sequence[ObjectStatus]) -> tuple[str, ...]:
+def _release(entries: Sequence[ObjectStatus]) -> tuple[str, ...]:
     """Return the commits of primary's workloads; without workloads those of all objects."""
     ours = [
-        object_status
-        for object_status in object_statuses
-        if object_status.commit and object_status.variant in ("", variant.Variant.PRIMARY)
+        entry
+        for entry in entries
+        if entry.commit and entry.variant in ("", variant.Variant.PRIMARY)
     ]
     running = [our for our in ours if our.total or our.images]
-    return tuple(sorted({object_status.commit for object_status in running or ours}))
+    return tuple(sorted({entry.commit for entry in running or ours}))
 
 
 def _releases(current: Mapping[str, ClusterStatus]) -> tuple[Release, ...]:
@@ -278,34 +274,21 @@ def _releases(current: Mapping[str, ClusterStatus]) -> tuple[Release, ...]:
     return tuple(Release(commit, tuple(names)) for commit, names in ordered)
 
 
-def _variants(object_statuses: Sequence[ObjectStatus]) -> tuple[VariantStatus, ...]:
-    running = [
-        object_status
-        for object_status in object_statuses
-        if object_status.total or object_status.images
-    ]
-    names = sorted({object_status.variant for object_status in running}, key=_place)
+def _variants(entries: Sequence[ObjectStatus]) -> tuple[VariantStatus, ...]:
+    running = [entry for entry in entries if entry.total or entry.images]
+    names = sorted({entry.variant for entry in running}, key=_place)
     return tuple(
-        _variant(
-            name, [object_status for object_status in running if object_status.variant == name]
-        )
-        for name in names
+        _variant(name, [entry for entry in running if entry.variant == name]) for name in names
     )
 
 
-def _variant(name: str, object_statuses: Sequence[ObjectStatus]) -> VariantStatus:
+def _variant(name: str, entries: Sequence[ObjectStatus]) -> VariantStatus:
     return VariantStatus(
         name or variant.Variant.PRIMARY.value,
-        tuple(
-            sorted(
-                {object_status.commit for object_status in object_statuses if object_status.commit}
-            )
-        ),
-        tuple(
-            sorted({image for object_status in object_statuses for image in object_status.images})
-        ),
-        sum(object_status.ready for object_status in object_statuses),
-        sum(object_status.total for object_status in object_statuses),
+        tuple(sorted({entry.commit for entry in entries if entry.commit})),
+        tuple(sorted({image for entry in entries for image in entry.images})),
+        sum(entry.ready for entry in entries),
+        sum(entry.total for entry in entries),
     )
 
 
@@ -317,8 +300,8 @@ def _place(name: str) -> tuple[int, str]:
 def _sums(current: Mapping[str, ClusterStatus]) -> tuple[ObjectSummary, ...]:
     by_key: dict[manifest.ResourceKey, dict[str, ObjectStatus]] = defaultdict(dict)
     for name, state in current.items():
-        for object_status in state.objects:
-            by_key[object_status.key][name] = object_status
+        for entry in state.objects:
+            by_key[entry.key][name] = entry
     return tuple(_sum(key, by_key[key]) for key in sorted(by_key))
 
 
@@ -327,21 +310,21 @@ def _sum(
 ) -> ObjectSummary:
     counted: dict[HealthStatus, int] = {}
     for health_status in sorted(
-        (object_status.health.status for object_status in statuses_by_cluster.values()),
+        (entry.health.status for entry in statuses_by_cluster.values()),
         key=SEVERITY.index,
     ):
         counted[health_status] = counted.get(health_status, 0) + 1
     return ObjectSummary(
         key,
         tuple(statuses_by_cluster),
-        sum(object_status.observed for object_status in statuses_by_cluster.values()),
-        sum(object_status.ready for object_status in statuses_by_cluster.values()),
-        sum(object_status.total for object_status in statuses_by_cluster.values()),
+        sum(entry.observed for entry in statuses_by_cluster.values()),
+        sum(entry.ready for entry in statuses_by_cluster.values()),
+        sum(entry.total for entry in statuses_by_cluster.values()),
         status_aggregation.aggregate(
             {
-                name: object_status.aggregated_fields
-                for name, object_status in statuses_by_cluster.items()
-                if object_status.aggregated_fields
+                name: entry.aggregated_fields
+                for name, entry in statuses_by_cluster.items()
+                if entry.aggregated_fields
             }
         ),
         counted,

@@ -66,8 +66,7 @@ def pod(body: json.JsonObject) -> object_health.Health:
         return conditions.healthy("ready")
     if phase == "Running":
         count = sum(
-            container_status.get("ready") is True
-            for container_status in _statuses(body, "containerStatuses")
+            container.get("ready") is True for container in _statuses(body, "containerStatuses")
         )
         total = len(objects.sequence(body, "spec", "containers"))
         return conditions.progressing(f"{count} of {total} containers ready")
@@ -76,18 +75,16 @@ def pod(body: json.JsonObject) -> object_health.Health:
 
 def _container_troubles(body: json.JsonObject) -> Iterator[Trouble]:
     for field in ("initContainerStatuses", "containerStatuses"):
-        for container_status in _statuses(body, field):
-            waiting = objects.mapping(container_status, "state", "waiting")
+        for container in _statuses(body, field):
+            waiting = objects.mapping(container, "state", "waiting")
             reason = objects.text(waiting, "reason")
             if not _is_trouble(reason):
                 continue
             message = objects.text(waiting, "message")
-            last = objects.mapping(container_status, "lastState", "terminated")
+            last = objects.mapping(container, "lastState", "terminated")
             if reason == "CrashLoopBackOff" and last:
-                message = (
-                    f"{_exit(last)}, {objects.number(container_status, 'restartCount')} restarts"
-                )
-            name = objects.text(container_status, "name")
+                message = f"{_exit(last)}, {objects.number(container, 'restartCount')} restarts"
+            name = objects.text(container, "name")
             yield Trouble(reason, conditions.shorten(message), name, reason not in _STAYS)
 
 
@@ -98,13 +95,11 @@ def _is_trouble(reason: str) -> bool:
 def _terminated(body: json.JsonObject) -> Trouble | None:
     """Return how the first failed container of a failed pod ended."""
     for field in ("initContainerStatuses", "containerStatuses"):
-        for container_status in _statuses(body, field):
-            state = objects.mapping(container_status, "state", "terminated")
+        for container in _statuses(body, field):
+            state = objects.mapping(container, "state", "terminated")
             if state and objects.number(state, "exitCode"):
                 reason = objects.text(state, "reason") or "Error"
-                return Trouble(
-                    reason, _exit(state), objects.text(container_status, "name"), heals=False
-                )
+                return Trouble(reason, _exit(state), objects.text(container, "name"), heals=False)
     return None
 
 

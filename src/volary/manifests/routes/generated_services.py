@@ -94,9 +94,9 @@ def _ports(workload: manifest.Manifest, wanted: applications.MadeService) -> lis
 def _discovered(
     workload: manifest.Manifest, known: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    taken = {known_port["targetPort"] for known_port in known}
-    names = {known_port.get("name") for known_port in known}
-    numbers = {known_port["port"] for known_port in known}
+    taken = {port["targetPort"] for port in known}
+    names = {port.get("name") for port in known}
+    numbers = {port["port"] for port in known}
     ports: list[dict[str, Any]] = []
     spec = objects.mapping(workload.body, "spec", "template", "spec")
     for container in objects.mappings(spec, "containers"):

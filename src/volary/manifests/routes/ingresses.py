@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from volary.manifests import objects
-from volary.manifests.services import backends, copy_names
+from volary.manifests.services import backends, services
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -49,7 +49,7 @@ def canary(item: manifest.Manifest, app: applications.Application) -> manifest.M
     """
     known, options = backends.of(app), app.traffic_routing.nginx
     suffix = backends.suffix(app, variant.Variant.CANARY)
-    copy = copy_names.add_suffix(item, suffix)
+    copy = services.add_suffix(item, suffix)
     spec = objects.mapping(item.body, "spec")
     annotations = {f"{options.annotation_prefix}/{CANARY}": "true"}
     if by_class := item.annotations.get(_CLASS):
@@ -80,7 +80,9 @@ def paths(body: json.JsonObject) -> Iterator[json.JsonObject]:
         yield from objects.mappings(rule, "http", "paths")
 
 
-def services(body: json.JsonObject, app: applications.Application) -> dict[variant.Variant, str]:
+def variant_services(
+    body: json.JsonObject, app: applications.Application
+) -> dict[variant.Variant, str]:
     """Return the Services of the application that an Ingress leads to."""
     known = backends.of(app)
     names_by_variant = {known.variant(_service(path)): _service(path) for path in paths(body)}

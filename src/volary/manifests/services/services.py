@@ -1,9 +1,10 @@
 """Services of an application, and copies of them for a variant."""
 
+import re
 from collections.abc import Sequence
 
 from volary.manifests import objects
-from volary.manifests.services import copy_names, variant_labels
+from volary.manifests.services import variant_labels
 from volary.model import applications, errors
 from volary.model.objects import manifest
 
@@ -24,6 +25,16 @@ _OWN_FIELDS = frozenset(
 #: Given out by the cluster, one Service each. IP families and their policy are a wish and stay.
 _ADDRESS_FIELDS = frozenset({"clusterIP", "clusterIPs"})
 _HEADLESS = "None"
+
+_SUFFIX = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+
+#: Longest names by kind; other kinds take a DNS subdomain.
+_LONGEST = {
+    "Service": 63,
+    # Its pods carry the name and an eleven-character revision in one label of 63.
+    "StatefulSet": 52,
+}
+_LONGEST_OTHER = 253
 
 
 def find(
@@ -65,7 +76,7 @@ def duplicate(item: manifest.Manifest, *, suffix: str) -> manifest.Manifest:
             hint="name the Service that leads to the workload in service.name",
             where=item.origin,
         )
-    copy = copy_names.add_suffix(item, suffix)
+    copy = add_suffix(item, suffix)
     spec = {
         field: content
         for field, content in objects.mapping(copy.body, "spec").items()
@@ -84,3 +95,36 @@ def _without_node_port(port: object) -> object:
     if not isinstance(port, dict):
         return port
     return {field: content for field, content in port.items() if field != "nodePort"}
+
+
+def add_suffix(item: manifest.Manifest, suffix: str) -> manifest.Manifest:
+    """Return the manifest as ``<name>-<suffix>``.
+
+    Raises:
+        UserError: When the name is none that the kind may have.
+    """
+    check_suffix(suffix)
+    name = f"{item.name}-{suffix}"
+    longest = _LONGEST.get(item.kind, _LONGEST_OTHER)
+    if len(name) > longest:
+        raise errors.user_error(
+            f"the name of the {item.kind}, {name}, is too long: {len(name)} characters, "
+            f"at most {longest} are allowed",
+            hint="choose a shorter name, or a shorter suffix in the stage's options",
+            where=item.origin,
+        )
+    return item.with_body({**item.body, "metadata": {**item.metadata, "name": name}})
+
+
+def check_suffix(suffix: str) -> None:
+    """Check that names of objects may end in `suffix`.
+
+    Raises:
+        UserError: When they may not.
+    """
+    if not _SUFFIX.fullmatch(suffix):
+        raise errors.user_error(
+            f"the suffix {suffix!r} cannot be part of a name",
+            hint="set the stage's suffix to lower-case letters, digits and dashes; "
+            "by default it is the value of the variant label",
+        )

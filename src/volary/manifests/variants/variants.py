@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from volary.manifests import objects
 from volary.manifests.routes import generated_routes, ingresses
-from volary.manifests.services import copy_names, service_targets, services, variant_labels
+from volary.manifests.services import service_targets, services, variant_labels
 from volary.manifests.variants import config_hash, patches
 from volary.manifests.workloads import config_references, workloads
 from volary.model import applications, errors
@@ -138,7 +138,7 @@ def _copies(
 ) -> list[manifest.Manifest]:
     title = variant.name
     suffix = options.suffix or app.variant_label.value(variant)
-    copy_names.check_suffix(suffix)
+    services.check_suffix(suffix)
     chosen = workloads.find(manifests, app.workloads)
     if not chosen:
         raise errors.user_error(
@@ -153,7 +153,7 @@ def _copies(
     asked = options.create_service or generated_routes.generates_services(app)
     made = _services(manifests, app, variant, suffix) if asked else []
     configs = [item for item in manifests if config_references.is_config(item)]
-    copies = made + [_without_status(copy_names.add_suffix(item, suffix)) for item in configs]
+    copies = made + [_without_status(services.add_suffix(item, suffix)) for item in configs]
     for item in chosen:
         copy = _workload(item, app, options, variant)
         copies.append(_follow_service(_rename(copy, item, configs, suffix), made, suffix))
@@ -231,7 +231,7 @@ def _workload(
 ) -> manifest.Manifest:
     label = app.variant_label
     suffix = options.suffix or label.value(variant)
-    copy = copy_names.add_suffix(item, suffix)
+    copy = services.add_suffix(item, suffix)
     copy = variant_labels.label_workload(copy, label.key, label.value(variant))
     spec = {**objects.mapping(copy.body, "spec"), "replicas": _count(item, options)}
     return _without_status(copy.with_body({**copy.body, "spec": spec}))

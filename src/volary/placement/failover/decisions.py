@@ -21,6 +21,7 @@ from volary.config.crosscheck import eligibility
 from volary.model import applications, statuses
 from volary.model.fleet import cluster_health, fleets, taints
 from volary.model.placement import failover_rules, overrides
+from volary.placement import health_states
 from volary.placement.failover import eviction_limits, observed_durations, spread
 
 #: How long an external probe has to find nobody served, where the application does not tolerate
@@ -115,7 +116,7 @@ class Situation:
         health = self.known.get(name)
         if health is None or health.state is not _READY:
             return False
-        return eviction_limits.is_fresh(health, self.now, self.rules)
+        return health_states.is_fresh(health, self.now, self.rules)
 
 
 @dataclass(frozen=True, slots=True)

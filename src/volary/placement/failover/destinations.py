@@ -18,10 +18,7 @@ def choose(
 ) -> spread.Choice:
     """Return where the application is, and why not on the others.
 
-    Args:
-        app: The application.
-        qualified: The clusters of its targets that take something new, or hold it already.
-        placement: What is remembered of where it is.
+    `qualified` are the clusters of its targets that take something new, or hold it already.
     """
     gone = {name: f"it moved away: {reason}" for name, reason in placement.away.items()}
     staying = [cluster for cluster in qualified if cluster.name not in gone]

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from volary.model import phrases
 from volary.model.fleet import cluster_health
 from volary.model.placement import failover_rules
+from volary.placement import health_states
 
-_FAILING = (cluster_health.ClusterState.NOT_READY, cluster_health.ClusterState.UNREACHABLE)
 _MINUTE = timedelta(minutes=1)
 
 
@@ -81,23 +81,14 @@ def assess(
     unseen = tuple(
         health.cluster
         for health in watched
-        if not _is_lost(health) and not is_fresh(health, now, rules)
+        if not _is_lost(health) and not health_states.is_fresh(health, now, rules)
     )
     return FleetAssessment(len(watched), lost, unseen, doubt)
 
 
-def is_fresh(
-    health: cluster_health.ClusterHealth, now: datetime, rules: cluster_health.HealthRules
-) -> bool:
-    """Say whether a cluster was looked at just now, by this process."""
-    if health.observed is None:
-        return False
-    return timedelta() <= now - health.observed <= rules.longest_gap
-
-
 def _is_lost(health: cluster_health.ClusterHealth) -> bool:
     pending = health.pending.state if health.pending else None
-    return health.state in _FAILING or pending in _FAILING
+    return health.state in health_states.FAILING or pending in health_states.FAILING
 
 
 def allowance(
@@ -108,11 +99,7 @@ def allowance(
 ) -> Allowance:
     """Return how many moves may begin now.
 
-    Args:
-        view: The fleet.
-        recent: When moves of all applications began; those in the future count as just now.
-        limits: The rules.
-        now: The time.
+    Moves of all applications began at `recent`; those in the future count as just now.
     """
     if view.doubt:
         return Allowance(0, f"nothing is moved now: {view.doubt}", is_closed=True)

@@ -166,13 +166,10 @@ def after_run(
     removed: frozenset[str],
     shift: move_plans.MovePlan,
 ) -> tuple[decisions.Eviction, ...]:
-    """Return who is still leaving after a run.
+    """Return who is still leaving after a run that had to do `shift`.
 
-    Args:
-        leaving: Those before.
-        placed: Clusters that the run proved to hold their part.
-        removed: Clusters that the application is gone from.
-        shift: What the run had to do.
+    It proved that the clusters `placed` hold their part, and that the application is gone from
+    `removed`.
     """
     is_replaced = bool(shift.place) and set(shift.place) <= placed
     still_leaving = []

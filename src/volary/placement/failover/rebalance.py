@@ -62,14 +62,10 @@ def plan(
     *,
     by: str,
 ) -> Rebalance:
-    """Return what moves.
+    """Return what moves to the clusters of a choice that is no failure, as `by` asks.
 
-    Args:
-        situation: What is known.
-        choice: Where it will be, see `choose`; not a failure.
-        before: Pods of each cluster as they are divided now; empty: they are not.
-        after: Pods as they will be.
-        by: Who asks.
+    Pods of each cluster are `before` as they are divided now (empty: they are not), and `after`
+    as they will be.
     """
     placement = situation.placement
     chosen = choice.names

@@ -192,27 +192,19 @@ def restored(
     """
     names = {cluster.name for cluster in clusters}
     candidates = [wanted.find(workload.key) for workload in workloads]
-    divided = [
-        workload_assignment for workload_assignment in candidates if workload_assignment is not None
-    ]
+    divided = [part for part in candidates if part is not None]
     if len(divided) < len(workloads) or not workloads:
         return None
-    sums = {
-        name: sum(workload_assignment.replicas.get(name, 0) for workload_assignment in divided)
-        for name in fixed or {}
-    }
+    sums = {name: sum(part.replicas.get(name, 0) for part in divided) for name in fixed or {}}
     fits = sums == dict(fixed or {}) and all(
-        sum(workload_assignment.replicas.values()) == workload.total
-        and all(name in names for name, count in workload_assignment.replicas.items() if count)
-        for workload_assignment, workload in zip(divided, workloads, strict=True)
+        sum(part.replicas.values()) == workload.total
+        and all(name in names for name, count in part.replicas.items() if count)
+        for part, workload in zip(divided, workloads, strict=True)
     )
     if not fits:
         return None
     return Assignment(
-        tuple(
-            replace(workload_assignment, reason=_restored_reason(workload_assignment), room={})
-            for workload_assignment in divided
-        )
+        tuple(replace(part, reason=_restored_reason(part), room={}) for part in divided)
     )
 
 

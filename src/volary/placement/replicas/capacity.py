@@ -47,13 +47,7 @@ class ClusterCapacity:
 def cluster_capacity(
     nodes: Iterable[json.JsonObject], pods: Iterable[json.JsonObject], read_at: datetime
 ) -> ClusterCapacity:
-    """Return what is left on the ready nodes of a cluster.
-
-    Args:
-        nodes: All nodes of the cluster.
-        pods: All pods of the cluster; ended ones take nothing.
-        read_at: When they were read.
-    """
+    """Return what is left on the ready nodes of a cluster; pods that have ended take nothing."""
     taken: dict[str, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
     for pod in pods:
         name = objects.text(pod, "spec", "nodeName")

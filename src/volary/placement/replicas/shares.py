@@ -28,13 +28,8 @@ def apply(
     decides; what is divided of it are the autoscaler's bounds, if anything. A cluster
     that takes no part in these gets no autoscaler, and no pods.
 
-    Args:
-        manifests: What was rendered for the cluster.
-        policy: How replicas are divided.
-        cluster: The cluster, one of `targets`.
-        targets: All clusters of the application, for static weights.
-        assigned: What was decided before; None: static weights decide here.
-        uid: Decides ties, see `division.webster`.
+    What was decided before is `assigned`; where that is None, static weights divide over
+    `targets`, all clusters of the application, and `uid` decides ties (see `division.webster`).
 
     Raises:
         UserError: Free capacity has a say, and nothing was decided.

@@ -93,7 +93,7 @@ class Nginx(router.Router):
 
     def services(self, body: json.JsonObject) -> Mapping[variant.Variant, str]:
         """Return the canary's Service; primary's is the business of the other Ingress."""
-        return ingresses.services(body, self.application)
+        return ingresses.variant_services(body, self.application)
 
     def _percent(self, annotations: json.JsonObject) -> int:
         """Return the weight as a percentage; anything that is no number gets nothing."""

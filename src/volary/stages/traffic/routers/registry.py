@@ -57,7 +57,7 @@ def find(
         return item
     main = ingresses.find(manifests, application) if method is _Method.NGINX else None
     names_by_variant = (
-        ingresses.services(main.body, application)
+        ingresses.variant_services(main.body, application)
         if main is not None
         else chosen.services(item.body)
     )
