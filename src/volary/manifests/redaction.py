@@ -63,19 +63,14 @@ def secret_values(item: manifest.Manifest) -> list[str]:
     return [value for value in values if isinstance(value, str) and value]
 
 
-def is_redacted(
-    body: json.JsonObject, path: tuple[str | int, ...], *, config_maps: bool = False
-) -> bool:
+def is_redacted(body: json.JsonObject, path: tuple[str | int, ...]) -> bool:
     """Say whether what is at `path` of an object must not be shown.
 
     PipeCD forgets ``stringData``, and what kubectl keeps of it in an annotation.
     """
-    if not path:
+    if not path or body.get("kind") != config_references.SECRET:
         return False
-    if body.get("kind") == config_references.SECRET:
-        return path[0] in ("data", "stringData") or tracking.LAST_APPLIED in path
-    hidden = config_maps and body.get("kind") == config_references.CONFIG_MAP
-    return hidden and path[0] in ("data", "binaryData")
+    return path[0] in ("data", "stringData") or tracking.LAST_APPLIED in path
 
 
 def _forms(value: str) -> Iterator[str]:

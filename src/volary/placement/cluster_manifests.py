@@ -42,13 +42,12 @@ def apply(
     wanted: overrides.Differences,
     cluster: fleets.Cluster,
     targets: Sequence[fleets.Cluster],
-    uid: str = "",
     assigned: assignment.Assignment | None = None,
 ) -> list[manifest.Manifest]:
     """Return the manifests as `cluster`, one of `targets`, gets them.
 
-    Replicas are divided over `targets`, ties of it decided by `uid` (see `division.webster`), or
-    as `assigned` says; where that is None, static weights decide here.
+    Replicas are divided over `targets` as `assigned` says; where that is None, static weights
+    decide here.
 
     Raises:
         UserError: A patch does not fit; with the manifest's place. Or free capacity has a say in
@@ -57,7 +56,7 @@ def apply(
     if wanted == overrides.Differences():
         return list(manifests)
     changed_manifests = []
-    divided = shares.apply(manifests, wanted.replicas, cluster, targets, assigned=assigned, uid=uid)
+    divided = shares.apply(manifests, wanted.replicas, cluster, targets, assigned=assigned)
     for item in divided:
         changed = item
         for rule in wanted.rules:

@@ -269,9 +269,6 @@ class Retention:
 
     before: datetime
     keep_runs_per_application: int = 20
-    #: Events and logs (and findings, as logs) of finished runs go earlier; None: with their run.
-    events_before: datetime | None = None
-    logs_before: datetime | None = None
     #: None: the audit is kept for ever.
     audit_before: datetime | None = None
 

@@ -1,4 +1,4 @@
-"""Counts of the tasks of a group, kept from one state of a run to the next.
+"""Counts of a group's tasks and the index of a run's clusters, kept from state to state.
 
 A stage of a large fleet has thousands of tasks, and each event changes one of them. What the
 rules ask about all of them (is any running, which have failed, when is the next limit) is
@@ -7,12 +7,12 @@ about the same however many clusters there are. It is only a cache of what was c
 tuple that is not known is counted anew, and the answers are the same.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import compress
 from operator import is_not
-from typing import Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from volary.model import statuses as words
 
@@ -41,12 +41,26 @@ class Task(Protocol):
         ...
 
 
+class Cluster(Protocol):
+    """What is counted of a cluster."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the fleet."""
+        ...
+
+    @property
+    def left_out(self) -> str:
+        """Why the run goes on without it; empty: it does not."""
+        ...
+
+
+C = TypeVar("C", bound=Cluster)
 T = TypeVar("T", bound=Task)
 V = TypeVar("V")
 
 #: Tuples remembered at most, of all runs; what was dropped is counted anew.
 _MOST = 512
-_OPEN = frozenset({words.TaskStatus.PENDING, words.TaskStatus.RUNNING, words.TaskStatus.WAITING})
 _TIMED = frozenset({words.TaskStatus.RUNNING, words.TaskStatus.WAITING})
 _FAILING = frozenset({words.TaskStatus.FAILED, words.TaskStatus.UNREACHABLE})
 
@@ -81,12 +95,39 @@ class TaskCounts:
         return min(self.deadlines, default=None)
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterIndex:
+    """What is known about all clusters of a run."""
+
+    positions: Mapping[str, int]
+    #: Why, for those that are left out.
+    left_out: Mapping[str, str]
+
+
+class _Cache(Generic[V]):
+    """What was counted of tuples, by their identity: they are held so that it stays their own."""
+
+    def __init__(self, count: Callable[[tuple[Any, ...]], V]) -> None:
+        self._count = count
+        self._known: dict[int, tuple[tuple[Any, ...], V]] = {}
+
+    def of(self, counted: tuple[Any, ...]) -> V:
+        known = self._known.get(id(counted))
+        if known is not None and known[0] is counted:
+            return known[1]
+        value = self._count(counted)
+        self.remember(counted, value)
+        return value
+
+    def remember(self, counted: tuple[Any, ...], value: V) -> None:
+        if len(self._known) >= _MOST:
+            self._known.pop(next(iter(self._known)))
+        self._known[id(counted)] = (counted, value)
+
+
 def of(tasks: tuple[T, ...]) -> TaskCounts:
     """Return the counts of `tasks`."""
-    known = _COUNTS.get(id(tasks))
-    if known is not None and known[0] is tasks:
-        return known[1]
-    return _remember(tasks, _count(tasks))
+    return _COUNTS.of(tasks)
 
 
 def position(tasks: tuple[T, ...], target: str) -> int | None:
@@ -100,7 +141,7 @@ def replaced(tasks: tuple[T, ...], place: int, task: T) -> tuple[T, ...]:
         return tasks
     before, old = of(tasks), tasks[place]
     after = (*tasks[:place], task, *tasks[place + 1 :])
-    _remember(after, _updated(before, place, old, task))
+    _COUNTS.remember(after, _updated(before, place, old, task))
     return after
 
 
@@ -116,6 +157,37 @@ def next_pending(tasks: tuple[T, ...]) -> int | None:
 def changes(before: Sequence[V], after: Sequence[V]) -> Iterator[int]:
     """Yield the positions at which two sequences of equal length hold different objects."""
     return compress(range(len(after)), map(is_not, before, after))
+
+
+def clusters(members: tuple[C, ...]) -> ClusterIndex:
+    """Return the index of the clusters of a run."""
+    return _INDEXES.of(members)
+
+
+def find_cluster(members: tuple[C, ...], name: str) -> C | None:
+    """Return the cluster called `name`; None when it is none of them."""
+    place = clusters(members).positions.get(name)
+    return None if place is None else members[place]
+
+
+def replaced_cluster(members: tuple[C, ...], changed: C) -> tuple[C, ...]:
+    """Return the clusters with the one of the same name replaced, their index carried over."""
+    before = clusters(members)
+    place = before.positions[changed.name]
+    after = (*members[:place], changed, *members[place + 1 :])
+    left_out = before.left_out
+    if left_out.get(changed.name, "") != changed.left_out:
+        others = {name: why for name, why in left_out.items() if name != changed.name}
+        left_out = {**others, changed.name: changed.left_out} if changed.left_out else others
+    _INDEXES.remember(after, ClusterIndex(before.positions, left_out))
+    return after
+
+
+def _index(members: tuple[Cluster, ...]) -> ClusterIndex:
+    return ClusterIndex(
+        {cluster.name: place for place, cluster in enumerate(members)},
+        {cluster.name: cluster.left_out for cluster in members if cluster.left_out},
+    )
 
 
 def _count(tasks: tuple[T, ...]) -> TaskCounts:
@@ -185,12 +257,5 @@ def _limit(task: Task) -> datetime | None:
     return task.deadline if task.status in _TIMED else None
 
 
-def _remember(tasks: tuple[Task, ...], counts: TaskCounts) -> TaskCounts:
-    if len(_COUNTS) >= _MOST:
-        _COUNTS.pop(next(iter(_COUNTS)))
-    _COUNTS[id(tasks)] = (tasks, counts)
-    return counts
-
-
-#: By the identity of the tuple, which is held so that it stays its own.
-_COUNTS: dict[int, tuple[tuple[Task, ...], TaskCounts]] = {}
+_COUNTS = _Cache(_count)
+_INDEXES = _Cache(_index)

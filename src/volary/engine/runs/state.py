@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from volary.engine.runs import cluster_index, counters, policies
+from volary.engine.runs import counters, policies
 from volary.model import statuses
 from volary.model.pipeline import pipelines
 
@@ -360,7 +360,7 @@ class Run:
 
     def cluster(self, name: str) -> ClusterState | None:
         """Return the cluster called `name`; None when it is not the run's."""
-        return cluster_index.find(self.clusters, name)
+        return counters.find_cluster(self.clusters, name)
 
 
 def lost_outcome(reason: str) -> statuses.Outcome:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine.runs import cluster_index, counters, state
+from volary.engine.runs import counters, state
 from volary.model import statuses
 
 TaskChange = Callable[[state.TaskState], state.TaskState]
@@ -76,7 +76,7 @@ def replace_group(
 
 def replace_cluster(run: state.Run, changed: state.ClusterState) -> state.Run:
     """Return `run` with the cluster of that name replaced."""
-    return replace(run, clusters=cluster_index.replaced(run.clusters, changed))
+    return replace(run, clusters=counters.replaced_cluster(run.clusters, changed))
 
 
 def touch(run: state.Run, name: str) -> state.Run:

@@ -1,6 +1,6 @@
 """Where a wave ends, and which clusters do not have its release yet. Pure."""
 
-from volary.engine.runs import cluster_index, state
+from volary.engine.runs import counters, state
 
 #: Clusters that one cluster is compared with at most; every one of them is asked at each look.
 _MOST_COMPARED = 10
@@ -31,7 +31,7 @@ def not_updated(run: state.Run, target: str) -> tuple[str, ...]:
     if wave is None:
         return ()
     place = next(number for number, run_wave in enumerate(run.waves) if run_wave is wave)
-    without = cluster_index.of(run.clusters).left_out
+    without = counters.clusters(run.clusters).left_out
     later = [
         name for wave in run.waves[place + 1 :] for name in wave.targets if name not in without
     ]

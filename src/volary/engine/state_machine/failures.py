@@ -1,6 +1,6 @@
 """Which tasks make a stage or run a failure, and the sentence about it."""
 
-from volary.engine.runs import cluster_index, counters, state
+from volary.engine.runs import counters, state
 from volary.model import phrases, statuses
 
 _MOST_REASONS = 3
@@ -23,7 +23,7 @@ def of_stage(run: state.Run) -> tuple[state.TaskState, ...]:
 
 def is_left_out(run: state.Run, name: str) -> bool:
     """Say whether the run goes on without the cluster."""
-    return name in cluster_index.of(run.clusters).left_out
+    return name in counters.clusters(run.clusters).left_out
 
 
 def sentence(failed: tuple[state.TaskState, ...]) -> str:

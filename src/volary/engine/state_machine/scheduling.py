@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine.runs import cluster_index, counters, state, updates
+from volary.engine.runs import counters, state, updates
 from volary.engine.state_machine import deadlines, failures, requests, windows
 from volary.model import phrases, statuses
 
@@ -17,7 +17,7 @@ def skip_left_out(run: state.Run, now: datetime) -> state.Run:
     """Skip the queued tasks of clusters the run goes on without."""
     if run.rollback or run.current.is_final:
         return run
-    reasons = cluster_index.of(run.clusters).left_out
+    reasons = counters.clusters(run.clusters).left_out
     if not reasons or not any(counters.of(group.tasks).pending for group in run.current.groups):
         return run
 
@@ -154,7 +154,7 @@ def complete_stage(run: state.Run, now: datetime) -> state.Run:
     stage = run.current
     if run.rollback or run.ending or stage.is_final or windows.next_group(run) is not None:
         return run
-    if len(cluster_index.of(run.clusters).left_out) == len(run.clusters):
+    if len(counters.clusters(run.clusters).left_out) == len(run.clusters):
         return updates.fail_current(run, "no cluster is left to go on with", now)
     run = updates.replace_current(run, _completed(stage, now))
     if run.position + 1 < len(run.stages):

@@ -13,12 +13,7 @@ from volary.model.objects import manifest
 _INDENT = 2
 
 
-def render(
-    compared: object_diff.Comparison,
-    *,
-    maximum_changes: int | None = None,
-    mask_config_maps: bool = False,
-) -> str:
+def render(compared: object_diff.Comparison) -> str:
     """Return deletions, additions and changes, numbered through, each ending in a blank line."""
     lines: list[str] = []
     numbers = iter(
@@ -28,12 +23,9 @@ def render(
         lines += [f"- {next(numbers)}. {title(item)}", ""]
     for item in compared.added:
         lines += [f"+ {next(numbers)}. {title(item)}", ""]
-    shown = compared.changed[:maximum_changes]
-    for changed in shown:
+    for changed in compared.changed:
         lines += [f"# {next(numbers)}. {title(changed.new)}", ""]
-        lines += [*_tree(_masked(changed, mask_config_maps)), ""]
-    if omitted := len(compared.changed) - len(shown):
-        lines.append(f"... (omitted {omitted} other changed manifests)")
+        lines += [*_tree(_masked(changed)), ""]
     # Values of the Secrets may stand in other objects as well.
     masker = redaction.Masker()
     masker.learn([*compared.deleted, *compared.added])
@@ -49,11 +41,11 @@ def title(item: manifest.Manifest) -> str:
     )
 
 
-def _masked(changed: object_diff.Changed, config_maps: bool) -> list[value_diff.Item]:
+def _masked(changed: object_diff.Changed) -> list[value_diff.Item]:
     body = changed.new.body
     return [
         value_diff.Item(item.path, _hide(item.old), _hide(item.new))
-        if redaction.is_redacted(body, item.path, config_maps=config_maps)
+        if redaction.is_redacted(body, item.path)
         else item
         for item in changed.items
     ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from volary.manifests import objects
 from volary.manifests.diff import value_diff
-from volary.manifests.loading import namespace_scopes, object_keys
+from volary.manifests.loading import object_keys
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import config_references
 from volary.model import json
@@ -50,22 +50,16 @@ class Comparison:
         )
 
 
-def compare(
-    old: Sequence[manifest.Manifest],
-    new: Sequence[manifest.Manifest],
-    *,
-    rules: value_diff.Rules = value_diff.PREVIEW,
-    known: namespace_scopes.Scope | None = None,
-) -> Comparison:
-    """Compare two sets of objects by their normalised keys."""
-    before, after = object_keys.index(old, known), object_keys.index(new, known)
+def compare(old: Sequence[manifest.Manifest], new: Sequence[manifest.Manifest]) -> Comparison:
+    """Compare two sets of objects by their normalised keys, as for a preview."""
+    before, after = object_keys.index(old), object_keys.index(new)
     return Comparison(
         deleted=tuple(before[key] for key in sorted(before.keys() - after.keys())),
         added=tuple(after[key] for key in sorted(after.keys() - before.keys())),
         changed=tuple(
             Changed(before[key], after[key], tuple(items))
             for key in sorted(before.keys() & after.keys())
-            if (items := compare_pair(before[key], after[key], rules=rules))
+            if (items := compare_pair(before[key], after[key], rules=value_diff.PREVIEW))
         ),
     )
 

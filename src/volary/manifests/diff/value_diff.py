@@ -58,8 +58,6 @@ class Item:
 class Rules:
     """Which differences do not count."""
 
-    #: Keys that exist in the old value only, such as what a server fills in.
-    live_only_keys_ignored: bool = False
     #: A missing key and an empty value (``null``, 0, "", false, {}, []).
     empty_is_missing: bool = False
     #: The number 1 and the text "1".
@@ -76,8 +74,6 @@ EXACT: Final = Rules(empties_equal=False, quantities_equal=False)
 PLAIN: Final = Rules()
 #: Wish against wish, for showing to people (PipeCD: plan preview).
 PREVIEW: Final = Rules(empty_is_missing=True, numeric_strings_equal=True)
-#: Live object against wish (PipeCD: drift).
-LIVE: Final = Rules(live_only_keys_ignored=True, empty_is_missing=True, numeric_strings_equal=True)
 
 
 def compare(old: object, new: object, rules: Rules = PLAIN) -> list[Item]:
@@ -111,8 +107,6 @@ def _compare_mappings(
 
 
 def _ignored(old: object, new: object, rules: Rules) -> bool:
-    if new is ABSENT and rules.live_only_keys_ignored:
-        return True
     if old is not ABSENT and new is not ABSENT:
         return False
     present = old if new is ABSENT else new

@@ -18,15 +18,13 @@ DEFAULT_REPLICAS = 1
 _WHOLE = 100
 
 
-def calculate_replicas(
-    wanted: rollout_stages.Replicas | None, total: int, default: int = DEFAULT_REPLICAS
-) -> int:
+def calculate_replicas(wanted: rollout_stages.Replicas | None, total: int) -> int:
     """Return the number of pods for `wanted` of a workload with `total` pods.
 
     Percentages are rounded up; ``0`` and ``0%`` mean the default (PipeCD: Calculate).
     """
     if wanted is None or wanted.number == 0:
-        return default
+        return DEFAULT_REPLICAS
     if not wanted.is_percentage:
         return wanted.number
     return -(-wanted.number * total // _WHOLE)

@@ -1,7 +1,7 @@
 """Chooses clusters by spread constraints. Pure, and the same for the same fleet.
 
 Source of the rules: Karmada, SelectClusters. Clusters are ranked by whether the application is
-there already, then by room, then by name. By `cluster` alone the first of them are taken. With
+there already, then by name. By `cluster` alone the first of them are taken. With
 groups (Karmada: regions; here zones, providers and labels as well) those groups are chosen that
 weigh most together, then the first cluster of each, then the others in their rank.
 
@@ -18,25 +18,10 @@ from volary.model.placement import spread_constraints
 
 #: What a cluster scores that the application is on already (Karmada: ClusterLocality).
 _SCORE_OF_CURRENT = 100
-#: How much a unit of room weighs against the score (Karmada: weightUnit).
+#: How much a cluster weighs against its score (Karmada: weightUnit).
 _UNIT = 1000
 #: More groups than this are not combined in every way, but taken in the order of their weight.
 _MOST_GROUPS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaCapacity:
-    """How many replicas there are to place, and how many each cluster could take."""
-
-    replicas: int
-    #: Of each cluster, with what it runs already; one that is missing takes all of them.
-    available: Mapping[str, int] = field(default_factory=dict)
-    #: Whether clusters share the replicas, so that each need not have room for all.
-    is_divided: bool = False
-
-    def of(self, name: str) -> int:
-        """Return what a cluster could take."""
-        return self.available.get(name, self.replicas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +54,6 @@ def choose(
     candidates: Sequence[fleets.Cluster],
     constraints: Sequence[spread_constraints.Constraint],
     held: Iterable[str] = (),
-    room: ReplicaCapacity | None = None,
 ) -> Choice:
     """Choose among clusters that qualify.
 
@@ -77,7 +61,6 @@ def choose(
         candidates: In the order of the fleet.
         constraints: At most one by cluster and one by something else; none: all are chosen.
         held: Where the application is already.
-        room: What the clusters could take; None: every one could take everything.
     """
     if not constraints:
         return Choice(tuple(candidates))
@@ -85,11 +68,11 @@ def choose(
     clusters, groups = _split(constraints)
     left_out: dict[str, str] = {}
     able = list(_eligible(candidates, groups, left_out))
-    ranked = _ranked(able, ours, room)
+    ranked = _ranked(able, ours)
     if groups is None:
-        chosen, failure = _by_cluster(ranked, clusters, room)
+        chosen, failure = _by_cluster(ranked, clusters)
     else:
-        chosen, failure = _by_group(ranked, clusters, groups, ours, room)
+        chosen, failure = _by_group(ranked, clusters, groups, ours)
     if failure:
         return Choice((), {candidate.name: failure for candidate in candidates} | left_out, failure)
     for cluster in able:
@@ -137,13 +120,8 @@ def _eligible(
             left_out[cluster.name] = f"it has no {groups.key}, by which the application is spread"
 
 
-def _ranked(
-    clusters: Sequence[fleets.Cluster], held: set[str], room: ReplicaCapacity | None
-) -> list[fleets.Cluster]:
-    def rank(cluster: fleets.Cluster) -> tuple[int, int, str]:
-        return -_score(cluster.name, held), -(room.of(cluster.name) if room else 0), cluster.name
-
-    return sorted(clusters, key=rank)
+def _ranked(clusters: Sequence[fleets.Cluster], held: set[str]) -> list[fleets.Cluster]:
+    return sorted(clusters, key=lambda cluster: (-_score(cluster.name, held), cluster.name))
 
 
 def _score(name: str, held: set[str]) -> int:
@@ -151,33 +129,12 @@ def _score(name: str, held: set[str]) -> int:
 
 
 def _by_cluster(
-    ranked: Sequence[fleets.Cluster],
-    limit: spread_constraints.Constraint,
-    room: ReplicaCapacity | None,
+    ranked: Sequence[fleets.Cluster], limit: spread_constraints.Constraint
 ) -> tuple[set[str], str]:
     names = [cluster.name for cluster in ranked]
     if len(names) < limit.least:
         return set(), _too_few(limit, names)
-    count = min(len(names), limit.max_groups or len(names))
-    return _with_capacity(names[:count], names[count:], room)
-
-
-def _with_capacity(
-    taken: list[str], rest: list[str], room: ReplicaCapacity | None
-) -> tuple[set[str], str]:
-    """Exchange the last ones for those with more room, until all replicas have a place."""
-    if room is None or not room.is_divided:
-        return set(taken), ""
-    place = len(taken) - 1
-    while sum(map(room.of, taken)) < room.replicas and place >= 0:
-        best = max(range(len(rest)), key=lambda i: (room.of(rest[i]), -i), default=None)
-        if best is not None and room.of(rest[best]) > room.of(taken[place]):
-            taken[place], rest[best] = rest[best], taken[place]
-        place -= 1
-    total_room = sum(map(room.of, taken))
-    if total_room < room.replicas:
-        return set(), f"there is room for {total_room} of {room.replicas} replicas"
-    return set(taken), ""
+    return set(names[: limit.max_groups or len(names)]), ""
 
 
 def _too_few(limit: spread_constraints.Constraint, qualified: Sequence[str]) -> str:
@@ -191,26 +148,21 @@ def _by_group(
     clusters: spread_constraints.Constraint,
     groups: spread_constraints.Constraint,
     held: set[str],
-    room: ReplicaCapacity | None,
 ) -> tuple[set[str], str]:
     by_name: dict[str, list[str]] = {}
     for cluster in ranked:
         by_name.setdefault(group_of(cluster, groups), []).append(cluster.name)
     if len(by_name) < groups.least:
         return set(), _too_few(groups, sorted(by_name))
-    need = max(clusters.least, groups.least)
     known = [
-        _Group(name, tuple(members), _weight(members, held, room, groups.least, need))
-        for name, members in by_name.items()
+        _Group(name, tuple(members), _weight(members, held)) for name, members in by_name.items()
     ]
     chosen = _stable(known, clusters, groups, held)
     if chosen is None:
         many = min(groups.max_groups or len(known), len(known))
-        who = (
-            f"no group by {groups.key} has"
-            if many == 1
-            else f"no {many} groups by {groups.key} have"
-        )
+        who = f"no group by {groups.key} has"
+        if many != 1:
+            who = f"no {many} groups by {groups.key} have"
         return set(), f"{who} {clusters.least} clusters"
     first = [group.members[0] for group in chosen]
     rest = [name for group in chosen for name in group.members[1:]]
@@ -253,27 +205,10 @@ def _stable(
     return [*ours, *(by_name[name] for name in selected)]
 
 
-def _weight(
-    members: Sequence[str], held: set[str], room: ReplicaCapacity | None, least: int, need: int
-) -> int:
+def _weight(members: Sequence[str], held: set[str]) -> int:
     """Return how good a group is (Karmada: calcGroupScore)."""
     scores = [_score(member, held) for member in members]
-    if room is None or not room.is_divided:
-        fit = [
-            score
-            for name, score in zip(members, scores, strict=True)
-            if room is None or room.of(name) >= room.replicas
-        ]
-        return len(fit) * _UNIT + sum(fit) // len(fit) if fit else 0
-    target = -(-room.replicas // least)
-    capacity = total = count = 0
-    for member_name, score in zip(members, scores, strict=True):
-        capacity, total, count = capacity + room.of(member_name), total + score, count + 1
-        if count >= need and capacity >= target:
-            break
-    if capacity < target:
-        return capacity * _UNIT + total // len(members)
-    return target * _UNIT + total // count
+    return len(scores) * _UNIT + sum(scores) // len(scores)
 
 
 def select_groups(

@@ -120,7 +120,6 @@ class _Situation:
     previous: Assignment
     rooms: Capacities
     unavailable: Mapping[str, str]
-    uid: str
     fresh: bool
 
 
@@ -143,7 +142,6 @@ def assign(
     capacity: Capacities = _NO_CAPACITIES,
     unavailable: Mapping[str, str] = _NONE_UNAVAILABLE,
     *,
-    uid: str = "",
     fresh: bool = False,
 ) -> Assignment:
     """Return who gets how much of each workload, with the reason of each.
@@ -157,7 +155,6 @@ def assign(
             gets no more.
         unavailable: Clusters that keep what they have, with the reason of each: one that cannot be
             read or written. By static weights they are divided over like the others.
-        uid: Decides ties, see `division.webster`.
         fresh: Place everything anew instead of the difference only: `volary rebalance`.
 
     Raises:
@@ -168,7 +165,7 @@ def assign(
     by_capacity = policy.needs_capacity
     names = {cluster.name for cluster in clusters}
     silent = {name: why for name, why in unavailable.items() if by_capacity and name in names}
-    situation = _Situation(policy, clusters, previous, capacity, silent, uid, fresh)
+    situation = _Situation(policy, clusters, previous, capacity, silent, fresh)
     divided = tuple(_divide(workload, situation) for workload in workloads)
     read = {
         name: cluster_capacity.read_at
@@ -249,10 +246,8 @@ def _by_weight(workload: divisible_workloads.Workload, situation: _Situation) ->
     shares: dict[str, Share] = {}
     silent = workload.amount if workload.is_uniform else None
     for amount in dict.fromkeys(workload.amounts.values()):
-        numbers = division.by_weights(
-            amount.replicas, situation.policy.weights, situation.clusters, situation.uid
-        )
-        whole = _shares(workload, amount, numbers, situation.uid)
+        numbers = division.by_weights(amount.replicas, situation.policy.weights, situation.clusters)
+        whole = _shares(workload, amount, numbers)
         shares |= {
             name: whole[name] for name in whole if workload.amounts.get(name, silent) == amount
         }
@@ -282,7 +277,7 @@ def _by_capacity(workload: divisible_workloads.Workload, situation: _Situation) 
     prior = {name: count for name, count in held.items() if name in room}
     numbers = _placed(workload, wanted, room, prior, situation)
     had = {name: count for name, count in kept.items() if count}
-    whole = _shares(workload, workload.amount, {**had, **numbers}, situation.uid)
+    whole = _shares(workload, workload.amount, {**had, **numbers})
     shares = {name: whole[name] for name in names if name in whole}
     grows = situation.fresh or sum(prior.values()) < wanted
     reason = f"{_division_reason(wanted, prior, situation)}: {_listed(shares)}"
@@ -307,7 +302,6 @@ def _placed(
             room,
             prior,
             aggregated=situation.policy.preference is overrides.Preference.AGGREGATED,
-            uid=situation.uid,
             fresh=situation.fresh,
         )
     except errors.UserError as error:
@@ -353,13 +347,12 @@ def _shares(
     workload: divisible_workloads.Workload,
     amount: divisible_workloads.Amount,
     numbers: Mapping[str, int],
-    uid: str,
 ) -> dict[str, Share]:
     """Return the shares with completions and least replicas, divided by the numbers of pods."""
     least = amount.least
     if least is not None:
         numbers = _at_least_one(workload, numbers)
-        lower = division.webster(least, numbers, uid=uid)
+        lower = division.webster(least, numbers)
         # What may go down to no pod at all (KEDA) may do so everywhere.
         floor = min(1, least)
         return {
@@ -368,7 +361,7 @@ def _shares(
         }
     if amount.completions is None:
         return {name: Share(count) for name, count in numbers.items()}
-    divided = division.webster(amount.completions, numbers, uid=uid)
+    divided = division.webster(amount.completions, numbers)
     return {name: Share(count, divided.get(name, 0)) for name, count in numbers.items()}
 
 

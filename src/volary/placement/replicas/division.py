@@ -16,19 +16,18 @@ def webster(
     seats: int,
     votes: Mapping[str, int],
     initial: Mapping[str, int] | None = None,
-    uid: str = "",
 ) -> dict[str, int]:
     """Return how many of `seats` each party gets beside what it has (Karmada: Webster).
 
     The next seat goes to the largest votes / (2 × seats + 1); of equals to who has fewer seats,
-    then by name: ascending, or descending when the hash of `uid` is odd.
+    then by name. (Karmada turns the names' order round where the hash of a binding's uid is odd.)
     """
     parties = {name: [0, had] for name, had in (initial or {}).items()}
     for name, count in votes.items():
         parties.setdefault(name, [0, 0])[0] = count
     if not parties:
         return {}
-    names = sorted(parties, reverse=bool(uid) and fnv1a(uid) % 2 == 1)
+    names = sorted(parties)
     queue = [
         (-parties[name][0] / (2 * parties[name][1] + 1), parties[name][1], rank)
         for rank, name in enumerate(names)
@@ -42,19 +41,10 @@ def webster(
     return {name: had for name, (_, had) in sorted(parties.items())}
 
 
-def fnv1a(text: str) -> int:
-    """Return the 32 bit FNV-1a hash of a text."""
-    value = 0x811C9DC5
-    for byte in text.encode():
-        value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
-    return value
-
-
 def by_weights(
     replicas: int,
     weights: Sequence[overrides.Weight],
     clusters: Sequence[fleets.Cluster],
-    uid: str = "",
 ) -> dict[str, int]:
     """Return the replicas of each cluster by static weights (Karmada: static weight list).
 
@@ -70,7 +60,7 @@ def by_weights(
     votes = {name: weight for name, weight in votes.items() if weight > 0}
     if not votes:
         votes = {cluster.name: 1 for cluster in clusters}
-    replica_counts = webster(replicas, votes, uid=uid)
+    replica_counts = webster(replicas, votes)
     return {cluster.name: replica_counts.get(cluster.name, 0) for cluster in clusters}
 
 
@@ -80,7 +70,6 @@ def by_capacity(
     prior: Mapping[str, int],
     *,
     aggregated: bool = False,
-    uid: str = "",
     fresh: bool = False,
 ) -> dict[str, int]:
     """Return the replicas of each cluster by free capacity (Karmada: dynamic weight, Aggregated).
@@ -107,7 +96,7 @@ def by_capacity(
     order = sorted(room.items(), key=lambda cluster_room: (-cluster_room[1], cluster_room[0]))
     if aggregated:
         order = _shortest(order, {name for name, count in base.items() if count > 0}, target)
-    got = webster(target, dict(order), uid=uid)
+    got = webster(target, dict(order))
     return {
         name: count
         for name in sorted({*base, *got})

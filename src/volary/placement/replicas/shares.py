@@ -20,7 +20,6 @@ def apply(
     targets: Sequence[fleets.Cluster],
     *,
     assigned: assignment.Assignment | None = None,
-    uid: str = "",
 ) -> list[manifest.Manifest]:
     """Return the manifests with the cluster's share of the replicas.
 
@@ -29,7 +28,7 @@ def apply(
     that takes no part in these gets no autoscaler, and no pods.
 
     What was decided before is `assigned`; where that is None, static weights divide over
-    `targets`, all clusters of the application, and `uid` decides ties (see `division.webster`).
+    `targets`, all clusters of the application.
 
     Raises:
         UserError: Free capacity has a say, and nothing was decided.
@@ -45,8 +44,7 @@ def apply(
     if missing and policy.needs_capacity:
         raise unassigned(missing[0])
     decided = {
-        workload.key: workload
-        for workload in assignment.assign(policy, missing, targets, uid=uid).workloads
+        workload.key: workload for workload in assignment.assign(policy, missing, targets).workloads
     }
     if assigned is not None:
         decided = {**{workload.key: workload for workload in assigned.workloads}, **decided}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volary.engine.runs import cluster_index, counters, state
+from volary.engine.runs import counters, state
 from volary.model.statuses import TaskStatus
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
@@ -55,9 +55,9 @@ def test_a_roster_follows_its_clusters(changes) -> None:
     clusters = tuple(state.ClusterState(f"c{place}") for place in range(4))
     for place, reason in changes:
         changed = state.ClusterState(f"c{place}", left_out=reason)
-        clusters = cluster_index.replaced(clusters, changed)
-        assert cluster_index.of(clusters).left_out == {
+        clusters = counters.replaced_cluster(clusters, changed)
+        assert counters.clusters(clusters).left_out == {
             each.name: each.left_out for each in clusters if each.left_out
         }
-        assert cluster_index.find(clusters, f"c{place}") is changed
-    assert cluster_index.find(clusters, "nowhere") is None
+        assert counters.find_cluster(clusters, f"c{place}") is changed
+    assert counters.find_cluster(clusters, "nowhere") is None

@@ -52,19 +52,18 @@ def test_carrying_out_the_differences_leads_to_the_new_value(old: object, new: o
 @settings(deadline=None)
 @given(trees)
 def test_a_value_never_differs_from_itself(value: object) -> None:
-    for rules in (value_diff.EXACT, value_diff.PLAIN, value_diff.PREVIEW, value_diff.LIVE):
+    for rules in (value_diff.EXACT, value_diff.PLAIN, value_diff.PREVIEW):
         assert value_diff.compare(value, value, rules) == []
 
 
 @settings(deadline=None)
 @given(trees, trees)
 def test_tolerant_rules_never_find_more(old: object, new: object) -> None:
-    """What is a difference live, is one in a preview, is one plainly."""
-    tolerant = {item.path for item in value_diff.compare(old, new, value_diff.LIVE)}
+    """What is a difference in a preview, is one plainly."""
     preview = {item.path for item in value_diff.compare(old, new, value_diff.PREVIEW)}
     plain = {item.path for item in value_diff.compare(old, new, value_diff.PLAIN)}
 
-    assert tolerant <= preview <= plain
+    assert preview <= plain
 
 
 def sort(value: object) -> object:
@@ -87,32 +86,31 @@ def test_items_tell_path_old_and_new() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "plain", "preview", "live"),
+    ("old", "new", "plain", "preview"),
     [
-        ({"a": 0}, {"a": ""}, 0, 0, 0),
-        ({"a": []}, {}, 1, 0, 0),
-        ({}, {"a": ""}, 1, 0, 0),
-        ({"a": None}, {}, 0, 0, 0),
-        ({"a": 1}, {}, 1, 1, 0),
-        ({}, {"a": 1}, 1, 1, 1),
-        ({"a": 1}, {"a": "1"}, 1, 0, 0),
-        ({"a": 1}, {"a": 1.0}, 0, 0, 0),
-        ({"a": True}, {"a": 1}, 1, 1, 1),
-        ({"a": True}, {"a": "true"}, 1, 1, 1),
-        ({"a": [1, 2]}, {"a": [2, 1]}, 2, 2, 2),
-        ({"a": {"b": 1}}, {"a": "b"}, 1, 1, 1),
-        ({"limits": {"memory": "1536Mi"}}, {"limits": {"memory": "1.5Gi"}}, 0, 0, 0),
-        ({"limits": {"cpu": 1}}, {"limits": {"cpu": "1000m"}}, 0, 0, 0),
-        ({"name": "1000m"}, {"name": "1"}, 1, 1, 1),
+        ({"a": 0}, {"a": ""}, 0, 0),
+        ({"a": []}, {}, 1, 0),
+        ({}, {"a": ""}, 1, 0),
+        ({"a": None}, {}, 0, 0),
+        ({"a": 1}, {}, 1, 1),
+        ({}, {"a": 1}, 1, 1),
+        ({"a": 1}, {"a": "1"}, 1, 0),
+        ({"a": 1}, {"a": 1.0}, 0, 0),
+        ({"a": True}, {"a": 1}, 1, 1),
+        ({"a": True}, {"a": "true"}, 1, 1),
+        ({"a": [1, 2]}, {"a": [2, 1]}, 2, 2),
+        ({"a": {"b": 1}}, {"a": "b"}, 1, 1),
+        ({"limits": {"memory": "1536Mi"}}, {"limits": {"memory": "1.5Gi"}}, 0, 0),
+        ({"limits": {"cpu": 1}}, {"limits": {"cpu": "1000m"}}, 0, 0),
+        ({"name": "1000m"}, {"name": "1"}, 1, 1),
     ],
 )
-def test_rules(old: object, new: object, plain: int, preview: int, live: int) -> None:
-    rules = (value_diff.PLAIN, value_diff.PREVIEW, value_diff.LIVE)
+def test_rules(old: object, new: object, plain: int, preview: int) -> None:
+    rules = (value_diff.PLAIN, value_diff.PREVIEW)
 
     assert tuple(len(value_diff.compare(old, new, each)) for each in rules) == (
         plain,
         preview,
-        live,
     )
 
 

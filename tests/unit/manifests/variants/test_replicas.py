@@ -18,7 +18,7 @@ def test_percentages_are_rounded_up(percent: int, total: int, expected: int) -> 
 
 def test_zero_and_nothing_mean_the_default() -> None:
     assert variants.calculate_replicas(None, 9) == 1
-    assert variants.calculate_replicas(rollout_stages.Replicas(0), 9, default=4) == 4
+    assert variants.calculate_replicas(rollout_stages.Replicas(0), 9) == 1
     assert variants.calculate_replicas(rollout_stages.Replicas(3), 9) == 3
 
 

@@ -83,20 +83,6 @@ def test_too_few_are_a_failure_that_names_those_that_there_are() -> None:
     assert found.failure == "at least 3 by cluster are needed, 2 qualify: eu, us"
 
 
-def test_room_decides_when_replicas_are_shared() -> None:
-    room = spread.ReplicaCapacity(10, {"us": 2, "eu": 3, "asia": 8}, is_divided=True)
-
-    assert spread.choose(of("us", "eu", "asia"), [by_cluster(1, 2)], room=room).names == (
-        "eu",
-        "asia",
-    )
-    held = spread.choose(of("us", "eu", "asia"), [by_cluster(1, 2)], ["us", "eu"], room)
-    assert held.names == ("eu", "asia"), "the last one is exchanged for one with more room"
-    small = spread.ReplicaCapacity(12, {"us": 2, "eu": 3, "asia": 8}, is_divided=True)
-    failed = spread.choose(of("us", "eu", "asia"), [by_cluster(1, 2)], room=small)
-    assert failed.failure == "there is room for 11 of 12 replicas"
-
-
 def test_regions_with_more_clusters_weigh_more_and_each_gives_its_best_first() -> None:
     clusters = of("us-1", "eu-1", "eu-2", "asia-1", "asia-2", "asia-3")
 

@@ -1,7 +1,5 @@
 """Removes old records from a database, in small transactions so that nobody waits for long."""
 
-from datetime import datetime
-
 import sqlalchemy as sa
 
 from volary.model import statuses
@@ -26,12 +24,6 @@ class Retention:
     async def prune(self, rule: records.Retention) -> records.Pruned:
         """Remove what `rule` allows, and give the space back."""
         runs, events, logs = await self._prune_runs(rule)
-        finished = sa.select(tables.runs.c.id).where(tables.runs.c.finished.is_not(None))
-        if rule.logs_before is not None:
-            logs += await self._prune_old(tables.logs, rule.logs_before, finished)
-            await self._prune_old(tables.findings, rule.logs_before, finished)
-        if rule.events_before is not None:
-            events += await self._prune_old(tables.events, rule.events_before, finished)
         audit = 0
         if rule.audit_before is not None:
             audit = await self._delete(tables.audit, tables.audit.c.at < rule.audit_before)
@@ -57,11 +49,6 @@ class Retention:
             await self._delete(tables.findings, tables.findings.c.run_id.in_(chunk))
             runs += await self._delete(tables.runs, tables.runs.c.id.in_(chunk))
         return runs, events, logs
-
-    async def _prune_old(
-        self, table: sa.Table, before: datetime, finished: sa.Select[tuple[str]]
-    ) -> int:
-        return await self._delete(table, sa.and_(table.c.at < before, table.c.run_id.in_(finished)))
 
     async def _prune_commits(self, rule: records.Retention) -> int:
         commits, applications = tables.commits.c, tables.applications.c

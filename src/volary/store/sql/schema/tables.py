@@ -242,7 +242,6 @@ events = sa.Table(
     _document(),
     sa.Index("events_by_run", "run_id", "number", unique=True),
     sa.Index("events_by_application", "application", "position"),
-    sa.Index("events_by_time", "at"),
     sqlite_autoincrement=True,
 )
 
@@ -260,7 +259,6 @@ logs = sa.Table(
     _words("text"),
     sa.Index("logs_by_task", "run_id", "stage", "target", "number", unique=True),
     sa.Index("logs_by_run", "run_id", "position"),
-    sa.Index("logs_by_time", "at"),
     sqlite_autoincrement=True,
 )
 
@@ -280,7 +278,6 @@ findings = sa.Table(
     _document(),
     sa.Index("findings_by_task", "run_id", "stage", "target", "number", unique=True),
     sa.Index("findings_by_run", "run_id", "position"),
-    sa.Index("findings_by_time", "at"),
     sqlite_autoincrement=True,
 )
 
