@@ -35,7 +35,7 @@ async def opened(fleet_file: Path, namespace: str) -> AsyncIterator[Callable[[],
         ready = [await _client(members, name) for name in fleet.require().names]
 
         async def apply_to(client: clients.Client) -> None:
-            changes = await applier.apply_set(client, manifests)
+            changes = await applier.SetApply(client).apply(manifests)
             if len(changes.changes) != objects.TOTAL:
                 raise RuntimeError(f"{len(changes.changes)} changes of {objects.TOTAL}")
 

@@ -95,32 +95,25 @@ async def _collect(
     assert process.stdout is not None
     assert process.stderr is not None
     async with asyncio.TaskGroup() as group:
-        complaint = group.create_task(_read_start(process.stderr, _LARGEST_ERROR))
-        output = await _read(process.stdout, largest)
-        if output is None:
+        complaint = group.create_task(_read(process.stderr, _LARGEST_ERROR))
+        # One byte more than it may be, to see that it is too much.
+        output = await _read(process.stdout, largest + 1, until_full=True)
+        if len(output) > largest:
             complaint.cancel()
     # Raised out here: what is raised inside of a group comes out wrapped.
-    if output is None:
+    if len(output) > largest:
         raise errors.user_error(f"{name} wrote more than {largest // (1024 * 1024)} MiB")
     return output, complaint.result()
 
 
-async def _read(stream: asyncio.StreamReader, largest: int) -> bytes | None:
-    """Return all of it; None, as soon as it is too much."""
-    collected = bytearray()
+async def _read(stream: asyncio.StreamReader, most: int, *, until_full: bool = False) -> bytes:
+    """Return the first `most` bytes; the rest is read too, so that the program does not block."""
+    kept = bytearray()
     while chunk := await stream.read(_CHUNK):
-        collected += chunk
-        if len(collected) > largest:
-            return None
-    return bytes(collected)
-
-
-async def _read_start(stream: asyncio.StreamReader, largest: int) -> bytes:
-    """Read all of it, so that the program does not block, but keep only the start."""
-    collected = bytearray()
-    while chunk := await stream.read(_CHUNK):
-        collected += chunk[: largest - len(collected)]
-    return bytes(collected)
+        kept += chunk[: most - len(kept)]
+        if until_full and len(kept) == most:
+            break
+    return bytes(kept)
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:

@@ -5,5 +5,5 @@ is one object's way, `live_objects` what is there, `managed_fields` proves that 
 change, `refusals` explains what a cluster did not accept, `deletions` deletes what was checked
 again.
 
-Imports `api`, `client` and `watching`. Start reading at `applier.apply_set`.
+Imports `api`, `client` and `watching`. Start reading at `applier.SetApply`.
 """

@@ -78,61 +78,10 @@ def unreachable(error: errors.VolaryError) -> api_errors.Unreachable | None:
     return next((cause for cause in causes if isinstance(cause, api_errors.Unreachable)), None)
 
 
-async def apply_set(
-    client: clients.Client,
-    manifests: Sequence[manifest.Manifest],
-    options: Options = DEFAULTS,
-) -> apply_results.ChangeSet:
-    """Apply `manifests` and return what happened to each, in the order of writing.
+class SetApply:
+    """One application of one set, or a trial of it: make one for each."""
 
-    Safe to repeat. Cancelling stops in mid-set.
-
-    Raises:
-        ApplyError: when something is wrong with the set, before anything was touched; or
-            when a write failed, with the changes made until then.
-        VolaryError: when the cluster could not be asked, before anything was touched.
-    """
-    return await _SetApply(client, options).run(manifests)
-
-
-async def preview_set(
-    client: clients.Client,
-    manifests: Sequence[manifest.Manifest],
-    options: Options = DEFAULTS,
-) -> apply_results.ChangeSet:
-    """Return what `apply_set` would do, found out by dry runs; nothing is written.
-
-    What waits for a namespace or a kind that the set itself brings cannot be tried yet;
-    it counts as created.
-
-    Raises:
-        ApplyError: when the cluster would refuse the set.
-        VolaryError: when the cluster could not be asked.
-    """
-    return await _SetApply(client, options).preview(manifests)
-
-
-async def inspect_set(
-    client: clients.Client,
-    manifests: Sequence[manifest.Manifest],
-    options: Options = DEFAULTS,
-) -> tuple[steps.ObjectPreview, ...]:
-    """Return what `apply_set` would do to each object, with its two sides; writes nothing.
-
-    As `preview_set`, but every answer is kept and what no list shows is asked for one by
-    one: for people who check what changes.
-
-    Raises:
-        ApplyError: when the cluster would refuse the set.
-        VolaryError: when the cluster could not be asked.
-    """
-    return await _SetApply(client, options).inspect(manifests)
-
-
-class _SetApply:
-    """One application of one set; holds what all its phases need."""
-
-    def __init__(self, client: clients.Client, options: Options) -> None:
+    def __init__(self, client: clients.Client, options: Options = DEFAULTS) -> None:
         self._client = client
         self._options = options
         self._tools = steps.Tools(
@@ -140,7 +89,16 @@ class _SetApply:
         )
         self._changes: list[apply_results.Change] = []
 
-    async def run(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
+    async def apply(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
+        """Apply `manifests` and return what happened to each, in the order of writing.
+
+        Safe to repeat. Cancelling stops in mid-set.
+
+        Raises:
+            ApplyError: when something is wrong with the set, before anything was touched; or
+                when a write failed, with the changes made until then.
+            VolaryError: when the cluster could not be asked, before anything was touched.
+        """
         parts = await self._divide(manifests)
         assessed = await self._assess(parts.first, parts.live, alone=not parts.ground)
         if parts.ground:
@@ -153,6 +111,15 @@ class _SetApply:
         return apply_results.ChangeSet(tuple(self._changes))
 
     async def preview(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
+        """Return what `apply` would do, found out by dry runs; nothing is written.
+
+        What waits for a namespace or a kind that the set itself brings cannot be tried yet;
+        it counts as created.
+
+        Raises:
+            ApplyError: when the cluster would refuse the set.
+            VolaryError: when the cluster could not be asked.
+        """
         assessed, later = await self._foresee(manifests)
         changes = [steps.preview(step) for step in assessed]
         return apply_results.ChangeSet((*changes, *map(_created, later)))
@@ -160,6 +127,11 @@ class _SetApply:
     async def inspect(
         self, manifests: Sequence[manifest.Manifest]
     ) -> tuple[steps.ObjectPreview, ...]:
+        """Return what `apply` would do to each object, with its two sides; writes nothing.
+
+        As `preview`, but every answer is kept and what no list shows is asked for one by one:
+        for people who check what changes.
+        """
         assessed, later = await self._foresee(manifests)
         previews: list[steps.ObjectPreview] = []
         await self._attempt(assessed, steps.preview_with_bodies, previews)

@@ -4,7 +4,8 @@ Replicas that a HorizontalPodAutoscaler owns are left to it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 
 from volary.clusters.api import api_errors, label_selectors
 from volary.clusters.apply import managed_fields
@@ -73,15 +74,10 @@ async def read(client: clients.Client, mapped: Sequence[resource_mapping.MappedM
     that lost its labels is missing from the answer: absence here proves nothing.
     Kinds that may be written but not listed are asked for one by one.
     """
-    groups: dict[tuple[str, str, str], list[resource_mapping.MappedManifest]] = defaultdict(list)
+    groups: dict[Hashable, list[resource_mapping.MappedManifest]] = defaultdict(list)
     for placed in mapped:
-        groups[
-            (
-                placed.item.api_version,
-                placed.item.kind,
-                placed.item.namespace,
-            )
-        ].append(placed)
+        item = placed.item
+        groups[item.api_version, item.kind, item.namespace].append(placed)
     answers = await fan_out.attempt_all(
         list(groups.values()), lambda group: _read_group(client, group)
     )
@@ -150,25 +146,21 @@ async def leave_to_autoscalers(
     until now, none on a first deployment.
     """
     scaled = [placed for placed in mapped if _is_scaled_here(placed, live, manager)]
-    names = sorted({placed.item.namespace for placed in scaled})
     coming = [placed.item for placed in mapped if placed.item.kind in autoscalers.KINDS]
-    targets = await _autoscaled(client, names) | {
-        (placed.item.namespace, placed.item.kind, placed.item.name)
-        for placed in scaled
-        if autoscalers.of(placed.item, coming)
-    }
+    targets = await _autoscaled(client, sorted({placed.item.namespace for placed in scaled}))
+    targets |= {_workload(placed.item) for placed in scaled if autoscalers.of(placed.item, coming)}
 
     def left(placed: resource_mapping.MappedManifest) -> resource_mapping.MappedManifest:
-        if (
-            placed.item.namespace,
-            placed.item.kind,
-            placed.item.name,
-        ) not in targets:
+        if _workload(placed.item) not in targets:
             return placed
         body = leave_replicas(placed.item.body, live.get(placed.key), manager=manager)
-        return resource_mapping.MappedManifest(placed.item.with_body(body), placed.resource)
+        return replace(placed, item=placed.item.with_body(body))
 
     return [left(placed) for placed in mapped] if targets else list(mapped)
+
+
+def _workload(item: manifest.Manifest) -> tuple[str, str, str]:
+    return item.namespace, item.kind, item.name
 
 
 def _is_scaled_here(placed: resource_mapping.MappedManifest, live: Live, manager: str) -> bool:

@@ -10,7 +10,7 @@ import random
 from asyncio import sslproto
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from volary.clusters.client import clients
 from volary.clusters.kubeconfig import connections, kubeconfigs
@@ -35,6 +35,8 @@ def shrink_tls_buffers() -> None:
 #: Requests under way at once over all clusters, and the least and most for one of them.
 _FLEET_REQUESTS = 384
 _LEAST, _MOST = 6, transports.Limits().concurrency
+#: What decides how a cluster is reached.
+_CONNECTION = ("kubeconfig", "context", "in_cluster")
 
 
 def concurrency(clusters: int) -> int:
@@ -97,7 +99,10 @@ class ClientPool:
         """
         for cluster in members.clusters:
             before = self._members.get(cluster.name)
-            if before is not None and _connection_identity(before) != _connection_identity(cluster):
+            is_same = before is None or all(
+                getattr(before, name) == getattr(cluster, name) for name in _CONNECTION
+            )
+            if not is_same:
                 self._retire(cluster.name)
         self._members.update({cluster.name: cluster for cluster in members.clusters})
         self.fleet = members
@@ -111,9 +116,7 @@ class ClientPool:
         if member is None or used is None:
             return False
         try:
-            connection = kubeconfigs.load(
-                member, environment=self._environment, reader=self._reader
-            )
+            connection = self._load(member)
         except errors.UserError:
             return False
         if connection == used:
@@ -153,6 +156,9 @@ class ClientPool:
             self._retired.append(self._closers.pop(name))
             del self._connections[name]
 
+    def _load(self, member: fleets.Cluster) -> connections.Connection:
+        return kubeconfigs.load(member, environment=self._environment, reader=self._reader)
+
     def member(self, name: str) -> fleets.Cluster | None:
         """Return the cluster as the fleet describes it."""
         return self._members.get(name)
@@ -166,9 +172,7 @@ class ClientPool:
         if member is None:
             return Unavailable(name, f"cluster {name} is not in the fleet")
         try:
-            connection = kubeconfigs.load(
-                member, environment=self._environment, reader=self._reader
-            )
+            connection = self._load(member)
         except errors.UserError as error:
             return Unavailable(name, error.problems[0].message, error.problems)
         closer = AsyncExitStack()
@@ -187,16 +191,6 @@ class ClientPool:
         self._clients[name], self._closers[name] = client, closer
         self._connections[name] = connection
         return client
-
-
-def _connection_identity(cluster: fleets.Cluster) -> fleets.Cluster:
-    """Return what decides how a cluster is reached."""
-    return replace(
-        fleets.Cluster(cluster.name),
-        kubeconfig=cluster.kubeconfig,
-        context=cluster.context,
-        in_cluster=cluster.in_cluster,
-    )
 
 
 @asynccontextmanager

@@ -40,15 +40,15 @@ def _decide(
 ) -> tuple[str, cluster_registry.Change]:
     said, by = request.document, request.by
     reason = said.get("reason", "")
+    cordon = taints.Taint(taints.CORDONED, "", taints.Effect.NO_SCHEDULE, now, by, reason)
     match said.get("action", ""):
         case "cordon":
             refused = _why_already(member, known.cordon, "cordoned")
-            change = _adding([_taint_by(taints.CORDONED, by, reason, now)])
+            change = _adding([cordon])
         case "drain":
             refused = _why_already(member, known.drain, "drained")
-            cordon = known.cordon or _taint_by(taints.CORDONED, by, reason, now)
-            drain = _taint_by(taints.DRAINED, by, reason, now, taints.Effect.NO_EXECUTE)
-            change = _adding([cordon, drain])
+            drain = taints.Taint(taints.DRAINED, "", taints.Effect.NO_EXECUTE, now, by, reason)
+            change = _adding([known.cordon or cordon, drain])
         case "uncordon":
             refused = "" if known.cordon or known.drain else f"{member.name} is not cordoned"
             change = _removing([taints.CORDONED, taints.DRAINED])
@@ -101,16 +101,6 @@ def _removing(keys: Iterable[str], effect: taints.Effect | None = None) -> clust
 
 def _unchanged(known: cluster_health.ClusterHealth) -> cluster_health.ClusterHealth:
     return known
-
-
-def _taint_by(
-    key: str,
-    by: str,
-    reason: str,
-    now: datetime,
-    effect: taints.Effect = taints.Effect.NO_SCHEDULE,
-) -> taints.Taint:
-    return taints.Taint(key, "", effect, now, by, reason)
 
 
 def _author(taint: taints.Taint) -> str:

@@ -137,7 +137,7 @@ async def _preview(
     problems: list[errors.Problem] = []
     for rollout in rollouts:
         try:
-            changes = await applier.preview_set(client, rollout.manifests, options)
+            changes = await applier.SetApply(client, options).preview(rollout.manifests)
         except applier.ApplyError as error:
             refused = _refused(client.name, error)
             if refused.unreachable_reason:
@@ -169,7 +169,7 @@ async def _inspect(
 ) -> Trial:
     """Return what a set would change object by object, and what it would prune."""
     try:
-        previewed = await applier.inspect_set(client, last.manifests, options)
+        previewed = await applier.SetApply(client, options).inspect(last.manifests)
     except applier.ApplyError as error:
         return _refused(client.name, error)
     changes = tuple(object_preview.change for object_preview in previewed)

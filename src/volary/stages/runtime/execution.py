@@ -166,7 +166,7 @@ class Work:
             timeout=min(self.remaining, _PATIENCE),
         )
         try:
-            changes = await applier.apply_set(self.context.client, manifests, options)
+            changes = await applier.SetApply(self.context.client, options).apply(manifests)
         except applier.ApplyError as error:
             self.record(error.changes.changes)
             self.touched = self.touched or error.touched
