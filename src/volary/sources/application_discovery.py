@@ -76,7 +76,8 @@ def choose(files: trees.Tree, directory: str = "", *, app: str = "") -> Applicat
     Raises:
         UserError: There is none, or several to choose from.
     """
-    start = _start(directory, app)
+    refusal = f"--app {app} leads outside the repository"
+    start = trees.join(directory, app, refusal, hint="name a directory inside of it")
     entry = trees.follow(files, start)
     if entry is None:
         raise errors.user_error(f"{start or '.'} does not exist", hint="check --app")
@@ -175,15 +176,6 @@ def _text(files: trees.Tree, path: str) -> str:
         return files.read(path).decode()
     except UnicodeDecodeError:
         return ""
-
-
-def _start(directory: str, app: str) -> str:
-    try:
-        return paths.join(directory, app)
-    except paths.OutsideError as error:
-        raise errors.user_error(
-            f"--app {app} leads outside the repository", hint="name a directory inside of it"
-        ) from error
 
 
 def _only(files: tuple[ApplicationFile, ...], start: str) -> ApplicationFile:

@@ -1,7 +1,7 @@
 """Following a collection: list once, then every change, for as long as somebody listens.
 
 A watch is a chain of HTTP streams. Each goes on where the last one ended
-((bookmarks keep that place fresh). When the place is too old (410) or seems not to exist,
+(bookmarks keep that place fresh). When the place is too old (410) or seems not to exist,
 everything is listed again and told as one RELISTED event, so that a listener never
 misses a deletion.
 """
@@ -142,43 +142,27 @@ async def _changes(
     """Yield the changes of one stream and keep the place.
 
     Raises:
-        cluster_errors.Unreachable: It ended at once and without a word, which must not
+        api_errors.Unreachable: It ended at once and without a word, which must not
             become a busy loop.
     """
     clock = asyncio.get_running_loop()
     began, heard = clock.time(), False
-    lines = _stream(sender, resource, selection, progress.place)
-    async with aclosing(lines):
-        async for line in lines:
-            heard = True
-            progress.failures = 0
-            progress.place = _version(line.object) or progress.place
-            if line.type in WatchKind.__members__:
-                yield WatchEvent(WatchKind(line.type), line.object)
-    if not heard and clock.time() - began < _SHORT:
-        raise api_errors.Unreachable(f"watch {resource.title}: the stream ended at once")
-
-
-def _version(body: json.JsonObject) -> str:
-    metadata = body.get("metadata") or {}
-    return str(metadata.get("resourceVersion") or "")
-
-
-async def _stream(
-    sender: transports.Transport,
-    resource: discovery.Resource,
-    selection: requests.Selection,
-    resource_version: str,
-) -> AsyncGenerator[_Line, None]:
     request = requests.watch(
-        resource, selection, resource_version=resource_version, seconds=_STREAM_SECONDS
+        resource, selection, resource_version=progress.place, seconds=_STREAM_SECONDS
     )
     async with sender.stream(request, silence=_SILENCE) as lines:
         async for raw in lines:
             line = _decode(raw, request.what)
             if line.type == "ERROR":
                 raise _error(line.object, request.what)
-            yield line
+            heard = True
+            progress.failures = 0
+            metadata = line.object.get("metadata") or {}
+            progress.place = str(metadata.get("resourceVersion") or "") or progress.place
+            if line.type in WatchKind.__members__:
+                yield WatchEvent(WatchKind(line.type), line.object)
+    if not heard and clock.time() - began < _SHORT:
+        raise api_errors.Unreachable(f"watch {resource.title}: the stream ended at once")
 
 
 def _decode(raw: bytes, what: str) -> _Line:

@@ -22,13 +22,12 @@ def chart_directory(files: trees.Tree, application_directory: str, path: str) ->
     Raises:
         UserError: It leaves the repository or holds no chart.
     """
-    try:
-        directory = paths.join(application_directory, path)
-    except paths.OutsideError as error:
-        raise errors.user_error(
-            f"the chart {path} is outside the repository",
-            hint="name a directory inside of it, relative to the application's",
-        ) from error
+    directory = trees.join(
+        application_directory,
+        path,
+        f"the chart {path} is outside the repository",
+        hint="name a directory inside of it, relative to the application's",
+    )
     if trees.follow(files, f"{directory}/Chart.yaml" if directory else "Chart.yaml") is None:
         raise errors.user_error(
             "there is no chart here: Chart.yaml is missing", where=errors.Location(directory)
@@ -89,26 +88,16 @@ def chart_input_file(files: trees.Tree, application_directory: str, path: str, *
             hint="copy it into the application directory",
             where=where,
         )
-    try:
-        joined = paths.join(application_directory, path)
-    except paths.OutsideError as error:
-        raise _outside(what, where) from error
+    refusal = f"the {what} is outside the application directory"
+    hint = "copy it into the application directory"
+    joined = trees.join(application_directory, path, refusal, hint=hint, where=where)
     entry = trees.follow(files, joined)
-    if not paths.is_below(joined, application_directory):
-        raise _outside(what, where)
-    if entry is None:
+    is_inside = paths.is_below(joined, application_directory)
+    if is_inside and entry is None:
         raise errors.user_error(f"the {what} does not exist", where=where)
-    if not paths.is_below(entry.path, application_directory):
-        raise _outside(what, where)
+    if entry is None or not is_inside or not paths.is_below(entry.path, application_directory):
+        raise errors.user_error(refusal, hint=hint, where=where)
     return joined
-
-
-def _outside(what: str, where: errors.Location) -> errors.UserError:
-    return errors.user_error(
-        f"the {what} is outside the application directory",
-        hint="copy it into the application directory",
-        where=where,
-    )
 
 
 _RELEASE = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")

@@ -17,6 +17,8 @@ NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 #: Fields with files or directories of their own, checked and followed.
 _FOLLOWED = ("resources", "bases", "components", "generators", "transformers", "validators")
+#: Fields with files that are read as they are.
+_READ = ("crds", "configurations", "patchesStrategicMerge")
 #: Fields with charts, which kustomize renders by running helm.
 _CHARTS = ("helmCharts", "helmChartInflationGenerator", "helmGlobals")
 _MOST_KUSTOMIZATIONS = 1000
@@ -154,15 +156,11 @@ def _references(body: json.JsonObject) -> Iterator[_Reference]:
     for field in _CHARTS:
         if body.get(field):
             yield _Reference(field, "")
-    for field in _FOLLOWED:
+    for field in (*_FOLLOWED, *_READ):
         for value in _texts(body.get(field)):
             # Generators and their like may also be written inline.
             if "\n" not in value:
-                yield _Reference(field, value, followed=True)
-    for field in ("crds", "configurations", "patchesStrategicMerge"):
-        for value in _texts(body.get(field)):
-            if "\n" not in value:
-                yield _Reference(field, value)
+                yield _Reference(field, value, followed=field in _FOLLOWED)
     yield from _nested(body)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from volary.model import errors
 from volary.model.objects import manifest
 from volary.sources.rendering import programs
-from volary.sources.trees import paths, trees
+from volary.sources.trees import trees
 
 #: Flag → the values it may have. All others run programs, use the network, or read files
 #: outside of the kustomization.
@@ -23,13 +23,12 @@ def directory_of(application_directory: str, kustomize_dir: str) -> str:
     Raises:
         UserError: It leaves the repository. PipeCD takes any directory of the disk.
     """
-    try:
-        return paths.join(application_directory, kustomize_dir)
-    except paths.OutsideError as error:
-        raise errors.user_error(
-            f"kustomizeDir {kustomize_dir} is outside the repository",
-            hint="name a directory inside of it, relative to the application's",
-        ) from error
+    return trees.join(
+        application_directory,
+        kustomize_dir,
+        f"kustomizeDir {kustomize_dir} is outside the repository",
+        hint="name a directory inside of it, relative to the application's",
+    )
 
 
 def flags(options: Mapping[str, str]) -> tuple[str, ...]:

@@ -65,12 +65,8 @@ def _inside(files: trees.Tree, directory: str, path: str) -> str:
     """Return the file's path in the tree, after making sure that it is in `directory`."""
     where = errors.Location(path)
     hint = "manifests are read from the application directory only"
-    try:
-        joined = paths.join(directory, path)
-    except paths.OutsideError as error:
-        raise errors.user_error(
-            "the manifest is outside the repository", hint=hint, where=where
-        ) from error
+    refusal = "the manifest is outside the repository"
+    joined = trees.join(directory, path, refusal, hint=hint, where=where)
     if not paths.is_below(joined, directory):
         raise errors.user_error(
             "the manifest is outside the application directory", hint=hint, where=where

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
@@ -101,11 +101,11 @@ class Renderer:
         Raises:
             UserError: As `render` does.
         """
-        wanted = _Wanted.choose(described, target)
+        wanted = _wanted(described, target)
         method = await asyncio.to_thread(_method, files, described, directory, wanted)
         whole = directory if method is Method.PLAIN else ""
         identity = await asyncio.to_thread(files.identity, whole)
-        key = (identity, directory, described.name, method, wanted, _of_file(described))
+        key = (identity, directory, described.name, method, repr(wanted), _of_file(described))
         lock = self._busy.setdefault(key, asyncio.Lock())
         try:
             async with lock:
@@ -126,7 +126,7 @@ class Renderer:
         described: applications.Application,
         directory: str,
         method: Method,
-        wanted: "_Wanted",
+        wanted: applications.TargetInput,
     ) -> Rendered:
         self.renderings += 1
         match method:
@@ -152,12 +152,11 @@ class Renderer:
         return Rendered(tuple(placed), method, _digest(placed))
 
     async def _kustomize(
-        self, files: trees.Tree, directory: str, wanted: "_Wanted"
+        self, files: trees.Tree, directory: str, wanted: applications.TargetInput
     ) -> list[manifest.Manifest]:
         built = kustomize.directory_of(directory, wanted.kustomize_dir)
         parts = await asyncio.to_thread(kustomizations.needed, files, built)
-        options = dict(wanted.kustomize_options)
-        return await kustomize.build(files, built, parts, options, self._settings)
+        return await kustomize.build(files, built, parts, wanted.kustomize_options, self._settings)
 
     async def _helm(
         self, files: trees.Tree, described: applications.Application, directory: str
@@ -168,33 +167,25 @@ class Renderer:
         return await helm.template(files, rendering, self._settings)
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What one target renders, after its entry in ``multiTargets``."""
-
-    manifests: tuple[str, ...]
-    kustomize_dir: str
-    kustomize_options: tuple[tuple[str, str], ...]
-
-    @classmethod
-    def choose(cls, described: applications.Application, target: str) -> "_Wanted":
-        given = described.input
-        entry = next(
-            (entry for entry in given.multi_targets if entry.target.name == target),
-            None,
-        )
-        if entry is None:
-            entry = applications.TargetInput(applications.TargetReference(target))
-        options = entry.kustomize_options or given.kustomize_options
-        return cls(
-            entry.manifests or given.manifests,
-            entry.kustomize_dir,
-            tuple(sorted(options.items())),
-        )
+def _wanted(described: applications.Application, target: str) -> applications.TargetInput:
+    """Return what one target renders, after its entry in ``multiTargets``; without its name."""
+    given = described.input
+    anybody = applications.TargetInput(applications.TargetReference(""))
+    entries = (entry for entry in given.multi_targets if entry.target.name == target)
+    entry = next(entries, anybody)
+    return replace(
+        entry,
+        target=anybody.target,
+        manifests=entry.manifests or given.manifests,
+        kustomize_options=entry.kustomize_options or given.kustomize_options,
+    )
 
 
 def _method(
-    files: trees.Tree, described: applications.Application, directory: str, wanted: _Wanted
+    files: trees.Tree,
+    described: applications.Application,
+    directory: str,
+    wanted: applications.TargetInput,
 ) -> Method:
     entry = trees.follow(files, directory)
     if entry is None or entry.kind is not trees.Kind.DIRECTORY:

@@ -63,6 +63,20 @@ class Tree(Protocol):
         ...
 
 
+def join(
+    directory: str, path: str, refusal: str, *, hint: str = "", where: errors.Location | None = None
+) -> str:
+    """Return `path`, as written in `directory`, relative to the root.
+
+    Raises:
+        UserError: It leaves the tree; `refusal` says so.
+    """
+    try:
+        return paths.join(directory, path)
+    except paths.OutsideError as error:
+        raise errors.user_error(refusal, hint=hint, where=where) from error
+
+
 def follow(tree: Tree, path: str) -> Entry | None:
     """Return the file or directory at `path`, through symbolic links that stay inside.
 
@@ -100,14 +114,13 @@ def follow(tree: Tree, path: str) -> Entry | None:
 
 def _target(tree: Tree, link: str, directory: str) -> str:
     points_to = tree.read(link).decode("utf-8", "replace")
-    try:
-        return paths.join(directory, points_to)
-    except paths.OutsideError as error:
-        raise errors.user_error(
-            f"the symbolic link points to {points_to}, outside the repository",
-            hint="only what is in the repository is read",
-            where=errors.Location(link),
-        ) from error
+    return join(
+        directory,
+        points_to,
+        f"the symbolic link points to {points_to}, outside the repository",
+        hint="only what is in the repository is read",
+        where=errors.Location(link),
+    )
 
 
 def read_file(tree: Tree, path: str) -> bytes:
