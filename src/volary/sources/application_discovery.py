@@ -43,7 +43,7 @@ def find(files: trees.Tree, directory: str = "") -> tuple[ApplicationFile, ...]:
     """Return every application file at and below `directory`, in lexical order.
 
     Hidden directories are left out, and symbolic links are not followed. Canaries are looked
-    for in files whose names tell, such as ``canary.yaml`` or ``shop-canary.yaml``, and policies
+    for in files with names such as ``canary.yaml`` or ``shop-canary.yaml``, and policies
     in those such as ``policy.yaml`` or ``propagation.yaml``.
     """
     application_paths: list[str] = []
@@ -98,17 +98,17 @@ def in_directory(files: trees.Tree, directory: str) -> str:
 def sibling_files(files: trees.Tree, path: str) -> Mapping[str, str]:
     """Return the text of the files that the application file at `path` may refer to.
 
-    They are in the directory `.pipe` of the repository, and beside a Canary or Karmada's
+    They are in the directory `.pipe` of the repository, and next to a Canary or Karmada's
     policies: templates, providers, the workload. Policies may also be in the directory
-    `policies` beside it.
+    `policies` in it.
     """
     chosen = ApplicationFile(path)
-    beside = list(files.list(chosen.directory)[:_MOST_SIBLINGS])
-    if any(entry.name == policies.DIRECTORY for entry in beside):
+    siblings = list(files.list(chosen.directory)[:_MOST_SIBLINGS])
+    if any(entry.name == policies.DIRECTORY for entry in siblings):
         below = paths.join(chosen.directory, policies.DIRECTORY)
-        beside += files.list(below)[:_MOST_SIBLINGS]
-    beside = [entry for entry in beside if not is_application_file(entry.name)]
-    texts = _texts(files, beside, path)
+        siblings += files.list(below)[:_MOST_SIBLINGS]
+    siblings = [entry for entry in siblings if not is_application_file(entry.name)]
+    texts = _texts(files, siblings, path)
     if is_application_file(chosen.name) and not any(
         map(policies.may_hold_policies, texts.values())
     ):

@@ -5,7 +5,7 @@ that its manager owned before and no longer names. So it changes nothing exactly
 the live object already has every value of the manifest, and its manager owns exactly
 the manifest's fields. Both can be read from ``metadata.managedFields``, without a
 request. What cannot be proven here (a value the server writes in another form,
-a default inside an atomic list) is simply not proven: then a dry run tells.
+a default inside an atomic list) is simply not proven: then a dry run shows.
 """
 
 import itertools
@@ -107,7 +107,7 @@ def _same_map(desired: dict[str, Any], live: Any, children: json.JsonObject) -> 
 
 
 def _same_items(desired: list[Any], live: list[Any], children: json.JsonObject) -> bool:
-    """Compare lists whose items are told apart by keys; their order counts as well."""
+    """Compare lists whose items are identified by keys; their order counts as well."""
     if len(desired) != len(children):
         return False
     remaining = dict(children)

@@ -72,7 +72,7 @@ class ClientPool:
         chance: Callable[[], float],
     ) -> None:
         self.fleet = members
-        #: Told why a cluster does not answer requests any more; nothing, when it answers again.
+        #: Called with why a cluster does not answer any more; empty when it answers again.
         self.on_outcome: Callable[[str, str], None] = lambda _name, _trouble: None
         self._members = {cluster.name: cluster for cluster in members.clusters}
         self._clock = clock

@@ -72,7 +72,7 @@ class Client:
         await self._sender.check(asked, timeout=timeout)
 
     async def identity(self) -> str:
-        """Return what tells this cluster from one built in its place.
+        """Return what distinguishes this cluster from one built in its place.
 
         That is the uid of the namespace that is made first and goes last (Kubernetes has no
         other id of a cluster).

@@ -2,7 +2,7 @@
 
 A watch is a chain of HTTP streams. Each goes on where the last one ended
 (bookmarks keep that place fresh). When the place is too old (410) or seems not to exist,
-everything is listed again and told as one RELISTED event, so that a listener never
+everything is listed again and yielded as one RELISTED event, so that a listener never
 misses a deletion.
 """
 
@@ -31,7 +31,7 @@ _SHORT = 1.0
 
 
 class WatchKind(StrEnum):
-    """What a watch tells."""
+    """What happened to a collection."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"

@@ -2,7 +2,7 @@
 
 Labels alone cannot find what is to be pruned: nobody may list *every* kind, and a
 kind that Git no longer mentions would never be asked for. So a ConfigMap remembers
-kinds and namespaces. It tells where to look, and is no evidence for a delete:
+kinds and namespaces. It says where to look, and is no evidence for a delete:
 that is the object's own (see `pruning`).
 
 It is found by label in whatever namespace it was put, and written before objects

@@ -20,7 +20,7 @@ from volary.model.pipeline import variant
 #: What a variant can consist of (PipeCD: a variant's copies).
 VARIANT_KINDS = (
     ("", "Service"),
-    # The canary beside an Ingress (ingress-nginx).
+    # The canary of an Ingress (ingress-nginx).
     ("networking.k8s.io", "Ingress"),
     ("apps", "Deployment"),
     ("apps", "StatefulSet"),
@@ -44,7 +44,7 @@ COMMON_KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose objects are looked at, and where."""
+    """Whose objects are read, and where."""
 
     application: str
     label: variant.VariantLabel = field(default_factory=variant.VariantLabel)
@@ -65,7 +65,7 @@ class OwnedObjects:
     inventory: inventory.Inventory
     #: Every object that carries the application's labels, of the kinds that were listed.
     live: Sequence[json.JsonObject]
-    #: What could not be looked at.
+    #: What could not be read.
     warnings: tuple[str, ...]
 
 

@@ -38,7 +38,7 @@ class PruneResult:
     changes: tuple[apply_results.Change, ...] = ()
     #: Not empty: nothing was deleted, and this is why.
     refusal: str = ""
-    #: What could not be looked at.
+    #: What could not be read.
     warnings: tuple[str, ...] = ()
     #: What could not be deleted, or has not gone.
     failures: tuple[str, ...] = ()

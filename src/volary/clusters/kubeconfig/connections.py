@@ -58,7 +58,7 @@ class Exec:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     #: Shown when the program is missing.
     install_hint: str = ""
-    #: What the program is told about the cluster; None: nothing.
+    #: What the program learns about the cluster; None: nothing.
     cluster_info: Mapping[str, object] | None = None
 
 

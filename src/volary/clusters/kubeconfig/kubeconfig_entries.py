@@ -190,16 +190,16 @@ def _environment(program: Entry, cluster: str) -> dict[str, str]:
 
 def _exec_cluster_info(server: Entry, authorities: bytes) -> Mapping[str, object]:
     """Return what an exec plugin learns about the cluster."""
-    told: dict[str, object] = {"server": server.text("server")}
+    info: dict[str, object] = {"server": server.text("server")}
     for key in ("tls-server-name", "insecure-skip-tls-verify", "proxy-url"):
         if server.body.get(key):
-            told[key] = server.body[key]
+            info[key] = server.body[key]
     if authorities:
-        told["certificate-authority-data"] = base64.b64encode(authorities).decode()
+        info["certificate-authority-data"] = base64.b64encode(authorities).decode()
     for extension in server.inners("extensions"):
         if extension.text("name") == _EXEC_EXTENSION:
-            told["config"] = extension.body.get("extension")
-    return told
+            info["config"] = extension.body.get("extension")
+    return info
 
 
 def connection(

@@ -14,7 +14,7 @@ from volary.concurrency import fan_out
 from volary.model import errors
 from volary.placement.replicas import capacity
 
-#: How long one cluster may take to tell.
+#: How long one cluster may take to answer.
 PATIENCE = timedelta(seconds=15)
 #: Clusters that are read at once.
 _AT_ONCE = 8

@@ -25,7 +25,7 @@ class LiveState:
     live: tuple[json.JsonObject, ...] = ()
     #: Applied once, not deleted by us, and not there.
     missing: tuple[manifest.ResourceKey, ...] = ()
-    #: What could not be looked at.
+    #: What could not be read.
     warnings: tuple[str, ...] = ()
 
 

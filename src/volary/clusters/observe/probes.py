@@ -55,7 +55,7 @@ def _classify(error: errors.VolaryError) -> cluster_health.ProbeResult:
 
 
 async def identity(clusters: client_pool.ClientPool, name: str, patience: timedelta) -> str:
-    """Return what tells a cluster from one built in its place; empty: it does not say."""
+    """Return what distinguishes a cluster from one built in its place; empty: it does not say."""
     client = await clusters.client(name)
     if isinstance(client, client_pool.Unavailable):
         return ""

@@ -2,7 +2,7 @@
 
 `transports` sends and streams over the pooled session of `sessions` (TLS included), with proofs
 of identity from `authenticators`; `retries` and `circuit_breaker` decide whether a request is
-sent again or at all, `stop_deadline` how long a task that was told to stop still waits.
+sent again or at all, `stop_deadline` how long a task that has to stop still waits.
 
 Imports `api` and `kubeconfig` of `clusters`. Start reading at `transports.Transport.send`.
 """

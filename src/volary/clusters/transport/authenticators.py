@@ -238,7 +238,7 @@ async def _kill_program(process: asyncio.subprocess.Process) -> None:
 
 
 def exec_info(source: connections.Exec) -> str:
-    """Return what the program is told in ``KUBERNETES_EXEC_INFO``."""
+    """Return what the program gets in ``KUBERNETES_EXEC_INFO``."""
     spec: dict[str, object] = {"interactive": False}
     if source.cluster_info is not None:
         spec["cluster"] = source.cluster_info

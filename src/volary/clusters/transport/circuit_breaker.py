@@ -39,12 +39,12 @@ class Admission:
 _ADMITTED = Admission()
 
 
-#: Told why a cluster does not answer, when the circuit opens; nothing, when it answers again.
+#: Called with why a cluster does not answer, when the circuit opens; empty when it answers again.
 OnChange = Callable[[str], None]
 
 
 class CircuitBreaker:
-    """Counts failures in a row of one cluster, and tells when it is lost and when it is back."""
+    """Counts failures in a row of one cluster, and reports when it is lost and when it is back."""
 
     def __init__(
         self, rules: Rules | None = None, on_change: OnChange = lambda _trouble: None
@@ -58,7 +58,7 @@ class CircuitBreaker:
         self._cause = ""
 
     def admit(self, now: float) -> Admission:
-        """Say whether a request may be sent at `now`; tell the breaker how it ended."""
+        """Say whether a request may be sent at `now`; report how it ended."""
         if self._opened is None:
             return _ADMITTED
         wait = self._opened + self._rules.pause - now

@@ -44,8 +44,8 @@ class Limits:
     #: Seconds for one try of a request, its answer included.
     timeout: float = 30.0
     connect_timeout: float = 5.0
-    #: Seconds that a read still gets once its task was told to stop (`stop_deadline`).
-    moment: float = 5.0
+    #: Seconds that a read still gets once its task has to stop (`stop_deadline`).
+    stop_grace: float = 5.0
     #: Seconds for a program that prints credentials.
     exec_timeout: float = 60.0
     #: Seconds between two refreshes of discovery that unknown kinds may cause.
@@ -125,7 +125,7 @@ class Transport:
         if request.method != "GET":
             return await self._once(request)
         try:
-            async with stop_deadline.limited(self.limits.moment):
+            async with stop_deadline.limited(self.limits.stop_grace):
                 return await self._once(request)
         except TimeoutError as late:
             raise sessions.translate_failure(late, self.connection, request.what) from late

@@ -132,7 +132,7 @@ class _Listeners:
                 continue
 
     async def listen(self, client: clients.Client, source: Source) -> None:
-        """Keep what one source tells; its first list counts it as heard."""
+        """Keep what one source yields; its first list counts it as heard."""
         known: set[str] = set()
         listed = False
         try:

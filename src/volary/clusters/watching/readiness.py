@@ -193,7 +193,7 @@ def pod_selector(workload: json.JsonObject) -> dict[str, str]:
 
 
 def _is_newest(workload: json.JsonObject, pod: json.JsonObject) -> bool:
-    """Whether `pod` was made from the workload's present template, told by its images.
+    """Whether `pod` was made from the workload's present template, judged by its images.
 
     The revision's hash would take another list of ReplicaSets. Containers that were
     injected into the pod do not matter.

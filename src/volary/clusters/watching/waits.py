@@ -82,7 +82,7 @@ async def wait_ready(
     status of its own, the controller first gets a moment to write one.
 
     An image that cannot be pulled, or another trouble that seldom mends, may last `image_grace`
-    before the wait gives up. `progress` is told after every change what is still missing;
+    before the wait gives up. `progress` is called after every change with what is still missing;
     the wait ends early when `stop` returns.
 
     Raises:
@@ -202,16 +202,16 @@ class _ReadinessCheck:
         self._progress = progress
         self._stuck_since: float | None = None
         self._silent_since: float | None = None
-        self._told: readiness.Readiness | None = None
+        self._reported: readiness.Readiness | None = None
         #: Why it can never be ready; empty while it can.
         self.verdict = ""
 
     def decide(self) -> bool:
         """Whether waiting is over."""
         state = readiness.assess(self._items, self._seen, self._rules)
-        if state != self._told:
+        if state != self._reported:
             self._progress(state)
-            self._told = state
+            self._reported = state
         now = asyncio.get_running_loop().time()
         if not state.stuck:
             self._stuck_since = None
@@ -236,7 +236,7 @@ class _ReadinessCheck:
     @property
     def has_looked(self) -> bool:
         """Whether the objects were seen at all; before that, none of them is missing."""
-        return self._told is not None
+        return self._reported is not None
 
     def late(self, state: readiness.Readiness, timeout: timedelta) -> str:
         """Word that the time is over."""

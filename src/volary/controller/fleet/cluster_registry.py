@@ -1,8 +1,8 @@
-"""The clusters as the controller knows them: kept before it counts, and told to the pool.
+"""The clusters as the controller knows them: stored before it counts, and known to the pool.
 
 One per process. The leader writes it; a standby reads what was stored.
 What the fleet file says and what is known are put together for the pool, so that whoever
-chooses clusters sees their marks without asking here.
+chooses clusters sees their taints without asking here.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from volary.store import records, stores
 
 _LOG = logging.getLogger(__name__)
 
-#: Told which clusters answer.
+#: Called with clusters that answer.
 OnReachable = Callable[[Collection[str]], None]
 #: What of a cluster outlives the process, besides name and state.
 _KEPT = ("since", "reason", "taints", "first_seen", "left", "identity")
@@ -44,7 +44,7 @@ class ClusterRegistry:
     members: fleets.Fleet
     #: Whether this process writes it now.
     is_leader: bool = field(default=False, init=False)
-    #: Told of a cluster the moment it answers again, before that counts for its state.
+    #: Called the moment a cluster answers again, before that counts for its state.
     on_reachable: OnReachable = field(default=lambda _: None, init=False)
     _known: dict[str, cluster_health.ClusterHealth] = field(default_factory=dict, init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -62,7 +62,7 @@ class ClusterRegistry:
         return self._known.get(cluster) or cluster_health.ClusterHealth(cluster)
 
     def identity(self, cluster: str) -> str:
-        """Return what tells a cluster from one built in its place; empty: not known."""
+        """Return what distinguishes a cluster from one built in its place; empty: not known."""
         return self.of(cluster).identity
 
     def observe_requests(self, cluster: str, trouble: str) -> None:
@@ -86,12 +86,12 @@ class ClusterRegistry:
             if mine is not None and health_states.is_stored_same(mine, health):
                 known[name] = mine
         self._known = known
-        self._tell()
+        self._update_pool()
 
     def replace(self, members: fleets.Fleet) -> None:
         """Take another fleet file; who joined and who left is stored with the next health probe."""
         self.members = members
-        self._tell()
+        self._update_pool()
 
     async def enter(self, members: fleets.Fleet, *, fence: run_records.Fence | None) -> None:
         """Take the fleet as its file says now: who joined, left, is suspended or no more."""
@@ -119,9 +119,9 @@ class ClusterRegistry:
         *,
         fence: run_records.Fence | None,
     ) -> tuple[cluster_health.ClusterHealth, ...]:
-        """Take what a look found; returns those whose state changed.
+        """Take what probes found; returns those whose state changed.
 
-        Marks made by hand meanwhile stay; who has left or was suspended meanwhile stays so.
+        Taints made by hand meanwhile stay; who has left or was suspended meanwhile stays so.
         """
         async with self._lock:
             before = self._known
@@ -178,9 +178,9 @@ class ClusterRegistry:
         self._known = {**self._known, **{health.cluster: health for health in health}}
         if new:
             self.kept.notify_all()
-        self._tell()
+        self._update_pool()
 
-    def _tell(self) -> None:
+    def _update_pool(self) -> None:
         marked = health_states.with_taints(self.members, self._known)
         marked = replace(marked, providers=self.clusters.fleet.providers)
         if marked != self.clusters.fleet:

@@ -1,4 +1,4 @@
-"""Looks at every cluster again and again, and tells what follows.
+"""Probes every cluster again and again, and reports what follows.
 
 In each round every cluster is asked once, at its own moment of the first half of the interval.
 What fails in a round in which this process was not awake is no evidence and is passed over; so
@@ -29,10 +29,10 @@ _IDENTITY_ROUNDS = 60
 #: How long a cluster that left is remembered.
 _KEPT_AFTER_LEAVING = timedelta(days=90)
 
-#: Told of a cluster before and after a change of its state.
+#: Called with a cluster before and after a change of its state.
 OnStateChange = Callable[[cluster_health.ClusterHealth, cluster_health.ClusterHealth], None]
 OnRound = Callable[[cluster_health.FleetHealth], Awaitable[None]]
-#: Asks a cluster once, for no longer than it is told.
+#: Asks a cluster once, for no longer than the given time.
 Ask = Callable[[client_pool.ClientPool, str, timedelta], Awaitable[cluster_health.ProbeResult]]
 
 
@@ -42,7 +42,7 @@ async def probe_awaited(
     *,
     ask: Ask = probes.probe,
 ) -> None:
-    """Probe the clusters that somebody waits for, until cancelled; tell who answers.
+    """Probe the clusters that somebody waits for, until cancelled; report those that answer.
 
     For processes that keep no health of clusters: nothing is asked while nobody waits.
     """
@@ -75,7 +75,7 @@ class HealthProbe:
 
     register: cluster_registry.ClusterRegistry
     fence: run_records.Fence | None
-    #: Told after each round, one after another.
+    #: Called after each round, one after another.
     listeners: tuple[OnRound, ...] = ()
     news: OnStateChange = lambda _, __: None
     #: Told of a cluster the moment it is back, before that counts for its state; and after each
@@ -90,7 +90,7 @@ class HealthProbe:
     )
 
     async def keep_probing(self) -> None:
-        """Look until cancelled."""
+        """Probe until cancelled."""
         await self.register.load()
         self.register.is_leader, self.register.on_reachable = True, self.on_reachable
         try:
@@ -105,29 +105,29 @@ class HealthProbe:
             while True:
                 began = asyncio.get_running_loop().time()
                 await self.register.enter(self.register.members, fence=self.fence)
-                roll = await self._round(watch)
+                health = await self._round(watch)
                 for listener in self.listeners:
-                    await listener(roll)
+                    await listener(health)
                 spent = asyncio.get_running_loop().time() - began
                 await asyncio.sleep(max(self._interval() - spent, 0.0))
 
     async def _round(self, watch: stall_detector.StallDetector) -> cluster_health.FleetHealth:
         members = [cluster for cluster in self.register.members.clusters if not cluster.suspended]
-        looks = await fan_out.run_all(
-            members, lambda member: self._look(member.name, is_alone=len(members) == 1)
+        results = await fan_out.run_all(
+            members, lambda member: self._probe_member(member.name, is_alone=len(members) == 1)
         )
-        probed = {member.name: look for member, look in zip(members, looks, strict=True)}
+        probed = {member.name: result for member, result in zip(members, results, strict=True)}
         self._rounds += 1
         doubt = watch.doubt()
         await self._take(members, probed, doubt)
         await self._forget()
-        self.on_reachable({name for name, look in probed.items() if look.is_ready})
+        self.on_reachable({name for name, result in probed.items() if result.is_ready})
         now = self.register.clock.now()
         return cluster_health.FleetHealth(
             now, tuple(map(self.register.of, self.register.members.names)), doubt
         )
 
-    async def _look(self, name: str, *, is_alone: bool) -> _Probed:
+    async def _probe_member(self, name: str, *, is_alone: bool) -> _Probed:
         rules, known = self.register.rules, self.register.of(name)
         if not is_alone:
             await asyncio.sleep(self.chance() * rules.interval.total_seconds() / 2)
@@ -140,13 +140,13 @@ class HealthProbe:
                     probe_result = replace(probe_result, identity=identity)
         # A bug about one cluster must not stop the others; it is logged with its trace.
         except (LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
-            _LOG.exception("cluster %s cannot be looked at", name)
-            told = f"internal error ({type(error).__name__}), see the log"
-            probe_result = cluster_health.ProbeResult(_State.NOT_READY, told)
-        look = _Probed(probe_result, self.register.clock.now())
-        if look.is_ready:
+            _LOG.exception("cluster %s cannot be probed", name)
+            reason = f"internal error ({type(error).__name__}), see the log"
+            probe_result = cluster_health.ProbeResult(_State.NOT_READY, reason)
+        result = _Probed(probe_result, self.register.clock.now())
+        if result.is_ready:
             self.register.observe_requests(name, "")
-        return look
+        return result
 
     async def _probe(self, name: str) -> tuple[cluster_health.ProbeResult, bool]:
         """Ask once; again when it failed and the kubeconfig says something else by now.
@@ -169,12 +169,12 @@ class HealthProbe:
     ) -> None:
         rules, observed = self.register.rules, []
         for member in members:
-            known, look = self.register.of(member.name), seen[member.name]
+            known, result = self.register.of(member.name), seen[member.name]
             if doubt:
                 known = health_states.forget_observations(known)
-            if not doubt or look.probe.state is _State.READY:
-                known = health_states.observe(known, look.probe, look.at, rules)
-            observed.append(health_states.apply_taint_rules(known, member, look.at, rules))
+            if not doubt or result.probe.state is _State.READY:
+                known = health_states.observe(known, result.probe, result.at, rules)
+            observed.append(health_states.apply_taint_rules(known, member, result.at, rules))
         before = {member.name: self.register.of(member.name) for member in members}
         for health in await self.register.take(observed, fence=self.fence):
             self.news(before[health.cluster], health)

@@ -1,4 +1,4 @@
-"""How applications are in their clusters: asked when somebody looks, shared, never waited for.
+"""How applications are in their clusters: read when somebody asks, shared, never waited for.
 
 Nothing is polled. Whoever asks first reads, all who ask meanwhile wait for the same answer, and
 for some seconds nobody reads again. Each cluster gets a moment; one that is silent is shown
@@ -26,7 +26,7 @@ _MOST = 2000
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is looked at."""
+    """What is surveyed."""
 
     application: str
     #: The clusters it is for.

@@ -1,4 +1,4 @@
-"""Carries out what people ask for about clusters: marks made and taken away by hand."""
+"""Carries out what people ask for about clusters: taints added and removed by hand."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -54,8 +54,8 @@ def _decide(
             change = _removing([taints.CORDONED, taints.DRAINED])
         case "taint":
             effect = taints.Effect(said["effect"])
-            mark = taints.Taint(said["key"], said.get("value", ""), effect, now, by, reason)
-            refused, change = "", _adding([mark])
+            taint = taints.Taint(said["key"], said.get("value", ""), effect, now, by, reason)
+            refused, change = "", _adding([taint])
         case "untaint":
             refused, change = _untaint(member, known, said["key"], said.get("effect", ""))
         case unknown:
@@ -63,8 +63,8 @@ def _decide(
     return refused, change
 
 
-def _why_already(member: fleets.Cluster, mark: taints.Taint | None, what: str) -> str:
-    return f"{member.name} is already {what} by {_author(mark)}" if mark else ""
+def _why_already(member: fleets.Cluster, taint: taints.Taint | None, what: str) -> str:
+    return f"{member.name} is already {what} by {_author(taint)}" if taint else ""
 
 
 def _untaint(
@@ -86,8 +86,8 @@ def _untaint(
     return f"{member.name} has no taint {title}", _unchanged
 
 
-def _adding(marks: list[taints.Taint]) -> cluster_registry.Change:
-    return lambda known: health_states.taint(known, marks)
+def _adding(added: list[taints.Taint]) -> cluster_registry.Change:
+    return lambda known: health_states.taint(known, added)
 
 
 def _removing(keys: Iterable[str], effect: taints.Effect | None = None) -> cluster_registry.Change:

@@ -1,6 +1,6 @@
 """Asks an https host for its branches: the first step of Git's smart protocol.
 
-Most looks end here. Done without libgit2 on purpose: libgit2 crashes the process on some
+Most checks end here. Done without libgit2 on purpose: libgit2 crashes the process on some
 redirects (seen with 1.9.7), so it only speaks to hosts that have just answered plainly; and a
 question that is asked every minute costs no thread this way.
 """

@@ -76,7 +76,7 @@ class Remote(Protocol):
 
 
 def heads_of(references: Mapping[str, str], default: str) -> Heads:
-    """Return what a host told, without the names Git would not allow."""
+    """Return what a host announced, without the names Git would not allow."""
     branches = {}
     for name, commit in references.items():
         if name.startswith(HEADS) and is_branch(name.removeprefix(HEADS)):

@@ -121,11 +121,11 @@ class Mirror:
                     hint="it was left behind by a force-push, or its branch was deleted",
                 )
 
-    async def _update(self, branch: str, told: str) -> Fetched:
+    async def _update(self, branch: str, announced: str) -> Fetched:
         old = await asyncio.to_thread(self._target, branch)
-        if old == told:
-            return Fetched(branch, told)
-        if not told:
+        if old == announced:
+            return Fetched(branch, announced)
+        if not announced:
             await asyncio.to_thread(self._forget, branch)
             return Fetched(branch, "", RefUpdate(branch, old, ""))
         is_first = not await asyncio.to_thread(self._branches)
@@ -133,7 +133,7 @@ class Mirror:
         new = await asyncio.to_thread(self._target, branch)
         if new == old or not await asyncio.to_thread(self._has, new):
             raise errors.TemporaryError(
-                f"{self._location} announces {told[:7]} as {branch} and does not hand it out"
+                f"{self._location} announces {announced[:7]} as {branch} and does not hand it out"
             )
         forced = bool(old) and not await asyncio.to_thread(self._descends, new, old)
         return Fetched(branch, new, RefUpdate(branch, old, new, forced))

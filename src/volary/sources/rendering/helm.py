@@ -17,7 +17,7 @@ from volary.sources.trees import paths, trees
 def chart_directory(files: trees.Tree, application_directory: str, path: str) -> str:
     """Return the chart's directory relative to the root (PipeCD: ``helmChart.path``).
 
-    It may lie beside the application, but not outside of the repository.
+    It may lie next to the application, but not outside of the repository.
 
     Raises:
         UserError: It leaves the repository or holds no chart.

@@ -41,10 +41,10 @@ class Programs:
 
 
 def find(search: str | None = None) -> Programs:
-    """Look for the programs on `search` (default: PATH), then beside the interpreter."""
-    beside = str(Path(sys.executable).parent)
+    """Look for the programs on `search` (default: PATH), then where Python is."""
+    own = str(Path(sys.executable).parent)
     places = os.environ.get("PATH", os.defpath) if search is None else search
-    both = os.pathsep.join((places, beside)) if places else beside
+    both = os.pathsep.join((places, own)) if places else own
     return Programs(
         kubectl=shutil.which("kubectl", path=both) or "",
         helm=shutil.which("helm", path=both) or "",

@@ -236,7 +236,7 @@ def _for_cluster(
     cluster = next((cluster for cluster in clusters if cluster.name == target), None)
     if cluster is None:
         raise errors.user_error(
-            f"what {target} has different cannot be told: no fleet is known that it belongs to",
+            f"what {target} has different is not known: no fleet is known that it belongs to",
             hint="name the fleet: --fleet fleet.yaml",
         )
     manifests = cluster_manifests.apply(
