@@ -101,21 +101,8 @@ def stateful_set(body: json.JsonObject) -> object_health.Health:
 
 def daemon_set(body: json.JsonObject) -> object_health.Health:
     """Judge an Advanced DaemonSet (OpenKruise); its partition holds pods back as well."""
-    if paused := _unless_paused(body):
-        return paused
     partition = objects.number(body, "spec", "updateStrategy", "rollingUpdate", "partition")
-    if not partition:
-        return workload_health.daemon_set(body)
-    if waiting := workload_health.unobserved(body):
-        return waiting
-    wanted = objects.number(body, "status", "desiredNumberScheduled")
-    updated = objects.number(body, "status", "updatedNumberScheduled")
-    available = objects.number(body, "status", "numberAvailable")
-    if updated < wanted - partition:
-        return conditions.progressing(f"{updated} of {max(wanted - partition, 0)} pods updated")
-    if available < wanted:
-        return conditions.progressing(f"{available} of {wanted} pods available")
-    return conditions.healthy(f"{available} of {wanted} pods available")
+    return _unless_paused(body) or workload_health.daemon_set(body, partition)
 
 
 def _unless_paused(body: json.JsonObject) -> object_health.Health | None:

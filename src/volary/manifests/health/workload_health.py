@@ -69,8 +69,8 @@ def _not_updated(
     return None
 
 
-def daemon_set(body: json.JsonObject) -> object_health.Health:
-    """Judge a DaemonSet."""
+def daemon_set(body: json.JsonObject, partition: int = 0) -> object_health.Health:
+    """Judge a DaemonSet; a partition, which OpenKruise's have, holds pods back."""
     if waiting := unobserved(body):
         return waiting
     wanted = objects.number(body, "status", "desiredNumberScheduled")
@@ -78,8 +78,8 @@ def daemon_set(body: json.JsonObject) -> object_health.Health:
     available = objects.number(body, "status", "numberAvailable")
     if objects.text(body, "spec", "updateStrategy", "type") == _ON_DELETE:
         return _on_delete(wanted, updated, available)
-    if updated < wanted:
-        return conditions.progressing(f"{updated} of {wanted} pods updated")
+    if updated < wanted - partition:
+        return conditions.progressing(f"{updated} of {wanted - partition} pods updated")
     if available < wanted:
         return conditions.progressing(f"{available} of {wanted} pods available")
     if misplaced := objects.number(body, "status", "numberMisscheduled"):

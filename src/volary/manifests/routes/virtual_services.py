@@ -180,9 +180,7 @@ def observed_weights(body: json.JsonObject, how: Routing) -> list[RouteWeights]:
     for entry in routes_with_destinations(body):
         weights = dict.fromkeys(Variant, 0)
         others = 0
-        destinations = list(objects.mappings(entry, "route"))
-        for destination in destinations:
-            weight = _weight(destination, alone=len(destinations) == 1)
+        for destination, weight in _weighted(entry):
             variant = _variant(destination, how) if _is_host(destination, how) else None
             if variant is None:
                 others += weight
@@ -242,12 +240,8 @@ def _shares(
     item: manifest.Manifest,
     title: str,
 ) -> dict[Variant, int]:
-    destinations = list(objects.mappings(entry, "route"))
-    alone = len(destinations) == 1
     others = sum(
-        _weight(destination, alone=alone)
-        for destination in destinations
-        if not _is_host(destination, how)
+        weight for destination, weight in _weighted(entry) if not _is_host(destination, how)
     )
     if others > _WHOLE:
         raise errors.user_error(
@@ -268,19 +262,14 @@ def _shares(
 def _entries(
     entry: json.JsonObject, how: Routing, shares: Mapping[Variant, int]
 ) -> Iterator[json.JsonObject]:
-    destinations = list(objects.mappings(entry, "route"))
-    mine = [destination for destination in destinations if _is_host(destination, how)]
+    weighted = _weighted(entry)
+    mine = [destination for destination, _ in weighted if _is_host(destination, how)]
     for variant, weight in shares.items():
         if weight or variant is Variant.PRIMARY:
             yield _entry(mine, variant, how, weight)
-    alone = len(destinations) == 1
-    for listed_destination in destinations:
-        if not _is_host(listed_destination, how):
-            yield (
-                {**listed_destination, "weight": _weight(listed_destination, alone=alone)}
-                if alone
-                else listed_destination
-            )
+    for destination, weight in weighted:
+        if not _is_host(destination, how):
+            yield {**destination, "weight": weight} if len(weighted) == 1 else destination
 
 
 def _entry(
@@ -308,9 +297,15 @@ def _variant(entry: json.JsonObject, how: Routing) -> Variant | None:
     return next((variant for variant in Variant if how.label.value(variant) == subset), None)
 
 
-def _weight(entry: json.JsonObject, *, alone: bool) -> int:
-    """Istio gives a single destination everything, and one of several without weight nothing."""
-    return _WHOLE if alone and not entry.get("weight") else objects.number(entry, "weight")
+def _weighted(entry: json.JsonObject) -> list[tuple[json.JsonObject, int]]:
+    """Return the destinations of a route with their weights.
+
+    Istio gives a single destination everything, and one of several without weight nothing.
+    """
+    destinations = list(objects.mappings(entry, "route"))
+    if len(destinations) == 1 and not destinations[0].get("weight"):
+        return [(destinations[0], _WHOLE)]
+    return [(destination, objects.number(destination, "weight")) for destination in destinations]
 
 
 def _title(entry: object, position: int) -> str:
