@@ -63,7 +63,12 @@ class Kubectl(Protocol):
     """Runs stock kubectl against a cluster."""
 
     def __call__(
-        self, cluster: fleet.Cluster, *words: str, text: str = "", check: bool = True
+        self,
+        cluster: fleet.Cluster,
+        *words: str,
+        text: str = "",
+        check: bool = True,
+        editor: str = "false",
     ) -> Awaitable[Answer]:
         """Run it with `text` as its input; with `check`, anything but exit code 0 fails."""
         ...
@@ -75,13 +80,17 @@ def kubectl(tmp_path: Path) -> Kubectl:
     program, environment = _find(), _environment(tmp_path)
 
     async def run(
-        cluster: fleet.Cluster, *words: str, text: str = "", check: bool = True
+        cluster: fleet.Cluster,
+        *words: str,
+        text: str = "",
+        check: bool = True,
+        editor: str = "false",
     ) -> Answer:
         process = await asyncio.create_subprocess_exec(
             program,
             f"--kubeconfig={cluster.kubeconfig_path}",
             *words,
-            env=environment,
+            env={**environment, "EDITOR": editor, "TMPDIR": str(tmp_path)},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

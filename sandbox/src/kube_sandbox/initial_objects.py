@@ -29,7 +29,7 @@ def kubernetes_service() -> json.JsonObject:
             "namespace": "default",
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
-        "spec": {"type": "ClusterIP", "ports": [port]},
+        "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.1", "ports": [port]},
     }
 
 
@@ -79,7 +79,7 @@ def _info(name: str) -> json.JsonObject:
         "systemUUID": name,
         "bootID": name,
         "kernelVersion": "emulated",
-        "osImage": "Volary sandbox",
+        "osImage": "kube-sandbox",
         "containerRuntimeVersion": "sandbox://1",
         "kubeletVersion": VERSION,
         "kubeProxyVersion": VERSION,

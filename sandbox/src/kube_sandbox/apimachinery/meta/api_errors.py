@@ -119,6 +119,11 @@ def not_found(group: str, resource: str, name: str) -> StatusError:
     return StatusError(404, message, details=details(group, resource, name))
 
 
+def not_emulated(resource: str, reason: str) -> StatusError:
+    """Refuse what a real server has and an emulated one cannot have; clients show the sentence."""
+    return StatusError(404, f"{resource} is not emulated: {reason}")
+
+
 def no_such_path() -> StatusError:
     """The server knows no resource at this path."""
     return StatusError(404, "the server could not find the requested resource", details={})

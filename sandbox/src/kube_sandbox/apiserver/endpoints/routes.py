@@ -7,6 +7,18 @@ from kube_sandbox.apimachinery.meta import api_errors
 from kube_sandbox.apimachinery.scheme import kinds
 from kube_sandbox.apiserver.access import request_info
 
+_NO_PROCESSES = "no processes run in the sandbox's pods"
+_NO_PROXY = "the sandbox's API server passes no requests on"
+#: Subresources that real servers have, and why they are missing.
+_NOT_EMULATED = {
+    "nodes/proxy": _NO_PROXY,
+    "pods/attach": _NO_PROCESSES,
+    "pods/exec": _NO_PROCESSES,
+    "pods/portforward": _NO_PROCESSES,
+    "pods/proxy": _NO_PROXY,
+    "services/proxy": _NO_PROXY,
+}
+
 
 class Kinds(Protocol):
     """Where kinds are looked up."""
@@ -44,7 +56,10 @@ def find(served: Kinds, line: request_info.RequestInfo, path: str) -> Route:
     if kind is None or (line.namespace and not kind.namespaced):
         raise api_errors.no_such_path()
     if subresource and kind.subresource(subresource) is None:
-        raise api_errors.no_such_path()
+        reason = _NOT_EMULATED.get(line.resource)
+        raise (
+            api_errors.not_emulated(line.resource, reason) if reason else api_errors.no_such_path()
+        )
     if line.name and kind.namespaced and not line.namespace:
         raise api_errors.no_such_path()
     return Route(kind, line.namespace, line.name, subresource, line)

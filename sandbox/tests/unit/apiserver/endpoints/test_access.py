@@ -112,6 +112,13 @@ async def test_odd_paths_and_methods(api: Any, method: str, path: str, code: int
     assert (await api.ask(method, path, json={}))[0] == code
 
 
+async def test_what_cannot_be_emulated_says_why(api: Any) -> None:
+    code, body = await api.ask("POST", "/api/v1/namespaces/a/pods/p/exec")
+
+    assert code == 404
+    assert body["message"] == ("pods/exec is not emulated: no processes run in the sandbox's pods")
+
+
 async def test_tls_is_trusted_by_who_knows_the_authority() -> None:
     cluster = registry.Registry(FixedClock())
     settings = server.Settings(name="tls", users=(users.administrator("t"),))
