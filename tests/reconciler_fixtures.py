@@ -221,6 +221,7 @@ async def leading(
     *,
     rules: inputs.Rules | None = None,
     sources: inputs.Repositories | None = None,
+    new_id: Callable[[], str] = lambda: "new",
 ) -> AsyncIterator[World]:
     """Be the leader of an empty store."""
     clock, script = Clock(), Script()
@@ -246,7 +247,7 @@ async def leading(
                 group=group,
                 planners=asyncio.Semaphore(4),
                 notifier=notifier.Notifier(server_settings.Notifications(), queue),
-                new_id=lambda: "new",
+                new_id=new_id,
                 register=register,
                 kinds={
                     **kind_registry.BY_NAME,

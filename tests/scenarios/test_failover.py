@@ -166,12 +166,12 @@ async def test_a_drained_cluster_gives_its_replicas_away_and_gets_them_back_on_r
         world, service = given.world, given.service
         assert pods(world) == {"eu": 1, "us": 1}
 
-        await service.fleet.drain("eu", ANA, reason="1.36")
+        await service.fleet.ask("drain", "eu", ANA, reason="1.36")
         drained = await until_placed(given, lambda each: each.away and not each.leaving)
         assert pods(world) == {"us": 2}
         assert drained.away["eu"] == "eu was drained by ana: 1.36; what it runs is shared by us"
 
-        await service.fleet.uncordon("eu", ANA, reason="")
+        await service.fleet.ask("uncordon", "eu", ANA, reason="")
         found = await service.placements.plan("simple", ANA)
         assert pods(world) == {"us": 2}, "it does not go back by itself"
         assert (found.more, found.less, found.off) == (("eu",), ("us",), ())
@@ -191,18 +191,18 @@ async def test_what_an_autoscaler_owns_stays_on_a_drained_cluster_unless_its_bou
         world.write({"autoscaler.yaml": AUTOSCALER, "volary.yaml": described(DIVIDED)})
         await given.synced(given.push(V1, V2))
 
-        await service.fleet.drain("eu", ANA, reason="1.36")
+        await service.fleet.ask("drain", "eu", ANA, reason="1.36")
         waiting = await until_placed(given, lambda each: each.waiting)
         assert waiting.waiting["eu"].startswith("eu was drained by ana: 1.36; it has nothing that")
         assert pods(world) == {"eu": 2, "us": 2}
 
-        await service.fleet.uncordon("eu", ANA, reason="")
+        await service.fleet.ask("uncordon", "eu", ANA, reason="")
         by_choice = DIVIDED.replace("Divided}", "Divided, autoscaled: divideBounds}")
         world.write({"volary.yaml": described(by_choice)})
         await given.synced(given.push(V2, V1))
         assert bounds(world) == {"eu": (1, 4), "us": (1, 4)}
 
-        await service.fleet.drain("eu", ANA, reason="1.36")
+        await service.fleet.ask("drain", "eu", ANA, reason="1.36")
         await until_placed(given, lambda each: each.away and not each.leaving)
         assert bounds(world) == {"us": (2, 8)}
         assert pods(world) == {"us": 2}
@@ -338,7 +338,7 @@ async def test_a_pause_pins_where_it_is_and_what_has_gone_meanwhile_moves_nothin
 ) -> None:
     async with spread_out(tmp_path, SPREAD) as given:
         world, service = given.world, given.service
-        await service.pause_application("simple", ANA, reason="on television")
+        await service.ask_application("pause", "simple", ANA, reason="on television")
         world.running.clusters["eu"].faults.change({"lost": "refuse"})
         await service.fleet.taint("eu", ANA, DEAD)
         stands = await until_placed(
@@ -349,7 +349,7 @@ async def test_a_pause_pins_where_it_is_and_what_has_gone_meanwhile_moves_nothin
         world.running.clusters["eu"].faults.change({"lost": ""})
         await service.fleet.untaint("eu", ANA, key=DEAD.key, effect="", reason="")
         await until_state(given, "eu", "ready")
-        await service.resume_application("simple", ANA)
+        await service.ask_application("resume", "simple", ANA)
         await until_placed(given, lambda each: not each.waiting and not each.leaving)
 
         assert on(world) == ["asia", "eu"]

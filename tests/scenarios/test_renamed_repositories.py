@@ -97,7 +97,7 @@ async def test_a_renamed_repository_takes_its_applications_along(tmp_path: Path)
             assert (await given.runs())[0].trigger == "deployment.yaml changed"
             assert world.images("us") == f"{V2} 2/2"
             # The rollback, too, to a commit of the repository as it was called before.
-            back = await given.service.rollback("simple", ANA)
+            back = await given.service.ask_application("rollback", "simple", ANA)
             ended = await given.ended(back.run)
             assert (ended.status, world.images("us")) == ("succeeded", f"{V1} 2/2")
 
@@ -110,9 +110,9 @@ async def test_what_has_lost_its_repository_says_so_and_is_left_as_it_is(tmp_pat
             await looked(given)
             lost = await given.application()
             refused = []
-            for ask in (given.service.sync, given.service.rollback):
+            for kind in ("sync", "rollback"):
                 with pytest.raises(refusals.Conflict) as caught:
-                    await ask("simple", ANA)
+                    await given.service.ask_application(kind, "simple", ANA)
                 refused.append(caught.value.problems[0].message)
             runs, images = await given.runs(), world.images("us")
         async with settled(world, "infra") as given:
@@ -135,12 +135,12 @@ async def test_nothing_is_caught_up_for_what_has_lost_its_repository(
     async with command_world.world(tmp_path, "us", "eu", speed=SPEED) as world:
         other = nothing_to_deploy(tmp_path)
         async with settled(world, "other", other, cluster_health=WATCHED) as given:
-            await given.service.fleet.cordon("eu", ANA, reason="upgrade")
+            await given.service.fleet.ask("cordon", "eu", ANA, reason="upgrade")
         async with settled(world, "infra", cluster_health=WATCHED) as given:
             await given.until_application(lambda each: each.status == "synced")
         async with settled(world, "other", other, cluster_health=WATCHED) as given:
             await looked(given)
-            await given.service.fleet.uncordon("eu", ANA, reason="done")
+            await given.service.fleet.ask("uncordon", "eu", ANA, reason="done")
             for _ in range(5):
                 await asyncio.sleep(WATCHED.interval.total_seconds())
             lost, runs = await given.application(), await given.runs()
@@ -173,8 +173,8 @@ async def test_a_person_says_whether_an_application_elsewhere_is_the_same(
             stand_in = f"simple@platform/{lost.path}"
             told = (await given.service.application(stand_in)).reason
             if word == "adopt":
-                await given.service.adopt_application(
-                    "simple", ANA, repository="platform", reason="we have moved house"
+                await given.service.ask_application(
+                    "adopt", "simple", ANA, repository="platform", reason="we have moved house"
                 )
             else:
                 asked = await given.service.forget_application(
@@ -208,10 +208,10 @@ async def test_a_run_under_way_goes_on_in_the_renamed_repository(tmp_path: Path)
             await given.until_application(lambda each: each.status == "synced")
             second = given.push(V1, V2)
             running = await given.until_application(lambda each: each.status == "running")
-            await given.service.pause(running.run, ANA)
+            await given.service.ask_run("pause", running.run, ANA)
         async with settled(world, "platform") as given:
             await given.until_application(lambda each: each.repository == "platform")
-            await given.service.resume(running.run, ANA)
+            await given.service.ask_run("resume", running.run, ANA)
             await given.synced(second)
 
             assert [each.status for each in await given.runs()] == ["succeeded"] * 2
@@ -224,12 +224,12 @@ async def test_a_run_that_nobody_can_carry_out_ends_with_its_application(tmp_pat
             await given.until_application(lambda each: each.status == "synced")
             given.push(V1, V2)
             running = await given.until_application(lambda each: each.status == "running")
-            await given.service.pause(running.run, ANA)
+            await given.service.ask_run("pause", running.run, ANA)
             paused = world.images("us")
         async with settled(world, "other", nothing_to_deploy(tmp_path)) as given:
             await looked(given)
             with pytest.raises(refusals.Conflict) as caught:
-                await given.service.cancel(running.run, ANA)
+                await given.service.ask_run("cancel", running.run, ANA)
             await given.service.forget_application("simple", ANA, reason="the team is gone")
             ended = (await given.service.run(running.run)).summary
             left, after = await everything(given), world.images("us")

@@ -96,12 +96,12 @@ async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> Non
     async with left_behind(tmp_path, approval=rule) as given:
         waiting = await given.until_run("left", lambda each: each.pending_approval is not None)
         assert (waiting.summary.status, given.world.images("us")) == ("waiting", f"{V1} 2/2")
-        await given.service.approve("left", ANA, comment="looks good")
+        await given.service.ask_run("approve", "left", ANA, comment="looks good")
         with pytest.raises(refusals.Conflict, match="ana has approved already"):
-            await given.service.approve("left", ANA)
+            await given.service.ask_run("approve", "left", ANA)
         with pytest.raises(refusals.Conflict, match="not one of the approvers"):
-            await given.service.approve("left", representations.Actor("eve"))
-        await given.service.approve("left", BEN)
+            await given.service.ask_run("approve", "left", representations.Actor("eve"))
+        await given.service.ask_run("approve", "left", BEN)
 
         ended = await given.ended("left")
         view = await given.service.run("left")
@@ -121,9 +121,9 @@ async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> Non
         ]
         assert (audit[-1].action, audit[-1].source) == ("run.approve", "192.0.2.7")
         with pytest.raises(refusals.Conflict, match="a run that is succeeded cannot be approved"):
-            await given.service.approve("left", BEN)
+            await given.service.ask_run("approve", "left", BEN)
         with pytest.raises(refusals.NotFound, match="there is no run nowhere"):
-            await given.service.approve("nowhere", BEN)
+            await given.service.ask_run("approve", "nowhere", BEN)
 
 
 async def test_an_approval_loads_no_stage_and_no_task(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ async def test_an_approval_loads_no_stage_and_no_task(tmp_path: Path) -> None:
 
         engine = given.service.store._base._reader.sync_engine  # type: ignore[attr-defined]
         sa.event.listen(engine, "before_cursor_execute", listen)
-        await given.service.approve("left", ANA)
+        await given.service.ask_run("approve", "left", ANA)
         sa.event.remove(engine, "before_cursor_execute", listen)
 
         read = Counter(asked)
@@ -150,7 +150,8 @@ async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: 
     async with left_behind(tmp_path, approval=policies.ApprovalRule()) as given:
         await given.until_run("left", lambda each: each.pending_approval is not None)
         answers = await asyncio.gather(
-            *(given.service.approve("left", each) for each in (ANA, BEN)), return_exceptions=True
+            *(given.service.ask_run("approve", "left", each) for each in (ANA, BEN)),
+            return_exceptions=True,
         )
         await given.ended("left")
         view = await given.service.run("left")
@@ -159,7 +160,7 @@ async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: 
         assert len(view.approvals) == 1
         for kind, more in COMMANDS.items():
             with pytest.raises(refusals.Conflict, match="a run that is succeeded cannot be"):
-                await getattr(given.service, kind)("left", **more, asker=ANA)
+                await given.service.ask_run(kind, "left", ANA, **more)
         assert (await given.service.run("left")) == view
 
 
@@ -168,7 +169,7 @@ async def test_an_approval_that_comes_too_late_is_refused(tmp_path: Path) -> Non
     async with left_behind(tmp_path, approval=rule) as given:
         ended = await given.ended("left")
         with pytest.raises(refusals.Conflict, match="a run that is failed cannot be approved"):
-            await given.service.approve("left", ANA)
+            await given.service.ask_run("approve", "left", ANA)
 
         assert "not approved within" in ended.reason
         assert (await given.service.run("left")).approvals == ()
@@ -179,12 +180,12 @@ async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> No
     hold = replace(policies.Policy(), on_failure=policies.OnFailure.HOLD)
     async with left_behind(tmp_path, policy=hold, broken=V2) as given:
         await given.until_run("left", lambda each: each.held)
-        await given.service.retry("left", ANA, targets=["eu"])
+        await given.service.ask_run("retry", "left", ANA, targets=["eu"])
         held = await given.until_run(
             "left", lambda each: each.held and each.stages[0].tasks[1].attempt == 2
         )
         assert held.summary.status == "waiting"
-        await given.service.skip("left", "eu", ANA, reason="it is being repaired")
+        await given.service.ask_run("skip", "left", ANA, target="eu", reason="it is being repaired")
 
         ended = await given.ended("left")
         view = await given.service.run("left")
@@ -203,8 +204,10 @@ async def test_a_stage_that_only_waits_or_measures_is_skipped(tmp_path: Path) ->
         )
         assert running.stages[0].id == "1-WAIT"
         with pytest.raises(refusals.Conflict, match="the run is at 1-WAIT, not at 2-ANALYSIS"):
-            await given.service.skip("left", "", ANA, reason="enough", stage="2-ANALYSIS")
-        await given.service.skip("left", "", ANA, reason="enough", stage="1-WAIT")
+            await given.service.ask_run(
+                "skip", "left", ANA, target="", reason="enough", stage="2-ANALYSIS"
+            )
+        await given.service.ask_run("skip", "left", ANA, target="", reason="enough", stage="1-WAIT")
 
         ended = await given.ended("left")
         view = await given.service.run("left")
@@ -230,13 +233,15 @@ async def test_a_run_is_paused_resumed_cancelled_and_explained(tmp_path: Path) -
             lambda view: bool(view.get("Deployment", "default", "simple-canary")),
             timeout=process_time.HANG,
         )
-        await given.service.pause(running.run, ANA, reason="lunch")
+        await given.service.ask_run("pause", running.run, ANA, reason="lunch")
         paused = await given.until_run(running.run, lambda each: bool(each.paused_by))
         with pytest.raises(refusals.Conflict, match="already paused by ana"):
-            await given.service.pause(running.run, BEN)
+            await given.service.ask_run("pause", running.run, BEN)
         assert "paused by ana" in paused.waiting_reason
         assert paused.what_next.startswith("K8S_")
-        await given.service.cancel(running.run, BEN, rollback=True, reason="wrong version")
+        await given.service.ask_run(
+            "cancel", running.run, BEN, rollback=True, reason="wrong version"
+        )
 
         ended = await given.ended(running.run)
         events = await given.service.events(running.run)
@@ -271,7 +276,7 @@ async def test_sync_plan_and_rollback_of_an_application(tmp_path: Path) -> None:
         assert {each["new"] for each in changed.differences} == {V1}
         asked = await given.service.sync("simple", ANA, strategy="quick")
         await given.ended(asked.run)
-        back = await given.service.rollback("simple", BEN)
+        back = await given.service.ask_application("rollback", "simple", BEN)
         await given.synced(first.running_commit)
 
         runs = await given.runs()
@@ -287,8 +292,8 @@ async def test_sync_plan_and_rollback_of_an_application(tmp_path: Path) -> None:
         }
         assert commits[second] == "rolled_back"
         with pytest.raises(refusals.Conflict, match="nothing ran on us before run"):
-            await given.service.rollback("simple", BEN)
-        again = await given.service.rollback("simple", BEN, to=runs[1].id)
+            await given.service.ask_application("rollback", "simple", BEN)
+        again = await given.service.ask_application("rollback", "simple", BEN, to=runs[1].id)
         await given.synced(second)
         assert (await given.runs())[0].id == again.run
         assert (runs[1].trigger, runs[1].strategy) == ("ana asked for it", "quick_sync")
@@ -310,9 +315,9 @@ async def test_a_paused_application_begins_nothing_and_goes_on_with_what_it_is_p
         await given.until_application(lambda each: each.status == "synced")
         second = given.push(V1, V2)
         running = await given.until_application(lambda each: each.status == "running")
-        await given.service.pause_application("simple", ANA, reason="on television")
+        await given.service.ask_application("pause", "simple", ANA, reason="on television")
         with pytest.raises(refusals.Conflict, match="already paused by ana: on television"):
-            await given.service.pause_application("simple", BEN)
+            await given.service.ask_application("pause", "simple", BEN)
         await given.until_run(running.run, lambda each: each.paused_by == "ana")
         third = given.push(V2, V3)
         await given.until_application(
@@ -322,7 +327,7 @@ async def test_a_paused_application_begins_nothing_and_goes_on_with_what_it_is_p
         assert world.images("us") == f"{V1} 2/2"
 
         # Once its run is over, the newer commit waits for the application itself.
-        await given.service.resume(running.run, BEN)
+        await given.service.ask_run("resume", running.run, BEN)
         ended = await given.ended(running.run)
         assert (ended.commit, ended.status) == (second, "succeeded")
         waiting = await given.until_application(
@@ -334,10 +339,10 @@ async def test_a_paused_application_begins_nothing_and_goes_on_with_what_it_is_p
         assert waiting.waiting is not None
         assert waiting.waiting.waiting_reason == "the application is paused by ana: on television"
         assert world.images("us") == f"{V2} 2/2"
-        await given.service.resume_application("simple", BEN)
+        await given.service.ask_application("resume", "simple", BEN)
         await given.synced(third)
         with pytest.raises(refusals.Conflict, match="the application is not paused"):
-            await given.service.resume_application("simple", BEN)
+            await given.service.ask_application("resume", "simple", BEN)
 
 
 async def test_changes_wake_those_who_look(tmp_path: Path) -> None:
@@ -366,7 +371,7 @@ async def test_a_process_that_stands_by_hands_requests_on(tmp_path: Path) -> Non
         settings, parts = settings_of(address, fleet_file), parts_of(given.feed, fleet_file)
         async with composition.open_controller(settings, parts) as standing_by:
             assert not standing_by.is_leader
-            await standing_by.service.approve("left", BEN)
+            await standing_by.service.ask_run("approve", "left", BEN)
             view = await standing_by.service.run("left")
         assert [each.by for each in view.approvals] == ["ben"]
         assert (await given.ended("left")).status == "succeeded"

@@ -4,7 +4,6 @@ Taints are stored by the leader; what is requested here goes there as a request,
 is noted in the audit.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from volary.controller import refusals
@@ -42,38 +41,22 @@ class ClusterService:
                 return self._view(cluster)
         raise refusals.not_found("cluster", name)
 
-    async def cordon(
-        self, name: str, asker: representations.Actor, *, reason: str
+    async def ask(
+        self, action: str, name: str, asker: representations.Actor, **options: str
     ) -> representations.Cluster:
-        """Have nothing new begin there.
+        """Ask for something about a cluster: ``cordon``, ``drain``, or to ``uncordon`` it.
 
         Raises:
             refusals.NotFound: There is no such cluster.
-            refusals.Conflict: It is cordoned already.
+            refusals.Conflict: It is so already.
         """
-        return await self._ask("cordon", name, asker, {"reason": reason})
-
-    async def drain(
-        self, name: str, asker: representations.Actor, *, reason: str
-    ) -> representations.Cluster:
-        """Have nothing new begin there, and what runs there moved where it may be.
-
-        Raises:
-            refusals.NotFound: There is no such cluster.
-            refusals.Conflict: It is drained already.
-        """
-        return await self._ask("drain", name, asker, {"reason": reason})
-
-    async def uncordon(
-        self, name: str, asker: representations.Actor, *, reason: str
-    ) -> representations.Cluster:
-        """Take both back.
-
-        Raises:
-            refusals.NotFound: There is no such cluster.
-            refusals.Conflict: It is not cordoned.
-        """
-        return await self._ask("uncordon", name, asker, {"reason": reason})
+        await self.get(name)
+        document: json.JsonObject = {"action": action, "cluster": name, **options}
+        async with self.audit_trail.noting(
+            asker, f"cluster.{action}", document={"cluster": name, **options}
+        ):
+            await self.asker.ask(KIND, asker.by, document=document)
+        return await self.get(name)
 
     async def taint(
         self, name: str, asker: representations.Actor, taint: taints.Taint
@@ -83,13 +66,15 @@ class ClusterService:
         Raises:
             refusals.NotFound: There is no such cluster.
         """
-        said = {
-            "key": taint.key,
-            "value": taint.value,
-            "effect": taint.effect.value,
-            "reason": taint.reason,
-        }
-        return await self._ask("taint", name, asker, said)
+        return await self.ask(
+            "taint",
+            name,
+            asker,
+            key=taint.key,
+            value=taint.value,
+            effect=taint.effect.value,
+            reason=taint.reason,
+        )
 
     async def untaint(
         self, name: str, asker: representations.Actor, *, key: str, effect: str, reason: str
@@ -103,20 +88,7 @@ class ClusterService:
         """
         if effect not in ("", *taints.Effect):
             raise errors.user_error(f"{effect} is no effect", hint="NoSchedule or NoExecute")
-        return await self._ask(
-            "untaint", name, asker, {"key": key, "effect": effect, "reason": reason}
-        )
-
-    async def _ask(
-        self, action: str, name: str, asker: representations.Actor, said: Mapping[str, str]
-    ) -> representations.Cluster:
-        await self.get(name)
-        document: json.JsonObject = {"action": action, "cluster": name, **said}
-        async with self.audit_trail.noting(
-            asker, f"cluster.{action}", document={"cluster": name, **said}
-        ):
-            await self.asker.ask(KIND, asker.by, document=document)
-        return await self.get(name)
+        return await self.ask("untaint", name, asker, key=key, effect=effect, reason=reason)
 
     async def _look(self) -> None:
         if not self.register.is_leader:

@@ -255,7 +255,7 @@ def _event(request: records.RequestRecord, now: datetime) -> events.Event:
         "cancel": lambda: events.Cancel(
             now,
             by,
-            rollback=bool(said.get("rollback")),
+            rollback=bool(said.get("rollback", True)),
             now=bool(said.get("now")),
             reason=reason,
         ),

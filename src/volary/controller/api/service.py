@@ -5,7 +5,7 @@ handed to the leader (see `command_client`) and recorded in the audit. Who may d
 not decided here.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from volary.controller import refusals
@@ -21,7 +21,6 @@ from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
 from volary.controller.runs import ready_runs, releases
 from volary.controller.status import application_state, application_statuses, run_requests
-from volary.model import json
 from volary.model.runs import run_plans
 from volary.store import pagination, records, stores
 
@@ -219,53 +218,30 @@ class Service:
             refusals.Conflict: It does not take commands, or the commit does not exist.
         """
         releases.parse_strategy(strategy)
-        document = {"commit": commit, "strategy": strategy}
-        return await self._ask_application("sync", application, asker, document)
+        return await self.ask_application(
+            "sync", application, asker, commit=commit, strategy=strategy
+        )
 
-    async def rollback(
-        self, application: str, asker: representations.Actor, *, to: str = ""
+    async def ask_application(
+        self, kind: str, application: str, asker: representations.Actor, **options: object
     ) -> representations.Accepted:
-        """Go back to a commit or that of a run; empty: take the run under way or the last back.
+        """Ask for something about an application, such as ``pause``, ``resume`` or ``rollback``.
+
+        `command_handler` says which kinds there are, and what their options mean.
 
         Raises:
             refusals.NotFound: There is no such application.
-            refusals.Conflict: There is nothing to go back to.
+            refusals.Conflict: It cannot take this as it stands; says why.
         """
-        return await self._ask_application("rollback", application, asker, {"to": to})
-
-    async def pause_application(
-        self, application: str, asker: representations.Actor, *, reason: str = ""
-    ) -> representations.Accepted:
-        """Pause it, its run under way included, until it is resumed.
-
-        Raises:
-            refusals.NotFound: There is no such application.
-            refusals.Conflict: It is paused already.
-        """
-        return await self._ask_application("pause", application, asker, {"reason": reason})
-
-    async def resume_application(
-        self, application: str, asker: representations.Actor
-    ) -> representations.Accepted:
-        """Have it go on after a pause, its run with what it is pinned to.
-
-        Raises:
-            refusals.NotFound: There is no such application.
-            refusals.Conflict: It is not paused.
-        """
-        return await self._ask_application("resume", application, asker, {})
-
-    async def adopt_application(
-        self, application: str, asker: representations.Actor, *, repository: str, reason: str
-    ) -> representations.Accepted:
-        """Have one that has lost its repository go on with what another has of its name.
-
-        Raises:
-            refusals.NotFound: There is no such application.
-            refusals.Conflict: Its repository is in the settings, or the other one has none of it.
-        """
-        said = {"repository": repository, "reason": reason}
-        return await self._ask_application("adopt", application, asker, said)
+        await self._application(application)
+        async with self.audit_trail.noting(
+            asker, f"application.{kind}", application=application, document=options
+        ):
+            run = await self.asker.ask(kind, asker.by, application=application, document=options)
+        known = conversions.of_application(await self._application(application))
+        if known.waiting is not None and known.waiting.run == run:
+            return representations.Accepted(run, known.waiting.waiting_reason)
+        return representations.Accepted(known.run or run, known.paused or known.reason)
 
     async def forget_application(
         self, application: str, asker: representations.Actor, *, reason: str
@@ -284,110 +260,29 @@ class Service:
             await self.asker.ask("forget", asker.by, application=application, document=said)
         return representations.Accepted("", _FORGOTTEN)
 
-    # Asking about a run. Each raises `refusals.NotFound` and, when the run cannot take it as
-    # it stands, `refusals.Conflict` with the reason.
-
-    async def approve(
-        self, run_id: str, asker: representations.Actor, *, comment: str = ""
+    async def ask_run(
+        self, kind: str, run_id: str, asker: representations.Actor, **options: object
     ) -> representations.Accepted:
-        """Say yes to the group that waits."""
-        return await self._ask_run("approve", run_id, asker, {"comment": comment})
+        """Ask for something about a run, such as ``approve``, ``pause`` or ``skip``.
 
-    async def reject(
-        self, run_id: str, asker: representations.Actor, *, comment: str = ""
-    ) -> representations.Accepted:
-        """Say no to the group that waits: its stage has failed."""
-        return await self._ask_run("reject", run_id, asker, {"comment": comment})
+        `command_handler` says which kinds there are, and what their options mean.
 
-    async def withdraw(
-        self, run_id: str, asker: representations.Actor, *, comment: str = ""
-    ) -> representations.Accepted:
-        """Take an approval back, as long as nothing came of it."""
-        return await self._ask_run("withdraw", run_id, asker, {"comment": comment})
-
-    async def promote(
-        self, run_id: str, asker: representations.Actor, *, reason: str, wave: str = ""
-    ) -> representations.Accepted:
-        """End what the current wave waits for at its end; its clusters still have to be healthy."""
-        return await self._ask_run("promote", run_id, asker, {"reason": reason, "wave": wave})
-
-    async def unfreeze(
-        self, run_id: str, asker: representations.Actor, *, reason: str
-    ) -> representations.Accepted:
-        """Let it change clusters whose windows are closed, for the rest of its way."""
-        return await self._ask_run("unfreeze", run_id, asker, {"reason": reason})
-
-    async def pause(
-        self, run_id: str, asker: representations.Actor, *, reason: str = ""
-    ) -> representations.Accepted:
-        """Have it start nothing new."""
-        return await self._ask_run("pause", run_id, asker, {"reason": reason})
-
-    async def resume(self, run_id: str, asker: representations.Actor) -> representations.Accepted:
-        """Have it go on after a pause."""
-        return await self._ask_run("resume", run_id, asker, {})
-
-    async def cancel(
-        self,
-        run_id: str,
-        asker: representations.Actor,
-        *,
-        rollback: bool = True,
-        now: bool = False,
-        reason: str = "",
-    ) -> representations.Accepted:
-        """End it: rolled back, or kept as it is; with `now` in mid-write."""
-        document = {"rollback": rollback, "now": now, "reason": reason}
-        return await self._ask_run("cancel", run_id, asker, document)
-
-    async def retry(
-        self, run_id: str, asker: representations.Actor, *, targets: Sequence[str] = ()
-    ) -> representations.Accepted:
-        """Try the failed stage again, on some clusters or all that did not succeed."""
-        return await self._ask_run("retry", run_id, asker, {"targets": list(targets)})
-
-    async def skip(
-        self,
-        run_id: str,
-        target: str,
-        asker: representations.Actor,
-        *,
-        reason: str,
-        stage: str = "",
-    ) -> representations.Accepted:
-        """Leave one cluster out of what is still to come; or end a stage that only measures."""
-        said = {"target": target, "stage": stage, "reason": reason}
-        return await self._ask_run("skip", run_id, asker, said)
+        Raises:
+            refusals.NotFound: There is no such run.
+            refusals.Conflict: It cannot take this as it stands; says why.
+        """
+        name = (await self._summary(run_id)).head.application
+        async with self.audit_trail.noting(
+            asker, f"run.{kind}", application=name, run=run_id, document=options
+        ):
+            await self.asker.ask(kind, asker.by, application=name, run=run_id, document=options)
+        return representations.Accepted(run_id, (await self._summary(run_id)).head.reason)
 
     async def note(self, entry: records.AuditRecord) -> None:
         """Append to the audit what the caller decided by itself, such as a denial."""
         await self.audit_trail.write(entry)
 
     # Inside.
-
-    async def _ask_run(
-        self, kind: str, run: str, asker: representations.Actor, document: json.JsonObject
-    ) -> representations.Accepted:
-        name = (await self._summary(run)).head.application
-        async with self.audit_trail.noting(
-            asker, f"run.{kind}", application=name, run=run, document=document
-        ):
-            await self.asker.ask(kind, asker.by, application=name, run=run, document=document)
-        return representations.Accepted(run, (await self._summary(run)).head.reason)
-
-    async def _ask_application(
-        self, kind: str, name: str, asker: representations.Actor, document: json.JsonObject
-    ) -> representations.Accepted:
-        await self._application(name)
-        async with self.audit_trail.noting(
-            asker, f"application.{kind}", application=name, document=document
-        ):
-            run = await self.asker.ask(kind, asker.by, application=name, document=document)
-        known = conversions.of_application(await self._application(name))
-        waits = known.waiting
-        if waits is not None and waits.run == run:
-            return representations.Accepted(run, waits.waiting_reason)
-        return representations.Accepted(known.run or run, known.paused or known.reason)
 
     async def _plan(
         self, known: records.ApplicationRecord, commit: str, strategy: run_plans.Strategy | None

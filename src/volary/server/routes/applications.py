@@ -1,5 +1,6 @@
 """Applications, their commits, and what can be asked for them."""
 
+import functools
 from typing import Annotated
 
 import fastapi
@@ -142,6 +143,13 @@ async def plan_rebalance(request: requests.Request, application: str) -> respons
     return encoding.one(request, await service.plan(application, asker))
 
 
+async def _ask(
+    request: requests.Request, kind: str, application: str, body: bodies.Body | None = None
+) -> responses.Response:
+    ask = functools.partial(server_state.of(request).service.ask_application, kind)
+    return await commands.carry_out(request, ask, application, body)
+
+
 @commands.command(router, commands.APPLICATION, "sync", Permission.DEPLOY)
 async def sync(
     request: requests.Request, application: str, body: bodies.Sync = _SYNC
@@ -156,8 +164,7 @@ async def rollback(
     request: requests.Request, application: str, body: bodies.RollbackRequest = _ROLLBACK
 ) -> responses.Response:
     """Roll back the last change, the last wave first; or go to a commit that ran before."""
-    service = server_state.of(request).service
-    return await commands.carry_out(request, service.rollback, application, body)
+    return await _ask(request, "rollback", application, body)
 
 
 @commands.command(router, commands.APPLICATION, "pause", Permission.DEPLOY)
@@ -165,15 +172,13 @@ async def pause_application(
     request: requests.Request, application: str, body: bodies.Pause = _PAUSE
 ) -> responses.Response:
     """Pause it, its run under way included, until it is resumed."""
-    service = server_state.of(request).service
-    return await commands.carry_out(request, service.pause_application, application, body)
+    return await _ask(request, "pause", application, body)
 
 
 @commands.command(router, commands.APPLICATION, "resume", Permission.DEPLOY)
 async def resume_application(request: requests.Request, application: str) -> responses.Response:
     """Resume after a pause, the run under way at the commit it is pinned to."""
-    service = server_state.of(request).service
-    return await commands.carry_out(request, service.resume_application, application)
+    return await _ask(request, "resume", application)
 
 
 @commands.command(router, commands.APPLICATION, "rebalance", Permission.DEPLOY)
@@ -188,8 +193,7 @@ async def adopt(
     request: requests.Request, application: str, body: bodies.Adopt
 ) -> responses.Response:
     """Have an application whose repository is gone go on with its namesake in another one."""
-    service = server_state.of(request).service
-    return await commands.carry_out(request, service.adopt_application, application, body)
+    return await _ask(request, "adopt", application, body)
 
 
 @commands.command(router, commands.APPLICATION, "forget", Permission.ADMINISTER)

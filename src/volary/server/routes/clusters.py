@@ -1,5 +1,7 @@
 """Clusters: how they are, and what can be asked for them."""
 
+import functools
+
 from starlette import requests, responses
 
 from volary.controller.api import representations
@@ -48,7 +50,9 @@ async def cordon(
 ) -> responses.Response:
     """Start nothing new in a cluster."""
     service = server_state.of(request).service.fleet
-    return await commands.carry_out(request, service.cordon, cluster, body)
+    return await commands.carry_out(
+        request, functools.partial(service.ask, "cordon"), cluster, body
+    )
 
 
 @commands.command(router, commands.CLUSTER, "drain", Permission.ADMINISTER)
@@ -57,7 +61,7 @@ async def drain(
 ) -> responses.Response:
     """Start nothing new in a cluster, and move what runs there to other clusters."""
     service = server_state.of(request).service.fleet
-    return await commands.carry_out(request, service.drain, cluster, body)
+    return await commands.carry_out(request, functools.partial(service.ask, "drain"), cluster, body)
 
 
 @commands.command(router, commands.CLUSTER, "uncordon", Permission.ADMINISTER)
@@ -66,7 +70,9 @@ async def uncordon(
 ) -> responses.Response:
     """Let a cluster take part again; releases it missed are backfilled."""
     service = server_state.of(request).service.fleet
-    return await commands.carry_out(request, service.uncordon, cluster, body)
+    return await commands.carry_out(
+        request, functools.partial(service.ask, "uncordon"), cluster, body
+    )
 
 
 @commands.command(router, commands.CLUSTER, "taint", Permission.ADMINISTER)
