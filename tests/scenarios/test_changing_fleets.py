@@ -13,7 +13,7 @@ import controller_world
 import process_time
 from kube_sandbox import fleet as sandboxes
 from sandbox_fixtures import Kubectl
-from volary.controller.api import representations
+from volary.controller.api import cluster_service, representations
 from volary.engine.runs import policies
 from volary.model.fleet import cluster_health, fleets
 from volary.store import records
@@ -73,8 +73,8 @@ async def controlled(
 async def until_cluster(
     made: controller_world.Controlled,
     name: str,
-    holds: Callable[[representations.Cluster], bool],
-) -> representations.Cluster:
+    holds: Callable[[cluster_service.Cluster], bool],
+) -> cluster_service.Cluster:
     found = None
     try:
         async with asyncio.timeout(process_time.HANG):

@@ -24,7 +24,7 @@ from volary.controller.fleet import cluster_registry, health_probe
 from volary.controller.leadership import context, election
 from volary.controller.persistence import change_signal, notification_outbox
 from volary.controller.planning import preflight, preparation, projects, target_selection
-from volary.controller.runs import ready_runs, releases, run_kinds
+from volary.controller.runs import ready_runs, release_plans, releases, run_kinds
 from volary.controller.status import (
     application_state,
     application_statuses,
@@ -226,7 +226,9 @@ class LocalApplication:
         location, path, *_ = self.record.name.split("\n")
         repository = git_addresses.mask(project.source.repository)
         place = ready_runs.ApplicationSource(project.application.name, repository, path)
-        ready = await releases.ready(dependencies, place, request, prepared, trials, can_hold=False)
+        ready = await release_plans.ready(
+            dependencies, place, request, prepared, trials, can_hold=False
+        )
         # Before the run, so that there is none that nobody knows of.
         status = replace(self._writer.application_status, run=ready.run.id, under_way=True)
         await self._writer.keep(status, repository=location, path=path)

@@ -3,8 +3,6 @@
 Texts are redacted here or come redacted: a notification leaves the system.
 """
 
-from datetime import datetime
-
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses, run_requests
 from volary.engine.observers import feed
@@ -26,54 +24,52 @@ def observer(
 
 def planned(
     to: notifier.Notifier,
+    dependencies: ready_runs.Dependencies,
     release: ready_runs.ReadyRun,
     known: records.ApplicationRecord,
-    at: datetime,
 ) -> None:
     """Tell that a run is going to begin, and why by this strategy."""
-    reason = release.masker.clean(release.origin.summary)
-    to.announce(_Event.DEPLOYMENT_PLANNED, _subject(release, known), at, reason)
+    reason, now = release.masker.clean(release.origin.summary), dependencies.clock.now()
+    to.announce(_Event.DEPLOYMENT_PLANNED, _subject(release, known), now, reason)
 
 
 def triggered(
     to: notifier.Notifier,
+    dependencies: ready_runs.Dependencies,
     run_request: run_requests.RunRequest,
     known: records.ApplicationRecord,
-    at: datetime,
-    masker: redaction.Masker,
 ) -> None:
     """Report that a run is requested, and why."""
-    reason = masker.clean(run_request.reason)
-    to.announce(_Event.DEPLOYMENT_TRIGGERED, _requested(run_request, known, masker), at, reason)
+    masker = ready_runs.masker(dependencies)
+    subject, reason = _requested(run_request, known, masker), masker.clean(run_request.reason)
+    to.announce(_Event.DEPLOYMENT_TRIGGERED, subject, dependencies.clock.now(), reason)
 
 
 def refused(
     to: notifier.Notifier,
+    dependencies: ready_runs.Dependencies,
     run_request: run_requests.RunRequest,
     known: records.ApplicationRecord,
-    at: datetime,
-    masker: redaction.Masker,
     reason: str,
 ) -> None:
-    """Report that a run request became no run; `reason` has to be redacted."""
-    to.announce(
-        _Event.DEPLOYMENT_TRIGGER_FAILED, _requested(run_request, known, masker), at, reason
-    )
+    """Report that a run request became no run."""
+    masker = ready_runs.masker(dependencies)
+    subject, reason = _requested(run_request, known, masker), masker.clean(reason)
+    to.announce(_Event.DEPLOYMENT_TRIGGER_FAILED, subject, dependencies.clock.now(), reason)
 
 
 def settled(
     to: notifier.Notifier,
+    dependencies: ready_runs.Dependencies,
     run_request: run_requests.RunRequest,
     known: records.ApplicationRecord,
-    at: datetime,
-    masker: redaction.Masker,
     reason: str,
 ) -> None:
-    """Edit the messages about a run request that leads to no run of its own; nobody is notified
-    anew."""
+    """Edit the messages about a request that leads to no run of its own; nobody is notified."""
+    masker = ready_runs.masker(dependencies)
     progress = notices.Progress(statuses.RunStatus.CANCELLED, masker.clean(reason))
-    subject = _requested(run_request, known, masker)
-    to.update(notices.Notice(_Event.DEPLOYMENT_CANCELLED, at, subject, progress))
+    subject, now = _requested(run_request, known, masker), dependencies.clock.now()
+    to.update(notices.Notice(_Event.DEPLOYMENT_CANCELLED, now, subject, progress))
 
 
 def _subject(release: ready_runs.ReadyRun, known: records.ApplicationRecord) -> notices.Subject:

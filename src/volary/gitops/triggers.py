@@ -5,7 +5,6 @@ Unlike PipeCD, a command or a drift check never swallows a commit that is still 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from enum import StrEnum
 
 from volary.config.text import globs
@@ -17,7 +16,6 @@ class Kind(StrEnum):
 
     COMMIT = "commit"
     COMMAND = "command"
-    OUT_OF_SYNC = "out-of-sync"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,29 +80,9 @@ def on_command(options: applications.Triggers, by: str) -> Decision:
     return _yes(Kind.COMMAND, f"{by} asked for it")
 
 
-def on_out_of_sync(
-    options: applications.Triggers, *, last_finished: datetime | None, running: bool, now: datetime
-) -> Decision:
-    """Decide about drift (PipeCD: ON_OUT_OF_SYNC)."""
-    if options.on_out_of_sync.disabled:
-        return _no("drift does not trigger this application")
-    if running:
-        return _no("a run is under way")
-    window = options.on_out_of_sync.min_window
-    if last_finished is not None and now - last_finished < window:
-        left = window - (now - last_finished)
-        return _no(f"the last run ended less than {_span(window)} ago ({_span(left)} to go)")
-    return _yes(Kind.OUT_OF_SYNC, "what runs is not what Git says")
-
-
 def _yes(kind: Kind, reason: str) -> Decision:
     return Decision(Trigger(kind, reason), reason)
 
 
 def _no(reason: str) -> Decision:
     return Decision(None, reason)
-
-
-def _span(length: timedelta) -> str:
-    seconds = round(length.total_seconds())
-    return f"{seconds // 60}m" if seconds % 60 == 0 and seconds else f"{seconds}s"

@@ -51,21 +51,6 @@ class PollIntervals:
     longest: timedelta = timedelta(minutes=10)
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryStatus:
-    """How a repository is doing."""
-
-    name: str
-    branch: str
-    #: Empty: nothing was fetched yet.
-    head: str
-    applications: int
-    #: Empty: the last look went well.
-    problem: str
-    #: Looks in a row that did not go well.
-    failures: int
-
-
 class Mirror(Protocol):
     """What the watcher needs of `mirrors.Mirror`."""
 
@@ -164,10 +149,6 @@ class Watcher:
         if follower is not None:
             follower.hint.set()
         return follower is not None
-
-    def statuses(self) -> tuple[RepositoryStatus, ...]:
-        """Return how every repository is doing, in the order of the settings."""
-        return tuple(_status(follower) for follower in self._followers.values())
 
     async def _follow(self, follower: _RepositoryPoller, on_change: OnRepositoryChange) -> None:
         while True:
@@ -361,15 +342,3 @@ def _sentence(error: errors.VolaryError) -> str:
             for problem in error.problems
         )
     return str(error)
-
-
-def _status(follower: _RepositoryPoller) -> RepositoryStatus:
-    last = follower.last
-    return RepositoryStatus(
-        name=follower.spec.name,
-        branch=last.branch if last else follower.spec.branch,
-        head=last.head.id if last and last.head else "",
-        applications=len(last.applications) if last else 0,
-        problem=follower.problem,
-        failures=follower.failures,
-    )

@@ -1,6 +1,6 @@
 """PipeCD's rules of touching (10.5)."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -52,15 +52,3 @@ def test_the_first_commit_triggers_and_the_same_one_does_not_again() -> None:
 
     assert triggers.on_commit(applications.Triggers(), first).trigger
     assert not triggers.on_commit(applications.Triggers(), again).trigger
-
-
-def test_drift_waits_for_its_window() -> None:
-    options = applications.Triggers(on_out_of_sync=applications.OnOutOfSync(disabled=False))
-    ended = NOW - timedelta(minutes=4)
-
-    decision = triggers.on_out_of_sync(options, last_finished=ended, running=False, now=NOW)
-
-    assert decision.trigger is None
-    assert "5m ago (1m to go)" in decision.reason
-    later = NOW + timedelta(minutes=1)
-    assert triggers.on_out_of_sync(options, last_finished=ended, running=False, now=later).trigger

@@ -4,7 +4,9 @@ Taints are stored by the leader; what is requested here goes there as a request,
 is noted in the audit.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from volary.controller import refusals
 from volary.controller.api import command_client, representations
@@ -16,6 +18,41 @@ from volary.model.fleet import cluster_health, fleets, taints
 KIND = "cluster"
 
 
+class ClusterTaint(representations.Representation, frozen=True):
+    """A taint: it keeps applications away from a cluster."""
+
+    key: str
+    value: str
+    #: ``NoSchedule`` or ``NoExecute``.
+    effect: str
+    since: datetime | None
+    #: A person, ``volary`` for a rule, or ``fleet file``.
+    by: str
+    reason: str
+
+
+class Cluster(representations.Representation, frozen=True):
+    """A registered cluster."""
+
+    name: str
+    labels: Mapping[str, str]
+    provider: str
+    region: str
+    zones: tuple[str, ...]
+    suspended: bool
+    namespaces: tuple[str, ...]
+    #: ``ready``, ``notReady``, ``unreachable``, ``suspended`` or ``unknown``.
+    status: str
+    reason: str
+    #: Since when it is so.
+    since: datetime | None
+    #: What is seen, but not for long enough to count; empty: nothing else.
+    changing: str
+    #: Whether anything new begins there without tolerating a taint.
+    schedulable: bool
+    taints: tuple[ClusterTaint, ...]
+
+
 @dataclass(slots=True)
 class ClusterService:
     """See the module."""
@@ -24,12 +61,12 @@ class ClusterService:
     asker: command_client.CommandClient
     audit_trail: command_client.AuditLog
 
-    async def list(self) -> tuple[representations.Cluster, ...]:
+    async def list(self) -> tuple[Cluster, ...]:
         """Return the fleet and how each cluster is, in the fleet's order."""
         await self._look()
         return tuple(self._view(cluster) for cluster in self.register.members.clusters)
 
-    async def get(self, name: str) -> representations.Cluster:
+    async def get(self, name: str) -> Cluster:
         """Return one cluster.
 
         Raises:
@@ -43,7 +80,7 @@ class ClusterService:
 
     async def ask(
         self, action: str, name: str, asker: representations.Actor, **options: str
-    ) -> representations.Cluster:
+    ) -> Cluster:
         """Ask for something about a cluster: ``cordon``, ``drain``, or to ``uncordon`` it.
 
         Raises:
@@ -58,9 +95,7 @@ class ClusterService:
             await self.asker.ask(KIND, asker.by, document=document)
         return await self.get(name)
 
-    async def taint(
-        self, name: str, asker: representations.Actor, taint: taints.Taint
-    ) -> representations.Cluster:
+    async def taint(self, name: str, asker: representations.Actor, taint: taints.Taint) -> Cluster:
         """Mark a cluster; a mark of the same key and effect is replaced.
 
         Raises:
@@ -78,7 +113,7 @@ class ClusterService:
 
     async def untaint(
         self, name: str, asker: representations.Actor, *, key: str, effect: str, reason: str
-    ) -> representations.Cluster:
+    ) -> Cluster:
         """Take a mark away that was made by hand; an empty `effect` means every one of the key.
 
         Raises:
@@ -94,13 +129,13 @@ class ClusterService:
         if not self.register.is_leader:
             await self.register.load()
 
-    def _view(self, member: fleets.Cluster) -> representations.Cluster:
+    def _view(self, member: fleets.Cluster) -> Cluster:
         known = self.register.of(member.name)
         marks = taints.merge(member.taints, known.taints)
         suspended = member.suspended
         state = cluster_health.ClusterState.SUSPENDED if suspended else known.state
         return representations.build(
-            representations.Cluster,
+            Cluster,
             member,
             status=state.value,
             reason="suspended in the fleet" if suspended else known.reason or _unseen(known),
@@ -130,5 +165,5 @@ def _changing(known: cluster_health.ClusterHealth, rules: cluster_health.HealthR
     )
 
 
-def _taint(taint: taints.Taint) -> representations.ClusterTaint:
-    return representations.build(representations.ClusterTaint, taint, by=taint.by or "fleet file")
+def _taint(taint: taints.Taint) -> ClusterTaint:
+    return representations.build(ClusterTaint, taint, by=taint.by or "fleet file")

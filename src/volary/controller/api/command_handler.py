@@ -14,7 +14,7 @@ from volary.controller.fleet import taint_commands
 from volary.controller.leadership import context
 from volary.controller.persistence import change_signal, retry
 from volary.controller.placement import rebalancing
-from volary.controller.runs import ready_runs, releases, rollbacks
+from volary.controller.runs import ready_runs, release_plans, rollbacks
 from volary.controller.status import run_admission, run_requests
 from volary.engine.persistence import codec
 from volary.engine.runs import state
@@ -191,7 +191,7 @@ class CommandHandler:
                 reason=decision.reason,
                 at=request.at,
                 by=request.by,
-                strategy=releases.parse_strategy(request.document.get("strategy", "")),
+                strategy=release_plans.parse_strategy(request.document.get("strategy", "")),
             )
         )
         return ""

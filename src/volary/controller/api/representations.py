@@ -388,38 +388,3 @@ class Actor:
     by: str
     #: Address it came from; empty: from inside.
     source: str = ""
-
-
-class ClusterTaint(Representation, frozen=True):
-    """A taint: it keeps applications away from a cluster."""
-
-    key: str
-    value: str
-    #: ``NoSchedule`` or ``NoExecute``.
-    effect: str
-    since: datetime | None
-    #: A person, ``volary`` for a rule, or ``fleet file``.
-    by: str
-    reason: str
-
-
-class Cluster(Representation, frozen=True):
-    """A registered cluster."""
-
-    name: str
-    labels: Mapping[str, str]
-    provider: str
-    region: str
-    zones: tuple[str, ...]
-    suspended: bool
-    namespaces: tuple[str, ...]
-    #: ``ready``, ``notReady``, ``unreachable``, ``suspended`` or ``unknown``.
-    status: str
-    reason: str
-    #: Since when it is so.
-    since: datetime | None
-    #: What is seen, but not for long enough to count; empty: nothing else.
-    changing: str
-    #: Whether anything new begins there without tolerating a taint.
-    schedulable: bool
-    taints: tuple[ClusterTaint, ...]

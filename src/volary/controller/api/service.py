@@ -19,7 +19,7 @@ from volary.controller.api import (
 )
 from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
-from volary.controller.runs import ready_runs, releases
+from volary.controller.runs import ready_runs, release_plans
 from volary.controller.status import application_state, application_statuses, run_requests
 from volary.model.runs import run_plans
 from volary.store import pagination, records, stores
@@ -144,7 +144,7 @@ class Service:
         findings = await self.store.findings.after(run_id, after, wanted=wanted, limit=limit)
         return tuple(map(conversions.of_finding, findings))
 
-    async def clusters(self) -> tuple[representations.Cluster, ...]:
+    async def clusters(self) -> tuple[cluster_service.Cluster, ...]:
         """Return the fleet and how each cluster is."""
         return await self.fleet.list()
 
@@ -201,7 +201,7 @@ class Service:
         async with self.audit_trail.noting(
             asker, "application.plan", application=application, document={"commit": commit}
         ):
-            return await self._plan(known, commit, releases.parse_strategy(strategy))
+            return await self._plan(known, commit, release_plans.parse_strategy(strategy))
 
     async def sync(
         self,
@@ -217,7 +217,7 @@ class Service:
             refusals.NotFound: There is no such application.
             refusals.Conflict: It does not take commands, or the commit does not exist.
         """
-        releases.parse_strategy(strategy)
+        release_plans.parse_strategy(strategy)
         return await self.ask_application(
             "sync", application, asker, commit=commit, strategy=strategy
         )
@@ -296,7 +296,7 @@ class Service:
             at=self.dependencies.clock.now(),
             strategy=strategy,
         )
-        prepared = await releases.plan(
+        prepared = await release_plans.plan(
             self.dependencies,
             application_state.ApplicationState(known, application_status),
             run_request,

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from volary.controller import notifications, refusals
 from volary.controller.applications import run_session, state_writer
 from volary.controller.leadership import context
-from volary.controller.runs import ready_runs, releases, run_kinds
+from volary.controller.runs import ready_runs, release_plans, run_kinds
 from volary.controller.status import (
     application_identity,
     application_state,
@@ -214,7 +214,7 @@ class ApplicationReconciler:
         session, old = self._session, self.application_status.run_request
         if session and run_request.is_from_commit and not session.runner.run.is_final:
             run = session.runner.run
-            if await releases.reverts(
+            if await release_plans.reverts(
                 self._leader.dependencies, self.place, run_request.commit, run
             ):
                 run_request = replace(run_request, reverts=run.id)
@@ -237,23 +237,16 @@ class ApplicationReconciler:
             superseded = application_state.CommitChange(old.commit, "superseded", reason, old)
             await self._state_writer.keep_commit(superseded)
             self._settle(old, reason)
-        dependencies = self._leader.dependencies
-        masker = ready_runs.masker(dependencies)
         notifications.triggered(
-            self._leader.notifier, run_request, self.record, dependencies.clock.now(), masker
+            self._leader.notifier, self._leader.dependencies, run_request, self.record
         )
         await self._react()
 
     def _settle(self, run_request: run_requests.RunRequest, reason: str) -> None:
         """Tell those who were told of a request that no run of its own comes of it."""
-        dependencies, to = self._leader.dependencies, self._leader.notifier
+        leader = self._leader
         notifications.settled(
-            to,
-            run_request,
-            self.record,
-            dependencies.clock.now(),
-            ready_runs.masker(dependencies),
-            reason,
+            leader.notifier, leader.dependencies, run_request, self.record, reason
         )
 
     @property
@@ -387,9 +380,8 @@ class ApplicationReconciler:
             clean, origin = ready.masker.clean, ready.origin
             shown = replace(origin, reason=clean(origin.reason), subject=clean(origin.subject))
             version = await self._state_writer.begin(ready, self._begun(ready.run, shown))
-            notifications.planned(
-                self._leader.notifier, ready, self.record, self._leader.dependencies.clock.now()
-            )
+            leader = self._leader
+            notifications.planned(leader.notifier, leader.dependencies, ready, self.record)
             self._session = run_session.open_session(self._leader, self.record, ready, version)
             return self._session
 
@@ -440,8 +432,8 @@ class ApplicationReconciler:
             await self._state_writer.write(
                 kind.refused(self._state_writer.state, run_request, reason)
             )
-        if not kind.announces_refusals:
-            return
-        dependencies, to = self._leader.dependencies, self._leader.notifier
-        now, masker = dependencies.clock.now(), ready_runs.masker(dependencies)
-        notifications.refused(to, run_request, self.record, now, masker, masker.clean(reason))
+        if kind.announces_refusals:
+            leader = self._leader
+            notifications.refused(
+                leader.notifier, leader.dependencies, run_request, self.record, reason
+            )

@@ -19,7 +19,12 @@ from volary.config.crosscheck import eligibility, fleet_checks
 from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
 from volary.controller.placement import backfill_rules, probe_rounds
-from volary.controller.status import application_statuses, cluster_releases, run_requests
+from volary.controller.status import (
+    application_statuses,
+    cluster_releases,
+    release_changes,
+    run_requests,
+)
 from volary.engine.state_machine import events
 from volary.model import applications, statuses
 from volary.model.fleet import cluster_health, taints
@@ -219,7 +224,7 @@ class BackfillLoop:
                 if now.releases.completed
                 else replace(
                     now,
-                    releases=cluster_releases.begun_with(now.releases, commit, names, identity),
+                    releases=release_changes.begun_with(now.releases, commit, names, identity),
                 )
             )
         )
@@ -228,19 +233,19 @@ class BackfillLoop:
         """Keep who a cluster is that was not known when it got the release."""
         identity = self.leader.register.identity
         known = reconciler.application_status.releases
-        if cluster_releases.learned(known, identity) != known:
+        if release_changes.learned(known, identity) != known:
             await reconciler.amend(
-                lambda now: replace(now, releases=cluster_releases.learned(now.releases, identity))
+                lambda now: replace(now, releases=release_changes.learned(now.releases, identity))
             )
 
     async def _forget_leavers(self, reconciler: reconcilers.ApplicationReconciler) -> None:
         """Have nothing wait for clusters that left the fleet; who comes back is a newcomer."""
         names = self.leader.dependencies.clusters.fleet.names
         known = reconciler.application_status.releases
-        if cluster_releases.restricted_to(known, names) != known:
+        if release_changes.restricted_to(known, names) != known:
             await reconciler.amend(
                 lambda now: replace(
-                    now, releases=cluster_releases.restricted_to(now.releases, names)
+                    now, releases=release_changes.restricted_to(now.releases, names)
                 )
             )
 

@@ -15,7 +15,7 @@ from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
 from volary.controller.placement import app_health, external_probe, probe_rounds, rebalancing
 from volary.controller.planning import projects
-from volary.controller.runs import moves
+from volary.controller.runs import moves, preemption
 from volary.controller.status import application_statuses, run_admission, run_requests
 from volary.engine.state_machine import events
 from volary.model import applications, statuses
@@ -303,16 +303,16 @@ class FailoverLoop:
         if move is None or reconciler.is_moving:
             return
         patience = (app.failover or failover_rules.Failover()).patience
-        answer = moves.decide_preemption(
+        answer = preemption.decide_preemption(
             reconciler.application_status, run, move, self._now(), patience
         )
-        if answer.room is moves.Preemption.WAIT:
+        if answer.room is preemption.Preemption.WAIT:
             await reconciler.amend(
                 lambda application_status: moves.delayed(application_status, answer.reason)
             )
-        if run is None or answer.room is not moves.Preemption.INTERRUPT:
+        if run is None or answer.room is not preemption.Preemption.INTERRUPT:
             return
-        again = moves.request_resumption(run, move, self._now(), self.leader.new_id())
+        again = preemption.request_resumption(run, move, self._now(), self.leader.new_id())
         # First what comes after: a process that dies in between leaves a run too many, not too few.
         await reconciler.amend(
             lambda application_status: (

@@ -13,6 +13,7 @@ from volary.controller.status import (
     application_state,
     application_statuses,
     cluster_releases,
+    release_changes,
     run_origins,
     run_requests,
 )
@@ -106,8 +107,8 @@ class Backfill:
         """Say who has the release now; with the last of them it is everywhere."""
         run, record, before = ended.run, application.record, application.status.releases
         releases, done = (
-            cluster_releases.after_backfill(before, run, ended.identity),
-            cluster_releases.covered_by(run),
+            release_changes.after_backfill(before, run, ended.identity),
+            release_changes.covered_by(run),
         )
         status = replace(application.status, releases=releases, under_way=False)
         status = moves.with_clusters(status, done)

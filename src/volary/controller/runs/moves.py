@@ -7,17 +7,15 @@ is pure.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from enum import StrEnum
+from dataclasses import replace
+from datetime import datetime
 
 from volary.controller.planning import preparation, projects, replica_assignment
 from volary.controller.runs import ready_runs, run_kinds
 from volary.controller.status import (
     application_state,
     application_statuses,
-    cluster_releases,
-    run_admission,
+    release_changes,
     run_origins,
     run_requests,
 )
@@ -30,82 +28,6 @@ from volary.placement.failover import decisions, evictions, move_plans
 
 Names = tuple[str, ...]
 _DONE = statuses.TaskStatus.SUCCEEDED
-
-
-def is_urgent(application_status: application_statuses.ApplicationStatus) -> bool:
-    """Say whether what waits to move is worth interrupting a run for.
-
-    Only what is lost or unhealthy and has no replacement yet; a drain, a rebalance and a clean-up
-    wait.
-    """
-    causes = (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
-    return any(
-        eviction.cause in causes and not eviction.replaced
-        for eviction in application_status.placed.leaving
-    )
-
-
-class Preemption(StrEnum):
-    """What a move does about a run under way."""
-
-    #: There is none.
-    GO = "go"
-    WAIT = "wait"
-    #: The run is ended as it is: nothing is rolled back, and its commit is requested again.
-    INTERRUPT = "interrupt"
-
-
-@dataclass(frozen=True, slots=True)
-class PreemptionDecision:
-    """The answer with its sentence."""
-
-    room: Preemption
-    reason: str = ""
-
-
-def decide_preemption(
-    application_status: application_statuses.ApplicationStatus,
-    run: state.Run | None,
-    move: run_requests.RunRequest,
-    now: datetime,
-    patience: timedelta,
-) -> PreemptionDecision:
-    """Say whether a requested move may begin.
-
-    One rule, whatever the run does: it is waited for, and when it has not ended within
-    `patience`, it is interrupted, if the move is urgent. A pause pins everything, and a rollback is
-    never disturbed.
-    """
-    pinned = run_admission.why_blocked(application_status, run)
-    if pinned:
-        return PreemptionDecision(Preemption.WAIT, f"{pinned}, which pins where it is as well")
-    if run is None or run.is_final:
-        return PreemptionDecision(Preemption.GO)
-    if not is_urgent(application_status):
-        return PreemptionDecision(Preemption.WAIT, f"run {run.id} has to end first")
-    if run.rollback is not None or run.ending is not None:
-        return PreemptionDecision(Preemption.WAIT, f"run {run.id} is ending, and is not disturbed")
-    waited = now - move.at
-    if waited < patience:
-        until = move.at + patience
-        return PreemptionDecision(
-            Preemption.WAIT, f"run {run.id} has to end first; it is interrupted at {until:%H:%M:%S}"
-        )
-    return PreemptionDecision(Preemption.INTERRUPT, f"run {run.id} did not end within {patience}")
-
-
-def request_resumption(
-    run: state.Run, move: run_requests.RunRequest, now: datetime, new_id: str
-) -> run_requests.RunRequest:
-    """Return the request that takes an interrupted run's commit up again, after the move."""
-    return run_requests.RunRequest(
-        id=new_id,
-        commit=run.commit,
-        kind=run_requests.KindName.RELEASE,
-        reason=f"goes on after run {run.id} was interrupted: {move.reason}",
-        at=now,
-        by="failover",
-    )
 
 
 def delayed(
@@ -187,7 +109,7 @@ def _after_end(
     releases = application_status.releases.with_shares(ended.origin.assigned, kept)
     return replace(
         application_status,
-        releases=cluster_releases.after_move(releases, run, kept, removed, ended.identity),
+        releases=release_changes.after_move(releases, run, kept, removed, ended.identity),
         under_way=False,
     ).with_placement(replace(placed, leaving=leaving))
 

@@ -9,7 +9,7 @@ from volary.controller.status import (
     application_identity,
     application_state,
     application_statuses,
-    cluster_releases,
+    release_changes,
     run_origins,
     run_requests,
 )
@@ -141,7 +141,7 @@ class Rollback(releases.Release):
         back = run.status is statuses.RunStatus.SUCCEEDED
         status = replace(
             before,
-            releases=cluster_releases.after_rollback(
+            releases=release_changes.after_rollback(
                 before.releases, run, ended.origin.assigned_before, ended.identity
             ),
             backfill=None,

@@ -1,4 +1,4 @@
-"""What each cluster has of an application, and what a run's end changes about it. Pure.
+"""What each cluster has of an application. Pure.
 
 The one place where it is kept: the release, the replica shares, and whether the application is on
 the cluster, left it, or is leaving it. A release is *completed* once every stage is done on every
@@ -7,23 +7,18 @@ were cordoned. Whoever joins, comes back or was built anew gets it: never a rele
 half-way, and never simply what is in Git.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import msgspec
 from msgspec import structs
 
-from volary.engine.runs import coverage, rollback, state
-from volary.model import statuses
 from volary.placement.failover import decisions, observed_durations
 from volary.placement.replicas import assignment
 
 #: What tells a cluster from one built in its place; empty: not known.
 Identity = Callable[[str], str]
-
-_MISSED = (state.LeftOut.UNREACHABLE, state.LeftOut.CORDONED)
-_GOOD = (statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.SKIPPED)
 
 
 class ReleaseState(StrEnum):
@@ -156,209 +151,27 @@ class ClusterReleases:
             )
             for name in names
         }
-        return replace(self, clusters={})._with(clusters)
+        return replace(self, clusters={}).with_changed(clusters)
 
     def with_shares(
         self, assigned: assignment.Assignment, names: Iterable[str]
     ) -> "ClusterReleases":
         """Return them with what an assignment gives to some clusters."""
-        return self._with(
+        return self.with_changed(
             {name: structs.replace(self.of(name), shares=assigned.of(name)) for name in names}
         )
 
     def with_reasons(self, reasons: Mapping[str, str]) -> "ClusterReleases":
         """Return them with why clusters have not got the release; of the others nothing is said."""
         names = dict.fromkeys((*self.clusters, *reasons))
-        return self._with(
+        return self.with_changed(
             {name: structs.replace(self.of(name), reason=reasons.get(name, "")) for name in names}
         )
 
-    def _with(self, changed: Mapping[str, ClusterRelease]) -> "ClusterReleases":
+    def with_changed(self, changed: Mapping[str, ClusterRelease]) -> "ClusterReleases":
         """Return them with some changed; of whom nothing is known nothing is kept."""
         both = {**self.clusters, **changed}
         return replace(self, clusters={name: one for name, one in both.items() if one != _UNKNOWN})
-
-
-def begun_with(
-    releases: ClusterReleases, commit: str, names: Iterable[str], identity: Identity
-) -> ClusterReleases:
-    """Return them with a release that was completed before anybody kept a record of it."""
-    covered = {
-        name: _covered(releases.of(name), releases.of(name).commit or commit, identity(name))
-        for name in names
-    }
-    return replace(releases._with(covered), completed=commit)
-
-
-def _covered(before: ClusterRelease, commit: str, identity: str) -> ClusterRelease:
-    """Return what a cluster has once it got the completed release."""
-    return structs.replace(
-        before, commit=commit, state=ReleaseState.COVERED, identity=identity, reason=""
-    )
-
-
-def is_completed(run: state.Run) -> bool:
-    """Say whether a run that has ended brought its release to all who were there."""
-    if run.status is statuses.RunStatus.SUCCEEDED:
-        return True
-    if run.status is not statuses.RunStatus.FAILED or run.rollback is not None:
-        return False
-    left_out = [cluster for cluster in run.clusters if cluster.left_out]
-    done = all(stage.status in _GOOD for stage in run.stages)
-    missed = all(each.left_out_for in _MISSED for each in left_out)
-    return done and missed and 0 < len(left_out) < len(run.clusters)
-
-
-def after_release(releases: ClusterReleases, run: state.Run, identity: Identity) -> ClusterReleases:
-    """Return what clusters run once a run that brought a release has ended."""
-    if not is_completed(run):
-        held = coverage.clusters_with_release(run)
-        return releases._with(
-            {name: structs.replace(releases.of(name), commit=run.commit) for name in held}
-        )
-    changed = {}
-    for name, one in releases.clusters.items():
-        is_none = one.state is ReleaseState.NONE
-        changed[name] = structs.replace(
-            one, state=one.state if is_none else ReleaseState.MISSED, identity="", reason=""
-        )
-    for cluster in run.clusters:
-        before = releases.of(cluster.name)
-        changed[cluster.name] = (
-            structs.replace(
-                before,
-                commit=before.commit or run.running_commit_of(cluster.name),
-                state=ReleaseState.MISSED,
-                identity="",
-                reason="",
-            )
-            if cluster.left_out
-            else _covered(before, run.commit, identity(cluster.name))
-        )
-    succeeded = run.status is statuses.RunStatus.SUCCEEDED
-    return replace(
-        releases._with(changed),
-        completed=run.commit,
-        running=run.commit if succeeded else releases.running,
-    )
-
-
-def divided_by_release(
-    releases: ClusterReleases, run: state.Run, assigned: assignment.Assignment
-) -> ClusterReleases:
-    """Return who has how many replicas once a run that brought a release has ended.
-
-    Unless it succeeded only the clusters that hold the release have what it gave them.
-    """
-    if run.status is not statuses.RunStatus.SUCCEEDED:
-        return releases.with_shares(assigned, coverage.clusters_with_release(run))
-    had = {
-        name: structs.replace(one, shares_before=one.shares)
-        for name, one in releases.clusters.items()
-    }
-    return releases._with(had).with_shares(assigned, (*releases.clusters, *assigned.clusters))
-
-
-def after_backfill(
-    releases: ClusterReleases, run: state.Run, identity: Identity
-) -> ClusterReleases:
-    """Return what clusters run once a run that brought the release to some of them has ended."""
-    done, changed = covered_by(run), {}
-    for name in run.targets:
-        before = releases.of(name)
-        if name not in done:
-            changed[name] = structs.replace(before, reason=f"run {run.id}: {run.reason}")
-        elif run.commit == releases.completed:
-            changed[name] = _covered(before, run.commit, identity(name))
-        else:
-            changed[name] = structs.replace(before, commit=run.commit)
-    after = releases._with(changed)
-    is_everywhere = releases.missed and not after.missed and run.commit == after.completed
-    return replace(after, running=run.commit) if is_everywhere else after
-
-
-def after_move(
-    releases: ClusterReleases,
-    run: state.Run,
-    placed: Collection[str],
-    removed: Collection[str],
-    identity: Identity,
-) -> ClusterReleases:
-    """Return what clusters run once a run that moved the application has ended.
-
-    Args:
-        releases: As it was kept last.
-        run: It has ended; brought each cluster what it runs, a new one the completed release.
-        placed: Clusters that are proven to have their part.
-        removed: Clusters where the application is gone.
-        identity: What tells a cluster from one built in its place.
-    """
-    changed = {}
-    for name in placed:
-        before = releases.of(name)
-        commit = before.commit or run.running_commit_of(name)
-        if before.state is ReleaseState.NONE and commit == releases.completed:
-            changed[name] = _covered(before, commit, identity(name))
-        else:
-            changed[name] = structs.replace(before, commit=commit)
-    for name in removed:
-        before = releases.of(name)
-        changed[name] = ClusterRelease(
-            chosen=before.chosen, away=before.away, leaving=before.leaving, staying=before.staying
-        )
-    return releases._with(changed)
-
-
-def after_rollback(
-    releases: ClusterReleases,
-    run: state.Run,
-    assigned_before: assignment.Assignment,
-    identity: Identity,
-) -> ClusterReleases:
-    """Return what clusters have once a run that rolled another one back has ended.
-
-    A release counts as completed only if every cluster is proven back at the same one; else none
-    does, so that none is brought to clusters that miss it.
-
-    Args:
-        releases: As it was kept last.
-        run: It has ended.
-        assigned_before: Who had how many replicas before the release that is rolled back.
-        identity: What tells a cluster from one built in its place.
-    """
-    held = rollback.commits_after(run)
-    left = dict.fromkeys(rollback.clusters_left(run), run.commit)
-    commits = {**held, **left}
-    after = releases._with(
-        {name: structs.replace(releases.of(name), commit=one) for name, one in commits.items()}
-    )
-    if run.status is statuses.RunStatus.SUCCEEDED:
-        names = (*releases.clusters, *assigned_before.clusters)
-        after = replace(after, running=run.running_commit).with_shares(assigned_before, names)
-        if after.running and not after.exceptions(after.running):
-            covered = {
-                name: _covered(after.of(name), after.running, identity(name)) for name in held
-            }
-            return replace(after._with(covered), completed=after.running)
-    else:
-        after = after.with_shares(assigned_before, rollback.clusters_rolled_back(run))
-    uncovered = {
-        name: structs.replace(one, state=ReleaseState.NONE, identity="", reason="")
-        for name, one in after.clusters.items()
-    }
-    return replace(after._with(uncovered), completed="")
-
-
-def covered_by(run: state.Run) -> tuple[str, ...]:
-    """Return the clusters on which every stage of a run succeeded and was not rolled back."""
-    back = {task.target for task in run.rollback.tasks} if run.rollback else set()
-    done = []
-    for name in run.targets:
-        tasks = [task for stage in run.stages if (task := stage.task(name)) is not None]
-        good = all(task.status is statuses.TaskStatus.SUCCEEDED for task in tasks)
-        if tasks and good and name not in back:
-            done.append(name)
-    return tuple(done)
 
 
 def missing_clusters(
@@ -384,29 +197,6 @@ def commit_before_backfill(releases: ClusterReleases, name: str) -> str:
     """
     had = releases.of(name)
     return "" if had.state is ReleaseState.COVERED else had.commit
-
-
-def learned(releases: ClusterReleases, identity: Identity) -> ClusterReleases:
-    """Return them with who clusters are that were not known when they got the release."""
-    return releases._with(
-        {
-            name: structs.replace(releases.of(name), identity=identity(name))
-            for name in releases.covered
-            if not releases.of(name).identity and identity(name)
-        }
-    )
-
-
-def restricted_to(releases: ClusterReleases, names: Collection[str]) -> ClusterReleases:
-    """Return them without the clusters that left the fleet missing anything."""
-    changed = {}
-    for name, one in releases.clusters.items():
-        if name not in names:
-            missed = one.state is ReleaseState.MISSED
-            changed[name] = structs.replace(
-                one, state=ReleaseState.NONE if missed else one.state, reason=""
-            )
-    return releases._with(changed)
 
 
 def missing_reasons(releases: ClusterReleases) -> dict[str, str]:

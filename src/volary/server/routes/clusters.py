@@ -4,7 +4,7 @@ import functools
 
 from starlette import requests, responses
 
-from volary.controller.api import representations
+from volary.controller.api import cluster_service
 from volary.model.fleet import taints
 from volary.server import server_state
 from volary.server.authorization import access
@@ -17,7 +17,7 @@ router = response_schemas.router("clusters")
 _REASON = bodies.ClusterReason()
 
 
-@router.get("/clusters", responses=response_schemas.many(representations.Cluster))
+@router.get("/clusters", responses=response_schemas.many(cluster_service.Cluster))
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def list_clusters(
     request: requests.Request,
@@ -37,7 +37,7 @@ async def list_clusters(
     return encoding.many(request, page.items, page.cursor)
 
 
-@router.get("/clusters/{cluster:path}", responses=response_schemas.one(representations.Cluster))
+@router.get("/clusters/{cluster:path}", responses=response_schemas.one(cluster_service.Cluster))
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def get_cluster(request: requests.Request, cluster: str) -> responses.Response:
     """Show one cluster: its status, since when, and its taints."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import fastapi
 from starlette import requests, responses
 
-from volary.controller.api import representations
+from volary.controller.api import cluster_service, representations
 from volary.server import server_state
 from volary.server.authentication import logins
 from volary.server.authorization import access
@@ -29,7 +29,7 @@ class Noun:
 APPLICATION = Noun("application", "/applications/{application}", access.Scope.APPLICATION)
 RUN = Noun("run", "/runs/{run}", access.Scope.RUN)
 CLUSTER = Noun(
-    "cluster", "/clusters/{cluster:path}", access.Scope.EVERYTHING, representations.Cluster
+    "cluster", "/clusters/{cluster:path}", access.Scope.EVERYTHING, cluster_service.Cluster
 )
 
 

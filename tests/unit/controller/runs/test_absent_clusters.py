@@ -2,7 +2,7 @@
 
 import pytest
 
-from volary.controller.runs import releases
+from volary.controller.runs import release_plans
 from volary.model import applications
 from volary.model.fleet import fleets, taints
 
@@ -22,7 +22,7 @@ def members(well: int, lost: int, cordoned: int = 0) -> fleets.Fleet:
     [(1, 0, 0, False), (1, 1, 0, False), (0, 1, 0, True), (1, 2, 0, True), (1, 1, 5, False)],
 )
 def test_more_than_half_lost_is_too_many(well: int, lost: int, cordoned: int, waits: bool) -> None:
-    found = releases.why_wait_for_clusters(
+    found = release_plans.why_wait_for_clusters(
         applications.Application("shop"), members(well, lost, cordoned)
     )
 
@@ -30,7 +30,7 @@ def test_more_than_half_lost_is_too_many(well: int, lost: int, cordoned: int, wa
 
 
 def test_it_says_who() -> None:
-    found = releases.why_wait_for_clusters(applications.Application("shop"), members(1, 7))
+    found = release_plans.why_wait_for_clusters(applications.Application("shop"), members(1, 7))
 
     assert found.startswith(
         "7 of 8 clusters are not ready or do not answer (c1, c2, c3, c4, c5 and"
@@ -42,4 +42,4 @@ def test_who_tolerates_it_is_not_held_up() -> None:
 
     app = applications.Application("shop", tolerations=(tolerant,))
 
-    assert releases.why_wait_for_clusters(app, members(1, 7)) == ""
+    assert release_plans.why_wait_for_clusters(app, members(1, 7)) == ""

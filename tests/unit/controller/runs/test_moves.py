@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from volary.controller.runs import moves, run_kinds
+from volary.controller.runs import moves, preemption, run_kinds
 from volary.controller.status import (
     application_state,
     application_statuses,
@@ -74,15 +74,20 @@ def moved(**tasks: statuses.TaskStatus) -> state.Run:
 
 
 ROOMS = [
-    (None, timedelta(), moves.Preemption.GO, ""),
-    (release(), timedelta(minutes=4), moves.Preemption.WAIT, "interrupted at 12:05:00"),
-    (release(), timedelta(minutes=5), moves.Preemption.INTERRUPT, "did not end within 0:05:00"),
-    (release(), -timedelta(hours=1), moves.Preemption.WAIT, "interrupted at 12:05:00"),
-    (release(pause=PAUSE), timedelta(hours=1), moves.Preemption.WAIT, "paused by ana"),
+    (None, timedelta(), preemption.Preemption.GO, ""),
+    (release(), timedelta(minutes=4), preemption.Preemption.WAIT, "interrupted at 12:05:00"),
+    (
+        release(),
+        timedelta(minutes=5),
+        preemption.Preemption.INTERRUPT,
+        "did not end within 0:05:00",
+    ),
+    (release(), -timedelta(hours=1), preemption.Preemption.WAIT, "interrupted at 12:05:00"),
+    (release(pause=PAUSE), timedelta(hours=1), preemption.Preemption.WAIT, "paused by ana"),
     (
         release(ending=state.Ending(statuses.RunStatus.FAILED, "broken", rollback=True)),
         timedelta(hours=1),
-        moves.Preemption.WAIT,
+        preemption.Preemption.WAIT,
         "is not disturbed",
     ),
 ]
@@ -90,18 +95,18 @@ ROOMS = [
 
 @pytest.mark.parametrize(("run", "later", "room", "reason"), ROOMS)
 def test_a_move_waits_for_a_run_a_while_and_for_a_pause_or_a_way_back_for_ever(
-    run: state.Run | None, later: timedelta, room: moves.Preemption, reason: str
+    run: state.Run | None, later: timedelta, room: preemption.Preemption, reason: str
 ) -> None:
-    answer = moves.decide_preemption(STANDING, run, MOVE, NOW + later, PATIENCE)
+    answer = preemption.decide_preemption(STANDING, run, MOVE, NOW + later, PATIENCE)
 
     assert answer.room is room
     assert reason in answer.reason
 
 
 def test_a_paused_application_is_not_moved() -> None:
-    answer = moves.decide_preemption(replace(STANDING, pause=PAUSE), None, MOVE, NOW, PATIENCE)
+    answer = preemption.decide_preemption(replace(STANDING, pause=PAUSE), None, MOVE, NOW, PATIENCE)
 
-    assert answer.room is moves.Preemption.WAIT
+    assert answer.room is preemption.Preemption.WAIT
     assert answer.reason == (
         "the application is paused by ana: the shop is on television, which pins where it is as"
         " well"
@@ -123,11 +128,13 @@ def test_only_what_is_lost_or_ill_interrupts_a_run(
 ) -> None:
     leaving = replace(LEAVING, cause=cause, replaced=replaced)
 
-    assert moves.is_urgent(STANDING.with_placement(replace(PLACED, leaving=(leaving,)))) is urgent
+    assert (
+        preemption.is_urgent(STANDING.with_placement(replace(PLACED, leaving=(leaving,)))) is urgent
+    )
 
 
 def test_the_interrupted_commit_is_wanted_again() -> None:
-    again = moves.request_resumption(release(), MOVE, NOW, "n")
+    again = preemption.request_resumption(release(), MOVE, NOW, "n")
 
     assert (again.id, again.commit, again.kind) == ("n", "new", run_requests.KindName.RELEASE)
     assert again.reason == "goes on after run r was interrupted: us is flooded"
@@ -213,7 +220,7 @@ def test_a_standing_with_a_move_survives_being_written() -> None:
 
 
 def test_a_run_says_what_moves_after_it_and_when_that_interrupts_it() -> None:
-    told = moves.decide_preemption(STANDING, release(), MOVE, NOW, PATIENCE).reason
+    told = preemption.decide_preemption(STANDING, release(), MOVE, NOW, PATIENCE).reason
     waiting = replace(moves.delayed(STANDING, told), run="r")
 
     assert moves.waiting_reason(waiting, "r") == (

@@ -9,6 +9,7 @@ from volary.controller.status import (
     application_state,
     application_statuses,
     cluster_releases,
+    release_changes,
     run_origins,
     run_requests,
 )
@@ -86,13 +87,13 @@ OLD = covered(us="uid-us", eu="uid-eu", ap="")
 def test_a_release_that_succeeded_is_what_its_clusters_have() -> None:
     run = ended(statuses.RunStatus.SUCCEEDED, "us", "eu")
 
-    after = cluster_releases.after_release(OLD, run, identity)
+    after = release_changes.after_release(OLD, run, identity)
 
     new = covered("new", us="uid-us", eu="uid-eu")
     new = replace(new, running="new")
     assert after == changed(new, ap=Cluster("old", State.MISSED)), "ap stays on what it had"
     newer = ended(statuses.RunStatus.SUCCEEDED, "us", "eu", commit="newer")
-    assert cluster_releases.after_release(after, newer, identity).missed == ("ap",)
+    assert release_changes.after_release(after, newer, identity).missed == ("ap",)
 
 
 def test_one_that_went_on_without_who_was_away_is_completed() -> None:
@@ -100,7 +101,7 @@ def test_one_that_went_on_without_who_was_away_is_completed() -> None:
     run = ended(statuses.RunStatus.FAILED, "us", "eu", "sa", left_out=lost)
     known = changed(OLD, eu=Cluster("older", State.COVERED, "uid-eu", "it waits"))
 
-    after = cluster_releases.after_release(known, run, identity)
+    after = release_changes.after_release(known, run, identity)
 
     assert after == changed(
         covered("new", us="uid-us"),
@@ -122,7 +123,7 @@ def test_half_a_release_completes_nothing() -> None:
     )
 
     for run, expected in runs:
-        after = cluster_releases.after_release(OLD, run, identity)
+        after = release_changes.after_release(OLD, run, identity)
         assert after.completed == "old"
         assert cluster_releases.missing_clusters(after, ("us", "eu", "ap"), identity) == {}
         if expected is not None:
@@ -132,7 +133,7 @@ def test_half_a_release_completes_nothing() -> None:
 def test_who_joined_with_half_a_release_has_not_got_the_completed_one() -> None:
     run = ended(statuses.RunStatus.CANCELLED, "us", "sa")
 
-    after = cluster_releases.after_release(OLD, run, identity)
+    after = release_changes.after_release(OLD, run, identity)
 
     assert after.of("sa") == Cluster("new", State.NONE)
     assert cluster_releases.missing_clusters(after, ("us", "sa"), identity) == {
@@ -162,17 +163,17 @@ def test_who_misses_the_release_and_why() -> None:
 
 
 def test_who_is_not_known_is_learned_once() -> None:
-    learned = cluster_releases.learned(OLD, identity)
+    learned = release_changes.learned(OLD, identity)
 
     assert learned.of("ap").identity == "uid-ap"
-    assert cluster_releases.learned(learned, lambda name: "another") == learned
-    assert cluster_releases.learned(OLD, lambda name: "") == OLD
+    assert release_changes.learned(learned, lambda name: "another") == learned
+    assert release_changes.learned(OLD, lambda name: "") == OLD
 
 
 def test_of_a_release_completed_before_anybody_kept_a_record_it_is_known_who_has_it() -> None:
     known = cluster_releases.ClusterReleases("", {"eu": Cluster("half")})
 
-    begun = cluster_releases.begun_with(known, "old", ("us", "eu"), identity)
+    begun = release_changes.begun_with(known, "old", ("us", "eu"), identity)
 
     expected = changed(covered(us="uid-us"), eu=Cluster("half", State.COVERED, "uid-eu"))
     assert begun == expected
@@ -235,7 +236,7 @@ def test_where_a_move_went_has_the_release_and_where_it_left_has_nothing() -> No
     )
     run = replace(ended(statuses.RunStatus.SUCCEEDED, "sa", "me", "half", commit="old"))
 
-    after = cluster_releases.after_move(known, run, ("sa", "me", "half"), ("us",), identity)
+    after = release_changes.after_move(known, run, ("sa", "me", "half"), ("us",), identity)
 
     assert after == cluster_releases.ClusterReleases(
         "old",
@@ -290,12 +291,12 @@ def test_a_cluster_that_left_the_fleet_misses_nothing() -> None:
         asia=Cluster("older", State.MISSED),
     )
 
-    left = cluster_releases.restricted_to(known, ("us", "asia"))
+    left = release_changes.restricted_to(known, ("us", "asia"))
 
     assert cluster_releases.missing_reasons(left) == {"asia": "the release went on without it"}
     assert cluster_releases.missing_clusters(left, ("us", "sa"), lambda _: "") == {}
     assert left.of("eu") == Cluster("older"), "who comes back is a newcomer"
-    assert cluster_releases.restricted_to(left, ("us", "asia")) == left
+    assert release_changes.restricted_to(left, ("us", "asia")) == left
 
 
 WEB = manifest.ResourceKey("apps", "Deployment", "shop", "web")
@@ -322,12 +323,12 @@ def test_a_release_that_succeeded_says_who_has_and_who_had_how_many() -> None:
     before = OLD.with_shares(divided(us=1, eu=2), ("us", "eu"))
     good = ended(statuses.RunStatus.SUCCEEDED, "us", "sa")
 
-    after = cluster_releases.divided_by_release(before, good, divided(us=3, sa=4))
+    after = release_changes.divided_by_release(before, good, divided(us=3, sa=4))
 
     assert after.assigned == divided(us=3, sa=4), "eu has no say in it any more"
     assert after.assigned_before == divided(us=1, eu=2)
     bad = ended(statuses.RunStatus.FAILED, "us", "eu", failed=("eu",))
-    half = cluster_releases.divided_by_release(before, bad, divided(us=3, eu=4))
+    half = release_changes.divided_by_release(before, bad, divided(us=3, eu=4))
     held = coverage.clusters_with_release(bad)
     assert half.assigned_before == assignment.EMPTY
     assert half.assigned.replicas(WEB) == {
@@ -342,12 +343,12 @@ def test_a_rollback_gives_clusters_what_they_had() -> None:
     )
     done = replace(run, status=statuses.RunStatus.SUCCEEDED)
 
-    after = cluster_releases.after_rollback(before, done, divided(us=1), identity)
+    after = release_changes.after_rollback(before, done, divided(us=1), identity)
 
     assert after.assigned == divided(us=1)
     assert (after.running, after.completed) == ("old", "old")
     failed = replace(run, status=statuses.RunStatus.FAILED)
-    same = cluster_releases.after_rollback(before, failed, divided(us=1, eu=1), identity)
+    same = release_changes.after_rollback(before, failed, divided(us=1, eu=1), identity)
     assert same.assigned == before.assigned, "nothing was rolled back anywhere"
     assert (same.running, same.completed) == ("new", "")
 
@@ -365,5 +366,5 @@ def test_where_an_application_is_comes_back_as_it_was_decided() -> None:
     assert known.covered == ("ap", "eu", "us"), "what it has stays said"
     assert known.with_placement(decisions.PlacementState()) == OLD
     moved = ended(statuses.RunStatus.SUCCEEDED, "us")
-    gone = cluster_releases.after_move(known, moved, (), ("us",), identity)
+    gone = release_changes.after_move(known, moved, (), ("us",), identity)
     assert gone.of("us") == Cluster(away="us is flooded", leaving=eviction)
