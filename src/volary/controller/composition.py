@@ -58,22 +58,6 @@ class ControllerParts:
     slack_api: str = senders.SLACK
 
 
-@dataclass(frozen=True, slots=True)
-class MetricParts:
-    """Who is asked for measurements, with what nobody may see."""
-
-    secrets: redaction.SecretValues
-    meter: meters.Meter
-
-
-@dataclass(frozen=True, slots=True)
-class NotificationParts:
-    """What tells people, and where it keeps what they were not told yet."""
-
-    box: notification_outbox.StoreOutbox
-    notifier: notifiers.Notifier
-
-
 class Controller:
     """A controller that is put together; `run` makes it live."""
 
@@ -83,20 +67,24 @@ class Controller:
         parts: ControllerParts,
         store: stores.Store,
         clusters: client_pool.ClientPool,
-        post: NotificationParts,
-        metrics: MetricParts,
+        *,
+        outbox: notification_outbox.StoreOutbox,
+        notifier: notifiers.Notifier,
+        secrets: redaction.SecretValues,
+        meter: meters.Meter,
     ) -> None:
         self._settings = settings
         self._parts = parts
         self._store = store
-        self._post = post
+        self._outbox = outbox
+        self._notifier = notifier
         kept, asked = change_signal.ChangeSignal(), change_signal.ChangeSignal()
         dependencies = ready_runs.Dependencies(
             parts.repositories,
             clusters,
             parts.clock,
-            secrets=metrics.secrets,
-            meter=metrics.meter,
+            secrets=secrets,
+            meter=meter,
             patience=parts.rules.patience,
             again_after=parts.rules.again_after,
             executor_options=replace(parts.executor_options, permissions=_permissions(settings)),
@@ -121,7 +109,7 @@ class Controller:
         )
         self._register = known
         self._manager = control_loops.ControlLoops(
-            store, dependencies, rules, parts.watch, known, asked=asked, notifier=post.notifier
+            store, dependencies, rules, parts.watch, known, asked=asked, notifier=notifier
         )
         masker = dependencies.secrets.masker()
         asker = command_client.CommandClient(
@@ -172,11 +160,11 @@ class Controller:
 
     async def _drive(self, fence: run_records.Fence) -> None:
         self.is_leader = True
-        self._post.box.fence = fence
+        self._outbox.fence = fence
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._manager.drive(fence), name="runs")
-                group.create_task(self._post.notifier.keep_delivering(), name="notifications")
+                group.create_task(self._notifier.keep_delivering(), name="notifications")
                 group.create_task(
                     retention.enforce_periodically(
                         self._store,
@@ -219,5 +207,13 @@ async def open_controller(
         async with notifiers.open_notifier(
             settings.notifications, box, parts.clock, slack_api=parts.slack_api
         ) as notifier:
-            post = NotificationParts(box, notifier)
-            yield Controller(settings, parts, store, clusters, post, MetricParts(secrets, meter))
+            yield Controller(
+                settings,
+                parts,
+                store,
+                clusters,
+                outbox=box,
+                notifier=notifier,
+                secrets=secrets,
+                meter=meter,
+            )

@@ -24,9 +24,8 @@ from volary.controller.fleet import cluster_registry, health_probe
 from volary.controller.leadership import context, election
 from volary.controller.persistence import change_signal, notification_outbox
 from volary.controller.planning import preflight, preparation, projects, target_selection
-from volary.controller.runs import ready_runs, release_plans, releases, run_kinds
+from volary.controller.runs import ready_runs, release_plans
 from volary.controller.status import (
-    application_state,
     application_statuses,
     run_origins,
     run_requests,
@@ -46,7 +45,6 @@ _KEPT_FOR = timedelta(days=90)
 #: The address of a store that ends with the process.
 IN_MEMORY = "memory:"
 _LOG = logging.getLogger(__name__)
-_RELEASE = releases.Release()
 _HEALTH = cluster_health.HealthRules()
 
 
@@ -144,20 +142,9 @@ async def with_memory(
     except errors.TemporaryError as error:
         _LOG.warning("what ran before is not known: %s", error)
         return wish
-    return wish if known is None else remembering(wish, known)
-
-
-def remembering(
-    wish: preparation.RunOptions, known: records.ApplicationRecord
-) -> preparation.RunOptions:
-    """Return a wish that knows what an application's record says."""
-    status = application_statuses.from_document(known.document)
-    return replace(
-        wish,
-        remembered=status.releases.running,
-        kept=status.releases.exceptions(status.releases.running),
-        assigned=status.releases.assigned if status.releases.is_divided else None,
-    )
+    if known is None:
+        return wish
+    return release_plans.remembering(wish, application_statuses.from_document(known.document))
 
 
 async def unfinished(
@@ -190,6 +177,11 @@ class LocalApplication:
         """The application as it was kept last."""
         return self._writer.record
 
+    @property
+    def status(self) -> application_statuses.ApplicationStatus:
+        """What is known of it."""
+        return self._writer.application_status
+
     async def left_behind(self) -> run_records.StoredRun | None:
         """Return the run that an earlier process did not finish; None: there is none.
 
@@ -203,7 +195,7 @@ class LocalApplication:
             return stored
         if stored is not None:
             origin = run_origins.from_document(stored.origin)
-            await self._conclude(codec.read_run(stored), origin)
+            await self._writer.conclude(codec.read_run(stored), origin)
         return None
 
     async def begin(
@@ -232,7 +224,7 @@ class LocalApplication:
         # Before the run, so that there is none that nobody knows of.
         status = replace(self._writer.application_status, run=ready.run.id, under_way=True)
         await self._writer.keep(status, repository=location, path=path)
-        version = await self._writer.begin(ready, self._begun(ready))
+        version = await self._writer.begin(ready)
         return self._open(ready, version, observers)
 
     async def take_up(
@@ -248,7 +240,9 @@ class LocalApplication:
         """
         run, origin = codec.read_run(stored), run_origins.from_document(stored.origin)
         ready = await ready_runs.take_up_project(self._leader.dependencies, project, run, origin)
-        await self._writer.write(self._begun(ready))
+        clean = ready.masker.clean
+        shown = replace(origin, reason=clean(origin.reason), subject=clean(origin.subject))
+        await self._writer.take_up(run, shown)
         return self._open(ready, stored.version, observers)
 
     async def carry_out(self, session: run_session.RunSession) -> state.Run:
@@ -261,7 +255,7 @@ class LocalApplication:
             )
             ended = await session.carry_out()
             probing.cancel()
-        await self._conclude(ended, session.origin)
+        await self._writer.conclude(ended, session.origin)
         old = leader.dependencies.clock.now() - _KEPT_FOR
         with contextlib.suppress(errors.TemporaryError):
             await leader.store.prune(records.Retention(old), fence=leader.fence)
@@ -271,17 +265,6 @@ class LocalApplication:
         """End a run that was left behind; the clusters stay as they are."""
         await self._writer.abandon(stored, by, "abandoned")
         await self.left_behind()
-
-    async def _conclude(self, run: state.Run, origin: run_origins.Origin) -> None:
-        leader = self._leader
-        now = leader.dependencies.clock.now()
-        ended = run_kinds.EndedRun(run, origin, leader.register.identity, now)
-        await self._writer.write(_RELEASE.concluded(self._writer.state, ended))
-
-    def _begun(self, ready: ready_runs.ReadyRun) -> application_state.StateChange:
-        clean, origin = ready.masker.clean, ready.origin
-        shown = replace(origin, reason=clean(origin.reason), subject=clean(origin.subject))
-        return _RELEASE.begun(self._writer.state, ready.run, shown)
 
     def _open(
         self, ready: ready_runs.ReadyRun, version: int, observers: Sequence[feed.Observer]

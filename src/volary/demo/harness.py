@@ -21,7 +21,7 @@ from volary.clusters.client import client_pool
 from volary.clusters.transport import circuit_breaker, transports
 from volary.controller import inputs, local_runs
 from volary.controller.planning import preparation, projects
-from volary.controller.runs import ready_runs
+from volary.controller.runs import ready_runs, release_plans
 from volary.demo import definitions, git_repository, snapshots
 from volary.engine.observers import feed
 from volary.engine.runs import state
@@ -134,8 +134,8 @@ class ReleaseEnvironment:
         key = local_runs.key_of(project, self.clusters.fleet)
         view = views.choose(self.console)
         async with local_runs.hold(self.store, key.name, self.dependencies) as application:
-            request = local_runs.remembering(
-                preparation.RunOptions(str(self.repository.path)), application.record
+            request = release_plans.remembering(
+                preparation.RunOptions(str(self.repository.path)), application.status
             )
             prepared = await preparation.prepare(request, self.clusters, project)
             plan_text.show(self.console, prepared)

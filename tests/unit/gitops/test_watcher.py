@@ -312,14 +312,12 @@ async def test_a_lost_host_is_told_once_and_its_return_once(
 ) -> None:
     shop.publish({"a/volary.yaml": WEB % "web"})
     hidden = shop.bare.with_name("hidden.git")
-    async with watching(tmp_path, [spec_of(shop)]) as (watched, listener):
+    async with watching(tmp_path, [spec_of(shop)]) as (_, listener):
         await listener.until(lambda each: True)
         shop.bare.rename(hidden)
         lost = await listener.until(lambda each: True)
         await asyncio.sleep(0.5)
-        assert watched.statuses()[0].failures >= 3
         assert listener.told == []
-        assert "no such repository" in watched.statuses()[0].problem
         hidden.rename(shop.bare)
         back = await listener.until(lambda each: True)
 

@@ -17,7 +17,7 @@ from volary.controller import inputs, local_runs
 from volary.controller.applications import run_session
 from volary.controller.persistence import redaction
 from volary.controller.planning import preflight, preparation, projects
-from volary.controller.runs import ready_runs
+from volary.controller.runs import ready_runs, release_plans
 from volary.engine.execution import runners
 from volary.engine.observers import feed, observer_events
 from volary.engine.persistence import codec
@@ -135,7 +135,7 @@ class _Command:
         self, application: local_runs.LocalApplication, project: projects.Project
     ) -> int:
         mode, messages = self.mode, self.messages
-        wish = local_runs.remembering(self.request, application.record)
+        wish = release_plans.remembering(self.request, application.status)
         clusters = self.dependencies.clusters
         prepared, trials = await _plan(wish, clusters, project, messages, mode)
         refusal = _refusal(prepared, trials, mode)

@@ -159,12 +159,7 @@ class ApplicationReconciler:
         """Write down what the end of a run means for the application and its commit."""
         async with self._lock:
             self._session = None
-            ended = run_kinds.EndedRun(
-                run, origin, self._leader.register.identity, self._leader.dependencies.clock.now()
-            )
-            kind = self._leader.kinds[origin.kind]
-            change = kind.concluded(self._state_writer.state, ended)
-            await self._state_writer.write(change)
+            change = await self._state_writer.conclude(run, origin)
             if change.settled is not None:
                 self._settle(change.settled, change.settled_reason)
 
@@ -377,17 +372,11 @@ class ApplicationReconciler:
             is_other = next_request is None or next_request.id != run_request.id
             if is_other or run_admission.why_next_blocked(self.application_status):
                 return None
-            clean, origin = ready.masker.clean, ready.origin
-            shown = replace(origin, reason=clean(origin.reason), subject=clean(origin.subject))
-            version = await self._state_writer.begin(ready, self._begun(ready.run, shown))
+            version = await self._state_writer.begin(ready)
             leader = self._leader
             notifications.planned(leader.notifier, leader.dependencies, ready, self.record)
             self._session = run_session.open_session(self._leader, self.record, ready, version)
             return self._session
-
-    def _begun(self, run: state.Run, origin: run_origins.Origin) -> application_state.StateChange:
-        kind = self._leader.kinds[origin.kind]
-        return kind.begun(self._state_writer.state, run, origin)
 
     async def _take_up(self) -> str:
         """Go on with the run left behind; returns what keeps it from going on."""
@@ -410,7 +399,7 @@ class ApplicationReconciler:
                 self._leader, self.record, ready, stored.version
             )
             self._taken_up.set()
-            await self._state_writer.write(self._begun(run, origin))
+            await self._state_writer.take_up(run, origin)
         await self._carry_out(session)
         return ""
 

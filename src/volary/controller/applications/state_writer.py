@@ -10,10 +10,11 @@ from typing import TypeVar
 
 from volary.controller.leadership import context
 from volary.controller.persistence import redaction, retry
-from volary.controller.runs import ready_runs
+from volary.controller.runs import ready_runs, run_kinds
 from volary.controller.status import application_state, application_statuses, run_origins
 from volary.engine.observers import observer_events
 from volary.engine.persistence import codec, transitions
+from volary.engine.runs import state as run_state
 from volary.engine.state_machine import machine
 from volary.manifests import redaction as manifest_redaction
 from volary.model.runs import run_records
@@ -104,14 +105,32 @@ class ApplicationStateWriter:
             self.name, commit, self._leader.dependencies.clock.now()
         )
 
-    async def begin(self, ready: ready_runs.ReadyRun, begun: application_state.StateChange) -> int:
+    async def begin(self, ready: ready_runs.ReadyRun) -> int:
         """Keep a new run, then that it is under way; returns its version."""
         document = run_origins.to_document(ready.origin)
         now = self._leader.dependencies.clock.now()
         made = transitions.first_transition(ready.run, document, now)
         version = await self._keep_transition(made, ready.masker)
-        await self.write(begun)
+        clean, origin = ready.masker.clean, ready.origin
+        shown = replace(origin, reason=clean(origin.reason), subject=clean(origin.subject))
+        await self.take_up(ready.run, shown)
         return version
+
+    async def take_up(self, run: run_state.Run, origin: run_origins.Origin) -> None:
+        """Keep that a run which is kept already is under way; `origin` is clean."""
+        kind = self._leader.kinds[origin.kind]
+        await self.write(kind.begun(self.state, run, origin))
+
+    async def conclude(
+        self, run: run_state.Run, origin: run_origins.Origin
+    ) -> application_state.StateChange:
+        """Keep what the end of a run means, and return it."""
+        leader = self._leader
+        now = leader.dependencies.clock.now()
+        ended = run_kinds.EndedRun(run, origin, leader.register.identity, now)
+        change = leader.kinds[origin.kind].concluded(self.state, ended)
+        await self.write(change)
+        return change
 
     async def _keep_transition(
         self, made: run_records.Transition, masker: manifest_redaction.Masker

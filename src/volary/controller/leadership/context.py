@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from volary.controller import inputs
 from volary.controller.fleet import cluster_registry
-from volary.controller.leadership import application_cache
 from volary.controller.persistence import change_signal, retry
+from volary.controller.planning import projects
 from volary.controller.runs import kind_registry, ready_runs, run_kinds
 from volary.controller.status import run_requests
 from volary.model import json
@@ -44,6 +44,48 @@ class ChangedPathsCache:
             return self._known[key]
 
 
+#: Applications at commits; with more of them than that, some are read in every round.
+_MOST_APPLICATIONS = 2048
+
+
+class ApplicationCache:
+    """Applications as they were opened last, for those who look at all of them again and again.
+
+    What a commit says does not change, so it is read once. Without this, every round of probes
+    would read the files of every application.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str], projects.Project] = OrderedDict()
+
+    async def open(
+        self,
+        dependencies: ready_runs.Dependencies,
+        place: ready_runs.ApplicationSource,
+        commit: str,
+        slots: asyncio.Semaphore,
+    ) -> projects.Project:
+        """Return an application at a commit, which is named by its id.
+
+        Args:
+            dependencies: What it is opened with.
+            place: Where it lives, and the clusters it is for.
+            commit: No branch: what a branch says changes.
+            slots: How many may read at once.
+
+        Raises:
+            errors.UserError: The commit or the file is not there, or the file has errors.
+        """
+        key = (repr(place), commit)
+        if key not in self._known:
+            async with slots:
+                self._known[key] = await ready_runs.open_application(dependencies, place, commit)
+        self._known.move_to_end(key)
+        while len(self._known) > _MOST_APPLICATIONS:
+            self._known.popitem(last=False)
+        return self._known[key]
+
+
 @dataclass(frozen=True, slots=True)
 class LeaderContext:
     """One leader: from winning the lease to losing it."""
@@ -69,9 +111,11 @@ class LeaderContext:
     )
     differences: ChangedPathsCache = field(default_factory=ChangedPathsCache)
     #: Applications that are looked at again and again.
-    opened: application_cache.ApplicationCache = field(
-        default_factory=application_cache.ApplicationCache
-    )
+    opened: ApplicationCache = field(default_factory=ApplicationCache)
+
+    async def open(self, place: ready_runs.ApplicationSource, commit: str) -> projects.Project:
+        """Return an application at a commit, see `ApplicationCache.open`."""
+        return await self.opened.open(self.dependencies, place, commit, self.planners)
 
     async def note(
         self, by: str, action: str, document: json.JsonObject, *, application: str = ""

@@ -125,7 +125,7 @@ class BackfillLoop:
                 task and task.started for task in (one.task(cluster.name) for one in run.stages)
             ):
                 continue
-            app = await self._application(reconciler, run.commit)
+            app = (await self.leader.open(reconciler.place, run.commit)).application
             if not taints.untolerated((cordon,), app.tolerations):
                 continue
             now = self.leader.dependencies.clock.now()
@@ -154,7 +154,7 @@ class BackfillLoop:
             application_status = reconciler.application_status
         await self._learn_identities(reconciler)
         await self._forget_leavers(reconciler)
-        app = await self._application(reconciler, commit)
+        app = (await self.leader.open(reconciler.place, commit)).application
         names = self._where(app, application_status)
         missing = cluster_releases.missing_clusters(
             application_status.releases, names, self.leader.register.identity
@@ -214,9 +214,8 @@ class BackfillLoop:
         for summary in page.items:
             names = names or tuple(summary.origin.get("targets") or ())
         if not names:
-            names = self._where(
-                await self._application(reconciler, commit), reconciler.application_status
-            )
+            project = await self.leader.open(reconciler.place, commit)
+            names = self._where(project.application, reconciler.application_status)
         identity = self.leader.register.identity
         await reconciler.amend(
             lambda now: (
@@ -317,15 +316,6 @@ class BackfillLoop:
         await reconciler.amend(
             lambda now: replace(now, releases=now.releases.with_reasons(waiting))
         )
-
-    async def _application(
-        self, reconciler: reconcilers.ApplicationReconciler, commit: str
-    ) -> applications.Application:
-        leader = self.leader
-        project = await leader.opened.open(
-            leader.dependencies, reconciler.place, commit, leader.planners
-        )
-        return project.application
 
 
 def _is_backfilling(reconciler: reconcilers.ApplicationReconciler) -> bool:

@@ -80,22 +80,14 @@ class FailoverLoop:
         commit = reconciler.application_status.releases.for_newcomers
         if record.removed is not None or reconciler.why_orphaned or not commit:
             return False
-        project = await self._project(reconciler, commit)
+        # As it was released last: what that says about failover counts.
+        project = await self.leader.open(reconciler.place, commit)
         app = project.application
         if await self._is_of_interest(reconciler, app):
             await self._take_back(reconciler, project)
             await self._decide(reconciler, project, doubt)
             await self._make_room(reconciler, app)
         return app.failover is not None
-
-    async def _project(
-        self, reconciler: reconcilers.ApplicationReconciler, commit: str
-    ) -> projects.Project:
-        """Return the application as it was released last; its own word about failover counts."""
-        leader = self.leader
-        return await leader.opened.open(
-            leader.dependencies, reconciler.place, commit, leader.planners
-        )
 
     async def _is_of_interest(
         self, reconciler: reconcilers.ApplicationReconciler, app: applications.Application

@@ -17,6 +17,7 @@ from volary.controller.planning import (
 from volary.controller.runs import ready_runs
 from volary.controller.status import (
     application_state,
+    application_statuses,
     run_origins,
     run_requests,
 )
@@ -78,19 +79,29 @@ async def plan(
         place.path,
         commit=project.commit,
         strategy=run_request.strategy,
-        remembered=status.releases.running,
-        kept=status.releases.exceptions(status.releases.running),
-        assigned=status.releases.assigned,
         assigned_before=status.releases.assigned_before,
         placed=status.placed,
         patience=dependencies.patience,
         goes_back=run_request.kind.is_rollback,
     )
     prepared = await preparation.prepare(
-        wish, dependencies.clusters, project, renderer=dependencies.renderer
+        remembering(wish, status), dependencies.clusters, project, renderer=dependencies.renderer
     )
     refuse_scripts(prepared.plan.stages, allowed=dependencies.executor_options.permissions.scripts)
     return prepared
+
+
+def remembering(
+    wish: preparation.RunOptions, status: application_statuses.ApplicationStatus
+) -> preparation.RunOptions:
+    """Return the options with what is known of the application from earlier runs."""
+    releases = status.releases
+    return replace(
+        wish,
+        remembered=releases.running,
+        kept=releases.exceptions(releases.running),
+        assigned=releases.assigned if releases.is_divided else None,
+    )
 
 
 def refuse_scripts(stages: Sequence[pipelines.Stage], *, allowed: bool) -> None:

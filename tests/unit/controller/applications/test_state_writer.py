@@ -80,11 +80,8 @@ async def test_a_run_is_kept_with_its_kind_and_without_secrets_before_it_is_unde
         "shop", "volary.yaml", subject="set hunter2-hunter2", kind=given.Kind.MOVE
     )
     ready = given.ready_runs.ReadyRun(RUN, world.script.stages, masker, origin)
-    begun = application_state.StateChange(
-        application_statuses.ApplicationStatus(run="r1", under_way=True)
-    )
 
-    await writer.begin(ready, begun)
+    await writer.begin(ready)
 
     stored = await world.store.runs.load("r1")
     assert stored is not None
