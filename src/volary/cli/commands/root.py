@@ -7,6 +7,7 @@ import typer
 
 from volary.cli import forms
 from volary.cli.commands import analysis, applications, clusters, convert, options, remote
+from volary.controller.runs import release_plans
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -240,7 +241,6 @@ def run(
     from volary.cli import durations
     from volary.cli.run import local_run
     from volary.controller.planning import preparation
-    from volary.controller.runs import releases
     from volary.engine.runs import policies
 
     if resume and abandon:
@@ -257,7 +257,7 @@ def run(
         fleet=fleet,
         contexts=contexts,
         timeout=durations.parse(timeout, option="--timeout") if timeout else None,
-        strategy=releases.parse_strategy(strategy.word),
+        strategy=release_plans.parse_strategy(strategy.word),
         on_unreachable=(
             policies.OnUnreachable.CONTINUE_WITHOUT if left_out else policies.OnUnreachable.FAIL
         ),
@@ -294,7 +294,6 @@ def plan(
     """
     from volary.cli.local import planning
     from volary.controller.planning import preparation
-    from volary.controller.runs import releases
 
     request = preparation.RunOptions(
         path=path,
@@ -303,7 +302,7 @@ def plan(
         running=running,
         fleet=fleet,
         contexts=contexts,
-        strategy=releases.parse_strategy(strategy.word),
+        strategy=release_plans.parse_strategy(strategy.word),
         allow_mass_deletion=allow_mass_deletion,
     )
     options.finish(planning.run(request, output))
