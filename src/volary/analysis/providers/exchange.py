@@ -11,6 +11,7 @@ from datetime import datetime
 from email import utils as email_dates
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import yarl
@@ -65,19 +66,13 @@ class NoAnswerError(Exception):
     """There is no answer that could be read; the text says why, to stand after the name."""
 
 
-@dataclass(slots=True)
-class _Trouble:
-    """The last thing that went wrong with a question."""
-
-    message: str = ""
-    #: How long the provider asked to be left alone; None: it did not.
-    pause: float | None = None
-
-
 class _PassingError(Exception):
-    def __init__(self, trouble: _Trouble) -> None:
-        super().__init__(trouble.message)
-        self.trouble = trouble
+    """It may be better a moment later."""
+
+    def __init__(self, message: str, pause: float | None = None) -> None:
+        super().__init__(message)
+        #: How many seconds the provider asked to be left alone; None: it did not.
+        self.pause = pause
 
 
 @dataclass(slots=True)
@@ -104,13 +99,13 @@ class Exchange:
             NoAnswerError: There is none that could be read.
         """
         seconds = asked.timeout.total_seconds()
-        trouble = _Trouble()
+        troubles: list[_PassingError] = []
         try:
             async with asyncio.timeout(seconds), self._turns:
-                return await self._repeat(asked, trouble)
+                return await self._repeat(asked, troubles)
         except TimeoutError:
-            if trouble.message:
-                message = f"{trouble.message}, and had no better answer within {seconds:g} seconds"
+            if troubles:
+                message = f"{troubles[-1]}, and had no better answer within {seconds:g} seconds"
                 raise NoAnswerError(message) from None
             raise NoAnswerError(f"gave no answer within {seconds:g} seconds") from None
         except dialect.AnswerError as error:
@@ -120,7 +115,9 @@ class Exchange:
                 " and ".join(problem.message for problem in error.problems)
             ) from None
 
-    async def _repeat(self, asked: query.Query, trouble: _Trouble) -> list[dialect.Points]:
+    async def _repeat(
+        self, asked: query.Query, troubles: list[_PassingError]
+    ) -> list[dialect.Points]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + asked.timeout.total_seconds()
         pause = _FIRST_PAUSE
@@ -129,15 +126,14 @@ class Exchange:
             try:
                 return await self._once(asked)
             except _PassingError as error:
-                trouble.message, trouble.pause = error.trouble.message, error.trouble.pause
-            if trouble.pause is not None:
-                self._rests_until = max(self._rests_until, loop.time() + trouble.pause)
-            if not left:
-                break
-            if trouble.pause is None:
+                troubles.append(error)
+                asked_for = error.pause
+            if asked_for is not None:
+                self._rests_until = max(self._rests_until, loop.time() + asked_for)
+            elif left:
                 await asyncio.sleep(pause)
                 pause *= 2
-        raise NoAnswerError(f"{trouble.message}, {_TRIES} times")
+        raise NoAnswerError(f"{troubles[-1]}, {_TRIES} times")
 
     async def _rest(self, deadline: float) -> None:
         """Leave the provider alone for as long as it asked for; all questions do."""
@@ -172,11 +168,10 @@ class Exchange:
         except aiohttp.InvalidURL:
             raise NoAnswerError(_NO_ADDRESS) from None
         except (aiohttp.ClientError, OSError) as error:
-            message = f"could not be reached ({_reason(error)})"
-            raise _PassingError(_Trouble(message)) from None
+            raise _PassingError(f"could not be reached ({_reason(error)})") from None
 
     async def _receive(
-        self, answer: aiohttp.ClientResponse, spoken: dialect.Dialect
+        self, answer: aiohttp.ClientResponse, spoken: dialect.Dialect[Any]
     ) -> list[dialect.Points]:
         if answer.status == 200:
             return list(spoken.read(await _bounded(answer, LARGEST_ANSWER)))
@@ -193,7 +188,7 @@ class Exchange:
             raise NoAnswerError(f"refused the credentials ({message})")
         if answer.status in _PASSING:
             pause = _pause(answer.headers.get("Retry-After", ""), self.clock.now())
-            raise _PassingError(_Trouble(message, pause))
+            raise _PassingError(message, pause)
         raise NoAnswerError(message)
 
     def _proxy(self, url: yarl.URL) -> str | None:

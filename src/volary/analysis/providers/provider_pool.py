@@ -157,7 +157,7 @@ def shaped(
     series: Iterable[dialect.Points], shape: query.Shape, points: metric_providers.Points
 ) -> tuple[float, ...]:
     """Return the values of an answer: all points, the newest of each series, or their sum."""
-    filled = [series_points.values for series_points in series if series_points.values]
+    filled = [series_points for series_points in series if series_points]
     if shape is query.Shape.TOTAL:
         return (float(sum(values[-1] for values in filled)),) if filled else ()
     if points is metric_providers.Points.LAST:

@@ -4,12 +4,10 @@ The query is the JSON list of `MetricDataQueries`, as in Flagger.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from urllib import parse
 from xml.etree import ElementTree
 
-from volary.analysis.providers import query
 from volary.analysis.providers.dialects import aws_signature, dialect
 from volary.model import metric_providers
 
@@ -19,16 +17,11 @@ _FORM = "application/x-www-form-urlencoded; charset=utf-8"
 _COMPLETE = "Complete"
 
 
-@dataclass(frozen=True, slots=True)
-class CloudWatch:
+class CloudWatch(dialect.Dialect[metric_providers.CloudWatchOptions]):
     """Asks for the data of metrics, in one request."""
 
-    settings: metric_providers.Provider
-    options: metric_providers.CloudWatchOptions
-    asked: query.Query
-
     def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
-        """See `dialect.Dialect.request`."""
+        """Return what is sent."""
         begin = dialect.lookback(self.settings, self.asked)
         form = [
             ("Action", "GetMetricData"),
@@ -70,7 +63,7 @@ class CloudWatch:
         return queries
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:
-        """See `dialect.Dialect.read`."""
+        """Return the series."""
         root = _parse(body)
         if root is None or _tag(root) != "GetMetricDataResponse":
             raise dialect.AnswerError("answered with something that is not CloudWatch's")
@@ -85,11 +78,11 @@ class CloudWatch:
                         f"answered with data that are not complete ({dialect.shorten(status)})"
                     )
                 values = [one.text for list_of in _all(metric_result, "Values") for one in list_of]
-                all_points.append(dialect.Points(tuple(map(dialect.number, values))))
+                all_points.append(tuple(map(dialect.number, values)))
         return all_points
 
     def explain(self, body: bytes) -> str:
-        """See `dialect.Dialect.explain`."""
+        """Return the words about an error."""
         root = _parse(body)
         words = [
             element.text or ""

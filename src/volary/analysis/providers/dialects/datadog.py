@@ -1,24 +1,19 @@
 """Datadog: timeseries queries of its API, version 1."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
-from volary.analysis.providers import query
 from volary.analysis.providers.dialects import dialect
 from volary.model import metric_providers
 
 
-@dataclass(frozen=True, slots=True)
-class Datadog:
+class Datadog(dialect.Dialect[metric_providers.DatadogOptions]):
     """Asks `/api/v1/query`."""
 
-    settings: metric_providers.Provider
-    options: metric_providers.DatadogOptions
-    asked: query.Query
+    error_paths = (("errors", 0), ("error",), ("message",))
 
     def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
-        """See `dialect.Dialect.request`."""
+        """Return what is sent."""
         begin = dialect.lookback(self.settings, self.asked)
         parameters = (
             ("from", str(int(begin.timestamp()))),
@@ -32,7 +27,7 @@ class Datadog:
         return dialect.Request("/api/v1/query", parameters, headers=headers)
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:
-        """See `dialect.Dialect.read`; empty points are passed over."""
+        """Return the series; empty points are passed over."""
         answer = dialect.mapping(dialect.decode(body))
         if answer.get("status") == "error" or "series" not in answer:
             words = self.explain(body) or "something that is not Datadog's"
@@ -42,17 +37,8 @@ class Datadog:
             points = dialect.items(dialect.mapping(series).get("pointlist"))
             values = [dialect.items(point)[1:2] for point in points]
             all_points.append(
-                dialect.Points(
-                    tuple(
-                        dialect.number(value)
-                        for pair in values
-                        for value in pair
-                        if value is not None
-                    )
+                tuple(
+                    dialect.number(value) for pair in values for value in pair if value is not None
                 )
             )
         return all_points
-
-    def explain(self, body: bytes) -> str:
-        """See `dialect.Dialect.explain`."""
-        return dialect.words_at(body, ("errors", 0), ("error",), ("message",))

@@ -1,9 +1,10 @@
 """What each kind of system has to say for itself: requests out, points in; no input or output."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import ClassVar, Generic, TypeVar
 
 import msgspec
 
@@ -35,16 +36,23 @@ class Request:
     body: bytes | None = None
 
 
+#: The points of one series, in the order of time.
+Points = tuple[float, ...]
+Options = TypeVar("Options", bound=metric_providers.Options)
+
+
 @dataclass(frozen=True, slots=True)
-class Points:
-    """One series, in the order of time."""
-
-    values: tuple[float, ...]
-
-
-class Dialect(Protocol):
+class Dialect(ABC, Generic[Options]):
     """One kind of system, asked one query."""
 
+    settings: metric_providers.Provider
+    options: Options
+    asked: query.Query
+
+    #: Where JSON answers have the system's own words about an error, the best first.
+    error_paths: ClassVar[tuple[tuple[str | int, ...], ...]] = ()
+
+    @abstractmethod
     def request(self, reveal: Reveal, now: datetime) -> Request:
         """Return what is sent.
 
@@ -52,19 +60,18 @@ class Dialect(Protocol):
             AnswerError: The query cannot be asked like that.
             errors.UserError: A secret cannot be read.
         """
-        ...
 
+    @abstractmethod
     def read(self, body: bytes) -> Sequence[Points]:
         """Return the series of a good answer; those without points may be left out.
 
         Raises:
             AnswerError: There is something else in it.
         """
-        ...
 
     def explain(self, body: bytes) -> str:
         """Return the system's own words about an error; nothing when there are none."""
-        ...
+        return words_at(body, *self.error_paths)
 
 
 def lookback(settings: metric_providers.Provider, asked: query.Query) -> datetime:

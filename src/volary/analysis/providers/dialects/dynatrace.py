@@ -1,7 +1,6 @@
 """Dynatrace: its metrics API, version 2."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from volary.analysis.providers import query
@@ -9,13 +8,10 @@ from volary.analysis.providers.dialects import dialect
 from volary.model import metric_providers
 
 
-@dataclass(frozen=True, slots=True)
-class Dynatrace:
+class Dynatrace(dialect.Dialect[metric_providers.DynatraceOptions]):
     """Asks `/api/v2/metrics/query`; the query is a metric selector."""
 
-    settings: metric_providers.Provider
-    options: metric_providers.DynatraceOptions
-    asked: query.Query
+    error_paths = (("error", "message"), ("message",))
 
     def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
         """Return a request for one point over the window (Flagger), or for all of them."""
@@ -31,7 +27,7 @@ class Dynatrace:
         return dialect.Request("/api/v2/metrics/query", parameters, headers=headers)
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:
-        """See `dialect.Dialect.read`; empty points are passed over."""
+        """Return the series; empty points are passed over."""
         answer = dialect.mapping(dialect.decode(body))
         if "result" not in answer:
             words = self.explain(body) or "something that is not Dynatrace's"
@@ -39,17 +35,11 @@ class Dynatrace:
         if answer.get("nextPageKey"):
             raise dialect.AnswerError("has more series than one answer holds: aggregate them")
         return [
-            dialect.Points(
-                tuple(
-                    dialect.number(value)
-                    for value in dialect.items(dialect.mapping(series).get("values"))
-                    if value is not None
-                )
+            tuple(
+                dialect.number(value)
+                for value in dialect.items(dialect.mapping(series).get("values"))
+                if value is not None
             )
             for result in dialect.items(answer["result"])
             for series in dialect.items(dialect.mapping(result).get("data"))
         ]
-
-    def explain(self, body: bytes) -> str:
-        """See `dialect.Dialect.explain`."""
-        return dialect.words_at(body, ("error", "message"), ("message",))

@@ -4,11 +4,9 @@
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from urllib import parse
 
-from volary.analysis.providers import query
 from volary.analysis.providers.dialects import dialect
 from volary.config.stages import http_queries
 from volary.config.text import json_paths
@@ -17,16 +15,13 @@ from volary.model import metric_providers
 _JSON = {"Content-Type": "application/json"}
 
 
-@dataclass(frozen=True, slots=True)
-class Generic:
+class Generic(dialect.Dialect[metric_providers.HttpOptions]):
     """Sends the request of the query, and follows a path into the answer."""
 
-    settings: metric_providers.Provider
-    options: metric_providers.HttpOptions
-    asked: query.Query
+    error_paths = (("error",), ("message",), ("error", "message"))
 
     def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
-        """See `dialect.Dialect.request`."""
+        """Return what is sent."""
         text = self.asked.text
         if self.asked.is_earlier:
             for fault in http_queries.without_time(text):
@@ -55,7 +50,7 @@ class Generic:
             raise dialect.AnswerError(f"is not asked: {error}") from None
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:
-        """See `dialect.Dialect.read`; every number found is a series of its own."""
+        """Return the series; every number found is a series of its own."""
         elements = [
             candidate
             for candidate in self._path().find(dialect.decode(body))
@@ -67,11 +62,7 @@ class Generic:
                 kind = "a list: add [*]" if isinstance(element, list) else "an object: name a field"
                 raise dialect.AnswerError(f"has, where the path leads, {kind}")
             values.append(dialect.number(element))
-        return [dialect.Points((value,)) for value in values]
-
-    def explain(self, body: bytes) -> str:
-        """See `dialect.Dialect.explain`."""
-        return dialect.words_at(body, ("error",), ("message",), ("error", "message"))
+        return [(value,) for value in values]
 
 
 def _refuse(faults: Iterable[http_queries.Fault]) -> None:

@@ -1,26 +1,20 @@
 """Graphite: its render API."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from urllib import parse
 
-from volary.analysis.providers import query
 from volary.analysis.providers.dialects import dialect
 from volary.model import metric_providers
 
 _TARGET = "target"
 
 
-@dataclass(frozen=True, slots=True)
-class Graphite:
+class Graphite(dialect.Dialect[metric_providers.GraphiteOptions]):
     """Asks `/render`; the query is a target, or parameters with `target=` (Flagger)."""
 
-    settings: metric_providers.Provider
-    asked: query.Query
-
     def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
-        """See `dialect.Dialect.request`."""
+        """Return what is sent."""
         parameters = self._written()
         names = {name for name, _ in parameters}
         if self.asked.is_earlier and names & {"from", "until"}:
@@ -42,7 +36,7 @@ class Graphite:
         return [(name, value) for name, value in parameters if name != "format"]
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:
-        """See `dialect.Dialect.read`; empty points are passed over."""
+        """Return the series; empty points are passed over."""
         answer = dialect.decode(body)
         if not isinstance(answer, list):
             raise dialect.AnswerError("answered with something that is not Graphite's")
@@ -50,10 +44,10 @@ class Graphite:
         for series in answer:
             pairs = map(dialect.items, dialect.items(dialect.mapping(series).get("datapoints")))
             values = (pair[0] for pair in pairs if pair and pair[0] is not None)
-            all_points.append(dialect.Points(tuple(map(dialect.number, values))))
+            all_points.append(tuple(map(dialect.number, values)))
         return all_points
 
     def explain(self, body: bytes) -> str:
-        """See `dialect.Dialect.explain`; errors are plain text."""
+        """Return the words about an error, which are plain text."""
         text = body[:1000].decode("utf-8", "replace").strip()
         return "" if text.startswith("<") else dialect.shorten(text)

@@ -4,10 +4,8 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from volary.analysis.providers import query
 from volary.analysis.providers.dialects import dialect
 from volary.model import metric_providers
 
@@ -15,20 +13,17 @@ _START, _STOP = "v.timeRangeStart", "v.timeRangeStop"
 _OWN_TIME = re.compile(r"range\s*\(")
 
 
-@dataclass(frozen=True, slots=True)
-class InfluxDb:
+class InfluxDb(dialect.Dialect[metric_providers.InfluxDbOptions]):
     """Asks `/api/v2/query`.
 
     `v.timeRangeStart` and `v.timeRangeStop` stand for the time the query is about, as in
     dashboards.
     """
 
-    settings: metric_providers.Provider
-    options: metric_providers.InfluxDbOptions
-    asked: query.Query
+    error_paths = (("message",), ("error",))
 
     def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
-        """See `dialect.Dialect.request`."""
+        """Return what is sent."""
         text = self.asked.text
         if self.asked.is_earlier and not (_START in text and _STOP in text):
             raise dialect.AnswerError(
@@ -48,7 +43,7 @@ class InfluxDb:
         )
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:
-        """See `dialect.Dialect.read`; rows without a value are passed over."""
+        """Return the series; rows without a value are passed over."""
         text = body.decode("utf-8", "replace")
         if text.lstrip()[:1] in ("<", "{"):
             raise dialect.AnswerError("answered with something that is not CSV of InfluxDB")
@@ -64,11 +59,7 @@ class InfluxDb:
                     _take(dict(zip(header, row, strict=False)), values_by_series)
         except csv.Error:
             raise dialect.AnswerError("answered with CSV that cannot be read") from None
-        return [dialect.Points(tuple(values)) for values in values_by_series.values()]
-
-    def explain(self, body: bytes) -> str:
-        """See `dialect.Dialect.explain`."""
-        return dialect.words_at(body, ("message",), ("error",))
+        return [tuple(values) for values in values_by_series.values()]
 
 
 def _take(row: dict[str, str], values_by_series: dict[tuple[str, ...], list[float]]) -> None:

@@ -3,10 +3,8 @@
 import json as json_text
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
-from volary.analysis.providers import query
 from volary.analysis.providers.dialects import dialect
 from volary.model import metric_providers
 
@@ -18,16 +16,13 @@ _NERDGRAPH = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NewRelic:
+class NewRelic(dialect.Dialect[metric_providers.NewRelicOptions]):
     """Asks NRQL; the time it is about is added where the query says none."""
 
-    settings: metric_providers.Provider
-    options: metric_providers.NewRelicOptions
-    asked: query.Query
+    error_paths = (("errors", 0, "message"), ("error",), ("message",))
 
     def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
-        """See `dialect.Dialect.request`."""
+        """Return what is sent."""
         key, text = reveal(self.options.api_key), self._text()
         if self.options.insights:
             path = f"/v1/accounts/{self.options.account}/query"
@@ -50,7 +45,7 @@ class NewRelic:
         return text
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:
-        """See `dialect.Dialect.read`."""
+        """Return the series."""
         answer = dialect.mapping(dialect.decode(body))
         if words := self.explain(body):
             raise dialect.AnswerError(f"answered: {words}")
@@ -63,10 +58,6 @@ class NewRelic:
             raise dialect.AnswerError("answered with something that is not New Relic's")
         return _rows(node)
 
-    def explain(self, body: bytes) -> str:
-        """See `dialect.Dialect.explain`."""
-        return dialect.words_at(body, ("errors", 0, "message"), ("error",), ("message",))
-
 
 def _insights(answer: dict[str, object]) -> list[dialect.Points]:
     for name in ("results", "timeSeries", "facets"):
@@ -77,8 +68,8 @@ def _insights(answer: dict[str, object]) -> list[dialect.Points]:
                 return _rows(rows)
             lines = [tuple(_numbers(entry)) for entry in inner]
             if name == "facets":
-                return [dialect.Points(line) for line in lines]
-            return [dialect.Points(tuple(value for line in lines for value in line))]
+                return [line for line in lines]
+            return [tuple(value for line in lines for value in line)]
     raise dialect.AnswerError("answered with something that is not New Relic's")
 
 
@@ -92,7 +83,7 @@ def _rows(rows: Sequence[object]) -> list[dialect.Points]:
         if len(numbers) > 1:
             raise dialect.AnswerError("answered with several numbers in one row: SELECT one")
         values_by_series.setdefault(series, []).extend(numbers)
-    return [dialect.Points(tuple(values)) for values in values_by_series.values()]
+    return [tuple(values) for values in values_by_series.values()]
 
 
 def _numbers(value: object) -> Iterator[float]:

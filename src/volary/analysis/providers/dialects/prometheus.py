@@ -1,7 +1,6 @@
 """Prometheus, and what speaks like it: Thanos, Mimir, VictoriaMetrics, Cortex."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib import parse
 
@@ -16,12 +15,10 @@ _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 _KINDS = frozenset({"vector", "matrix", "scalar", "string"})
 
 
-@dataclass(frozen=True, slots=True)
-class Prometheus:
+class Prometheus(dialect.Dialect[metric_providers.PrometheusOptions]):
     """The HTTP API, version 1."""
 
-    settings: metric_providers.Provider
-    asked: query.Query
+    error_paths = (("error",),)
 
     def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
         """Return an instant query (Flagger), or one over the interval (PipeCD).
@@ -44,7 +41,7 @@ class Prometheus:
         return self.settings.points is metric_providers.Points.ALL and not is_total
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:
-        """See `dialect.Dialect.read`; a range that was not asked for is refused."""
+        """Return the series; a range that was not asked for is refused."""
         answer = dialect.mapping(dialect.decode(body))
         data = dialect.mapping(answer.get("data"))
         kind = data.get("resultType")
@@ -53,7 +50,7 @@ class Prometheus:
                 "answered with JSON that is not Prometheus': is the address right?"
             )
         if kind == "scalar":
-            return [dialect.Points((_sample(data.get("result")),))]
+            return [(_sample(data.get("result")),)]
         if kind == "string":
             raise dialect.AnswerError("answered with a text: the query has to give numbers")
         if kind == "matrix" and not self._is_range:
@@ -62,10 +59,6 @@ class Prometheus:
                 " another function around what ends with […]"
             )
         return [_series(dialect.mapping(series)) for series in dialect.items(data.get("result"))]
-
-    def explain(self, body: bytes) -> str:
-        """See `dialect.Dialect.explain`."""
-        return dialect.words_at(body, ("error",))
 
 
 def _request(path: str, parameters: tuple[tuple[str, str], ...]) -> dialect.Request:
@@ -81,7 +74,7 @@ def _series(series: dict[str, object]) -> dialect.Points:
             "answered with a native histogram: put histogram_quantile(…) or the like around it"
         )
     samples = dialect.items(series["values"]) if "values" in series else [series.get("value")]
-    return dialect.Points(tuple(_sample(sample) for sample in samples))
+    return tuple(_sample(sample) for sample in samples)
 
 
 def _sample(sample: object) -> float:

@@ -1,6 +1,7 @@
 """Which dialect belongs to which kind of provider."""
 
-from typing import assert_never
+from collections.abc import Mapping
+from typing import Any
 
 from volary.analysis.providers import query
 from volary.analysis.providers.dialects import (
@@ -16,40 +17,18 @@ from volary.analysis.providers.dialects import (
 )
 from volary.model import metric_providers
 
-_Service = (
-    metric_providers.DatadogOptions
-    | metric_providers.CloudWatchOptions
-    | metric_providers.NewRelicOptions
-    | metric_providers.DynatraceOptions
-)
+_DIALECTS: Mapping[type[metric_providers.Options], type[dialect.Dialect[Any]]] = {
+    metric_providers.PrometheusOptions: prometheus.Prometheus,
+    metric_providers.GraphiteOptions: graphite.Graphite,
+    metric_providers.InfluxDbOptions: influxdb.InfluxDb,
+    metric_providers.HttpOptions: generic.Generic,
+    metric_providers.DatadogOptions: datadog.Datadog,
+    metric_providers.CloudWatchOptions: cloudwatch.CloudWatch,
+    metric_providers.NewRelicOptions: newrelic.NewRelic,
+    metric_providers.DynatraceOptions: dynatrace.Dynatrace,
+}
 
 
-def make(settings: metric_providers.Provider, asked: query.Query) -> dialect.Dialect:
+def make(settings: metric_providers.Provider, asked: query.Query) -> dialect.Dialect[Any]:
     """Return what a provider speaks, about one query."""
-    match settings.options:
-        case metric_providers.PrometheusOptions():
-            return prometheus.Prometheus(settings, asked)
-        case metric_providers.GraphiteOptions():
-            return graphite.Graphite(settings, asked)
-        case metric_providers.InfluxDbOptions() as options:
-            return influxdb.InfluxDb(settings, options, asked)
-        case metric_providers.HttpOptions() as options:
-            return generic.Generic(settings, options, asked)
-        case _ as service:
-            return _service(settings, service, asked)
-
-
-def _service(
-    settings: metric_providers.Provider, options: _Service, asked: query.Query
-) -> dialect.Dialect:
-    match options:
-        case metric_providers.DatadogOptions():
-            return datadog.Datadog(settings, options, asked)
-        case metric_providers.CloudWatchOptions():
-            return cloudwatch.CloudWatch(settings, options, asked)
-        case metric_providers.NewRelicOptions():
-            return newrelic.NewRelic(settings, options, asked)
-        case metric_providers.DynatraceOptions():
-            return dynatrace.Dynatrace(settings, options, asked)
-        case _ as never:
-            assert_never(never)
+    return _DIALECTS[type(settings.options)](settings, settings.options, asked)
