@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol, cast
+from typing import cast
 
 from volary.analysis.metering import meters, query_names
 from volary.analysis.verdicts import checks, fleet_verdicts, rule_verdicts
@@ -18,7 +18,7 @@ from volary.engine import executor
 from volary.manifests.services import service_targets
 from volary.model import analysis, applications, clocks, errors, json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import findings, http_checks
 from volary.stages.runtime import contexts, rendezvouses
@@ -38,57 +38,19 @@ class AnalysisPeriod:
     deadline: datetime
 
 
-class JudgeContext(Protocol):
-    """What a judge needs of a stage's context."""
+@dataclass(frozen=True, slots=True)
+class JudgeContext:
+    """What a judge needs of a stage on its cluster; see `contexts.StageContext`."""
 
-    @property
-    def application(self) -> applications.Application:
-        """Whose release it is."""
-        ...
-
-    @property
-    def target(self) -> str:
-        """Name of the cluster."""
-        ...
-
-    @property
-    def report(self) -> executor.Reporter:
-        """Is told what was found."""
-        ...
-
-    @property
-    def begun(self) -> tuple[pipelines.Stage, ...]:
-        """Stages that were begun on the cluster before."""
-        ...
-
-    @property
-    def clock(self) -> clocks.Clock | None:
-        """The time."""
-        ...
-
-    @property
-    def meter(self) -> meters.Meter:
-        """Where metrics are kept."""
-        ...
-
-    @property
-    def rendezvous(self) -> rendezvouses.Rendezvous:
-        """The same stage on the other clusters."""
-        ...
-
-    @property
-    def not_updated(self) -> tuple[str, ...]:
-        """Clusters without this release that it is compared with."""
-        ...
-
-    @property
-    def permissions(self) -> contexts.Permissions:
-        """What requests may connect to."""
-        ...
-
-    def warn(self, line: str) -> None:
-        """Say a line that somebody should look at."""
-        ...
+    application: applications.Application
+    target: str
+    report: executor.Reporter
+    clock: clocks.Clock | None
+    meter: meters.Meter
+    begun: contexts.Stages = ()
+    not_updated: tuple[str, ...] = ()
+    rendezvous: rendezvouses.Rendezvous = field(default_factory=rendezvouses.Rendezvous)
+    permissions: contexts.Permissions = field(default_factory=contexts.Permissions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,15 +192,8 @@ class Judge:
 
     def _first(self, rule: analysis.Rule, at: datetime) -> analysis.Verdict:
         """Return the verdict on a first deployment, which has nothing before it (PipeCD)."""
-        target = self.context.target
-        first = analysis.Verdict(
-            analysis.Result.PASS,
-            f"{rule.name} on {target}: nothing to compare with, no analysis succeeded before",
-            rule.name,
-            target=target,
-            is_final=True,
-            dry_run=rule.dry_run,
-        )
+        why = "nothing to compare with, no analysis succeeded before"
+        first = first_verdict(rule, self.context.target, why)
         document = findings.of_verdict(first, first, first, at)
         self.context.report.found(findings.VERDICT, rule.name, document)
         return first
@@ -258,7 +213,8 @@ class Judge:
                 async with asyncio.timeout(patience.total_seconds()):
                     await rendezvous.gather(target, f"{topic} {number}")
             except TimeoutError:
-                self.context.warn(f"{rule.name}: not every cluster was measured in time")
+                line = f"{rule.name}: not every cluster was measured in time"
+                self.context.report.log(line, level=executor.LogLevel.WARNING)
         said = cast("Mapping[str, analysis.Series]", rendezvous.said(topic))
         return {**said, target: mine}
 
@@ -282,7 +238,7 @@ class Judge:
                     *(Side(primary, reference, other) for other in others),
                 ]
             case analysis.Strategy.THRESHOLD:
-                return [Side(new_version(self.context), judged, here)]
+                return [Side(new_version(self.context.begun), judged, here)]
 
     async def _measure(self, rule: analysis.Rule, side: Side, at: datetime) -> analysis.Measurement:
         until = at
@@ -314,10 +270,22 @@ class Judge:
             return question.failure(str(error))
 
 
-def new_version(context: JudgeContext) -> variant.Variant:
+def first_verdict(rule: analysis.Rule, target: str, why: str) -> analysis.Verdict:
+    """Return the final pass of a rule that compares with an earlier analysis, without one."""
+    return analysis.Verdict(
+        analysis.Result.PASS,
+        f"{rule.name} on {target}: {why}",
+        rule.name,
+        target=target,
+        is_final=True,
+        dry_run=rule.dry_run,
+    )
+
+
+def new_version(begun: contexts.Stages) -> variant.Variant:
     """Return which variant the new version is on this cluster: canary while one runs."""
     runs = False
-    for stage in context.begun:
+    for stage in begun:
         if stage.kind.applies is variant.Variant.CANARY:
             runs = True
         elif stage.kind.removes is variant.Variant.CANARY or stage.kind.proves_wave:
@@ -347,7 +315,7 @@ async def open_judge(
 
     Args:
         context: The stage on its cluster.
-        frame: When the analysis takes place.
+        period: When the analysis takes place.
         options: What is measured.
         namespace: Where the application is, when its manifests do not say.
 
@@ -362,7 +330,17 @@ async def open_judge(
     last = await context.task_state.recall(state_name(context))
     started = last.get("started")
     return Judge(
-        context=context,
+        context=JudgeContext(
+            application=context.application,
+            target=context.target,
+            report=context.report,
+            clock=context.clock,
+            meter=context.meter,
+            begun=context.begun,
+            not_updated=context.not_updated,
+            rendezvous=context.rendezvous,
+            permissions=context.permissions,
+        ),
         period=period,
         rules=all_rules(options),
         names=query_names.find(context.application, source, namespace=home, running=running),

@@ -1,9 +1,11 @@
 """What an analysis found, as documents: kept, shown, and read again after a restart."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
+
+import msgspec
 
 from volary.model import analysis, json
 
@@ -17,16 +19,10 @@ def of_measurement(
 ) -> json.JsonObject:
     """Return the document of a measurement, with how its look was judged."""
     document: json.JsonObject = {
-        "metric": measurement.metric,
-        "query": measurement.query,
+        **msgspec.to_builtins(measurement),
         "time": measurement.time.isoformat(),
-        "target": measurement.target,
-        "variant": measurement.variant,
-        "role": measurement.role.value,
         "values": _numbers(measurement.values),
         "totals": _numbers(measurement.totals),
-        "reading": measurement.reading.value,
-        "message": measurement.message,
     }
     if check is not None:
         document["result"] = check.result.value
@@ -36,18 +32,8 @@ def of_measurement(
 
 def to_measurement(document: json.JsonObject) -> analysis.Measurement:
     """Read the document of a measurement."""
-    return analysis.Measurement(
-        metric=str(document["metric"]),
-        query=str(document["query"]),
-        time=datetime.fromisoformat(str(document["time"])),
-        target=str(document["target"]),
-        variant=str(document["variant"]),
-        role=analysis.Role(document["role"]),
-        values=tuple(map(float, document["values"])),
-        totals=tuple(map(float, document["totals"])),
-        reading=analysis.Reading(document["reading"]),
-        message=str(document["message"]),
-    )
+    # Not strict: NaN and infinities are texts.
+    return msgspec.convert(document, analysis.Measurement, strict=False)
 
 
 def of_verdict(
@@ -75,11 +61,7 @@ def of_verdict(
 
 
 def _numbers(values: Sequence[float]) -> list[object]:
-    return [_number(value) for value in _newest(values)]
-
-
-def _newest(values: Sequence[float]) -> Iterable[float]:
-    return values[-_MOST:]
+    return [_number(value) for value in values[-_MOST:]]
 
 
 def _number(value: float) -> object:

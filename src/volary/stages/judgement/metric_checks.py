@@ -8,11 +8,11 @@ stage up, unless the rule says otherwise.
 
 import asyncio
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
-from typing import Protocol, cast
+from typing import cast
 
 from volary.analysis.verdicts import checks, samples
 from volary.model import analysis, clocks
@@ -68,20 +68,12 @@ class UnknownLimit:
         return Finding(Result.CONDEMNED, reason)
 
 
-class Checker(Protocol):
-    """Looks at the metrics of a stage, one round at a time."""
-
-    async def check(self) -> Finding:
-        """Measure once and say how it went."""
-        ...
+#: Measures the metrics of a stage once, and says how it went.
+Checker = Callable[[], Awaitable[Finding]]
 
 
-class _NoChecks:
-    """The checks of a stage without metrics."""
-
-    async def check(self) -> Finding:
-        """Pass."""
-        return PASSED
+async def _no_checks() -> Finding:
+    return PASSED
 
 
 @dataclass(slots=True)
@@ -211,7 +203,7 @@ async def open_checker(
     """Return the checks of a stage on one cluster, with what was measured before a restart.
 
     Args:
-        doing: The stage.
+        work: The stage.
         namespace: Where the application is.
         rules: What is measured.
         threshold: So many failed rounds are too many; up to then no metric alone decides.
@@ -219,7 +211,7 @@ async def open_checker(
     """
     context = work.context
     if not rules:
-        return _NoChecks()
+        return _no_checks
     if started is None or context.clock is None:
         raise TypeError(f"{context.stage.name} needs a clock to measure by")
     ends = max(started, context.clock.now()) + work.remaining
@@ -233,4 +225,4 @@ async def open_checker(
         namespace=namespace,
     )
     judge.restore(await context.task_state.found())
-    return _MetricChecks(judge)
+    return _MetricChecks(judge).check

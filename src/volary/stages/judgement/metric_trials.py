@@ -1,7 +1,7 @@
 """Trying metrics out without a release: what would have been measured and judged at some time."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from volary.analysis.metering import meters, query_names
@@ -17,7 +17,6 @@ from volary.model.pipeline.stage_kinds import (
     waiting_stages,
 )
 from volary.stages.judgement import cluster_judges, findings
-from volary.stages.runtime import contexts, rendezvouses
 
 _CANARY = pipelines.Stage(
     rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions()
@@ -67,24 +66,6 @@ class _TrialReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _TrialContext:
-    """See `cluster_judges.JudgeContext`."""
-
-    application: applications.Application
-    target: str
-    report: executor.Reporter
-    meter: meters.Meter
-    clock: clocks.Clock
-    begun: tuple[pipelines.Stage, ...] = (_CANARY,)
-    not_updated: tuple[str, ...] = ()
-    rendezvous: rendezvouses.Rendezvous = field(default_factory=rendezvouses.Rendezvous)
-    permissions: contexts.Permissions = field(default_factory=contexts.Permissions)
-
-    def warn(self, line: str) -> None:
-        """Nobody is told."""
-
-
-@dataclass(frozen=True, slots=True)
 class Trial:
     """Tries the metrics of an application."""
 
@@ -123,12 +104,13 @@ class Trial:
         period = cluster_judges.AnalysisPeriod(started, moment.at, moment.at)
         judges = {
             target: cluster_judges.Judge(
-                context=_TrialContext(
+                context=cluster_judges.JudgeContext(
                     self.application,
                     target,
                     _TrialReport(name, target, trial_findings),
-                    self.meter,
                     self.clock,
+                    self.meter,
+                    begun=(_CANARY,),
                     not_updated=tuple(name for name in self.names if name != target)[:1],
                 ),
                 period=period,
@@ -157,15 +139,8 @@ def _first(
     name: str, target: str, rule: analysis.Rule, moment: Moment, trial_findings: list[TrialFinding]
 ) -> analysis.Verdict:
     """Return the verdict of a release that has no analysis before it, as a first one has none."""
-    verdict = analysis.Verdict(
-        analysis.Result.PASS,
-        f"{rule.name} on {target}: nothing to compare with; --previous TIME says when the"
-        " analysis before it began",
-        rule.name,
-        target=target,
-        is_final=True,
-        dry_run=rule.dry_run,
-    )
+    why = "nothing to compare with; --previous TIME says when the analysis before it began"
+    verdict = cluster_judges.first_verdict(rule, target, why)
     document = findings.of_verdict(verdict, verdict, verdict, moment.at)
     trial_findings.append(TrialFinding(name, target, findings.VERDICT, rule.name, document))
     return verdict

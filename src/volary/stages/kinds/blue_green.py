@@ -134,7 +134,7 @@ class Switch:
             self.work.context.progress(f"waiting for {kind.value}: {refusal}")
             await self._rest(_ASK_INTERVAL)
             await self._ask_rollback()
-            finding = await checker.check()
+            finding = await checker()
             if finding.result >= metric_checks.Result.FAILED:
                 raise execution.StageFailedError(await self._give_up(finding.reason))
         self.webhooks.describe(phase="Progressing")
@@ -188,7 +188,7 @@ class Switch:
         readiness = await self._look()
         if not readiness.is_ready:
             return metric_checks.Finding(metric_checks.Result.FAILED, readiness.sentence)
-        return await checker.check()
+        return await checker()
 
     @staticmethod
     def _counted(count: dict[str, int], finding: metric_checks.Finding) -> dict[str, int]:

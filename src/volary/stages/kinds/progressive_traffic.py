@@ -298,7 +298,7 @@ class CanaryProgression:
             return metric_checks.Finding(metric_checks.Result.FAILED, refusal)
         if first:
             return metric_checks.PASSED
-        return await self.checker.check()
+        return await self.checker()
 
     async def _is_granted(self, position: traffic_steps.Position) -> bool:
         gate = traffic_steps.gate(self.options, position)

@@ -14,7 +14,7 @@ from volary.stages.traffic import readiness_watch
 
 async def run(work: execution.Work, options: waiting_stages.WaitOptions) -> str:
     """Carry out the stage; it looks at a cluster only where a canary runs."""
-    if cluster_judges.new_version(work.context) is not variant.Variant.CANARY:
+    if cluster_judges.new_version(work.context.begun) is not variant.Variant.CANARY:
         return await _wait(work, options)
     source = await work.load(work.context.target_source)
     return await readiness_watch.while_ready(work, source, lambda: _wait(work, options))
