@@ -6,12 +6,10 @@ delay after that, so a rollback is one write. K8S_PRIMARY_ROLLOUT then brings pr
 new version behind canary's back, and takes the traffic over.
 """
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from volary.model import applications, errors, json, phrases
+from volary.model import errors, json, phrases
 from volary.model.objects import manifest
 from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import traffic_stages
@@ -32,21 +30,20 @@ _STARTED, _DONE, _FAILED, _SWITCHED = "started", "done", "failed", "switched"
 
 
 def plan(
-    source: Sequence[manifest.Manifest],
-    application: applications.Application,
-    options: traffic_stages.BlueGreenOptions,
-    *,
-    commit: str,
-) -> list[manifest.Manifest]:
+    sources: stage_runners.Sources, options: traffic_stages.BlueGreenOptions
+) -> stage_runners.Rollout:
     """Return what the stage applies: the preview Service.
 
     Raises:
         UserError: when there is nothing to copy, or the router cannot switch.
     """
+    application, source = sources.application, sources.manifests
     router = registry.choose(application)
     router.check(_CANARY)
     router.routed(router.find(source), _CANARY)
-    return rendering.preview(source, application, options, commit=commit)
+    return stage_runners.Rollout(
+        rendering.preview(source, application, options, commit=sources.commit)
+    )
 
 
 async def run(work: execution.Work, options: traffic_stages.BlueGreenOptions) -> str:
@@ -62,7 +59,7 @@ async def run(work: execution.Work, options: traffic_stages.BlueGreenOptions) ->
         readiness_watch.ReadinessWatch(work, source, options.ready_threshold, work.remaining),
         await context.task_state.load(),
     )
-    async with switch.observing():
+    async with switch.watch.kept(), switch.webhooks.reporting():
         return await switch.carry_out()
 
 
@@ -79,12 +76,6 @@ class Switch:
     known: json.JsonObject = field(default_factory=dict)
     #: Canary gets the traffic.
     is_switched: bool = False
-
-    @asynccontextmanager
-    async def observing(self) -> AsyncIterator[None]:
-        """Watch canary's pods and send reports while the body lasts."""
-        async with self.watch.kept(), self.webhooks.reporting():
-            yield
 
     async def carry_out(self) -> str:
         """Switch, and return the sentence that says how it stands.
@@ -269,14 +260,4 @@ def _check(sources: stage_runners.Sources, options: traffic_stages.BlueGreenOpti
     traffic_routing.check_own_routes(sources)
 
 
-def _rollout(
-    sources: stage_runners.Sources, options: traffic_stages.BlueGreenOptions
-) -> stage_runners.Rollout:
-    return stage_runners.Rollout(
-        plan(sources.manifests, sources.application, options, commit=sources.commit)
-    )
-
-
-RUNNER = stage_runners.StageRunner(
-    kind=traffic_stages.BLUE_GREEN, run=run, check=_check, plan=_rollout
-)
+RUNNER = stage_runners.StageRunner(kind=traffic_stages.BLUE_GREEN, run=run, check=_check, plan=plan)

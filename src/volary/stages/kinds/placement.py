@@ -8,10 +8,7 @@ What leaves a cluster goes by inventory and ownership, each object looked at aga
 its delete; volumes, namespaces and what says ``volary.dev/prune: disabled`` stay.
 """
 
-from volary.clusters.apply import live_objects
-from volary.clusters.client import resource_mapping
 from volary.clusters.inventory import pruning
-from volary.manifests.workloads import workloads
 from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 from volary.stages.kinds import clean, rollback
 from volary.stages.rollouts import rendering
@@ -27,9 +24,7 @@ async def sync(work: execution.Work, options: stage_kind.NoOptions) -> str:
     if context.running_source is not None and context.running_commit:
         commit, loader = context.running_commit, context.running_source
     source = await work.load(loader)
-    found = workloads.find(source, context.application.workloads)
-    placed = await resource_mapping.map_manifests(context.client, found, defining=source)
-    live = list((await live_objects.read(context.client, placed.mapped)).values())
+    live = await rollback.live_workloads(work, source)
     applied = rollback.running_options(context.application, live)
     rendered = rendering.primary(source, context.application, applied, commit=commit)
     candidates = live_routes.candidates(rendered, context.application)

@@ -10,7 +10,6 @@ over as well.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from volary.manifests import objects
 from volary.manifests.routes import generated_routes
@@ -71,40 +70,19 @@ _POD_SELECTOR = applications.RoutingMethod.POD_SELECTOR
 Options = rollout_stages.SyncOptions | rollout_stages.PrimaryRolloutOptions
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is going to be applied, and what carries routes among it."""
-
-    manifests: tuple[manifest.Manifest, ...]
-    routing: tuple[manifest.Manifest, ...]
-    prune: bool
-    #: Whose objects a prune looks at; empty: of all variants.
-    variants: tuple[variant.Variant, ...]
-
-
-def plan(
-    source: Sequence[manifest.Manifest],
-    application: applications.Application,
-    options: Options,
-    *,
-    commit: str,
-) -> Plan:
+def plan(sources: stage_runners.Sources, options: Options) -> stage_runners.Rollout:
     """Decide what the stage applies and prunes.
 
     Raises:
         UserError: when there is nothing to apply, or the manifests do not allow it.
     """
-    is_sync = isinstance(options, rollout_stages.SyncOptions)
-    rendered = rendering.primary(source, application, options, commit=commit)
+    application = sources.application
+    rendered = rendering.primary(sources.manifests, application, options, commit=sources.commit)
     generated_routes.check_primary(rendered, application)
-    if not is_sync:
-        _check_selectors(rendered, application)
-    return Plan(
-        tuple(rendered),
-        tuple(live_routes.candidates(rendered, application)),
-        options.prune,
-        () if is_sync else (variant.Variant.PRIMARY,),
-    )
+    if isinstance(options, rollout_stages.SyncOptions):
+        return stage_runners.Rollout(rendered, options.prune)
+    _check_selectors(rendered, application)
+    return stage_runners.Rollout(rendered, options.prune, (variant.Variant.PRIMARY,))
 
 
 def _check_selectors(
@@ -141,8 +119,9 @@ async def run(work: execution.Work, options: Options) -> str:
     """Carry out the stage on one cluster."""
     context = work.context
     source = await work.load(context.target_source)
-    planned = plan(source, context.application, options, commit=context.commit)
-    route_objects = await live_routes.read(work, planned.routing)
+    planned = plan(stage_runners.Sources(context.application, source, context.commit), options)
+    candidates = live_routes.candidates(planned.manifests, context.application)
+    route_objects = await live_routes.read(work, candidates)
     held = live_routes.keep_live(planned.manifests, route_objects)
     now, late = live_routes.split_new(held, route_objects)
     services: list[manifest.Manifest] = []
@@ -163,7 +142,7 @@ async def run(work: execution.Work, options: Options) -> str:
     return f"primary: {changes.summary}; {seen}"
 
 
-async def _prune(work: execution.Work, planned: Plan) -> None:
+async def _prune(work: execution.Work, planned: stage_runners.Rollout) -> None:
     work.check_stop()
     work.context.progress("pruning what Git no longer has")
     result = await work.prune_away(planned.manifests, work.scope(*planned.variants))
@@ -171,10 +150,5 @@ async def _prune(work: execution.Work, planned: Plan) -> None:
         work.note("nothing to prune")
 
 
-def rollout(sources: stage_runners.Sources, options: Options) -> stage_runners.Rollout:
-    """Return what the stage applies, as a preview shows it."""
-    planned = plan(sources.manifests, sources.application, options, commit=sources.commit)
-    return stage_runners.Rollout(planned.manifests, planned.prune, planned.variants)
-
-
-RUNNER = stage_runners.StageRunner(kind=rollout_stages.PRIMARY_ROLLOUT, run=run, plan=rollout)
+PRIMARY = stage_runners.StageRunner(kind=rollout_stages.PRIMARY_ROLLOUT, run=run, plan=plan)
+SYNC = stage_runners.StageRunner(kind=rollout_stages.SYNC, run=run, plan=plan)

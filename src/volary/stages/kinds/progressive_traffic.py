@@ -10,8 +10,7 @@ When the checks have failed too often, this stage gives canary's traffic back it
 fails; removing canary is the rollback's work.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -117,7 +116,7 @@ async def run(work: execution.Work, options: traffic_stages.ProgressiveTrafficOp
         metric_checks.UnknownLimit(options.progress_deadline),
         started=started,
     )
-    async with progression.observing():
+    async with progression.watch.kept(), progression.webhooks.reporting():
         return await progression.advance(known)
 
 
@@ -142,12 +141,6 @@ class CanaryProgression:
     _baseline: int = 0
     _is_confirmed: bool = False
     _kept: json.JsonObject = field(default_factory=dict)
-
-    @asynccontextmanager
-    async def observing(self) -> AsyncIterator[None]:
-        """Watch canary's pods and send reports while the body lasts."""
-        async with self.watch.kept(), self.webhooks.reporting():
-            yield
 
     async def advance(self, known: json.JsonObject) -> str:
         """Go on until canary is at the maximum; return the sentence that says so.

@@ -76,7 +76,7 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
     if context.running_source is None or not context.running_commit:
         return await _undo_first_deployment(work)
     source = await work.load(context.running_source)
-    live = await _live_workloads(work, source)
+    live = await live_workloads(work, source)
     rendered = rendering.primary(
         source,
         context.application,
@@ -114,19 +114,13 @@ async def _undo_first_deployment(work: execution.Work) -> str:
     context = work.context
     work.note("there is no running version to go back to: this was the first deployment")
     source = await work.load(context.target_source)
-    await _drain(work, source)
+    # Primary takes the traffic where it can; everything goes in the end.
+    candidates = live_routes.candidates(source, context.application)
+    await _return_now(work, await live_routes.read(work, candidates), source)
     gone = [await clean.remove(work, which) for which in _VARIANTS]
     result = await work.remove_brought(only_created_by(context.commit))
     gone.append(clean.removed("primary", result.deleted))
     return f"first deployment undone: {'; '.join(gone)}"
-
-
-async def _drain(work: execution.Work, source: Sequence[manifest.Manifest]) -> None:
-    """Give traffic back to primary where it can take it; everything goes in the end."""
-    route_objects = await live_routes.read(
-        work, live_routes.candidates(source, work.context.application)
-    )
-    await _return_now(work, route_objects, source)
 
 
 async def _return_now(
@@ -137,7 +131,8 @@ async def _return_now(
     """Give routes back to a primary that has ready pods; return those that have to wait."""
     waiting: list[live_routes.RouteObject] = []
     for route_object in live_routes.diverted(route_objects):
-        if await backend_readiness.has_pods(work, route_object, source, variant.Variant.PRIMARY):
+        behind = backend_readiness.Backends(work, route_object, source)
+        if await behind.has_pods(variant.Variant.PRIMARY):
             await routes.return_to_primary(work, [route_object], source)
         else:
             work.caution(
@@ -147,9 +142,10 @@ async def _return_now(
     return waiting
 
 
-async def _live_workloads(
+async def live_workloads(
     work: execution.Work, source: Sequence[manifest.Manifest]
 ) -> list[json.JsonObject]:
+    """Return the live counterparts of the application's workloads."""
     matching_workloads = workloads.find(source, work.context.application.workloads)
     placement = await resource_mapping.map_manifests(
         work.context.client, matching_workloads, defining=source

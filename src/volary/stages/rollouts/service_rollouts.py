@@ -5,7 +5,8 @@ pod is ready that fits it, its endpoints are seen to have followed, and the pods
 before stay until proxies have had time to follow too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
 from volary.clusters.client import resource_mapping
 from volary.clusters.watching import endpoints
@@ -62,7 +63,8 @@ async def switch(work: execution.Work, items: Sequence[manifest.Manifest]) -> st
     work.check_stop()
     await work.apply(items)
     for mapped_manifest in placement.mapped:
-        await _follow(work, mapped_manifest.item)
+        item = mapped_manifest.item
+        await follow(work, item, service_targets.selector(item), work.remaining)
     work.context.propagation.note()
     return f"{', '.join(item.name for item in items)} switched"
 
@@ -117,18 +119,25 @@ async def _require_pods(work: execution.Work, item: manifest.Manifest) -> None:
     work.check_stop()
     if not ready:
         raise execution.StageFailedError(
-            f"{item.key.title} is not switched: no pod is ready among {_title(labels)}"
+            f"{item.key.title} is not switched: no pod is ready among {title(labels)}"
         )
 
 
-async def _follow(work: execution.Work, item: manifest.Manifest) -> None:
+async def follow(
+    work: execution.Work, item: manifest.Manifest, selector: Mapping[str, str], timeout: timedelta
+) -> None:
+    """Wait until a Service's endpoints are pods of its new selector.
+
+    Raises:
+        StageFailedError: when they are not in time.
+    """
     work.context.progress(f"waiting for the endpoints of {item.name}")
     left = await endpoints.wait_followed(
         work.context.client,
         item.namespace,
         item.name,
-        dict(service_targets.selector(item)),
-        timeout=work.remaining,
+        dict(selector),
+        timeout=timeout,
     )
     if left:
         raise execution.StageFailedError(f"{item.key.title} was changed, but {left}")
@@ -150,5 +159,6 @@ async def _require_endpoints(work: execution.Work, item: manifest.Manifest) -> N
             raise execution.StageFailedError(f"canary leads nowhere: {missing}")
 
 
-def _title(labels: dict[str, str]) -> str:
+def title(labels: dict[str, str]) -> str:
+    """Return labels as a selector is written."""
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))

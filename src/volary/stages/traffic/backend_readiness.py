@@ -1,6 +1,7 @@
 """Can a variant take traffic? Its pods are ready, and the Services of the route lead to them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from volary.clusters.watching import endpoints, list_snapshot
@@ -17,104 +18,79 @@ from volary.stages.traffic import live_routes, variant_pods
 READY_TIMEOUT = timedelta(seconds=60)
 
 
-async def require_pods(
-    work: execution.Work,
-    route_object: live_routes.RouteObject,
-    source: Sequence[manifest.Manifest],
-    which: variant.Variant,
-    snapshot: list_snapshot.ListSnapshot | None = None,
-) -> None:
-    """Make sure that a variant can take traffic.
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """What the routes of one object lead to."""
 
-    Raises:
-        StageFailedError: when none of its pods is ready in time.
-    """
-    labels = await _labels(work, route_object, source, which)
-    work.context.progress(f"waiting for a ready pod of {which.value}")
-    ready = await endpoints.wait_ready_pods(
-        work.context.client,
-        route_object.item.namespace,
-        labels,
-        timeout=min(READY_TIMEOUT, work.remaining),
-        stop=work.context.stop.wait,
-        snapshot=snapshot,
-    )
-    work.check_stop()
-    if not ready:
-        title = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
-        raise execution.StageFailedError(
-            f"no traffic is sent to {which.value}: none of its pods is ready ({title})"
-        )
+    work: execution.Work
+    route_object: live_routes.RouteObject
+    source: Sequence[manifest.Manifest]
+    #: What is known of pods and endpoints at this moment.
+    snapshot: list_snapshot.ListSnapshot | None = None
 
+    async def require_pods(self, wanted: Iterable[variant.Variant]) -> None:
+        """Make sure that every variant in `wanted` can take traffic.
 
-async def require_all(
-    work: execution.Work,
-    route_object: live_routes.RouteObject,
-    source: Sequence[manifest.Manifest],
-    wanted: Iterable[variant.Variant],
-    snapshot: list_snapshot.ListSnapshot | None = None,
-) -> None:
-    """Make sure that every variant in `wanted` can receive traffic."""
-    for which in wanted:
-        await require_pods(work, route_object, source, which, snapshot)
+        Raises:
+            StageFailedError: when none of the pods of one is ready in time.
+        """
+        work = self.work
+        for which in wanted:
+            labels = await self._labels(which)
+            work.context.progress(f"waiting for a ready pod of {which.value}")
+            ready = await endpoints.wait_ready_pods(
+                work.context.client,
+                self.route_object.item.namespace,
+                labels,
+                timeout=min(READY_TIMEOUT, work.remaining),
+                stop=work.context.stop.wait,
+                snapshot=self.snapshot,
+            )
+            work.check_stop()
+            if not ready:
+                title = service_rollouts.title(labels)
+                raise execution.StageFailedError(
+                    f"no traffic is sent to {which.value}: none of its pods is ready ({title})"
+                )
 
+    async def has_pods(self, which: variant.Variant) -> bool:
+        """Whether a variant has a ready pod now."""
+        labels = await self._labels(which)
+        client, namespace = self.work.context.client, self.route_object.item.namespace
+        return await endpoints.count_ready_pods(client, namespace, labels) > 0
 
-async def has_pods(
-    work: execution.Work,
-    route_object: live_routes.RouteObject,
-    source: Sequence[manifest.Manifest],
-    which: variant.Variant,
-) -> bool:
-    """Whether a variant has a ready pod now."""
-    labels = await _labels(work, route_object, source, which)
-    return (
-        await endpoints.count_ready_pods(work.context.client, route_object.item.namespace, labels)
-        > 0
-    )
+    async def require_services(
+        self, body: json.JsonObject, wanted: Iterable[variant.Variant]
+    ) -> None:
+        """Make sure that the Services named in `body` lead to ready pods of their variants.
 
+        Raises:
+            StageFailedError: when one is missing, or has no such endpoint in time.
+        """
+        work, names = self.work, self.route_object.router.services(body)
+        for which in wanted:
+            if which not in names:
+                continue
+            work.context.progress(f"waiting for the endpoints of {names[which]}")
+            missing = await endpoints.wait_serving(
+                work.context.client,
+                self.route_object.item.namespace,
+                names[which],
+                await self._labels(which),
+                timeout=min(READY_TIMEOUT, work.remaining),
+                stop=work.context.stop.wait,
+                snapshot=self.snapshot,
+            )
+            work.check_stop()
+            if missing:
+                raise execution.StageFailedError(f"no traffic is sent to {which.value}: {missing}")
 
-async def require_services(
-    work: execution.Work,
-    route_object: live_routes.RouteObject,
-    source: Sequence[manifest.Manifest],
-    body: json.JsonObject,
-    wanted: Iterable[variant.Variant],
-    snapshot: list_snapshot.ListSnapshot | None = None,
-) -> None:
-    """Make sure that the Services which a route names lead to ready pods of their variants.
-
-    Raises:
-        StageFailedError: when one is missing, or has no such endpoint in time.
-    """
-    names = route_object.router.services(body)
-    for which in wanted:
-        if which not in names:
-            continue
-        work.context.progress(f"waiting for the endpoints of {names[which]}")
-        missing = await endpoints.wait_serving(
-            work.context.client,
-            route_object.item.namespace,
-            names[which],
-            await _labels(work, route_object, source, which),
-            timeout=min(READY_TIMEOUT, work.remaining),
-            stop=work.context.stop.wait,
-            snapshot=snapshot,
-        )
-        work.check_stop()
-        if missing:
-            raise execution.StageFailedError(f"no traffic is sent to {which.value}: {missing}")
-
-
-async def _labels(
-    work: execution.Work,
-    route_object: live_routes.RouteObject,
-    source: Sequence[manifest.Manifest],
-    which: variant.Variant,
-) -> dict[str, str]:
-    """Return labels of the pods behind a variant: as written, or as its live Service says."""
-    application = work.context.application
-    if service_targets.is_target(application):
-        live = await service_rollouts.live_selector(work, route_object.item.namespace, which)
-        if live:
-            return live
-    return variant_pods.labels(source, application, which)
+    async def _labels(self, which: variant.Variant) -> dict[str, str]:
+        """Return labels of the pods behind a variant: as written, or as its live Service says."""
+        application = self.work.context.application
+        if service_targets.is_target(application):
+            namespace = self.route_object.item.namespace
+            live = await service_rollouts.live_selector(self.work, namespace, which)
+            if live:
+                return live
+        return variant_pods.labels(self.source, application, which)

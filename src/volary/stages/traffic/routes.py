@@ -20,14 +20,14 @@ from datetime import timedelta
 
 from volary.clusters.api import api_errors
 from volary.clusters.apply import live_objects, steps
-from volary.clusters.watching import collection_watch, endpoints, list_snapshot
+from volary.clusters.watching import collection_watch, list_snapshot
 from volary.manifests import objects
 from volary.manifests.routes import generated_routes
 from volary.model import errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
-from volary.stages.rollouts import rendering
+from volary.stages.rollouts import rendering, service_rollouts
 from volary.stages.runtime import execution
 from volary.stages.traffic import backend_readiness, division, live_routes, route_ports, weights
 from volary.stages.traffic.routers import registry
@@ -106,9 +106,8 @@ async def divide(
     # more have just been looked at.
     rising = _rising(route_object, change)
     left = [variant_role for variant_role in wanted.needed if variant_role not in rising]
-    await backend_readiness.require_services(
-        work, route_object, source, change.item.body, left, snapshot
-    )
+    behind = backend_readiness.Backends(work, route_object, source, snapshot)
+    await behind.require_services(change.item.body, left)
     return weights.observed(after)
 
 
@@ -176,11 +175,10 @@ async def _create(
             f"{route_object.item.key.title} is not there: K8S_CANARY_ROLLOUT makes it"
         )
     # It is Git's object, so it is made by the manager of Git's objects.
-    await backend_readiness.require_all(work, route_object, source, wanted.needed)
+    behind = backend_readiness.Backends(work, route_object, source)
+    await behind.require_pods(wanted.needed)
     change = router.routed(route_object.item, wanted)
-    await backend_readiness.require_services(
-        work, route_object, source, change.item.body, wanted.needed
-    )
+    await behind.require_services(change.item.body, wanted.needed)
     whole = router.routed(route_object.item, division.PRIMARY)
     marked = rendering.primary(
         [whole.item], context.application, rollout_stages.SyncOptions(), commit=context.commit
@@ -218,10 +216,9 @@ async def move(
         change = plan(route_object)
         wanted = router.read(change.item.body)
         rising = _rising(route_object, change)
-        await backend_readiness.require_all(work, route_object, source, rising, snapshot)
-        await backend_readiness.require_services(
-            work, route_object, source, change.item.body, rising, snapshot
-        )
+        behind = backend_readiness.Backends(work, route_object, source, snapshot)
+        await behind.require_pods(rising)
+        await behind.require_services(change.item.body, rising)
         work.check_stop()
         if live is None:
             live = await live_objects.get(work.context.client, route_object.placed)
@@ -262,7 +259,9 @@ async def _observed(
             f" {weights.title(_first(observed))} instead of {weights.title(_first(wanted))}"
         )
     if route_object.item.kind == "Service":
-        await _follow(work, route_object, objects.mapping(after, "spec", "selector"))
+        selector = objects.mapping(after, "spec", "selector")
+        timeout = min(backend_readiness.READY_TIMEOUT, work.remaining)
+        await service_rollouts.follow(work, route_object.item, selector, timeout)
     await _accepted(work, route_object, after)
     return observed
 
@@ -326,22 +325,6 @@ async def _write(
         work.touched = before
         return False
     return True
-
-
-async def _follow(
-    work: execution.Work, route_object: live_routes.RouteObject, selector: dict[str, str]
-) -> None:
-    """Wait until a Service's endpoints are pods of its new selector."""
-    work.context.progress(f"waiting for the endpoints of {route_object.item.name}")
-    left = await endpoints.wait_followed(
-        work.context.client,
-        route_object.item.namespace,
-        route_object.item.name,
-        selector,
-        timeout=min(backend_readiness.READY_TIMEOUT, work.remaining),
-    )
-    if left:
-        raise execution.StageFailedError(f"{route_object.item.key.title} was changed, but {left}")
 
 
 def _first(routes: Sequence[weights.RouteWeights]) -> dict[variant.Variant, int]:

@@ -12,6 +12,8 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 from volary.stages.kinds import primary_rollout
+from volary.stages.runtime import stage_runners
+from volary.stages.traffic import live_routes
 
 KEY = "pipecd.dev/variant"
 MOVES = applications.Application(
@@ -48,16 +50,24 @@ def service(value: str) -> manifest.Manifest:
     )
 
 
+def plan_of(
+    source: list[manifest.Manifest],
+    application: applications.Application,
+    options: primary_rollout.Options,
+) -> stage_runners.Rollout:
+    return primary_rollout.plan(stage_runners.Sources(application, source, "c"), options)
+
+
 def test_workloads_that_a_selector_cannot_tell_apart_are_refused() -> None:
     """Else the Service would select no primary pod at all."""
     with pytest.raises(errors.UserError, match="in selector of workload shop"):
-        primary_rollout.plan([workload(app="shop")], MOVES, ROLLOUT, commit="c")
+        plan_of([workload(app="shop")], MOVES, ROLLOUT)
 
 
 def test_the_option_puts_the_label_there() -> None:
     options = rollout_stages.PrimaryRolloutOptions(add_variant_label_to_selector=True)
 
-    plan = primary_rollout.plan([workload(app="shop")], MOVES, options, commit="c")
+    plan = plan_of([workload(app="shop")], MOVES, options)
 
     assert plan.manifests[0].body["spec"]["selector"]["matchLabels"][KEY] == "primary"
 
@@ -65,14 +75,14 @@ def test_the_option_puts_the_label_there() -> None:
 def test_without_a_traffic_stage_any_selector_will_do() -> None:
     app = applications.Application(name="shop")
 
-    assert primary_rollout.plan([workload(app="shop")], app, ROLLOUT, commit="c").manifests
+    assert plan_of([workload(app="shop")], app, ROLLOUT).manifests
 
 
 def test_a_rollout_prunes_primary_and_a_sync_everything() -> None:
     source = [workload(app="shop", **{KEY: "primary"})]
 
-    rollout = primary_rollout.plan(source, MOVES, ROLLOUT, commit="c")
-    sync = primary_rollout.plan(source, MOVES, rollout_stages.SyncOptions(prune=True), commit="c")
+    rollout = plan_of(source, MOVES, ROLLOUT)
+    sync = plan_of(source, MOVES, rollout_stages.SyncOptions(prune=True))
 
     assert (rollout.prune, rollout.variants) == (False, (variant.Variant.PRIMARY,))
     assert (sync.prune, sync.variants) == (True, ())
@@ -81,9 +91,10 @@ def test_a_rollout_prunes_primary_and_a_sync_everything() -> None:
 def test_a_service_that_is_meant_for_the_canary_is_no_route_of_ours() -> None:
     source = [workload(**{KEY: "primary"}), service("primary"), service("canary")]
 
-    plan = primary_rollout.plan(source, MOVES, ROLLOUT, commit="c")
+    plan = plan_of(source, MOVES, ROLLOUT)
 
-    assert [item.name for item in plan.routing] == ["primary"]
+    candidates = live_routes.candidates(plan.manifests, MOVES)
+    assert [item.name for item in candidates] == ["primary"]
 
 
 V1, V2 = {"app": "shop", "version": "v1"}, {"app": "shop", "version": "v2"}
