@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -10,7 +9,6 @@ from volary.analysis.providers.dialects import dialect
 from volary.model import metric_providers
 
 _START, _STOP = "v.timeRangeStart", "v.timeRangeStop"
-_OWN_TIME = re.compile(r"range\s*\(")
 
 
 class InfluxDb(dialect.Dialect[metric_providers.InfluxDbOptions]):
