@@ -34,7 +34,7 @@ LIMITS = transports.Limits(
     retry=retries.Policy(base=timedelta(milliseconds=60)),
     circuit=circuit_breaker.Rules(lasting=0.5, pause=0.5),
     discovery_pause=0.2,
-    moment=0.2,
+    stop_grace=0.2,
 )
 
 
