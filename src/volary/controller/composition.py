@@ -139,7 +139,7 @@ class Controller:
 
     @property
     def repository_errors(self) -> dict[str, str]:
-        """Why repositories could not be looked at last, by name; only of those."""
+        """Why repositories could not be read last, by name; only of those."""
         return self._manager.repository_errors
 
     def change_fleet(self, members: fleets.Fleet) -> None:

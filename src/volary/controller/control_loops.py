@@ -61,7 +61,7 @@ class ControlLoops:
         self._asked = asked
         self._notifier = notifier
         self._make_id = make_id
-        #: Why a repository could not be looked at last, by name; only of those.
+        #: Why a repository could not be read last, by name; only of those.
         self.repository_errors: dict[str, str] = {}
 
     async def drive(self, fence: run_records.Fence | None) -> None:

@@ -71,7 +71,7 @@ class Rules:
     patience: timedelta = timedelta(seconds=15)
     #: After which time a run tries a cluster again that it waits for, unless it was seen before.
     again_after: timedelta = policies.AGAIN_AFTER
-    #: Applications that are looked at or planned at the same time.
+    #: Applications that are read or planned at the same time.
     planners: int = 4
     #: How often requests that came in through other processes are looked for.
     look: timedelta = timedelta(seconds=0.5)

@@ -38,7 +38,7 @@ class Discovered:
     """The application files of a commit, by path."""
 
     readings: tuple[ParsedFile, ...]
-    #: What could not be looked at, in sentences.
+    #: What could not be read, in sentences.
     warnings: tuple[str, ...] = ()
 
 

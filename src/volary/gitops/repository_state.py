@@ -16,7 +16,7 @@ class DiscoveredApplication:
     repository: str
     #: Of its file, relative to the root.
     path: str
-    #: The commit that was looked at: the branch's head.
+    #: The commit that was read: the branch's head.
     commit: str
     #: None: it cannot be used; an error among `problems` says why.
     application: applications.Application | None

@@ -40,7 +40,7 @@ class Head:
     """What a branch points to, as seen from one application."""
 
     commit: str
-    #: The last commit that was looked at for this application; empty: none.
+    #: The last commit that was decided about for this application; empty: none.
     previous: str
     #: Paths that differ between the two, renamed ones under both names.
     changed: Sequence[str]

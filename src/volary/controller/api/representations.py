@@ -61,7 +61,7 @@ class Application(Representation, frozen=True):
     reason: str
     #: The last commit that succeeded; empty: none did.
     running_commit: str
-    #: Newest commit that was looked at.
+    #: Newest commit that was seen.
     head: str
     #: Id of the run under way, or of the last one.
     run: str

@@ -72,7 +72,7 @@ class ClusterState(representations.Representation, frozen=True):
     ready: int
     total: int
     objects: tuple[ObjectState, ...]
-    #: What could not be looked at.
+    #: What could not be read.
     warnings: tuple[str, ...]
     #: How the cluster itself is, as in the list of clusters; empty where no server knows it.
     state: str = ""

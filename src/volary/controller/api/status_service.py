@@ -30,7 +30,7 @@ class StatusService:
     surveyor: surveys.Surveyor
     register: cluster_registry.ClusterRegistry
     _masker: redaction.Masker = field(init=False)
-    #: By application: why it could not be opened when it was looked at last.
+    #: By application: why it could not be opened last.
     _problems: dict[str, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -70,10 +70,10 @@ class StatusService:
         return structs.replace(cluster_state, state=known.state.value, cordoned=held is not None)
 
     async def _subject(self, known: records.ApplicationRecord) -> surveys.Subject:
-        """Return what is looked at: as its file says at the commit that counts.
+        """Return what is surveyed: as its file says at the commit that counts.
 
         That is the commit of the run under way, else the last that succeeded. An application
-        whose file cannot be read is looked at where it was last.
+        whose file cannot be read is surveyed where it was last.
         """
         application_status = application_statuses.from_document(known.document)
         last = (
@@ -118,10 +118,10 @@ def subject(
     others: tuple[str, ...] = (),
     placed: decisions.PlacementState | None = None,
 ) -> surveys.Subject:
-    """Return what is looked at for an application.
+    """Return what is surveyed of an application.
 
     It is for the clusters that its spread chooses; one that it is on and that takes nothing new
-    at the moment, because it is cordoned or lost, is looked at as any other.
+    at the moment, because it is cordoned or lost, is surveyed as any other.
 
     Args:
         application: As its file says.

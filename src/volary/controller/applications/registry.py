@@ -32,7 +32,7 @@ class ApplicationRegistry:
 
     Args:
         leader: What is shared while this process is the leader.
-        troubles: Why a repository could not be looked at last, by name; kept up to date here.
+        repository_errors: Why a repository could not be read last, by name; kept up to date here.
     """
 
     def __init__(self, leader: context.LeaderContext, repository_errors: dict[str, str]) -> None:
@@ -251,7 +251,7 @@ class ApplicationRegistry:
             if why:
                 await self._tell_found_again(reconciler, lost)
         except errors.TemporaryError as error:
-            _LOG.warning("application %s is looked at again soon: %s", name, error)
+            _LOG.warning("application %s is tried again soon: %s", name, error)
             again = self._guarded(name, self._apply_again(reconciler, discovered, seen))
             self._leader.group.create_task(again, name=f"look at {name} again")
 
@@ -300,12 +300,12 @@ class ApplicationRegistry:
         try:
             await work
         except errors.UserError as error:
-            _LOG.warning("application %s cannot be looked at: %s", name, error)
+            _LOG.warning("application %s cannot be reconciled: %s", name, error)
         # A bug in one application must not stop the others; it is logged with its trace.
         except Exception as error:
             if context.is_overtaken(error):
                 raise
-            _LOG.exception("application %s was not looked at", name)
+            _LOG.exception("application %s was not reconciled", name)
 
     async def _records(self) -> list[records.ApplicationRecord]:
         application_records: list[records.ApplicationRecord] = []

@@ -38,7 +38,7 @@ async def apply(
         "before_orphaned": None,
     }
     if application is None:
-        # What was looked at stays: the commit that mends the file is decided with this one's.
+        # What was decided stays: the commit that mends the file is decided with this one's.
         faults = [
             problem for problem in discovered.problems if problem.severity is errors.Severity.ERROR
         ]

@@ -110,7 +110,7 @@ class LeaderContext:
         default_factory=lambda: kind_registry.BY_NAME
     )
     differences: ChangedPathsCache = field(default_factory=ChangedPathsCache)
-    #: Applications that are looked at again and again.
+    #: Applications that are read again and again.
     opened: ApplicationCache = field(default_factory=ApplicationCache)
 
     async def open(self, place: ready_runs.ApplicationSource, commit: str) -> projects.Project:

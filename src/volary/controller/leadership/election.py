@@ -67,7 +67,7 @@ async def _acquire(store: stores.Store, owner: str, timing: LeaseTiming) -> reco
             lease = await store.leases.acquire(NAME, owner, timing.ttl)
         except errors.TemporaryError as error:
             if not silent:
-                _LOG.warning("the lease cannot be looked at: %s", error)
+                _LOG.warning("the lease cannot be read: %s", error)
             lease, silent = None, True
         if lease is not None:
             return lease

@@ -51,7 +51,7 @@ class BackfillLoop:
     leader: context.LeaderContext
     all_reconcilers: Callable[[], Iterable[reconcilers.ApplicationReconciler]]
     _tries: backfill_rules.Attempts = field(default_factory=backfill_rules.Attempts, init=False)
-    #: What was looked at when nothing was missing: as long as it is the same, nothing is.
+    #: What was known when nothing was missing: as long as it is the same, nothing is.
     _settled: dict[str, tuple[object, ...]] = field(default_factory=dict, init=False)
     #: How each cluster was at the last look; another object whenever that changed.
     _seen: tuple[object, ...] = field(default=(), init=False)
@@ -172,7 +172,7 @@ class BackfillLoop:
         return True
 
     def _is_left_alone(self, reconciler: reconcilers.ApplicationReconciler) -> bool:
-        """Say whether there is something else to do, or nothing since it was looked at."""
+        """Say whether there is something else to do, or nothing new since it was checked."""
         if (
             reconciler.record.removed is not None
             or not reconciler.record.repository

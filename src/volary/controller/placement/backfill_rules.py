@@ -25,7 +25,7 @@ def why_not_now(
     Nothing in it changes with every look, so that it is kept rarely.
     """
     if health is None:
-        return "it was not looked at yet"
+        return "it was not probed yet"
     if not is_ready(health):
         seen = health.pending
         return f"it was just seen {seen.state.value}" if seen else f"it is {health.state.value}"

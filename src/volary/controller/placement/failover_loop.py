@@ -56,7 +56,7 @@ class FailoverLoop:
         concerned = []
         for reconciler in tuple(self.all_reconcilers()):
             work = self._consider(reconciler, roll.doubt)
-            if await probe_rounds.isolate_errors(work, reconciler.name, "cannot be looked at"):
+            if await probe_rounds.isolate_errors(work, reconciler.name, "is not moved now"):
                 concerned.append(reconciler)
         await self._tell(self._view(roll.doubt), concerned)
 

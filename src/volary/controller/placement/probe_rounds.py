@@ -29,7 +29,7 @@ class RoundListener:
     _called: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def take(self, roll: cluster_health.FleetHealth) -> None:
-        """Take what a round of probes found; it is looked at beside."""
+        """Take what a round of probes found; it is handled beside the next round."""
         self._roll = roll
         self._called.set()
 

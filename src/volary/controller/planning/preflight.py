@@ -43,7 +43,7 @@ class Trial:
     unreachable_reason: str = ""
     #: The objects of `changes` with their two sides, when somebody wanted to look closely.
     previewed: tuple[steps.ObjectPreview, ...] = ()
-    #: What could not be looked at, or will not be done; only after looking closely.
+    #: What could not be read, or will not be done; only after looking closely.
     warnings: tuple[str, ...] = ()
 
 

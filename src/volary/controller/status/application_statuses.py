@@ -50,7 +50,7 @@ class StatusBeforeOrphaned:
 class ApplicationStatus:
     """What is remembered of an application."""
 
-    #: The branch's head when it was looked at last.
+    #: The branch's head when it was read last.
     head: str = ""
     #: The last commit that a decision was made about.
     looked_at: str = ""

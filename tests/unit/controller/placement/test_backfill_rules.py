@@ -52,7 +52,7 @@ def test_one_that_has_just_failed_waits() -> None:
     failing = cluster_health.PendingChange(cluster_health.ClusterState.UNREACHABLE, NOW)
 
     assert why(found=replace(READY, pending=failing)) == "it was just seen unreachable"
-    assert why(found=None) == "it was not looked at yet"
+    assert why(found=None) == "it was not probed yet"
 
 
 def test_a_freeze_window_of_the_cluster_holds_it_up() -> None:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from volary.controller.fleet import cluster_documents
 from volary.controller.runs import backfills, run_kinds
 from volary.controller.status import (
     application_state,
@@ -15,7 +14,6 @@ from volary.controller.status import (
 )
 from volary.engine.runs import coverage, rollback, run_builder, state, updates
 from volary.model import statuses
-from volary.model.fleet import cluster_health, taints
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -257,16 +255,11 @@ def test_documents_come_back() -> None:
     application_status = application_statuses.ApplicationStatus(
         releases=changed(OLD, x=Cluster("older", State.MISSED, reason="why")), backfill=run_request
     )
-    mark = taints.Taint("a", "b", taints.Effect.NO_EXECUTE, AT, "ana", "why")
-    known = cluster_health.ClusterHealth(
-        "eu", cluster_health.ClusterState.NOT_READY, AT, "why", (mark,), AT, AT, "uid"
-    )
 
     assert (
         application_statuses.from_document(application_statuses.to_document(application_status))
         == application_status
     )
-    assert cluster_documents.read_cluster(cluster_documents.write_cluster(known, AT)) == known
     empty = application_statuses.from_document({})
     assert (empty.releases, empty.backfill) == (cluster_releases.ClusterReleases(), None)
 
