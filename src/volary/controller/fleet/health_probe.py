@@ -15,7 +15,8 @@ from datetime import datetime, timedelta
 from volary.clusters.client import client_pool
 from volary.clusters.observe import probes
 from volary.concurrency import fan_out
-from volary.controller.fleet import cluster_registry, stall_detector
+from volary.controller.fleet import cluster_registry
+from volary.model import clocks
 from volary.model.fleet import cluster_health, fleets
 from volary.model.runs import run_records
 from volary.placement import health_states
@@ -28,6 +29,12 @@ _MOST_AT_ONCE = 64
 _IDENTITY_ROUNDS = 60
 #: How long a cluster that left is remembered.
 _KEPT_AFTER_LEAVING = timedelta(days=90)
+
+#: Seconds between two ticks, and how late one may be.
+_TICK = 0.5
+_LATE = 1.5
+#: Seconds that the clock on the wall may run otherwise than the one that only goes forward.
+_DRIFT = 2.0
 
 #: Called with a cluster before and after a change of its state.
 OnStateChange = Callable[[cluster_health.ClusterHealth, cluster_health.ClusterHealth], None]
@@ -99,7 +106,7 @@ class HealthProbe:
             self.register.is_leader, self.register.on_reachable = False, lambda _: None
 
     async def _keep_probing(self) -> None:
-        watch = stall_detector.StallDetector(self.register.clock)
+        watch = StallDetector(self.register.clock)
         async with asyncio.TaskGroup() as group:
             group.create_task(watch.keep_watching(), name="stall detector")
             while True:
@@ -111,7 +118,7 @@ class HealthProbe:
                 spent = asyncio.get_running_loop().time() - began
                 await asyncio.sleep(max(self._interval() - spent, 0.0))
 
-    async def _round(self, watch: stall_detector.StallDetector) -> cluster_health.FleetHealth:
+    async def _round(self, watch: "StallDetector") -> cluster_health.FleetHealth:
         members = [cluster for cluster in self.register.members.clusters if not cluster.suspended]
         results = await fan_out.run_all(
             members, lambda member: self._probe_member(member.name, is_alone=len(members) == 1)
@@ -192,3 +199,38 @@ class HealthProbe:
     def _interval(self) -> float:
         """Return the seconds from one round to the next, give or take a tenth."""
         return self.register.rules.interval.total_seconds() * (0.9 + 0.2 * self.chance())
+
+
+@dataclass(slots=True)
+class StallDetector:
+    """Notices when this process stood still, or its clock was changed."""
+
+    clock: clocks.Clock
+    _doubt: str = field(default="", init=False)
+    _wall: datetime | None = field(default=None, init=False)
+    _steady: float = field(default=0.0, init=False)
+
+    async def keep_watching(self) -> None:
+        """Notice until cancelled."""
+        while True:
+            before = _now()
+            await asyncio.sleep(_TICK)
+            late = _now() - before - _TICK
+            if late > _LATE:
+                self._doubt = f"the event loop stalled for {late:.1f} s"
+
+    def doubt(self) -> str:
+        """Say what happened since this was asked last; empty: nothing."""
+        doubt, self._doubt = self._doubt, ""
+        wall, steady = self.clock.now(), _now()
+        if self._wall is not None:
+            drift = (wall - self._wall).total_seconds() - (steady - self._steady)
+            if abs(drift) > _DRIFT:
+                doubt = doubt or f"the clock was changed by {drift:+.1f} s"
+        self._wall, self._steady = wall, steady
+        return doubt
+
+
+def _now() -> float:
+    """Seconds of a clock that only goes forward; the loop's own, so that tests can turn it."""
+    return asyncio.get_running_loop().time()

@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from fixed_clock import FixedClock
-from volary.controller.fleet import stall_detector
+from volary.controller.fleet import health_probe
 from volary.controller.inputs import SystemClock
 
 
 @pytest.mark.looptime
 async def test_an_awake_process_has_no_doubt() -> None:
     clock = FixedClock()
-    watch = stall_detector.StallDetector(clock)
+    watch = health_probe.StallDetector(clock)
     watch.doubt()
     await asyncio.sleep(10)
     clock.forward(seconds=10)
@@ -24,7 +24,7 @@ async def test_an_awake_process_has_no_doubt() -> None:
 @pytest.mark.parametrize("jump", [-3600, 30])
 async def test_a_clock_that_was_changed_is_told_once(jump: int) -> None:
     clock = FixedClock()
-    watch = stall_detector.StallDetector(clock)
+    watch = health_probe.StallDetector(clock)
     watch.doubt()
     await asyncio.sleep(1)
     clock.forward(seconds=1 + jump)
@@ -35,9 +35,9 @@ async def test_a_clock_that_was_changed_is_told_once(jump: int) -> None:
 
 async def test_a_loop_that_stood_still_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop's own time, a little of it: only a loop that is blocked shows what it is about."""
-    monkeypatch.setattr(stall_detector, "_TICK", 0.01)
-    monkeypatch.setattr(stall_detector, "_LATE", 0.05)
-    watch = stall_detector.StallDetector(SystemClock())
+    monkeypatch.setattr(health_probe, "_TICK", 0.01)
+    monkeypatch.setattr(health_probe, "_LATE", 0.05)
+    watch = health_probe.StallDetector(SystemClock())
     async with asyncio.TaskGroup() as group:
         beating = group.create_task(watch.keep_watching())
         await asyncio.sleep(0.02)
