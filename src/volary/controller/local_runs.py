@@ -180,14 +180,14 @@ class LocalApplication:
     @property
     def status(self) -> application_statuses.ApplicationStatus:
         """What is known of it."""
-        return self._writer.application_status
+        return self._writer.status
 
     async def left_behind(self) -> run_records.StoredRun | None:
         """Return the run that an earlier process did not finish; None: there is none.
 
         The end of one that has ended is written down.
         """
-        status = self._writer.application_status
+        status = self._writer.status
         if not status.under_way:
             return None
         stored = await self._leader.store.runs.load(status.run)
@@ -222,7 +222,7 @@ class LocalApplication:
             dependencies, place, request, prepared, trials, can_hold=False
         )
         # Before the run, so that there is none that nobody knows of.
-        status = replace(self._writer.application_status, run=ready.run.id, under_way=True)
+        status = replace(self._writer.status, run=ready.run.id, under_way=True)
         await self._writer.keep(status, repository=location, path=path)
         version = await self._writer.begin(ready)
         return self._open(ready, version, observers)

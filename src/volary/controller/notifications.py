@@ -74,7 +74,7 @@ def settled(
 
 def _subject(release: ready_runs.ReadyRun, known: records.ApplicationRecord) -> notices.Subject:
     run, origin = release.run, release.origin
-    application_status = application_statuses.from_document(known.document)
+    status = application_statuses.from_document(known.document)
     return notices.Subject(
         application=known.name,
         run=run.id,
@@ -83,15 +83,15 @@ def _subject(release: ready_runs.ReadyRun, known: records.ApplicationRecord) -> 
         title=release.masker.clean(origin.subject),
         by=origin.by,
         targets=run.targets,
-        mentions=application_status.mentions,
-        alerts=application_status.alerts,
+        mentions=status.mentions,
+        alerts=status.alerts,
     )
 
 
 def _requested(
     run_request: run_requests.RunRequest, known: records.ApplicationRecord, masker: redaction.Masker
 ) -> notices.Subject:
-    application_status = application_statuses.from_document(known.document)
+    status = application_statuses.from_document(known.document)
     return notices.Subject(
         application=known.name,
         # The run request becomes the run of this id, so its message is edited from here on.
@@ -100,8 +100,8 @@ def _requested(
         commit=run_request.commit,
         # No title: the manifests' Secrets, which it may quote, are not known yet.
         by=masker.clean(run_request.by),
-        mentions=application_status.mentions,
-        alerts=application_status.alerts,
+        mentions=status.mentions,
+        alerts=status.alerts,
     )
 
 

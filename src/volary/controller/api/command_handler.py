@@ -32,13 +32,13 @@ async def pause_application(
 
     A run under way is paused as well; one that cannot be, because it is ending, goes its way.
     """
-    if reconciler.application_status.pause is not None:
-        paused = run_admission.describe_pause(reconciler.application_status.pause)
+    if reconciler.status.pause is not None:
+        paused = run_admission.describe_pause(reconciler.status.pause)
         return f"the application is already {paused}"
     await reconciler.change({"pause": pause})
-    if reconciler.application_status.under_way:
+    if reconciler.status.under_way:
         event = events.PauseAsked(pause.at, pause.by, pause.reason)
-        await reconciler.request(reconciler.application_status.run, event)
+        await reconciler.request(reconciler.status.run, event)
     return ""
 
 
@@ -46,11 +46,11 @@ async def resume_application(
     reconciler: reconcilers.ApplicationReconciler, by: str, now: datetime
 ) -> str:
     """Have the application go on, its run with what it is pinned to; returns why not."""
-    if reconciler.application_status.pause is None:
+    if reconciler.status.pause is None:
         return "the application is not paused"
     await reconciler.change({"pause": None})
-    if reconciler.application_status.under_way:
-        await reconciler.request(reconciler.application_status.run, events.Resume(now, by))
+    if reconciler.status.under_way:
+        await reconciler.request(reconciler.status.run, events.Resume(now, by))
     reconciler.work()
     return ""
 
@@ -173,9 +173,7 @@ class CommandHandler:
         self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
     ) -> str:
         commit = (
-            request.document.get("commit")
-            or reconciler.application_status.head
-            or reconciler.record.branch
+            request.document.get("commit") or reconciler.status.head or reconciler.record.branch
         )
         project = await ready_runs.open_application(
             self._leader.dependencies, reconciler.place, commit

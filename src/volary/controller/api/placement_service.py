@@ -140,21 +140,19 @@ class PlacementService:
             asker, "application.rebalance", application=application, document={}
         ):
             run = await self.asker.ask(rebalancing.KIND, asker.by, application=application)
-        application_status = application_statuses.from_document(
-            (await self._application(application)).document
-        )
-        move = application_status.move
+        status = application_statuses.from_document((await self._application(application)).document)
+        move = status.move
         return representations.Accepted(run, move.reason if move and move.id == run else "")
 
     async def _plan(self, known: records.ApplicationRecord, by: str) -> Rebalance:
         if not self.register.is_leader:
             await self.register.load()
-        application_status = application_statuses.from_document(known.document)
+        status = application_statuses.from_document(known.document)
         place = ready_runs.ApplicationSource(
-            known.name, known.repository, known.path, known.branch, application_status.targets
+            known.name, known.repository, known.path, known.branch, status.targets
         )
         seen = rebalancing.KnownClusters(self.register.known, self.register.rules)
-        made = await rebalancing.plan(self.dependencies, place, application_status, seen, by=by)
+        made = await rebalancing.plan(self.dependencies, place, status, seen, by=by)
         return Rebalance(
             known.name,
             made.reason,
@@ -172,17 +170,15 @@ class PlacementService:
         return application
 
 
-def _view(
-    application: str, application_status: application_statuses.ApplicationStatus
-) -> Placement:
-    placed = application_status.placed
+def _view(application: str, status: application_statuses.ApplicationStatus) -> Placement:
+    placed = status.placed
     return Placement(
         application,
         placed.chosen,
         _reasons(placed.away),
         tuple(representations.build(Eviction, eviction) for eviction in placed.leaving),
         _reasons(placed.waiting),
-        application_status.move.id if application_status.move else "",
+        status.move.id if status.move else "",
     )
 
 

@@ -287,10 +287,10 @@ class Service:
     async def _plan(
         self, known: records.ApplicationRecord, commit: str, strategy: run_plans.Strategy | None
     ) -> representations.Plan:
-        application_status = application_statuses.from_document(known.document)
+        status = application_statuses.from_document(known.document)
         run_request = run_requests.RunRequest(
             id="plan",
-            commit=commit or application_status.head or known.branch,
+            commit=commit or status.head or known.branch,
             kind=run_requests.KindName.RELEASE,
             reason="plan",
             at=self.dependencies.clock.now(),
@@ -298,7 +298,7 @@ class Service:
         )
         prepared = await release_plans.plan(
             self.dependencies,
-            application_state.ApplicationState(known, application_status),
+            application_state.ApplicationState(known, status),
             run_request,
         )
         shown = await previews.preview_run(

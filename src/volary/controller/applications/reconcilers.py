@@ -76,9 +76,9 @@ class ApplicationReconciler:
         return self._state_writer.record
 
     @property
-    def application_status(self) -> application_statuses.ApplicationStatus:
+    def status(self) -> application_statuses.ApplicationStatus:
         """How it stands."""
-        return self._state_writer.application_status
+        return self._state_writer.status
 
     @property
     def place(self) -> ready_runs.ApplicationSource:
@@ -102,7 +102,7 @@ class ApplicationReconciler:
     def work(self) -> None:
         """Begin what is requested, unless that is under way."""
         self._changed.set()
-        if not self._working and (self._left_behind or self.application_status.next_request):
+        if not self._working and (self._left_behind or self.status.next_request):
             self._working = True
             self._leader.group.create_task(self._guarded(), name=f"application {self.name}")
 
@@ -128,11 +128,11 @@ class ApplicationReconciler:
     ) -> None:
         """Keep what `change` makes of how the application stands in the moment it is kept."""
         async with self._lock:
-            await self._state_writer.keep(change(self.application_status))
+            await self._state_writer.keep(change(self.status))
         self.work()
 
     def _noting(self, noted: Mapping[str, object]) -> application_statuses.ApplicationStatus:
-        return replace(self.application_status, **noted)  # type: ignore[arg-type]
+        return replace(self.status, **noted)  # type: ignore[arg-type]
 
     async def request(self, run_id: str, event: events.Event) -> str:
         """Ask the run under way for something; returns why not, or nothing.
@@ -170,7 +170,7 @@ class ApplicationReconciler:
         """
         stored = self._left_behind
         if self._session is not None or (stored is not None and not self.why_orphaned):
-            return f"run {self.application_status.run} has to end first; cancel it"
+            return f"run {self.status.run} has to end first; cancel it"
         async with self._lock:
             if stored is not None:
                 await self._state_writer.abandon(stored, by, reason)
@@ -206,7 +206,7 @@ class ApplicationReconciler:
     async def _submit(
         self, run_request: run_requests.RunRequest, noted: Mapping[str, object]
     ) -> None:
-        session, old = self._session, self.application_status.run_request
+        session, old = self._session, self.status.run_request
         if session and run_request.is_from_commit and not session.runner.run.is_final:
             run = session.runner.run
             if await release_plans.reverts(
@@ -254,15 +254,15 @@ class ApplicationReconciler:
         if self._session is None:
             return ""
         run, rule = self._session.runner.run, self._leader.rules.supersede
-        return run_admission.waiting_reason(rule, self.application_status, run_request, run)
+        return run_admission.waiting_reason(rule, self.status, run_request, run)
 
     async def _react(self) -> None:
         """Supersede the run under way, when the request is a reason to."""
-        run_request, session = self.application_status.run_request, self._session
+        run_request, session = self.status.run_request, self._session
         if run_request is None or session is None:
             return
         run, rule = session.runner.run, self._leader.rules.supersede
-        if reason := run_admission.why_cancel(rule, self.application_status, run_request, run):
+        if reason := run_admission.why_cancel(rule, self.status, run_request, run):
             now = self._leader.dependencies.clock.now()
             event = events.Cancel(now, "Git", rollback=True, reason=reason)
             refusal = await self._ask(session.runner, event)
@@ -295,11 +295,11 @@ class ApplicationReconciler:
 
     async def _work(self) -> None:
         failures = 0
-        while self._left_behind or self.application_status.next_request:
+        while self._left_behind or self.status.next_request:
             self._changed.clear()
             if await self._is_pinned():
                 continue
-            next_request = self.application_status.next_request
+            next_request = self.status.next_request
             if self._left_behind is not None:
                 trouble = await self._take_up()
             elif next_request is not None:
@@ -319,15 +319,11 @@ class ApplicationReconciler:
 
     async def _is_pinned(self) -> bool:
         """Wait for a change while the application is paused or orphaned; say whether it was."""
-        paused = (
-            "" if self._left_behind else run_admission.why_next_blocked(self.application_status)
-        )
+        paused = "" if self._left_behind else run_admission.why_next_blocked(self.status)
         pinned = self.why_orphaned or paused
         if pinned:
             async with self._lock:
-                await self._state_writer.keep(
-                    replace(self.application_status, waiting_reason=pinned)
-                )
+                await self._state_writer.keep(replace(self.status, waiting_reason=pinned))
             await self._changed.wait()
         return bool(pinned)
 
@@ -338,7 +334,7 @@ class ApplicationReconciler:
         async with self._lock:
             if self._left_behind is not None:
                 what = f"run {self._left_behind.head.id} cannot go on: {trouble}; {retry}"
-                await self._state_writer.keep(self.application_status, reason=what)
+                await self._state_writer.keep(self.status, reason=what)
             elif run_request is not None:
                 kind = self._leader.kinds[run_request.kind]
                 await self._state_writer.write(
@@ -368,9 +364,9 @@ class ApplicationReconciler:
     ) -> run_session.RunSession | None:
         """Keep the new run and return it; None when something newer is requested by now."""
         async with self._lock:
-            next_request = self.application_status.next_request
+            next_request = self.status.next_request
             is_other = next_request is None or next_request.id != run_request.id
-            if is_other or run_admission.why_next_blocked(self.application_status):
+            if is_other or run_admission.why_next_blocked(self.status):
                 return None
             version = await self._state_writer.begin(ready)
             leader = self._leader

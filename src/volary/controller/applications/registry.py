@@ -333,8 +333,8 @@ class ApplicationRegistry:
         self, reconciler: reconcilers.ApplicationReconciler, unfinished: tuple[str, ...]
     ) -> None:
         """Conclude a run whose end was kept, but not yet what it means for the application."""
-        run_id = reconciler.application_status.run
-        if not reconciler.application_status.under_way or run_id in unfinished:
+        run_id = reconciler.status.run
+        if not reconciler.status.under_way or run_id in unfinished:
             return
         stored = await self._load_run(run_id)
         if stored is not None:

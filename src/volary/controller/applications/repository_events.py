@@ -56,7 +56,7 @@ async def apply(
         await reconciler.change(noted, **columns, status=status.value, reason=reason)
         return
     columns["labels"] = dict(application.labels)
-    was_held, noted["held"] = bool(reconciler.application_status.held), ""
+    was_held, noted["held"] = bool(reconciler.status.held), ""
     listed = {(seen.name, discovered.path), (seen.name, discovered.directory)} & leader.rules.listed
     noted["targets"] = application.targets if listed else None
     noted["mentions"] = application.mentions
@@ -66,7 +66,7 @@ async def apply(
     await reconciler.change(noted, **columns)
     if was_held:
         reconciler.work()
-    if reconciler.application_status.looked_at == discovered.commit:
+    if reconciler.status.looked_at == discovered.commit:
         return
     async with leader.planners:
         run_request = await _decide(leader, reconciler, discovered, application.triggers)
@@ -77,12 +77,12 @@ async def apply(
 
 
 def _status_once_readable(reconciler: reconcilers.ApplicationReconciler) -> dict[str, object]:
-    run, before = reconciler.run_under_way, reconciler.application_status.before_orphaned
+    run, before = reconciler.run_under_way, reconciler.status.before_orphaned
     if before is not None and before.status not in _UNREADABLE:
         return {"status": before.status, "reason": before.reason}
     if run is not None:
         return {"status": application_statuses.StatusWord.RUNNING.value, "reason": run.reason}
-    if reconciler.application_status.releases.running:
+    if reconciler.status.releases.running:
         return {
             "status": application_statuses.StatusWord.SYNCED.value,
             "reason": "its file can be read again",
@@ -124,7 +124,7 @@ async def _trigger(
     options: applications.Triggers,
 ) -> triggers.Decision:
     changed: tuple[str, ...] = ()
-    previous = reconciler.application_status.looked_at
+    previous = reconciler.status.looked_at
     if previous:
         name = reconciler.record.repository
         try:

@@ -38,7 +38,7 @@ class ApplicationStateWriter:
         self._leader = leader
         #: As it was kept last.
         self.record = known
-        self.application_status = application_statuses.from_document(known.document)
+        self.status = application_statuses.from_document(known.document)
         #: As they were kept, by hash: those of the run, of what is requested, and the last ones.
         self._commits: dict[str, records.CommitRecord] = {}
         #: Nothing is written down about it any more, whoever has not heard of it yet.
@@ -47,7 +47,7 @@ class ApplicationStateWriter:
     @property
     def state(self) -> application_state.ApplicationState:
         """All that is known of the application."""
-        return application_state.ApplicationState(self.record, self.application_status)
+        return application_state.ApplicationState(self.record, self.status)
 
     @property
     def name(self) -> str:
@@ -74,7 +74,7 @@ class ApplicationStateWriter:
             )
             self.record = replace(changed, version=version)
             self._leader.change_signal.notify_all()
-        self.application_status = application_status
+        self.status = application_status
 
     async def keep_commit(self, change: application_state.CommitChange) -> None:
         """Keep what became of a commit."""
@@ -162,7 +162,7 @@ class ApplicationStateWriter:
         await self.until_available(
             lambda: store.applications.forget(name, fence=self._leader.fence)
         )
-        self.record, self.application_status = (
+        self.record, self.status = (
             records.ApplicationRecord(name),
             application_statuses.ApplicationStatus(),
         )

@@ -96,7 +96,7 @@ class BackfillLoop:
             under_way = [
                 reconciler
                 for reconciler in everybody
-                if reconciler.application_status.under_way and not reconciler.why_orphaned
+                if reconciler.status.under_way and not reconciler.why_orphaned
             ]
             runs = [reconciler.run_under_way for reconciler in under_way]
             if None not in runs:
@@ -142,25 +142,25 @@ class BackfillLoop:
         may_begin: bool,
     ) -> bool:
         """Look at one application; say whether a backfill of it begins."""
-        application_status = reconciler.application_status
-        if application_status.backfill is not None:
-            await self._withdraw(reconciler, application_status.backfill, known)
+        status = reconciler.status
+        if status.backfill is not None:
+            await self._withdraw(reconciler, status.backfill, known)
             return False
-        commit = application_status.releases.for_newcomers
+        commit = status.releases.for_newcomers
         if not commit or self._is_left_alone(reconciler):
             return False
-        if not application_status.releases.completed:
+        if not status.releases.completed:
             await self._begin_with(reconciler, commit)
-            application_status = reconciler.application_status
+            status = reconciler.status
         await self._learn_identities(reconciler)
         await self._forget_leavers(reconciler)
         app = (await self.leader.open(reconciler.place, commit)).application
-        names = self._where(app, application_status)
+        names = self._where(app, status)
         missing = cluster_releases.missing_clusters(
-            application_status.releases, names, self.leader.register.identity
+            status.releases, names, self.leader.register.identity
         )
         self._tries.forget(reconciler.name, missing)
-        if not missing and not reconciler.application_status.releases.waiting:
+        if not missing and not reconciler.status.releases.waiting:
             self._settled[reconciler.name] = self._looked_at(reconciler)
             return False
         why = {name: self._why_not_now(reconciler, app, name, known) for name in missing}
@@ -179,16 +179,13 @@ class BackfillLoop:
             or reconciler.why_orphaned
         ):
             return True
-        if (
-            reconciler.application_status.under_way
-            or reconciler.application_status.next_request is not None
-        ):
+        if reconciler.status.under_way or reconciler.status.next_request is not None:
             return True
         before = self._settled.get(reconciler.name, ())
         return bool(before) and all(map(operator.is_, before, self._looked_at(reconciler)))
 
     def _looked_at(self, reconciler: reconcilers.ApplicationReconciler) -> tuple[object, ...]:
-        return reconciler.application_status, self.leader.dependencies.clusters.fleet, self._seen
+        return reconciler.status, self.leader.dependencies.clusters.fleet, self._seen
 
     async def _withdraw(
         self,
@@ -210,12 +207,12 @@ class BackfillLoop:
             statuses=frozenset({statuses.RunStatus.SUCCEEDED}),
         )
         page = await self.leader.store.runs.list(wanted, limit=1)
-        names = reconciler.application_status.placed.chosen
+        names = reconciler.status.placed.chosen
         for summary in page.items:
             names = names or tuple(summary.origin.get("targets") or ())
         if not names:
             project = await self.leader.open(reconciler.place, commit)
-            names = self._where(project.application, reconciler.application_status)
+            names = self._where(project.application, reconciler.status)
         identity = self.leader.register.identity
         await reconciler.amend(
             lambda now: (
@@ -231,7 +228,7 @@ class BackfillLoop:
     async def _learn_identities(self, reconciler: reconcilers.ApplicationReconciler) -> None:
         """Keep who a cluster is that was not known when it got the release."""
         identity = self.leader.register.identity
-        known = reconciler.application_status.releases
+        known = reconciler.status.releases
         if release_changes.learned(known, identity) != known:
             await reconciler.amend(
                 lambda now: replace(now, releases=release_changes.learned(now.releases, identity))
@@ -240,7 +237,7 @@ class BackfillLoop:
     async def _forget_leavers(self, reconciler: reconcilers.ApplicationReconciler) -> None:
         """Have nothing wait for clusters that left the fleet; who comes back is a newcomer."""
         names = self.leader.dependencies.clusters.fleet.names
-        known = reconciler.application_status.releases
+        known = reconciler.status.releases
         if release_changes.restricted_to(known, names) != known:
             await reconciler.amend(
                 lambda now: replace(
@@ -251,7 +248,7 @@ class BackfillLoop:
     def _where(
         self,
         app: applications.Application,
-        application_status: application_statuses.ApplicationStatus,
+        status: application_statuses.ApplicationStatus,
     ) -> tuple[str, ...]:
         """Return the clusters that the application is on and that take something new."""
         members = self.leader.dependencies.clusters.fleet
@@ -262,10 +259,10 @@ class BackfillLoop:
         qualified = [
             cluster
             for cluster in there
-            if cluster.name in open_to or cluster.name in application_status.placed.chosen
+            if cluster.name in open_to or cluster.name in status.placed.chosen
         ]
-        leaving = {eviction.cluster for eviction in application_status.placed.leaving}
-        chosen = destinations.choose(app, qualified, application_status.placed).names
+        leaving = {eviction.cluster for eviction in status.placed.leaving}
+        chosen = destinations.choose(app, qualified, status.placed).names
         return tuple(name for name in chosen if name in open_to and name not in leaving)
 
     def _why_not_now(
@@ -281,11 +278,9 @@ class BackfillLoop:
         )
         if member is None:
             return "it left the fleet"
-        told = backfill_rules.why_not_now(
-            app, member, reconciler.application_status, known.get(name), now
-        )
+        told = backfill_rules.why_not_now(app, member, reconciler.status, known.get(name), now)
         wait = self._tries.why_wait(reconciler.name, name, now)
-        return told or (wait and reconciler.application_status.releases.waiting.get(name, wait))
+        return told or (wait and reconciler.status.releases.waiting.get(name, wait))
 
     async def _request_run(
         self, reconciler: reconcilers.ApplicationReconciler, commit: str, why: Mapping[str, str]
@@ -303,15 +298,13 @@ class BackfillLoop:
         )
         self._tries.note(reconciler.name, why, now)
         _LOG.info("application %s: %s", reconciler.name, run_request.reason)
-        await reconciler.amend(
-            lambda application_status: _with_request(application_status, run_request)
-        )
+        await reconciler.amend(lambda status: _with_request(status, run_request))
 
     async def _note(
         self, reconciler: reconcilers.ApplicationReconciler, waiting: Mapping[str, str]
     ) -> None:
         """Keep why clusters wait, when that changed."""
-        if waiting == reconciler.application_status.releases.waiting:
+        if waiting == reconciler.status.releases.waiting:
             return
         await reconciler.amend(
             lambda now: replace(now, releases=now.releases.with_reasons(waiting))
@@ -320,31 +313,31 @@ class BackfillLoop:
 
 def _is_backfilling(reconciler: reconcilers.ApplicationReconciler) -> bool:
     under_way = reconciler.kind_under_way is run_requests.KindName.BACKFILL
-    return under_way or reconciler.application_status.backfill is not None
+    return under_way or reconciler.status.backfill is not None
 
 
 def _with_request(
-    application_status: application_statuses.ApplicationStatus, run_request: run_requests.RunRequest
+    status: application_statuses.ApplicationStatus, run_request: run_requests.RunRequest
 ) -> application_statuses.ApplicationStatus:
     """Return the status with a request, unless something else came up meanwhile."""
-    if application_status.under_way or application_status.next_request is not None:
-        return application_status
+    if status.under_way or status.next_request is not None:
+        return status
     waiting = {
         name: why
-        for name, why in application_status.releases.waiting.items()
+        for name, why in status.releases.waiting.items()
         if name not in run_request.targets
     }
     return replace(
-        application_status,
+        status,
         backfill=run_request,
-        releases=application_status.releases.with_reasons(waiting),
+        releases=status.releases.with_reasons(waiting),
     )
 
 
 def _without_request(
-    application_status: application_statuses.ApplicationStatus, run_request: run_requests.RunRequest
+    status: application_statuses.ApplicationStatus, run_request: run_requests.RunRequest
 ) -> application_statuses.ApplicationStatus:
-    wanted = application_status.backfill
+    wanted = status.backfill
     if wanted is None or wanted.id != run_request.id:
-        return application_status
-    return replace(application_status, backfill=None)
+        return status
+    return replace(status, backfill=None)

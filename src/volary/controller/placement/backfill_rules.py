@@ -16,7 +16,7 @@ _BACKOFF = backoffs.Backoff(timedelta(seconds=30), timedelta(minutes=30))
 def why_not_now(
     app: applications.Application,
     cluster: fleets.Cluster,
-    application_status: application_statuses.ApplicationStatus,
+    status: application_statuses.ApplicationStatus,
     health: cluster_health.ClusterHealth | None,
     now: datetime,
 ) -> str:
@@ -29,11 +29,9 @@ def why_not_now(
     if not is_ready(health):
         seen = health.pending
         return f"it was just seen {seen.state.value}" if seen else f"it is {health.state.value}"
-    if replica_assignment.divides_replicas(app) and not _has_share(
-        application_status, cluster.name
-    ):
+    if replica_assignment.divides_replicas(app) and not _has_share(status, cluster.name):
         return "replicas are divided, and it has no share before the next run or rebalance"
-    pinned = run_admission.why_blocked(application_status, None)
+    pinned = run_admission.why_blocked(status, None)
     if pinned:
         return pinned
     closed = _closure(app, cluster, now)
@@ -46,9 +44,9 @@ def is_ready(health: cluster_health.ClusterHealth | None) -> bool:
     return health is not None and health.state is ready and health.pending is None
 
 
-def _has_share(application_status: application_statuses.ApplicationStatus, name: str) -> bool:
+def _has_share(status: application_statuses.ApplicationStatus, name: str) -> bool:
     """Where nothing was divided (autoscalers own all of it), everybody gets all of it."""
-    releases = application_status.releases
+    releases = status.releases
     return bool(releases.of(name).shares) or not releases.is_divided
 
 

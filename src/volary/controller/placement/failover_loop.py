@@ -77,7 +77,7 @@ class FailoverLoop:
     async def _consider(self, reconciler: reconcilers.ApplicationReconciler, doubt: str) -> bool:
         """Look at one application; say whether it may be moved by itself."""
         record = reconciler.record
-        commit = reconciler.application_status.releases.for_newcomers
+        commit = reconciler.status.releases.for_newcomers
         if record.removed is not None or reconciler.why_orphaned or not commit:
             return False
         # As it was released last: what that says about failover counts.
@@ -92,14 +92,9 @@ class FailoverLoop:
     async def _is_of_interest(
         self, reconciler: reconcilers.ApplicationReconciler, app: applications.Application
     ) -> bool:
-        placed = reconciler.application_status.placed
+        placed = reconciler.status.placed
         drained = any(health.drain for health in self._known.values())
-        if (
-            app.failover is not None
-            or placed.leaving
-            or reconciler.application_status.move
-            or drained
-        ):
+        if app.failover is not None or placed.leaving or reconciler.status.move or drained:
             return True
         if placed.waiting or placed.timers:
             await reconciler.amend(
@@ -110,19 +105,17 @@ class FailoverLoop:
     async def _decide(
         self, reconciler: reconcilers.ApplicationReconciler, project: projects.Project, doubt: str
     ) -> None:
-        before = reconciler.application_status.placed
-        if reconciler.application_status.move is not None or reconciler.is_moving:
+        before = reconciler.status.placed
+        if reconciler.status.move is not None or reconciler.is_moving:
             return
-        situation = await self.situation(reconciler.application_status, project)
+        situation = await self.situation(reconciler.status, project)
         allowance = self._allowance(reconciler, doubt)
         decision = decisions.decide(situation, allowance)
         here = self.leader.register.members.names
         # Of a cluster that left the fleet nobody can tell any more what it has.
         left = tuple(eviction for eviction in before.leaving if eviction.cluster in here)
         after = evictions.next_steps(situation, (*left, *decision.leaving), decision.chosen)
-        if pinned := run_admission.why_blocked(
-            reconciler.application_status, reconciler.run_under_way
-        ):
+        if pinned := run_admission.why_blocked(reconciler.status, reconciler.run_under_way):
             after = evictions.paused(left, pinned)
         away = {name: why for name, why in before.away.items() if name in here}
         placed = decisions.PlacementState(
@@ -135,16 +128,12 @@ class FailoverLoop:
         move = self._request_run(reconciler, after, situation.now)
 
         def kept(
-            application_status: application_statuses.ApplicationStatus,
+            status: application_statuses.ApplicationStatus,
         ) -> application_statuses.ApplicationStatus:
             # Somebody else decided meanwhile; the next look decides anew.
-            if (
-                application_status.placed != before
-                or application_status.move is not None
-                or reconciler.is_moving
-            ):
-                return application_status
-            return replace(application_status, move=move).with_placement(placed)
+            if status.placed != before or status.move is not None or reconciler.is_moving:
+                return status
+            return replace(status, move=move).with_placement(placed)
 
         if placed != before or move is not None:
             await reconciler.amend(kept)
@@ -154,24 +143,18 @@ class FailoverLoop:
         self, reconciler: reconcilers.ApplicationReconciler, project: projects.Project
     ) -> None:
         """Take a move back that has not begun and that nothing speaks for any more."""
-        move, before = reconciler.application_status.move, reconciler.application_status.placed
+        move, before = reconciler.status.move, reconciler.status.placed
         if move is None or move.by != _BY:
             return
-        after = evictions.without_pending(
-            await self.situation(reconciler.application_status, project)
-        )
+        after = evictions.without_pending(await self.situation(reconciler.status, project))
         if after is None:
             return
 
         def kept(
-            application_status: application_statuses.ApplicationStatus,
+            status: application_statuses.ApplicationStatus,
         ) -> application_statuses.ApplicationStatus:
-            is_same = application_status.move == move and application_status.placed == before
-            return (
-                replace(application_status, move=None).with_placement(after)
-                if is_same
-                else application_status
-            )
+            is_same = status.move == move and status.placed == before
+            return replace(status, move=None).with_placement(after) if is_same else status
 
         await reconciler.amend(kept)
         _LOG.warning("application %s stays where it is: %s", reconciler.name, "the reason has gone")
@@ -183,7 +166,7 @@ class FailoverLoop:
         placed: decisions.PlacementState,
     ) -> None:
         """Say what was decided, and count it, once it is kept."""
-        if not set(placed.leaving) <= set(reconciler.application_status.placed.leaving):
+        if not set(placed.leaving) <= set(reconciler.status.placed.leaving):
             return
         for eviction in decision.leaving:
             _LOG.warning(
@@ -198,7 +181,7 @@ class FailoverLoop:
         self, reconciler: reconcilers.ApplicationReconciler, doubt: str
     ) -> eviction_limits.Allowance:
         """Return how much may begin to move; nothing of what somebody has paused."""
-        pinned = run_admission.why_blocked(reconciler.application_status, reconciler.run_under_way)
+        pinned = run_admission.why_blocked(reconciler.status, reconciler.run_under_way)
         if pinned:
             return eviction_limits.Allowance(
                 0, f"{pinned}, which pins where it is as well", is_closed=True
@@ -217,7 +200,7 @@ class FailoverLoop:
             return None
         return run_requests.RunRequest(
             self.leader.new_id(),
-            reconciler.application_status.releases.for_newcomers,
+            reconciler.status.releases.for_newcomers,
             run_requests.KindName.MOVE,
             after.reason,
             now,
@@ -227,15 +210,13 @@ class FailoverLoop:
 
     async def situation(
         self,
-        application_status: application_statuses.ApplicationStatus,
+        status: application_statuses.ApplicationStatus,
         project: projects.Project,
     ) -> decisions.Situation:
         """Return everything that a decision about an application looks at."""
         dependencies, policy = self.leader.dependencies, project.application.failover
         seen = rebalancing.KnownClusters(self._known, self.leader.register.rules)
-        situation = rebalancing.situation(
-            dependencies, project, application_status, seen, self._now()
-        )
+        situation = rebalancing.situation(dependencies, project, status, seen, self._now())
         if policy is None:
             return situation
         if policy.application is not None:
@@ -246,7 +227,7 @@ class FailoverLoop:
             )
             situation = replace(
                 situation,
-                health=_unhealthy(health_by_cluster, in_release=application_status.under_way),
+                health=_unhealthy(health_by_cluster, in_release=status.under_way),
             )
         if policy.cluster is not None and policy.witness is not None:
             answers = await self._ask(policy.witness, situation)
@@ -278,7 +259,7 @@ class FailoverLoop:
         kept = {
             (reconciler.name, eviction.cluster): eviction.since
             for reconciler in self.all_reconcilers()
-            for eviction in reconciler.application_status.placed.leaving
+            for eviction in reconciler.status.placed.leaving
             if eviction.cause in (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
         }
         now = self._now()
@@ -291,27 +272,19 @@ class FailoverLoop:
         self, reconciler: reconcilers.ApplicationReconciler, app: applications.Application
     ) -> None:
         """Interrupt a run that a move has waited for long enough."""
-        run, move = reconciler.run_under_way, reconciler.application_status.move
+        run, move = reconciler.run_under_way, reconciler.status.move
         if move is None or reconciler.is_moving:
             return
         patience = (app.failover or failover_rules.Failover()).patience
-        answer = preemption.decide_preemption(
-            reconciler.application_status, run, move, self._now(), patience
-        )
+        answer = preemption.decide_preemption(reconciler.status, run, move, self._now(), patience)
         if answer.room is preemption.Preemption.WAIT:
-            await reconciler.amend(
-                lambda application_status: moves.delayed(application_status, answer.reason)
-            )
+            await reconciler.amend(lambda status: moves.delayed(status, answer.reason))
         if run is None or answer.room is not preemption.Preemption.INTERRUPT:
             return
         again = preemption.request_resumption(run, move, self._now(), self.leader.new_id())
         # First what comes after: a process that dies in between leaves a run too many, not too few.
         await reconciler.amend(
-            lambda application_status: (
-                application_status
-                if application_status.run_request
-                else replace(application_status, run_request=again)
-            )
+            lambda status: status if status.run_request else replace(status, run_request=again)
         )
         reason = f"interrupted by a move: {move.reason}"
         event = events.Cancel(self._now(), _BY, rollback=False, reason=reason)

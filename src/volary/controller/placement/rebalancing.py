@@ -29,7 +29,7 @@ class KnownClusters:
 def situation(
     dependencies: ready_runs.Dependencies,
     project: projects.Project,
-    application_status: application_statuses.ApplicationStatus,
+    status: application_statuses.ApplicationStatus,
     known: KnownClusters,
     now: datetime,
 ) -> decisions.Situation:
@@ -37,11 +37,11 @@ def situation(
     app = project.application
     targets = fleet_checks.deployment_targets(app, dependencies.clusters.fleet)
     names = tuple(target.name for target in targets)
-    chosen = application_status.placed.chosen or (() if app.spread else names)
+    chosen = status.placed.chosen or (() if app.spread else names)
     here = tuple(cluster_name for cluster_name in chosen if cluster_name in names)
-    placed = replace(application_status.placed, chosen=here)
+    placed = replace(status.placed, chosen=here)
     divides = replica_assignment.divides_replicas(app)
-    has_shares = application_status.releases.is_divided or not divides
+    has_shares = status.releases.is_divided or not divides
     return decisions.Situation(
         app, targets, known.clusters, placed, now, known.rules, has_shares=has_shares
     )
@@ -50,7 +50,7 @@ def situation(
 async def plan(
     dependencies: ready_runs.Dependencies,
     place: ready_runs.ApplicationSource,
-    application_status: application_statuses.ApplicationStatus,
+    status: application_statuses.ApplicationStatus,
     known: KnownClusters,
     *,
     by: str,
@@ -61,17 +61,15 @@ async def plan(
         errors.UserError: There is nothing to place, or no place for it.
         errors.TemporaryError: It cannot be told now.
     """
-    commit = application_status.releases.for_newcomers
+    commit = status.releases.for_newcomers
     if not commit:
         raise refusals.conflict("no release of it was completed yet: there is nothing to place")
     project = await ready_runs.open_application(dependencies, place, commit)
-    looked = situation(dependencies, project, application_status, known, dependencies.clock.now())
+    looked = situation(dependencies, project, status, known, dependencies.clock.now())
     choice = rebalance.choose(looked)
     if choice.failure or not choice.names:
         raise refusals.conflict(choice.failure or "no cluster that it may be on answers")
-    placed = application_status.with_placement(
-        replace(application_status.placed, chosen=choice.names)
-    )
+    placed = status.with_placement(replace(status.placed, chosen=choice.names))
     numbers = await moves.divide(dependencies, project, placed, fresh=True)
     before, after = moves.pod_counts(numbers)
     return rebalance.plan(looked, choice, before, after, by=by)
@@ -88,7 +86,7 @@ async def carry_out(
         errors.UserError: There is no place for it.
         errors.TemporaryError: It cannot be told now.
     """
-    before = reconciler.application_status
+    before = reconciler.status
     if before.move is not None or reconciler.is_moving:
         return "it is moving already; ask again when that has ended"
     known = KnownClusters(leader.register.known, leader.register.rules)
@@ -112,18 +110,14 @@ async def carry_out(
     )
 
     def kept(
-        application_status: application_statuses.ApplicationStatus,
+        status: application_statuses.ApplicationStatus,
     ) -> application_statuses.ApplicationStatus:
-        if application_status.placed != before.placed or application_status.move is not None:
-            return application_status
+        if status.placed != before.placed or status.move is not None:
+            return status
         placed = decisions.PlacementState(made.chosen, {}, made.leaving)
         move_now = None if made.is_empty else move
-        return replace(application_status, move=move_now).with_placement(placed)
+        return replace(status, move=move_now).with_placement(placed)
 
     await reconciler.amend(kept)
-    is_taken = (
-        made.is_empty
-        or reconciler.application_status.move == move
-        or reconciler.application_status.run == move.id
-    )
+    is_taken = made.is_empty or reconciler.status.move == move or reconciler.status.run == move.id
     return "" if is_taken else "something else moved meanwhile; ask again"

@@ -31,48 +31,40 @@ _DONE = statuses.TaskStatus.SUCCEEDED
 
 
 def delayed(
-    application_status: application_statuses.ApplicationStatus, reason: str
+    status: application_statuses.ApplicationStatus, reason: str
 ) -> application_statuses.ApplicationStatus:
     """Return the status with why a requested move does not begin."""
-    shift = application_status.move.shift if application_status.move else None
+    shift = status.move.shift if status.move else None
     names = shift.clusters if shift else ()
-    leaving = [
-        eviction for eviction in application_status.placed.leaving if eviction.cluster in names
-    ]
+    leaving = [eviction for eviction in status.placed.leaving if eviction.cluster in names]
     told = {
         eviction.cluster: f"{eviction.reason}; {reason}"
-        for eviction in leaving or application_status.placed.leaving
+        for eviction in leaving or status.placed.leaving
     }
-    placed = application_status.placed
-    return application_status.with_placement(replace(placed, waiting={**placed.waiting, **told}))
+    placed = status.placed
+    return status.with_placement(replace(placed, waiting={**placed.waiting, **told}))
 
 
-def waiting_reason(application_status: application_statuses.ApplicationStatus, run_id: str) -> str:
+def waiting_reason(status: application_statuses.ApplicationStatus, run_id: str) -> str:
     """Return what waits to move once a run has ended, or interrupts it; empty: nothing does."""
-    if (
-        application_status.move is None
-        or application_status.run != run_id
-        or not application_status.under_way
-    ):
+    if status.move is None or status.run != run_id or not status.under_way:
         return ""
-    waiting = application_status.placed.waiting
-    leaving = (eviction.cluster for eviction in application_status.placed.leaving)
+    waiting = status.placed.waiting
+    leaving = (eviction.cluster for eviction in status.placed.leaving)
     told = (f"{name}: {waiting[name]}" for name in leaving if name in waiting)
-    return "; ".join(told) or application_status.move.reason
+    return "; ".join(told) or status.move.reason
 
 
-def summary_of_end(
-    application_status: application_statuses.ApplicationStatus, run: state.Run
-) -> str:
+def summary_of_end(status: application_statuses.ApplicationStatus, run: state.Run) -> str:
     """Return what a move that has ended came to, one sentence.
 
     Args:
-        application_status: How the application stood when it ended.
+        status: How the application stood when it ended.
         run: The run of the move.
     """
     if run.status is not statuses.RunStatus.SUCCEEDED:
         return f"move {run.id} has ended {run.status.value}: {run.reason}"
-    placed, concerned = application_status.placed, {*shift_of_run(run).clusters}
+    placed, concerned = status.placed, {*shift_of_run(run).clusters}
     causes = (
         eviction.reason
         for eviction in placed.leaving
@@ -84,31 +76,31 @@ def summary_of_end(
 
 
 def with_clusters(
-    application_status: application_statuses.ApplicationStatus, names: Sequence[str]
+    status: application_statuses.ApplicationStatus, names: Sequence[str]
 ) -> application_statuses.ApplicationStatus:
     """Return the status once clusters that had missed a release have it."""
-    placed = application_status.placed
+    placed = status.placed
     if not placed.chosen:
-        return application_status
+        return status
     chosen = tuple(dict.fromkeys((*placed.chosen, *names)))
-    return application_status.with_placement(replace(placed, chosen=chosen))
+    return status.with_placement(replace(placed, chosen=chosen))
 
 
 def _after_end(
-    application_status: application_statuses.ApplicationStatus, ended: run_kinds.EndedRun
+    status: application_statuses.ApplicationStatus, ended: run_kinds.EndedRun
 ) -> application_statuses.ApplicationStatus:
     """Return the status after the run of a move; what clusters run stays what it was.
 
     Only what was proven counts, however the run ended: who holds their part, and where the
     application is gone.
     """
-    run, placed = ended.run, application_status.placed
+    run, placed = ended.run, status.placed
     kept = frozenset(_done(run, added_stages.PLACEMENT_SYNC))
     removed = frozenset(_done(run, added_stages.PLACEMENT_REMOVE))
     leaving = evictions.after_run(placed.leaving, kept, removed, shift_of_run(run))
-    releases = application_status.releases.with_shares(ended.origin.assigned, kept)
+    releases = status.releases.with_shares(ended.origin.assigned, kept)
     return replace(
-        application_status,
+        status,
         releases=release_changes.after_move(releases, run, kept, removed, ended.identity),
         under_way=False,
     ).with_placement(replace(placed, leaving=leaving))
@@ -296,7 +288,7 @@ def _plan_of(
 async def divide(
     dependencies: ready_runs.Dependencies,
     project: projects.Project,
-    application_status: application_statuses.ApplicationStatus,
+    status: application_statuses.ApplicationStatus,
     *,
     fresh: bool,
 ) -> replica_assignment.ReplicaNumbers:
@@ -305,7 +297,7 @@ async def divide(
     Raises:
         errors.UserError: There is not enough room, or something cannot be divided.
     """
-    application, chosen = project.application, application_status.placed.chosen
+    application, chosen = project.application, status.placed.chosen
     if not replica_assignment.divides_replicas(application):
         return replica_assignment.ReplicaNumbers()
     rendered: dict[str, list[manifest.Manifest]] = {}
@@ -322,7 +314,7 @@ async def divide(
         application,
         rendered,
         members,
-        application_status.releases.assigned,
+        status.releases.assigned,
         patience=dependencies.patience,
         fresh=fresh,
     )

@@ -13,7 +13,7 @@ from volary.engine.runs import state
 from volary.placement.failover import decisions
 
 
-def is_urgent(application_status: application_statuses.ApplicationStatus) -> bool:
+def is_urgent(status: application_statuses.ApplicationStatus) -> bool:
     """Say whether what waits to move is worth interrupting a run for.
 
     Only what is lost or unhealthy and has no replacement yet; a drain, a rebalance and a clean-up
@@ -21,8 +21,7 @@ def is_urgent(application_status: application_statuses.ApplicationStatus) -> boo
     """
     causes = (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
     return any(
-        eviction.cause in causes and not eviction.replaced
-        for eviction in application_status.placed.leaving
+        eviction.cause in causes and not eviction.replaced for eviction in status.placed.leaving
     )
 
 
@@ -45,7 +44,7 @@ class PreemptionDecision:
 
 
 def decide_preemption(
-    application_status: application_statuses.ApplicationStatus,
+    status: application_statuses.ApplicationStatus,
     run: state.Run | None,
     move: run_requests.RunRequest,
     now: datetime,
@@ -57,12 +56,12 @@ def decide_preemption(
     `patience`, it is interrupted, if the move is urgent. A pause pins everything, and a rollback is
     never disturbed.
     """
-    pinned = run_admission.why_blocked(application_status, run)
+    pinned = run_admission.why_blocked(status, run)
     if pinned:
         return PreemptionDecision(Preemption.WAIT, f"{pinned}, which pins where it is as well")
     if run is None or run.is_final:
         return PreemptionDecision(Preemption.GO)
-    if not is_urgent(application_status):
+    if not is_urgent(status):
         return PreemptionDecision(Preemption.WAIT, f"run {run.id} has to end first")
     if run.rollback is not None or run.ending is not None:
         return PreemptionDecision(Preemption.WAIT, f"run {run.id} is ending, and is not disturbed")

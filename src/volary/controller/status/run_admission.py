@@ -16,35 +16,30 @@ from volary.engine.runs import state
 from volary.model import server_settings
 
 
-def why_blocked(
-    application_status: application_statuses.ApplicationStatus, run: state.Run | None
-) -> str:
+def why_blocked(status: application_statuses.ApplicationStatus, run: state.Run | None) -> str:
     """Return why nothing of the application may begin to move, one sentence; empty: it may.
 
     Args:
-        application_status: How the application stands.
+        status: How the application stands.
         run: Its run under way; None when there is none.
     """
-    if application_status.pause is not None:
-        return f"the application is {describe_pause(application_status.pause)}"
-    if application_status.held:
-        return f"the application is held back in Git: {application_status.held}"
+    if status.pause is not None:
+        return f"the application is {describe_pause(status.pause)}"
+    if status.held:
+        return f"the application is held back in Git: {status.held}"
     if run is not None and run.pause is not None and not run.is_final:
         return f"run {run.id} is {describe_pause(run.pause)}"
     return ""
 
 
-def why_next_blocked(application_status: application_statuses.ApplicationStatus) -> str:
+def why_next_blocked(status: application_statuses.ApplicationStatus) -> str:
     """Return why what is requested may not become a run, one sentence; empty: it may.
 
     Going back is never held up: who rolls a paused application back knows what they do.
     """
-    if (
-        application_status.run_request is not None
-        and application_status.run_request.kind.is_rollback
-    ):
+    if status.run_request is not None and status.run_request.kind.is_rollback:
         return ""
-    return why_blocked(application_status, None)
+    return why_blocked(status, None)
 
 
 def describe_pause(pause: state.Pause) -> str:
@@ -54,7 +49,7 @@ def describe_pause(pause: state.Pause) -> str:
 
 def cancels_run(
     rule: server_settings.Supersede,
-    application_status: application_statuses.ApplicationStatus,
+    status: application_statuses.ApplicationStatus,
     run_request: run_requests.RunRequest,
     run: state.Run,
 ) -> bool:
@@ -64,28 +59,28 @@ def cancels_run(
         and run_request.is_from_commit
         and run_request.commit != run.commit
         and run.ending is None
-        and not why_blocked(application_status, run)
+        and not why_blocked(status, run)
         and not run_requests.touches_primary(run)
     )
 
 
 def waiting_reason(
     rule: server_settings.Supersede,
-    application_status: application_statuses.ApplicationStatus,
+    status: application_statuses.ApplicationStatus,
     run_request: run_requests.RunRequest,
     run: state.Run,
 ) -> str:
     """Return why a request does not begin while a run is under way, one sentence."""
     if run_request.reverts == run.id:
         return f"it takes run {run.id} back, which is being rolled back"
-    if cancels_run(rule, application_status, run_request, run):
+    if cancels_run(rule, status, run_request, run):
         return f"run {run.id} is being cancelled for it"
     return f"run {run.id} has to end first"
 
 
 def why_cancel(
     rule: server_settings.Supersede,
-    application_status: application_statuses.ApplicationStatus,
+    status: application_statuses.ApplicationStatus,
     run_request: run_requests.RunRequest,
     run: state.Run,
 ) -> str:
@@ -95,6 +90,4 @@ def why_cancel(
     short = run_request.commit[:7]
     if run_request.reverts == run.id:
         return f"{short} takes it back"
-    return (
-        f"superseded by {short}" if cancels_run(rule, application_status, run_request, run) else ""
-    )
+    return f"superseded by {short}" if cancels_run(rule, status, run_request, run) else ""
