@@ -6,7 +6,7 @@ lies in a settings object.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
@@ -307,31 +307,41 @@ class Notifications:
 class Settings:
     """Everything `volary server` is told."""
 
-    #: Path of the fleet file.
-    fleet: str
-    #: Where mirrors and the default database live.
-    data_directory: str
+    fleet: Annotated[options.Text, options.Option("The fleet file, relative to this file.")]
+    data_directory: options.Text = options.option(
+        "Where Git mirrors and the database live.", "volary-data"
+    )
     #: Address as `store.factory` reads it. A secret: a PostgreSQL address may hold a password.
-    store: str
+    store: str = ""
     host: str = "127.0.0.1"
     port: int = 8080
-    tls: TlsFiles | None = None
-    repositories: tuple[Repository, ...] = ()
-    applications: tuple[ListedApplication, ...] = ()
-    supersede: Supersede = Supersede.QUEUE
+    tls: TlsFiles | None = options.option("Serve https.", None)
+    repositories: tuple[Repository, ...] = options.option(
+        "The repositories that drive.", (), required=True
+    )
+    applications: tuple[ListedApplication, ...] = options.option(
+        "Applications named by hand, besides those that are found. One that is also "
+        "found counts once.",
+        (),
+    )
+    supersede: Supersede = options.option(
+        "What a newer commit does to a run under way: wait, or cancel it as long as "
+        "nothing touched primary.",
+        Supersede.QUEUE,
+    )
     #: Run the scripts of applications (``SCRIPT_RUN``) on this machine.
     scripts: bool = False
     #: Let webhooks of applications reach this machine itself.
     local_webhooks: bool = False
-    #: How clusters are watched.
-    cluster_health: fleet_cluster_health.HealthRules = field(
-        default_factory=fleet_cluster_health.HealthRules
+    failover: failover_rules.FailoverLimits = options.option(
+        "How much is moved away from lost clusters.", failover_rules.FailoverLimits()
     )
-    #: How much is moved away from lost clusters.
-    failover: failover_rules.FailoverLimits = field(default_factory=failover_rules.FailoverLimits)
-    retention: Retention = field(default_factory=Retention)
-    auth: Auth = field(default_factory=Auth)
-    roles: tuple[RoleBinding, ...] = ()
-    notifications: Notifications = field(default_factory=Notifications)
+    cluster_health: fleet_cluster_health.HealthRules = options.option(
+        "How clusters are watched.", fleet_cluster_health.HealthRules()
+    )
+    retention: Retention = options.option("How much history is kept.", Retention())
+    auth: Auth = options.option("Who is let in.", Auth())
+    roles: tuple[RoleBinding, ...] = options.option("Who may do what.", ())
+    notifications: Notifications = options.option("Who is told what.", Notifications())
     #: Systems that are asked for measurements; they go before the fleet's of the same name.
     providers: tuple[metric_providers.Provider, ...] = ()

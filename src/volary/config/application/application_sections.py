@@ -13,7 +13,7 @@ import pydantic
 from pydantic import Field
 
 from volary.config.decoding import base_sections, values
-from volary.config.placement import change_windows, placement_sections, wave_sections
+from volary.config.placement import change_windows, override_rules, wave_rules
 from volary.config.stages import stage_sections
 from volary.model import applications, options
 from volary.model.objects import object_health
@@ -205,7 +205,7 @@ class Strategy(base_sections.Section):
     )
 
 
-class VolarySpec(Kubernetes, wave_sections.InWaves, Spec):
+class VolarySpec(Kubernetes, wave_rules.InWaves, Spec):
     """``spec`` in Volary's own dialect."""
 
     misplaced: ClassVar[Mapping[str, str]] = {
@@ -214,8 +214,8 @@ class VolarySpec(Kubernetes, wave_sections.InWaves, Spec):
         "plugins": "its fields stand directly under spec in this dialect",
     }
 
-    placement: placement_sections.Placement = Field(
-        default_factory=placement_sections.Placement,
+    placement: override_rules.Placement = Field(
+        default_factory=override_rules.Placement,
         description="What the application has different on its clusters.",
     )
     targets: rollouts.ClusterSelector = options.option(

@@ -1,21 +1,12 @@
-"""From the sections of an application file to the application, alike for both dialects."""
+"""Who is named in notifications about an application, and who is told, from its file."""
 
 from dataclasses import replace
 
-from volary.config.application import (
-    application_sections,
-    cluster_strategies,
-    mentions,
-)
+from volary.config.application import application_sections, cluster_strategies
 from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.fleet import cluster_taints, health_rules
-from volary.config.placement import (
-    change_windows,
-    override_rules,
-    placement_sections,
-    spread_and_failover,
-    wave_rules,
-)
+from volary.config.placement import change_windows, override_rules, spread_and_failover, wave_rules
+from volary.config.server import notification_routes
 from volary.config.stages import pipelines as stage_pipelines
 from volary.config.text import yaml
 from volary.model import applications
@@ -23,6 +14,59 @@ from volary.model.objects import object_health
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.placement import overrides, rollouts
+
+_MENTIONS: yaml.Path = ("spec", "notification", "mentions")
+_ALL_EVENTS = "*"
+#: PipeCD's events that nothing here is an occasion for.
+_NEVER_SENT = (
+    "APPLICATION_SYNCED",
+    "APPLICATION_OUT_OF_SYNC",
+    "APPLICATION_HEALTHY",
+    "PIPED_STARTED",
+    "PIPED_STOPPED",
+)
+
+
+def _mentions(
+    reading: readings.Reading, read: application_sections.Notification
+) -> tuple[applications.Mention, ...]:
+    """Return the mentions (PipeCD: 2); problems are noted."""
+    for index, entry in enumerate(read.mentions):
+        _check_mention(reading, entry, (*_MENTIONS, index))
+    return tuple(
+        applications.Mention(
+            mention.event, (*mention.slack, *mention.slack_users), tuple(mention.slack_groups)
+        )
+        for mention in read.mentions
+    )
+
+
+def _routes(
+    reading: readings.Reading, read: application_sections.Notification
+) -> tuple[applications.Alert, ...]:
+    """Return the application's own routes; problems are noted. Only our own dialect has some."""
+    if not isinstance(read, application_sections.OwnNotification):
+        return ()
+    for i, entry in enumerate(read.routes):
+        for j, name in enumerate(entry.events):
+            if name not in notification_routes.EVENTS:
+                hint = readings.did_you_mean(name, notification_routes.EVENTS)
+                here = ("spec", "notification", "routes", i, "events", j)
+                reading.error(here, f"{name[:80]} is never sent", hint)
+    return tuple(read.routes)
+
+
+def _check_mention(
+    reading: readings.Reading, read: application_sections.Mention, at: yaml.Path
+) -> None:
+    name = read.event
+    if name in (_ALL_EVENTS, *notification_routes.EVENTS):
+        return
+    if name in _NEVER_SENT:
+        reading.lenient((*at, "event"), f"{name} is never sent", then="it mentions nobody")
+        return
+    hint = readings.did_you_mean(name, (*notification_routes.EVENTS, _ALL_EVENTS))
+    reading.error((*at, "event"), f"{name[:80]} is no event of a notification", hint)
 
 
 def assemble(
@@ -71,8 +115,8 @@ def assemble(
         planner=spec.planner,
         commit_matcher=spec.commit_matcher,
         triggers=spec.trigger,
-        mentions=mentions.convert(reading, spec.notification),
-        alerts=mentions.own_routes(reading, spec.notification),
+        mentions=_mentions(reading, spec.notification),
+        alerts=_routes(reading, spec.notification),
         timeout=spec.timeout,
         waves=_waves(reading, spec),
         differences=_differences(reading, spec),
@@ -97,11 +141,11 @@ def _check_triggers(reading: readings.Reading, read: applications.Triggers) -> N
             reading.lenient(at, message, "write disabled: true", then=f"{name} is ignored")
 
 
-def _placement(spec: application_sections.Spec) -> placement_sections.Placement:
+def _placement(spec: application_sections.Spec) -> override_rules.Placement:
     """Return what is said of placement; only our own dialect can say anything."""
     if isinstance(spec, application_sections.VolarySpec):
         return spec.placement
-    return placement_sections.Placement()
+    return override_rules.Placement()
 
 
 def _differences(

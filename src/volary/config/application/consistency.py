@@ -5,11 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from volary.config.application import (
-    application_sections,
-    cluster_strategies,
-    routing,
-)
+from volary.config.application import application_sections, cluster_strategies, routing
 from volary.config.decoding import readings, values
 from volary.config.stages import stage_order
 from volary.config.text import yaml

@@ -1,18 +1,97 @@
-"""Reads ``placement``: overrides and the division of replicas."""
+"""``placement``: its fields, and how overrides and the division of replicas are read."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from volary.config.decoding import readings
+from pydantic import Field
+
+from volary.config.decoding import base_sections, readings
 from volary.config.fleet import cluster_properties
-from volary.config.placement import placement_sections, wave_rules
+from volary.config.placement import wave_rules
 from volary.config.text import yaml
-from volary.model.placement import overrides
+from volary.model import options
+from volary.model.fleet import taints
+from volary.model.placement import failover_rules, overrides, rollouts, spread_constraints
+
+Operator = overrides.Operator
+#: The field of `Placement` is called like the module.
+ReplicaDivision = overrides.ReplicaDivision
+_OPERATOR = "`add`, `remove` or `replace`."
+
+
+class FieldPatch(base_sections.Section):
+    """One operation on the document inside a field."""
+
+    sub_path: base_sections.Text = Field(description="JSON pointer inside the document.")
+    operator: Operator = Field(description=_OPERATOR)
+    value: object = options.option("What is added or set.", None)
+
+
+class FieldOverride(base_sections.Section):
+    """A change of a document that is the text of a field."""
+
+    field_path: base_sections.Text = Field(
+        description="JSON pointer to the text, such as `/data/app.yaml`."
+    )
+    json_: list[FieldPatch] = options.option("Changes of a text that is JSON.", [], key="json")
+    yaml: list[FieldPatch] = options.option(
+        "Changes of a text that is YAML; its comments are lost.", []
+    )
+
+
+class Overriders(base_sections.Section):
+    """What is changed, in the order of these fields (Karmada: overriders)."""
+
+    images: list[overrides.ImageOverride] = options.option("Images.", [])
+    commands: list[overrides.ArgumentsOverride] = options.option("Commands.", [])
+    args: list[overrides.ArgumentsOverride] = options.option("Arguments.", [])
+    env: list[overrides.EnvOverride] = options.option("Environment variables.", [])
+    labels: list[overrides.MetadataOverride] = options.option("Labels.", [])
+    annotations: list[overrides.MetadataOverride] = options.option("Annotations.", [])
+    fields: list[FieldOverride] = options.option("Documents inside of texts.", [])
+    patches: list[overrides.PatchOverride] = options.option("Anything else, last.", [])
+
+
+class Override(Overriders):
+    """What some clusters have different."""
+
+    targets: rollouts.ClusterSelector = options.option(
+        "Which clusters; nothing given: every one.", rollouts.ClusterSelector()
+    )
+    resources: list[overrides.ObjectSelector] = options.option(
+        "Which manifests, any of these; none given: all.", []
+    )
+
+
+class Placement(base_sections.Section):
+    """What an application has different on its clusters."""
+
+    overrides: list[Override] = options.option(
+        "Changes of manifests for some clusters, one after another. Texts may hold "
+        "`${cluster.name}`, `${cluster.region}`, `${cluster.provider}`, `${cluster.zone}` and "
+        "`${cluster.labels.KEY}`.",
+        [],
+    )
+    replicas: ReplicaDivision = options.option(
+        "How replicas are spread over the clusters.", ReplicaDivision()
+    )
+    tolerations: list[taints.Toleration] = options.option(
+        "Taints of clusters that the application tolerates.", []
+    )
+    spread: list[spread_constraints.Constraint] = options.option(
+        "Over how many clusters, regions or the like; none: every target. At most one by "
+        "`cluster`, and one by something else.",
+        [],
+    )
+    failover: failover_rules.Failover | None = options.option(
+        "When it is moved away from a cluster; not given: never by itself.", None
+    )
+
 
 PATH: yaml.Path = ("spec", "placement")
 
 
-def convert(reading: readings.Reading, read: placement_sections.Placement) -> overrides.Differences:
+def convert(reading: readings.Reading, read: Placement) -> overrides.Differences:
     """Return what clusters have different; problems are noted."""
     rules = tuple(
         _rule(reading, override, (*PATH, "overrides", place))
@@ -22,9 +101,7 @@ def convert(reading: readings.Reading, read: placement_sections.Placement) -> ov
     return overrides.Differences(rules, read.replicas)
 
 
-def _rule(
-    reading: readings.Reading, read: placement_sections.Override, path: yaml.Path
-) -> overrides.Rule:
+def _rule(reading: readings.Reading, read: Override, path: yaml.Path) -> overrides.Rule:
     changes = tuple(_changes(reading, read, path))
     _check_properties(reading, path)
     if not changes:
@@ -37,7 +114,7 @@ def _rule(
 
 
 def _changes(
-    reading: readings.Reading, read: placement_sections.Overriders, path: yaml.Path
+    reading: readings.Reading, read: Overriders, path: yaml.Path
 ) -> Iterator[overrides.Override]:
     for place, image in enumerate(read.images):
         _check_pointer(reading, image.path, (*path, "images", place, "path"))
@@ -76,7 +153,7 @@ def _arguments(
 
 
 def _field(
-    reading: readings.Reading, read: placement_sections.FieldOverride, path: yaml.Path
+    reading: readings.Reading, read: FieldOverride, path: yaml.Path
 ) -> overrides.FieldOverride:
     if bool(read.json_) == bool(read.yaml):
         reading.error(path, "exactly one of json and yaml is needed", "say what the text is")

@@ -1,16 +1,69 @@
-"""Reads ``waves``: which clusters move together, and what has to hold in between."""
+"""``waves``: which clusters move together, and what has to hold in between; fields and checks."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
+from typing import Annotated, Literal
 
-from volary.config.decoding import base_sections, readings
-from volary.config.placement import wave_sections
+from pydantic import Field
+
+from volary.config.decoding import base_sections, readings, values
 from volary.config.stages import analysis_rules, metric_sections, webhooks
 from volary.config.text import yaml
 from volary.model import analysis as model_analysis
+from volary.model import options
 from volary.model.fleet import selectors
 from volary.model.pipeline.stage_kinds import external_stages, waiting_stages
 from volary.model.placement import rollouts
+
+
+class Approval(base_sections.Section):
+    """People who have to agree."""
+
+    approvers: list[base_sections.Text] = Field(min_length=1, description="Those who may approve.")
+    count: Annotated[int, Field(ge=1, strict=True)] = options.option("How many of them have to.", 1)
+    timeout: values.Duration = options.option(
+        "How long it is waited for them.", timedelta(hours=24)
+    )
+
+
+class Gate(base_sections.Section):
+    """What has to hold before the next wave starts, or the run succeeds."""
+
+    approval: Approval | None = options.option("People who have to agree.", None)
+    webhook: dict[str, object] | None = options.option(
+        "A webhook that has to agree: the options of `K8S_WEBHOOK_GATE`.", None
+    )
+    analysis: dict[str, object] | None = options.option(
+        "What is measured and judged on the wave's clusters: the options of `ANALYSIS`, with the "
+        "strategies `THRESHOLD`, `PREVIOUS` and `NOT_UPDATED`: the clusters of later waves, which "
+        "do not have the release yet.",
+        None,
+    )
+
+
+class Wave(base_sections.Section, of=rollouts.Wave):
+    """Clusters that move together."""
+
+    gate: Gate = Field(default_factory=Gate, description="What has to hold afterwards.")
+
+
+class InWaves(base_sections.Section):
+    """The fields of a file that moves in waves."""
+
+    waves: list[Wave] = options.option("Clusters that move together, one wave after another.", [])
+    waves_over: Literal["pipeline", "stage"] = options.option(
+        "`pipeline`: a wave goes through all stages before the next begins; `stage`: all waves do "
+        "one stage before any does the next.",
+        "pipeline",
+    )
+    unmatched_clusters: Literal["refuse", "last"] = options.option(
+        "What becomes of targets in no wave: `last` is a wave `rest`.", "refuse"
+    )
+    budget: rollouts.Budget | None = options.option(
+        "For the whole run, besides that of each wave.", None
+    )
+
 
 PATH: yaml.Path = ("spec", "waves")
 _OF_CANARY = (
@@ -19,7 +72,7 @@ _OF_CANARY = (
 )
 
 
-def convert(reading: readings.Reading, read: wave_sections.InWaves) -> rollouts.Waves:
+def convert(reading: readings.Reading, read: InWaves) -> rollouts.Waves:
     """Return how the application moves; problems are noted."""
     if not read.waves:
         _without_waves(reading)
@@ -40,7 +93,7 @@ def _without_waves(reading: readings.Reading) -> None:
             reading.error(("spec", key), f"{key} has no effect without waves", "add waves")
 
 
-def _wave(reading: readings.Reading, read: wave_sections.Wave, path: yaml.Path) -> rollouts.Wave:
+def _wave(reading: readings.Reading, read: Wave, path: yaml.Path) -> rollouts.Wave:
     wave = base_sections.value_of(rollouts.Wave, read)
     if wave.shuffle and wave.order_by:
         reading.error((*path, "shuffle"), "shuffle and orderBy are both given", "keep one of them")
@@ -83,7 +136,7 @@ def _check_values(reading: readings.Reading, read: rollouts.Requirement, path: y
         reading.error((*path, "values"), f"{read.operator.value} takes no values")
 
 
-def _gate(reading: readings.Reading, read: wave_sections.Gate, path: yaml.Path) -> rollouts.Gate:
+def _gate(reading: readings.Reading, read: Gate, path: yaml.Path) -> rollouts.Gate:
     webhook = _webhook(reading, read, (*path, "webhook"))
     judged = _analysis(reading, read, (*path, "analysis"))
     if read.approval is None:
@@ -99,7 +152,7 @@ def _gate(reading: readings.Reading, read: wave_sections.Gate, path: yaml.Path) 
 
 
 def _webhook(
-    reading: readings.Reading, read: wave_sections.Gate, path: yaml.Path
+    reading: readings.Reading, read: Gate, path: yaml.Path
 ) -> external_stages.WebhookGateOptions | None:
     if read.webhook is None:
         return None
@@ -108,7 +161,7 @@ def _webhook(
 
 
 def _analysis(
-    reading: readings.Reading, read: wave_sections.Gate, path: yaml.Path
+    reading: readings.Reading, read: Gate, path: yaml.Path
 ) -> waiting_stages.AnalysisOptions | None:
     if read.analysis is None:
         return None

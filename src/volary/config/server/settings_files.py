@@ -1,27 +1,22 @@
-"""Reads the controller's settings file into the model, and says everything that is wrong.
-
-What is only parsed here is carried out elsewhere: `repositories` and `applications` by
-`gitops`, everything else by `controller` and `server`.
-"""
+"""``clusterHealth`` in the controller's settings: what is wrong with it."""
 
 import ipaddress
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
-from volary.config.decoding import file_paths, readings
+from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.fleet import provider_readers
 from volary.config.placement import wave_rules
-from volary.config.server import (
-    cluster_health_rules,
-    failover_limits,
-    notification_routes,
-    settings_sections,
-)
+from volary.config.server import notification_routes, settings_sections
 from volary.config.text import git_addresses, yaml
 from volary.model import errors, server_settings
+from volary.model.fleet import cluster_health
+from volary.model.placement import failover_rules
 
-_STORES = ("sqlite:", "postgresql://", "postgres://")
+_CLUSTER_HEALTH: yaml.Path = ("clusterHealth",)
 _SHORTEST_INTERVAL = timedelta(seconds=1)
+_FAILOVER: yaml.Path = ("failover",)
+_STORES = ("sqlite:", "postgresql://", "postgres://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +78,28 @@ def _convert(
     for i, role in enumerate(read.roles):
         if bool(role.subject) == bool(role.group):
             reading.error(("roles", i), "needs a subject or a group, one of them")
-    cluster_health_rules.check(reading, read.cluster_health)
+    _check_cluster_health(reading, read.cluster_health)
     notification_routes.check(reading, read.notifications)
-    return server_settings.Settings(
+    written = base_sections.value_of(
+        server_settings.Settings,
+        read,
         fleet=file_paths.resolve(read.fleet, directory),
         data_directory=data,
         store=_store(reading, read.store, directory) or f"sqlite:{data}/volary.db",
         host=host,
         port=port,
-        tls=file_paths.resolved(read.tls, directory),
         repositories=repositories,
         applications=_applications(reading, read),
-        supersede=read.supersede,
         scripts=read.scripts == "allow",
         local_webhooks=read.local_webhooks == "allow",
-        failover=failover_limits.complete(reading, read.failover),
-        cluster_health=read.cluster_health,
-        retention=read.retention,
-        auth=file_paths.resolved(read.auth, directory),
-        roles=tuple(read.roles),
-        notifications=file_paths.resolved(read.notifications, directory),
+        failover=_complete_limits(reading, read.failover),
         providers=provider_readers.convert(reading, read.analysis_providers, directory),
+    )
+    return replace(
+        written,
+        tls=file_paths.resolved(written.tls, directory),
+        auth=file_paths.resolved(written.auth, directory),
+        notifications=file_paths.resolved(written.notifications, directory),
     )
 
 
@@ -256,3 +252,35 @@ def _check_auth(reading: readings.Reading, oidc: server_settings.Oidc | None) ->
             reading.error((*at, name), "must be an https address")
     if not oidc.algorithms:
         reading.error((*at, "algorithms"), "no signature would be believed", "write RS256")
+
+
+def _check_cluster_health(reading: readings.Reading, rules: cluster_health.HealthRules) -> None:
+    """Note what is wrong with how clusters are watched."""
+    for key, value in (("interval", rules.interval), ("timeout", rules.timeout)):
+        if value < _SHORTEST_INTERVAL:
+            reading.error((*_CLUSTER_HEALTH, key), "must be at least one second", "write 10s")
+    for place, rule in enumerate(rules.taints):
+        wave_rules.check_selector(
+            reading, rule.targets, (*_CLUSTER_HEALTH, "taints", place, "targets")
+        )
+
+
+def _complete_limits(
+    reading: readings.Reading, read: failover_rules.FailoverLimits
+) -> failover_rules.FailoverLimits:
+    """Return the limits with what was left out; problems are noted.
+
+    What is not written is never more than what is: who writes `movesPerMinute: 0` means both.
+    """
+    slow_share, slow_moves = read.slow_at_percent, read.slow_moves_per_minute
+    if reading.written((*_FAILOVER, "slowAtPercent")) is None:
+        slow_share = min(slow_share, read.stop_at_percent)
+    if reading.written((*_FAILOVER, "slowMovesPerMinute")) is None:
+        slow_moves = min(slow_moves, read.moves_per_minute)
+    if slow_share > read.stop_at_percent:
+        message = f"nothing is moved from {read.stop_at_percent} % on, so it never goes slower"
+        reading.error((*_FAILOVER, "slowAtPercent"), message, "write a smaller share")
+    if slow_moves > read.moves_per_minute:
+        message = "it would go faster when more is lost"
+        reading.error((*_FAILOVER, "slowMovesPerMinute"), message, "write fewer moves")
+    return replace(read, slow_at_percent=slow_share, slow_moves_per_minute=slow_moves)

@@ -1,10 +1,7 @@
-"""Turns the entries of ``pipeline.stages`` into stages, with the checks of each on its own.
-
-A stage that Volary does not know is an error in both dialects: passing over it in silence
-would be dangerous.
-"""
+"""``SCRIPT_RUN`` in application files: PipeCD's fields, and how often the script runs."""
 
 import itertools
+import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
@@ -15,8 +12,6 @@ from volary.config.stages import (
     fleet_shares,
     metric_sections,
     progressive_rules,
-    progressive_sections,
-    scripts,
     stage_sections,
     traffic_weights,
     webhooks,
@@ -32,6 +27,33 @@ from volary.model.pipeline.stage_kinds import (
     stage_kind,
     waiting_stages,
 )
+
+#: A script that is longer belongs into a file of the repository.
+_LARGEST_SCRIPT = 64 * 1024
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _check_script(
+    reading: readings.Reading, read: external_stages.ScriptOptions, path: yaml.Path
+) -> None:
+    """Note what is wrong with the options of a script."""
+    for name, script in (("run", read.run), ("onRollback", read.on_rollback)):
+        if "\x00" in script:
+            reading.error((*path, name), "must not contain NUL")
+        if len(script.encode()) > _LARGEST_SCRIPT:
+            message = f"is longer than {_LARGEST_SCRIPT // 1024} KiB"
+            reading.error((*path, name), message, "keep it in a file and run that")
+        if name == "run" and not script.strip():
+            reading.error((*path, name), "must not be empty")
+    for name, value in read.env.items():
+        here = (*path, "env", name)
+        if not _VARIABLE.fullmatch(name):
+            reading.error(here, f"{name[:80]!r} is not a name of a variable")
+        elif name.startswith("SR_"):
+            message = f"{name} takes the place of a variable that Volary sets"
+            reading.lenient(here, message, "choose another name")
+        if "\x00" in value:
+            reading.error(here, "must not contain NUL")
 
 
 def convert(
@@ -139,11 +161,11 @@ def _options(
     path: yaml.Path,
 ) -> stage_kind.StageOptions | None:
     match read:
-        case progressive_sections.Traffic():
+        case stage_sections.Traffic():
             return traffic_weights.convert(reading, read, method, path)
-        case progressive_sections.ProgressiveTraffic():
+        case stage_sections.ProgressiveTraffic():
             return progressive_rules.convert(reading, read, method, path)
-        case progressive_sections.BlueGreen():
+        case stage_sections.BlueGreen():
             return progressive_rules.convert_blue_green(reading, read, path)
         case webhooks.WebhookGate():
             return webhooks.convert_gate(reading, read, path)
@@ -168,7 +190,7 @@ def _checked(
             some = options.replicas if options.replicas and options.replicas.number else None
             return replace(options, replicas=some)
         case external_stages.ScriptOptions():
-            scripts.check(reading, options, path)
+            _check_script(reading, options, path)
         case waiting_stages.WaitOptions():
             check_duration(reading, options.duration, (*path, "duration"))
         case waiting_stages.ApprovalOptions():

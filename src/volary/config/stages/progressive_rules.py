@@ -8,8 +8,8 @@ from volary.config.decoding import base_sections, readings
 from volary.config.stages import (
     analysis_rules,
     metric_sections,
-    progressive_sections,
     query_placeholders,
+    stage_sections,
     webhooks,
 )
 from volary.config.text import yaml
@@ -39,7 +39,7 @@ _SWITCHING = frozenset(
 
 def convert(
     reading: readings.Reading,
-    read: progressive_sections.ProgressiveTraffic,
+    read: stage_sections.ProgressiveTraffic,
     method: applications.RoutingMethod,
     path: yaml.Path,
 ) -> traffic_stages.ProgressiveTrafficOptions | None:
@@ -74,7 +74,7 @@ def convert(
 
 
 def convert_blue_green(
-    reading: readings.Reading, read: progressive_sections.BlueGreen, path: yaml.Path
+    reading: readings.Reading, read: stage_sections.BlueGreen, path: yaml.Path
 ) -> traffic_stages.BlueGreenOptions:
     """Return the options; what is wrong with them is noted."""
     options = base_sections.value_of(
@@ -92,7 +92,7 @@ def convert_blue_green(
 
 
 def _checks(
-    reading: readings.Reading, read: progressive_sections.Checks | None, path: yaml.Path
+    reading: readings.Reading, read: stage_sections.Checks | None, path: yaml.Path
 ) -> traffic_stages.Checks | None:
     if read is None:
         return None
@@ -176,7 +176,7 @@ def check_interval(reading: readings.Reading, read: timedelta, path: yaml.Path) 
 
 
 def matches(
-    reading: readings.Reading, read: list[progressive_sections.RequestMatch], path: yaml.Path
+    reading: readings.Reading, read: list[stage_sections.RequestMatch], path: yaml.Path
 ) -> tuple[traffic.RequestMatch, ...]:
     """Return the matches at `path`; what is wrong with them is noted."""
     request_matches = []
@@ -195,7 +195,7 @@ def matches(
 
 
 def _texts(
-    reading: readings.Reading, read: dict[str, progressive_sections.TextMatch], path: yaml.Path
+    reading: readings.Reading, read: dict[str, stage_sections.TextMatch], path: yaml.Path
 ) -> dict[str, traffic.TextMatch]:
     texts = {}
     for name, text_match in read.items():

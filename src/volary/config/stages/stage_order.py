@@ -7,11 +7,7 @@ from volary.config.stages import fleet_shares, traffic_weights
 from volary.config.text import yaml
 from volary.model import analysis
 from volary.model.pipeline import pipelines, variant
-from volary.model.pipeline.stage_kinds import (
-    catalog,
-    traffic_stages,
-    waiting_stages,
-)
+from volary.model.pipeline.stage_kinds import catalog, traffic_stages, waiting_stages
 
 #: Variants that run beside primary.
 EXTRA_VARIANTS = (variant.Variant.CANARY, variant.Variant.BASELINE)

@@ -1,17 +1,18 @@
-"""The entries of ``pipeline.stages`` and the options (``with``) of every stage, as pydantic
-models.
+"""The options of stages that move traffic by themselves, as pydantic models.
+
+Names and defaults are Flagger's (``spec.analysis``) where it has them.
 """
 
 import functools
 import types
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
 
 from volary.config.decoding import base_sections, values
-from volary.config.stages import metric_sections, progressive_sections, webhooks
+from volary.config.stages import metric_sections, webhooks
 from volary.model import options
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import (
@@ -21,6 +22,60 @@ from volary.model.pipeline.stage_kinds import (
     traffic_stages,
     waiting_stages,
 )
+
+
+class TextMatch(base_sections.Section):
+    """A text to look for: one of the four."""
+
+    exact: str | None = options.option("All of the text.", None)
+    prefix: str | None = options.option("Its beginning.", None)
+    suffix: str | None = options.option("Its end.", None)
+    regex: str | None = options.option("A regular expression, of the router.", None)
+
+
+class RequestMatch(base_sections.Section):
+    """Requests that fulfil all of these."""
+
+    headers: dict[str, TextMatch] = options.option("By header.", {})
+    cookies: dict[str, TextMatch] = options.option("By cookie.", {})
+    query_params: dict[str, TextMatch] = options.option("By parameter of the query.", {})
+
+
+class ProgressiveTraffic(base_sections.OnTargets, of=traffic_stages.ProgressiveTrafficOptions):
+    """Move traffic to canary step by step, as long as every check passes."""
+
+    metrics: list[metric_sections.Metric]
+    match: list[RequestMatch]
+    immediate: bool
+    progress_deadline_seconds: int = Field(
+        default=600, ge=1, strict=True, description="How long canary may stay not ready."
+    )
+
+
+class Checks(base_sections.Section, of=traffic_stages.Checks):
+    """An analysis inside another stage."""
+
+    metrics: list[metric_sections.Metric]
+
+
+class BlueGreen(base_sections.OnTargets, of=traffic_stages.BlueGreenOptions):
+    """Switch all traffic to canary at once, with a preview before and an instant rollback after."""
+
+    pre_promotion: Checks | None
+    post_promotion: Checks | None
+
+
+class Traffic(base_sections.OnTargets, of=traffic_stages.TrafficOptions):
+    """Divide traffic between variants; the percentages add up to 100."""
+
+    all: Literal["", "primary", "canary", "baseline"] = options.option(
+        "Send everything to this variant, instead of percentages.", ""
+    )
+    primary: values.Percentage | None = options.option(
+        "Percentage for primary. PipeCD's dialect: the rest when left out.", None
+    )
+    canary: values.Percentage
+    match: list[RequestMatch]
 
 
 class StageEntry(base_sections.Section):
@@ -63,9 +118,9 @@ class CanaryRollout(base_sections.OnTargets, of=rollout_stages.VariantRolloutOpt
 #: What is written in another form than the model has it in.
 _OWN: Mapping[str, type[base_sections.Section]] = {
     rollout_stages.CANARY_ROLLOUT.name: CanaryRollout,
-    traffic_stages.TRAFFIC_ROUTING.name: progressive_sections.Traffic,
-    traffic_stages.PROGRESSIVE_TRAFFIC.name: progressive_sections.ProgressiveTraffic,
-    traffic_stages.BLUE_GREEN.name: progressive_sections.BlueGreen,
+    traffic_stages.TRAFFIC_ROUTING.name: Traffic,
+    traffic_stages.PROGRESSIVE_TRAFFIC.name: ProgressiveTraffic,
+    traffic_stages.BLUE_GREEN.name: BlueGreen,
     external_stages.WEBHOOK_GATE.name: webhooks.WebhookGate,
     waiting_stages.ANALYSIS.name: metric_sections.Analysis,
 }

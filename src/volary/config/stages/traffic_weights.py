@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from volary.config.decoding import base_sections, readings
-from volary.config.stages import fleet_shares, progressive_rules, progressive_sections
+from volary.config.stages import fleet_shares, progressive_rules, stage_sections
 from volary.config.text import yaml
 from volary.model import applications
 from volary.model.pipeline import variant
@@ -15,7 +15,7 @@ _DIVIDING = "use trafficRouting.method istio, gatewayapi, smi, nginx or traefik 
 
 def convert(
     reading: readings.Reading,
-    read: progressive_sections.Traffic,
+    read: stage_sections.Traffic,
     method: applications.RoutingMethod,
     path: yaml.Path,
 ) -> traffic_stages.TrafficOptions | None:
@@ -55,7 +55,7 @@ def unsupported_by_pod_selector(weights: traffic_stages.TrafficOptions) -> str:
 
 def _weights(
     reading: readings.Reading,
-    read: progressive_sections.Traffic,
+    read: stage_sections.Traffic,
     weights: traffic_stages.TrafficOptions,
     method: applications.RoutingMethod,
     path: yaml.Path,

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from volary.config.dialects.flagger import metrics, source, steps, webhooks_and_matches
+from volary.config.dialects.flagger import metrics, source, webhooks_and_matches
 from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import external_stages, rollout_stages, traffic_stages
 
@@ -22,7 +22,7 @@ def translate(read: source.Source, method: str) -> timedelta:
     """Write the pipeline for a routing method; return how long it may take."""
     can_divide = method != "podselector"
     written = read.analysis_path
-    pipeline = steps.Steps(read)
+    pipeline = source.Steps(read)
     gates = _gates(read, pipeline)
     spec = read.spec
     deadline = f"{spec.progress_deadline_seconds}s" if spec.progress_deadline_seconds else ""
@@ -42,7 +42,7 @@ def translate(read: source.Source, method: str) -> timedelta:
     return length + gates * _GATE_TIMEOUT
 
 
-def _gates(read: source.Source, pipeline: steps.Steps) -> int:
+def _gates(read: source.Source, pipeline: source.Steps) -> int:
     """Append a gate for each webhook that confirms a rollout; return how many there are."""
     if read.analysis is None:
         return 0
@@ -63,7 +63,7 @@ def _gates(read: source.Source, pipeline: steps.Steps) -> int:
     return pipeline.count
 
 
-def _size(read: source.Source, rollout: steps.Step) -> None:
+def _size(read: source.Source, rollout: source.Step) -> None:
     """Flagger's canary has as many pods as the target; with a scaler, as its weight needs."""
     scaler = read.spec.autoscaler_ref
     if scaler is None:
@@ -90,7 +90,7 @@ def _without_analysis(read: source.Source) -> None:
             read.reading.warn((*read.analysis_path, "webhooks", i), message)
 
 
-def _progression(read: source.Source, pipeline: steps.Steps, *, can_divide: bool) -> timedelta:
+def _progression(read: source.Source, pipeline: source.Steps, *, can_divide: bool) -> timedelta:
     analysis, at = read.analysis, read.analysis_path
     assert analysis is not None
     interval = _interval(read)
@@ -131,7 +131,7 @@ def _interval(read: source.Source) -> timedelta:
     return max(interval, _LEAST_INTERVAL)
 
 
-def _strategy(read: source.Source, step: steps.Step, *, can_divide: bool) -> None:
+def _strategy(read: source.Source, step: source.Step, *, can_divide: bool) -> None:
     """Write by what canary's share grows: weights, or iterations with or without a match."""
     analysis, at = read.analysis, read.analysis_path
     assert analysis is not None
@@ -158,7 +158,7 @@ def _strategy(read: source.Source, step: steps.Step, *, can_divide: bool) -> Non
     _weights(read, step)
 
 
-def _weights(read: source.Source, step: steps.Step) -> None:
+def _weights(read: source.Source, step: source.Step) -> None:
     analysis, at = read.analysis, read.analysis_path
     assert analysis is not None
     step.set("stepWeight", analysis.step_weight, (*at, "stepWeight"))
@@ -174,7 +174,7 @@ def _weights(read: source.Source, step: steps.Step) -> None:
             read.reading.warn((*at, "maxWeight"), message, hint)
 
 
-def _thresholds(read: source.Source, step: steps.Step) -> None:
+def _thresholds(read: source.Source, step: source.Step) -> None:
     analysis, at = read.analysis, read.analysis_path
     assert analysis is not None
     deadline = read.spec.progress_deadline_seconds

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from volary.config.decoding import readings
-from volary.config.dialects.flagger import schema, source, steps
+from volary.config.dialects.flagger import schema, source
 from volary.config.text import yaml
 from volary.model import applications
 
@@ -20,7 +20,7 @@ _VARIABLE = re.compile(r"\{\{\s*variables\.([A-Za-z0-9_-]+)\s*\}\}")
 _PLACEHOLDER = re.compile(r"\{\{.*?\}\}")
 
 
-def translate(read: source.Source, step: steps.Step) -> None:
+def translate(read: source.Source, step: source.Step) -> None:
     """Write the checks of a stage, and name what has to be in the settings for them."""
     assert read.analysis is not None
     types = [_type(read, metric) for metric in read.analysis.metrics]

@@ -6,7 +6,7 @@ import pydantic
 from pydantic import Field
 
 from volary.config.decoding import base_sections
-from volary.config.stages import progressive_sections
+from volary.config.stages import stage_sections
 from volary.model import options
 from volary.model.pipeline import traffic, webhook
 
@@ -144,7 +144,7 @@ class Alert(base_sections.Section):
     provider_ref: Reference = Field(description="The AlertProvider.")
 
 
-class TextMatch(progressive_sections.TextMatch):
+class TextMatch(stage_sections.TextMatch):
     """A text to look for in a header or a parameter."""
 
 

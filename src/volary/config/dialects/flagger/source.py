@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from volary.config.decoding import readings
 from volary.config.dialects import drafts
@@ -102,3 +103,45 @@ def text(value: object, key: str) -> str:
     """Return the text at `key` of an object; empty when there is none."""
     entry = value.get(key) if isinstance(value, dict) else None
     return entry if isinstance(entry, str) else ""
+
+
+_STAGES: yaml.Path = ("spec", "pipeline", "stages")
+
+
+@dataclass(slots=True)
+class Steps:
+    """Appends stages to the draft."""
+
+    to: Source
+    count: int = 0
+
+    def begin(
+        self,
+        name: str,
+        written: yaml.Path,
+        *,
+        description: str = "",
+        timeout: str = "",
+    ) -> "Step":
+        """Append a stage that comes from `written`."""
+        path = (*_STAGES, self.count)
+        self.count += 1
+        self.to.put((*path, "name"), name, written)
+        self.to.draft.came_from(path, self.to.reading.where(written))
+        if description:
+            self.to.put((*path, "desc"), description, written)
+        if timeout:
+            self.to.put((*path, "timeout"), timeout, written)
+        return Step(self.to, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One stage of the draft."""
+
+    to: Source
+    path: yaml.Path
+
+    def set(self, name: str, value: Any, written: yaml.Path) -> None:
+        """Set an option."""
+        self.to.put((*self.path, "with", name), value, written)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from volary.config.decoding import values
-from volary.config.dialects.flagger import schema, source, steps
+from volary.config.dialects.flagger import schema, source
 from volary.config.text import yaml
 from volary.model.pipeline import webhook
 
@@ -29,7 +29,7 @@ def duration(read: source.Source, text: str, written: yaml.Path) -> timedelta | 
 
 
 def webhooks(
-    read: source.Source, step: steps.Step, elsewhere: Container[webhook.WebhookType]
+    read: source.Source, step: source.Step, elsewhere: Container[webhook.WebhookType]
 ) -> None:
     """Write the webhooks that the stage asks; those `elsewhere` have stages of their own."""
     assert read.analysis is not None

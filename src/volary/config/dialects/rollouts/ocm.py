@@ -1,14 +1,134 @@
-"""Open Cluster Management's rollout strategies: decision groups as waves."""
+"""Open Cluster Management's Placement: which clusters, and in which groups."""
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, assert_never
+from typing import Annotated, Any, Literal, assert_never
+
+from pydantic import Field
 
 from volary.config.decoding import base_sections, readings
+from volary.config.dialects.karmada import policies
 from volary.config.dialects.karmada import schema as selectors
-from volary.config.dialects.rollouts import placements, plans
+from volary.config.dialects.rollouts import plans
 from volary.config.text import yaml
 from volary.model import applications, options
+
+
+class ClusterSelector(base_sections.Section):
+    """Clusters by labels and claims."""
+
+    label_selector: selectors.LabelSelector | None = options.option("Labels.", None)
+    claim_selector: dict[str, Any] | None = options.option("Claims.", None)
+    cel_selector: dict[str, Any] | None = options.option("Expressions.", None)
+
+
+class DecisionGroup(base_sections.Section):
+    """Clusters that are decided on together."""
+
+    group_name: base_sections.Text = Field(description="Its name.")
+    group_cluster_selector: ClusterSelector | None = options.option("Which.", None)
+
+
+class Groups(base_sections.Section):
+    """How clusters are grouped."""
+
+    decision_groups: list[DecisionGroup] = options.option("Named.", [])
+    clusters_per_decision_group: int | Annotated[str, Field(pattern="^[0-9]{1,3}%$")] = (
+        options.option("The others.", "100%")
+    )
+
+
+class Decision(base_sections.Section):
+    """How it is decided."""
+
+    group_strategy: Groups = Field(default_factory=Groups, description="In groups.")
+
+
+class Predicate(base_sections.Section):
+    """Clusters that may be chosen."""
+
+    required_cluster_selector: ClusterSelector = Field(
+        default_factory=ClusterSelector, description="Which."
+    )
+
+
+class Spec(base_sections.Section):
+    """What a Placement says."""
+
+    cluster_sets: list[str] = options.option("Sets.", [])
+    number_of_clusters: int | None = options.option("How many.", None)
+    predicates: list[Predicate] = options.option("Any of them.", [])
+    prioritizer_policy: dict[str, Any] | None = options.option("Which first.", None)
+    spread_policy: dict[str, Any] | None = options.option("Spread.", None)
+    tolerations: list[Any] = options.option("Taints.", [])
+    decision_strategy: Decision = Field(default_factory=Decision, description="Groups.")
+
+    @property
+    def groups(self) -> Groups:
+        """How clusters are grouped."""
+        return self.decision_strategy.group_strategy
+
+
+class Placement(base_sections.Section):
+    """A Placement."""
+
+    api_version: base_sections.Text = Field(description="Version.")
+    kind: str = Field(description="Kind.")
+    metadata: dict[str, Any] = options.option("Metadata.", {})
+    spec: Spec = Field(default_factory=Spec, description="What it says.")
+    status: Any = options.option("What is noted.", None)
+
+
+def find_placement(
+    plan: plans.Plan, documents: Sequence[yaml.Document], name: str
+) -> Placement | None:
+    """Return the Placement of that name; None when it is not in the file. Problems are noted."""
+    for document in documents:
+        value = document.value
+        if not isinstance(value, dict) or value.get("kind") != "Placement":
+            continue
+        if policies.text(value.get("metadata"), "name") == name:
+            reading = readings.Reading(document, applications.Dialect.VOLARY)
+            placement = reading.read(Placement, value, ())
+            if placement is not None:
+                _refuse(reading, placement.spec)
+            plan.reading.problems += reading.problems
+            return placement
+    message = f"the Placement {name} is not in the file, so which clusters it takes is not known"
+    plan.reading.warn(("spec", "placementRefs", 0, "name"), message, "write spec.targets")
+    return None
+
+
+def placement_targets(plan: plans.Plan, read: Placement) -> dict[str, Any]:
+    """Return the ``targets`` of an application for a Placement."""
+    if not read.spec.predicates:
+        return {}
+    chosen = read.spec.predicates[0].required_cluster_selector.label_selector
+    return plans.labels(chosen or selectors.LabelSelector())
+
+
+def _refuse(reading: readings.Reading, read: Spec) -> None:
+    if len(read.predicates) > 1:
+        message = "any of several predicates is not carried over"
+        reading.error(("spec", "predicates"), message, "give the clusters a label of their own")
+    groups = read.groups.decision_groups
+    chosen = [predicate.required_cluster_selector for predicate in read.predicates]
+    chosen += [group.group_cluster_selector for group in groups if group.group_cluster_selector]
+    if any(selector.claim_selector or selector.cel_selector for selector in chosen):
+        message = "clusters by claims or expressions are not carried over"
+        reading.error(("spec",), message, "give the clusters a label of their own")
+    if read.number_of_clusters is not None:
+        at = ("spec", "numberOfClusters")
+        reading.error(at, "a number of clusters is not carried over", "name them in spec.targets")
+    for key, given in (
+        ("clusterSets", read.cluster_sets),
+        ("prioritizerPolicy", read.prioritizer_policy),
+        ("spreadPolicy", read.spread_policy),
+        ("tolerations", read.tolerations),
+    ):
+        if given:
+            reading.warn(("spec", key), "is not carried over", "limit spec.targets if it matters")
+
 
 _REFS: yaml.Path = ("spec", "placementRefs")
 _SAFE = "stop"
@@ -54,16 +174,14 @@ def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> pla
     read = reading.read(Strategy, reading.written(at) or {}, at)
     if read is None:
         return plan
-    placed = placements.find(plan, documents, str(refs[0].get("name", "")))
+    placed = find_placement(plan, documents, str(refs[0].get("name", "")))
     if placed is not None:
-        plan.targets = placements.targets(plan, placed)
+        plan.targets = placement_targets(plan, placed)
     _waves(plan, read, placed, at)
     return plan
 
 
-def _waves(
-    plan: plans.Plan, read: Strategy, placed: placements.Placement | None, at: yaml.Path
-) -> None:
+def _waves(plan: plans.Plan, read: Strategy, placed: Placement | None, at: yaml.Path) -> None:
     match read.type:
         case "All":
             rollout, key = read.all or Rollout(), "all"
@@ -116,12 +234,12 @@ def _is_all(share: int | str) -> bool:
     return str(share).startswith("-") or str(share) in ("0", "0%", "100%")
 
 
-def _groups(placed: placements.Placement | None) -> Sequence[placements.DecisionGroup]:
+def _groups(placed: Placement | None) -> Sequence[DecisionGroup]:
     return [] if placed is None else placed.spec.groups.decision_groups
 
 
 def _mandatory(
-    plan: plans.Plan, rollout: Rollout, placed: placements.Placement | None, at: yaml.Path
+    plan: plans.Plan, rollout: Rollout, placed: Placement | None, at: yaml.Path
 ) -> list[str]:
     """Add the groups that come first, in the order in which they are listed; return their names."""
     groups = _groups(placed)
@@ -145,9 +263,7 @@ def _mandatory(
     return taken
 
 
-def _per_group(
-    plan: plans.Plan, rollout: Rollout, placed: placements.Placement | None, at: yaml.Path
-) -> None:
+def _per_group(plan: plans.Plan, rollout: Rollout, placed: Placement | None, at: yaml.Path) -> None:
     if placed is None:
         message = "groups cannot be told without the Placement"
         plan.reading.error(at, message, "put the Placement into the same file")
@@ -181,6 +297,6 @@ def _per_group(
     _add(plan, "rest", rollout)
 
 
-def _selector(read: placements.DecisionGroup) -> dict[str, Any]:
-    chosen = read.group_cluster_selector or placements.ClusterSelector()
+def _selector(read: DecisionGroup) -> dict[str, Any]:
+    chosen = read.group_cluster_selector or ClusterSelector()
     return plans.labels(chosen.label_selector or selectors.LabelSelector())
