@@ -1,7 +1,7 @@
 """A shop behind a mesh or a gateway: what its application says, and its manifests."""
 
 import stage_world
-from volary.model import applications
+from volary.model import applications, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import rollout_stages
 
@@ -9,17 +9,19 @@ from volary.model.pipeline.stage_kinds import rollout_stages
 HOST = "shop.example"
 ISTIO = applications.Application(
     name="shop",
-    service=applications.ObjectReference(name="shop"),
+    service=routing_options.ObjectReference(name="shop"),
     quick_sync=rollout_stages.SyncOptions(add_variant_label_to_selector=True),
-    traffic_routing=applications.TrafficRouting(
-        method=applications.RoutingMethod.ISTIO,
-        istio=applications.IstioRouting(host="shop"),
+    traffic_routing=routing_options.TrafficRouting(
+        method=routing_options.RoutingMethod.ISTIO,
+        istio=routing_options.IstioRouting(host="shop"),
     ),
 )
 GATEWAY = applications.Application(
     name="shop",
-    service=applications.ObjectReference(name="shop"),
-    traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
+    service=routing_options.ObjectReference(name="shop"),
+    traffic_routing=routing_options.TrafficRouting(
+        method=routing_options.RoutingMethod.GATEWAY_API
+    ),
 )
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import mesh_world
 import stage_world
 from kube_sandbox.crds import definitions
-from volary.model import applications, json
+from volary.model import applications, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
@@ -37,11 +37,11 @@ def gateway(image: str) -> list[manifest.Manifest]:
     return [*stage_world.shop(image), stage_world.made(route)]
 
 
-def application(method: applications.RoutingMethod) -> applications.Application:
+def application(method: routing_options.RoutingMethod) -> applications.Application:
     return applications.Application(
         name="shop",
-        service=applications.ObjectReference(name="shop"),
-        traffic_routing=applications.TrafficRouting(method=method),
+        service=routing_options.ObjectReference(name="shop"),
+        traffic_routing=routing_options.TrafficRouting(method=method),
     )
 
 
@@ -51,14 +51,14 @@ ROUTERS = {
         mesh_world.ISTIO, mesh_world.meshed, "VirtualService", STEPS, definitions.istio()
     ),
     "gateway": Router(
-        application(applications.RoutingMethod.GATEWAY_API),
+        application(routing_options.RoutingMethod.GATEWAY_API),
         gateway,
         "HTTPRoute",
         STEPS,
         definitions.gateway_api(),
     ),
     "podselector": Router(
-        application(applications.RoutingMethod.POD_SELECTOR),
+        application(routing_options.RoutingMethod.POD_SELECTOR),
         stage_world.shop,
         "Service",
         # It cannot divide: back and forth.

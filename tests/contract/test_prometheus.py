@@ -25,13 +25,13 @@ from volary.analysis.metering import query_templates
 from volary.analysis.providers import provider_pool, query
 from volary.config.stages import query_placeholders
 from volary.controller import inputs
-from volary.model import analysis, applications, metric_providers
+from volary.model import analysis, metric_providers, routing_options
 
 pytestmark = pytest.mark.skipif(
     not prometheus.is_installed(), reason="the program prometheus is not installed"
 )
 
-Metrics, Method = metric_providers.Metrics, applications.RoutingMethod
+Metrics, Method = metric_providers.Metrics, routing_options.RoutingMethod
 #: Requests between two scrapes, of which so many fail.
 STEPS = {"canary": (20, 1), "primary": (100, 0)}
 

@@ -10,15 +10,17 @@ import traffic_world
 from kube_sandbox import proxies
 from kube_sandbox.crds import definitions
 from stage_world import NEW, OLD, made
-from volary.model import applications
+from volary.model import applications, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 
 HOST = "shop.example"
 APPLICATION = applications.Application(
     name="shop",
-    service=applications.ObjectReference(name="shop"),
-    traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
+    service=routing_options.ObjectReference(name="shop"),
+    traffic_routing=routing_options.TrafficRouting(
+        method=routing_options.RoutingMethod.GATEWAY_API
+    ),
 )
 WITH_SERVICE = rollout_stages.VariantRolloutOptions(
     replicas=rollout_stages.Replicas(1), create_service=True

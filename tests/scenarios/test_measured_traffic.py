@@ -18,7 +18,7 @@ from volary.analysis.metering import meters, provider_meter, query_names, query_
 from volary.analysis.providers import provider_pool
 from volary.config.stages import query_placeholders
 from volary.controller import inputs
-from volary.model import analysis, applications, metric_providers
+from volary.model import analysis, metric_providers, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
@@ -139,7 +139,10 @@ async def test_real_traefik_names_its_numbers_as_the_built_in_queries_expect() -
     seen = set()
     for side in variant.Variant:
         found = query_templates.find(
-            query_templates.ERRORS, applications.RoutingMethod.GATEWAY_API, one, variant=side.value
+            query_templates.ERRORS,
+            routing_options.RoutingMethod.GATEWAY_API,
+            one,
+            variant=side.value,
         )
         service = names.service_of(side, GATEWAY.traffic_routing.services)
         values = query_placeholders.Values(

@@ -13,7 +13,7 @@ from kube_sandbox import proxies
 from kube_sandbox.crds import definitions as crd_definitions
 from kube_sandbox.dataplane import load
 from stage_world import NEW, OLD, made
-from volary.model import applications
+from volary.model import applications, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import traffic
 from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
@@ -22,7 +22,7 @@ from volary.stages.traffic import division
 HOST = "shop"
 #: Seconds in which a proxy has followed.
 SETTLED = 0.7
-Method = applications.RoutingMethod
+Method = routing_options.RoutingMethod
 ROUTE = {
     "apiVersion": "gateway.networking.k8s.io/v1",
     "kind": "HTTPRoute",
@@ -53,9 +53,9 @@ PROXIES = [
 def application(method: Method) -> applications.Application:
     return applications.Application(
         name="shop",
-        service=applications.ObjectReference(name="shop"),
+        service=routing_options.ObjectReference(name="shop"),
         quick_sync=rollout_stages.SyncOptions(add_variant_label_to_selector=method is Method.ISTIO),
-        traffic_routing=applications.TrafficRouting(method=method),
+        traffic_routing=routing_options.TrafficRouting(method=method),
     )
 
 

@@ -14,7 +14,7 @@ from kube_sandbox import proxies
 from kube_sandbox.crds import definitions
 from mesh_world import GATEWAY, HOST, ISTIO, meshed, routed
 from stage_world import KEY, NEW, OLD, made
-from volary.model import applications, json
+from volary.model import applications, json, routing_options
 from volary.model.pipeline.stage_kinds import (
     added_stages,
     rollout_stages,
@@ -211,7 +211,7 @@ def traefik_service() -> json.JsonObject:
     }
 
 
-Method = applications.RoutingMethod
+Method = routing_options.RoutingMethod
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ Method = applications.RoutingMethod
     ids=["mesh", "smi", "nginx", "traefik"],
 )
 async def test_other_routers_divide_real_requests_and_lose_none(
-    method: applications.RoutingMethod,
+    method: routing_options.RoutingMethod,
     route: json.JsonObject,
     definitions: tuple[json.JsonObject, ...],
     host: str,
@@ -233,8 +233,8 @@ async def test_other_routers_divide_real_requests_and_lose_none(
     """As the built-in proxy reads their objects, which it does late."""
     described = applications.Application(
         name="shop",
-        service=applications.ObjectReference(name="shop"),
-        traffic_routing=applications.TrafficRouting(method=method),
+        service=routing_options.ObjectReference(name="shop"),
+        traffic_routing=routing_options.TrafficRouting(method=method),
     )
     settings = traffic_world.settings(crds=definitions, lag=0.3, drain=0.8)
     async with stage_world.world("us", application=described, settings=settings) as given:

@@ -10,11 +10,11 @@ from kube_sandbox.crds import definitions
 from stage_world import KEY, NEW, OLD, World, config, deployment, made, service, world
 from volary.clusters.client import clients
 from volary.manifests.routes import generated_services
-from volary.model import applications, json
+from volary.model import applications, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
-Method = applications.RoutingMethod
+Method = routing_options.RoutingMethod
 GATEWAY = "gateway.networking.k8s.io"
 ROUTE = f"HTTPRoute.{GATEWAY}"
 ONE_POD = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(1))
@@ -37,8 +37,8 @@ MADE = {
 def application(method: Method, **options: object) -> applications.Application:
     return applications.Application(
         name="shop",
-        service=applications.ObjectReference(name="shop"),
-        traffic_routing=applications.TrafficRouting(method=method, **options),  # type: ignore[arg-type]
+        service=routing_options.ObjectReference(name="shop"),
+        traffic_routing=routing_options.TrafficRouting(method=method, **options),  # type: ignore[arg-type]
     )
 
 

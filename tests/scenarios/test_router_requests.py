@@ -16,7 +16,7 @@ from stage_world import (
     virtual_service,
     world,
 )
-from volary.model import applications, json
+from volary.model import applications, json, routing_options
 from volary.model.pipeline import traffic
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 from volary.stages.traffic import division
@@ -57,8 +57,10 @@ def http_route() -> json.JsonObject:
 def application(method: str) -> applications.Application:
     return applications.Application(
         name="shop",
-        service=applications.ObjectReference(name="shop"),
-        traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod(method)),
+        service=routing_options.ObjectReference(name="shop"),
+        traffic_routing=routing_options.TrafficRouting(
+            method=routing_options.RoutingMethod(method)
+        ),
         quick_sync=rollout_stages.SyncOptions(add_variant_label_to_selector=method == ISTIO),
     )
 

@@ -6,7 +6,7 @@ import pytest
 
 from kube_sandbox.crds import definitions
 from stage_world import KEY, NEW, OLD, World, config, deployment, made, service, world
-from volary.model import applications, json
+from volary.model import applications, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import (
     added_stages,
@@ -15,7 +15,7 @@ from volary.model.pipeline.stage_kinds import (
     traffic_stages,
 )
 
-Method = applications.RoutingMethod
+Method = routing_options.RoutingMethod
 GATEWAY = "gateway.networking.k8s.io"
 SPLIT = traffic_stages.TrafficOptions(80, canary=10, baseline=10)
 HALF = traffic_stages.TrafficOptions(50, canary=50)
@@ -86,8 +86,8 @@ class Setting:
     def application(self) -> applications.Application:
         return applications.Application(
             name="shop",
-            service=applications.ObjectReference(name="shop"),
-            traffic_routing=applications.TrafficRouting(method=self.method, **self.options),  # type: ignore[arg-type]
+            service=routing_options.ObjectReference(name="shop"),
+            traffic_routing=routing_options.TrafficRouting(method=self.method, **self.options),  # type: ignore[arg-type]
         )
 
     def sources(self, *more: json.JsonObject) -> dict[str, list[manifest.Manifest]]:

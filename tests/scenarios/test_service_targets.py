@@ -13,7 +13,7 @@ from kube_sandbox.crds import definitions as crd_definitions
 from release_world import hook, weights
 from stage_world import KEY, NEW, OLD
 from volary.manifests.routes import generated_services
-from volary.model import applications, json
+from volary.model import applications, json, routing_options
 from volary.model.pipeline import pipelines, webhook
 from volary.model.pipeline.stage_kinds import (
     added_stages,
@@ -26,16 +26,16 @@ from volary.stages import executor as stage_executor
 
 Options = traffic_stages.ProgressiveTrafficOptions
 FAST = timedelta(seconds=0.15)
-ISTIO, GATEWAY_API = applications.RoutingMethod.ISTIO, applications.RoutingMethod.GATEWAY_API
+ISTIO, GATEWAY_API = routing_options.RoutingMethod.ISTIO, routing_options.RoutingMethod.GATEWAY_API
 V1, V2 = {"app": "shop", "version": "v1"}, {"app": "shop", "version": "v2"}
 
 
-def application(method: applications.RoutingMethod) -> applications.Application:
+def application(method: routing_options.RoutingMethod) -> applications.Application:
     return applications.Application(
         name="shop",
-        workloads=(applications.ObjectReference("Service", "shop"),),
-        service=applications.ObjectReference(name="shop"),
-        traffic_routing=applications.TrafficRouting(method=method, create=True),
+        workloads=(routing_options.ObjectReference("Service", "shop"),),
+        service=routing_options.ObjectReference(name="shop"),
+        traffic_routing=routing_options.TrafficRouting(method=method, create=True),
     )
 
 
@@ -47,7 +47,7 @@ def pods(version: str, image: str = "") -> json.JsonObject:
 @contextlib.asynccontextmanager
 async def given(
     *names: str,
-    method: applications.RoutingMethod = ISTIO,
+    method: routing_options.RoutingMethod = ISTIO,
     new: tuple[json.JsonObject, ...] = (),
 ) -> AsyncIterator[release_world.Releases]:
     """The Service leads to the pods of v1; the new commit lets it lead to those of v2."""
@@ -99,7 +99,7 @@ def leads_to(releases: release_world.Releases, target: str, name: str) -> dict[s
 
 
 @pytest.mark.parametrize("method", [ISTIO, GATEWAY_API])
-async def test_the_new_service_is_tried_and_promoted(method: applications.RoutingMethod) -> None:
+async def test_the_new_service_is_tried_and_promoted(method: routing_options.RoutingMethod) -> None:
     options = Options(interval=FAST, step_weight=25, max_weight=50)
     async with (
         given("us", "eu", method=method) as releases,

@@ -13,7 +13,7 @@ from stage_world import (
     service,
     world,
 )
-from volary.model import applications
+from volary.model import applications, routing_options
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
 ONE_POD = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(1))
@@ -69,9 +69,9 @@ async def test_the_field_manager_of_routes_owns_the_routes_only() -> None:
 
 
 async def test_a_route_that_is_not_editable_stays() -> None:
-    routing = applications.TrafficRouting(
-        method=applications.RoutingMethod.ISTIO,
-        istio=applications.IstioRouting(host="shop", editable_routes=("other",)),
+    routing = routing_options.TrafficRouting(
+        method=routing_options.RoutingMethod.ISTIO,
+        istio=routing_options.IstioRouting(host="shop", editable_routes=("other",)),
     )
     described = applications.Application(
         name="shop", service=ISTIO.service, quick_sync=ISTIO.quick_sync, traffic_routing=routing

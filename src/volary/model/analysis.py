@@ -240,39 +240,6 @@ class HttpCheck:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def faults(rule: Rule) -> tuple[str, ...]:
-    """Return why a rule cannot be judged as it is written, a sentence each; empty: it can."""
-    compares = rule.strategy.compares
-    conditions = {
-        "expected is required with the strategy THRESHOLD": not compares and rule.expected is None,
-        "expected needs a minimum or a maximum": rule.expected == Range(),
-        "the expected minimum is above the maximum": _is_crossed(rule.expected),
-        "expected counts only with the strategy THRESHOLD": compares and rule.expected is not None,
-        "a ratio limit needs a strategy that compares": (
-            not compares and rule.ratio_limit is not None
-        ),
-        "a ratio limit must be above zero": rule.ratio_limit is not None and rule.ratio_limit <= 0,
-        "a proportion needs a query for its total": (
-            rule.kind is Kind.PROPORTION and not rule.total_query
-        ),
-        "a total is counted only for a proportion": (
-            rule.kind is not Kind.PROPORTION and bool(rule.total_query)
-        ),
-        "a value against a range is judged look by look; use kind proportion or rate": (
-            rule.judgement is Judgement.SEQUENTIAL and not rule.can_be_sequential
-        ),
-        "a median per look is taken of values that are compared": (
-            rule.median_per_look and not (compares and rule.kind is Kind.VALUE)
-        ),
-        "the significance must be between 0 and 1": not 0 < rule.significance < 1,
-        "the failure limit must not be below zero": rule.failure_limit < 0,
-        "at least one sample is needed": rule.minimum_samples < 1,
-        "the interval must be above zero": rule.interval <= timedelta(0),
-        "the warm-up must not be below zero": rule.warm_up < timedelta(0),
-    }
-    return tuple(sentence for sentence, is_so in conditions.items() if is_so)
-
-
 def false_alarms(rule: Rule, duration: timedelta) -> float:
     """Return how many healthy releases at most are condemned by chance, as a share.
 
@@ -297,12 +264,6 @@ def false_alarms(rule: Rule, duration: timedelta) -> float:
         for failed in allowed
     )
     return max(0.0, 1 - math.fsum(passing))
-
-
-def _is_crossed(expected: Range | None) -> bool:
-    if expected is None or expected.minimum is None or expected.maximum is None:
-        return False
-    return expected.minimum > expected.maximum
 
 
 class Reading(StrEnum):

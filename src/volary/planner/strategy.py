@@ -13,7 +13,7 @@ from volary.manifests.loading import object_keys
 from volary.manifests.ownership import tracking
 from volary.manifests.services import service_targets
 from volary.manifests.workloads import config_references, images, workloads
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.runs import run_plans
 
@@ -141,7 +141,7 @@ def _pipeline(summary: str) -> Decision:
 
 
 def compare(
-    running: Manifests, target: Manifests, references: Sequence[applications.ObjectReference]
+    running: Manifests, target: Manifests, references: Sequence[routing_options.ObjectReference]
 ) -> Decision:
     """Decide for one cluster, from the manifests of the commit that runs and of the new one.
 

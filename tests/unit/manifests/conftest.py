@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from volary.manifests.loading import documents
-from volary.model import applications
+from volary.model import applications, routing_options
 from volary.model.objects import manifest
 
 SIMPLE = """\
@@ -72,7 +72,7 @@ def simple() -> list[manifest.Manifest]:
 def web() -> applications.Application:
     """The application of `simple`."""
     return applications.Application(
-        name="web", service=applications.ObjectReference(kind="Service", name="web")
+        name="web", service=routing_options.ObjectReference(kind="Service", name="web")
     )
 
 

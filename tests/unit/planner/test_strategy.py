@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.manifests.ownership import tracking
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -136,7 +136,7 @@ def test_tracking_metadata_is_not_a_change() -> None:
 
 def test_only_the_workloads_of_the_application_count() -> None:
     job = deployment("job", "job:1")
-    references = [applications.ObjectReference("Deployment", "web")]
+    references = [routing_options.ObjectReference("Deployment", "web")]
 
     found = strategy.compare([WEB, job], [WEB, deployment("job", "job:2")], references)
 
@@ -266,7 +266,7 @@ def test_where_a_service_leads_is_a_change_of_it(
     target: manifest.Manifest, expected: run_plans.Strategy, summary: str
 ) -> None:
     """Its pods are another matter: who serves the running version is not tried."""
-    references = (applications.ObjectReference("Service", "web"),)
+    references = (routing_options.ObjectReference("Service", "web"),)
     found = strategy.compare(
         [targeted("v1"), deployment("web", "a:v1")],
         [target, deployment("web", "a:v2")],

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from volary.manifests.services import backends, service_targets, services
 from volary.manifests.workloads import workloads
-from volary.model import applications
+from volary.model import applications, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -34,7 +34,7 @@ class Names:
         """Return the workload of a variant."""
         return self.workloads.get(which) or self._of(self.workload, which)
 
-    def service_of(self, which: variant.Variant, given: applications.VariantServices) -> str:
+    def service_of(self, which: variant.Variant, given: routing_options.VariantServices) -> str:
         """Return the Service that leads to a variant."""
         own = str(getattr(given, which.value)) or self.services.get(which, "")
         return own or self._of(self.service, which)

@@ -14,7 +14,7 @@ canary from the rest; ``<position>``, the variant's place in a rule of a Gateway
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from volary.model import analysis, applications, errors, metric_providers
+from volary.model import analysis, errors, metric_providers, routing_options
 from volary.model.pipeline import variant as variants
 
 SUCCESS_RATE = "request-success-rate"
@@ -132,16 +132,16 @@ _POSITIONS: Mapping[str, str] = {
 
 #: Metrics of a router's own, where they tell variants apart. Gateway API has no metrics of its
 #: own, and Pod selection no router; both are asked for the application's (Flagger).
-_BY_METHOD: Mapping[applications.RoutingMethod, metric_providers.Metrics] = {
-    applications.RoutingMethod.ISTIO: metric_providers.Metrics.ISTIO,
-    applications.RoutingMethod.SMI: metric_providers.Metrics.LINKERD,
-    applications.RoutingMethod.NGINX: metric_providers.Metrics.NGINX,
-    applications.RoutingMethod.TRAEFIK: metric_providers.Metrics.TRAEFIK,
+_BY_METHOD: Mapping[routing_options.RoutingMethod, metric_providers.Metrics] = {
+    routing_options.RoutingMethod.ISTIO: metric_providers.Metrics.ISTIO,
+    routing_options.RoutingMethod.SMI: metric_providers.Metrics.LINKERD,
+    routing_options.RoutingMethod.NGINX: metric_providers.Metrics.NGINX,
+    routing_options.RoutingMethod.TRAEFIK: metric_providers.Metrics.TRAEFIK,
 }
 
 
 def metrics_of(
-    method: applications.RoutingMethod, settings: metric_providers.Provider | None = None
+    method: routing_options.RoutingMethod, settings: metric_providers.Provider | None = None
 ) -> metric_providers.Metrics:
     """Return whose metrics are read: what the provider's settings say, else the router's."""
     options = settings.options if settings else None
@@ -151,7 +151,7 @@ def metrics_of(
 
 def find(
     name: str,
-    method: applications.RoutingMethod,
+    method: routing_options.RoutingMethod,
     settings: metric_providers.Provider,
     *,
     variant: str = "canary",
@@ -193,7 +193,7 @@ def find(
 
 def for_rule(
     rule: analysis.Rule,
-    method: applications.RoutingMethod,
+    method: routing_options.RoutingMethod,
     settings: metric_providers.Provider,
     *,
     variant: str = "canary",

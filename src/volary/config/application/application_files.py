@@ -24,7 +24,7 @@ from volary.config.dialects.karmada import translation as karmada
 from volary.config.placement import spread_and_failover, wave_rules
 from volary.config.stages import analysis_templates, pipelines, stage_sections
 from volary.config.text import yaml
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.placement import overrides
 
 #: PipeCD's old kinds that are not about Kubernetes.
@@ -253,7 +253,7 @@ def _check_stages_alone(reading: readings.Reading, base: yaml.Path) -> None:
     """Find the problems of stages although something else in the file is wrong."""
     routing_at = (*base, "trafficRouting")
     router = reading.read(
-        applications.TrafficRouting, reading.written(routing_at) or {}, routing_at
+        routing_options.TrafficRouting, reading.written(routing_at) or {}, routing_at
     )
     if router is None:
         return

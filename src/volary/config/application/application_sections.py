@@ -15,13 +15,13 @@ from pydantic import Field
 from volary.config.decoding import base_sections, values
 from volary.config.placement import change_windows, override_rules, wave_rules
 from volary.config.stages import stage_sections
-from volary.model import applications, options
+from volary.model import applications, options, routing_options
 from volary.model.objects import object_health
 from volary.model.pipeline import variant
 from volary.model.placement import rollouts
 
 
-class ServiceReference(base_sections.Section, of=applications.ObjectReference):
+class ServiceReference(base_sections.Section, of=routing_options.ObjectReference):
     """Points at the Service that carries the traffic, or says how it is made."""
 
     create: applications.MadeService | None = options.option(
@@ -51,7 +51,7 @@ class Kubernetes(base_sections.Section):
 
     input: applications.Input = options.option("Where manifests come from.", applications.Input())
     quick_sync: QuickSync = Field(default_factory=QuickSync, description="Options of a quick sync.")
-    workloads: list[applications.ObjectReference] = options.option(
+    workloads: list[routing_options.ObjectReference] = options.option(
         "Workloads that get variants; empty kind: `Deployment`. Empty list: every Deployment; "
         "when there is none, every StatefulSet. In Volary's own dialect also one `Service`: then "
         "where it leads is what is rolled out.",
@@ -64,8 +64,8 @@ class Kubernetes(base_sections.Section):
     variant_label: variant.VariantLabel = options.option(
         "The label that tells variants apart.", variant.VariantLabel()
     )
-    traffic_routing: applications.TrafficRouting = options.option(
-        "How traffic is divided between variants.", applications.TrafficRouting()
+    traffic_routing: routing_options.TrafficRouting = options.option(
+        "How traffic is divided between variants.", routing_options.TrafficRouting()
     )
 
 

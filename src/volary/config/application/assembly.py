@@ -9,7 +9,7 @@ from volary.config.placement import change_windows, override_rules, spread_and_f
 from volary.config.server import notification_routes
 from volary.config.stages import pipelines as stage_pipelines
 from volary.config.text import yaml
-from volary.model import applications
+from volary.model import applications, routing_options
 from volary.model.objects import object_health
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -106,7 +106,7 @@ def assemble(
         quick_sync=quick_sync,
         quick_sync_targets=tuple(kubernetes.quick_sync.multi_targets),
         workloads=tuple(kubernetes.workloads),
-        service=base_sections.value_of(applications.ObjectReference, kubernetes.service),
+        service=base_sections.value_of(routing_options.ObjectReference, kubernetes.service),
         made_service=kubernetes.service.create,
         variant_label=kubernetes.variant_label,
         traffic_routing=router,
@@ -178,7 +178,7 @@ def _stages(
     reading: readings.Reading,
     spec: application_sections.Spec,
     quick_sync: rollout_stages.SyncOptions,
-    method: applications.RoutingMethod,
+    method: routing_options.RoutingMethod,
 ) -> tuple[tuple[applications.Strategy, ...], tuple[pipelines.Stage, ...]]:
     if isinstance(spec, application_sections.VolarySpec) and spec.strategies:
         return cluster_strategies.convert(reading, spec.strategies, quick_sync, method)

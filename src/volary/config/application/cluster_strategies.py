@@ -14,7 +14,7 @@ from volary.config.decoding import readings
 from volary.config.placement import wave_rules
 from volary.config.stages import pipelines
 from volary.config.text import yaml
-from volary.model import applications
+from volary.model import applications, routing_options
 from volary.model.fleet import fleets, selectors
 from volary.model.pipeline import pipelines as pipeline_pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -28,7 +28,7 @@ def convert(
     reading: readings.Reading,
     entries: Sequence[application_sections.Strategy],
     quick_sync: rollout_stages.SyncOptions,
-    method: applications.RoutingMethod,
+    method: routing_options.RoutingMethod,
 ) -> tuple[tuple[applications.Strategy, ...], tuple[pipeline_pipelines.Stage, ...]]:
     """Return the strategies and the stages of all, one strategy after another."""
     if reading.written(STAGES[:-1]) is not None:
@@ -51,7 +51,7 @@ def _stages(
     reading: readings.Reading,
     entry: application_sections.Strategy,
     quick_sync: rollout_stages.SyncOptions,
-    method: applications.RoutingMethod,
+    method: routing_options.RoutingMethod,
     index: int,
 ) -> tuple[pipeline_pipelines.Stage, ...]:
     if not entry.pipeline.stages:

@@ -9,7 +9,7 @@ from volary.config.application import application_sections, cluster_strategies, 
 from volary.config.decoding import readings, values
 from volary.config.stages import stage_order
 from volary.config.text import yaml
-from volary.model import applications
+from volary.model import applications, routing_options
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import catalog, rollout_stages, stage_kind, traffic_stages
 
@@ -66,7 +66,7 @@ def _check_service_rollout(
     if app.made_service is not None:
         message = "the Service that is rolled out is in Git, so none is made"
         reading.error((*base, "service", "create"), message, "remove it")
-    if app.traffic_routing.method is applications.RoutingMethod.POD_SELECTOR:
+    if app.traffic_routing.method is routing_options.RoutingMethod.POD_SELECTOR:
         reading.error(
             (*base, "trafficRouting", "method"),
             "podselector switches a Service's selector, and here that is what is tried",
@@ -258,7 +258,7 @@ def _check_routing(
     reading: readings.Reading, app: applications.Application, base: yaml.Path
 ) -> None:
     routing.check(reading, app, base)
-    is_istio = app.traffic_routing.method is applications.RoutingMethod.ISTIO
+    is_istio = app.traffic_routing.method is routing_options.RoutingMethod.ISTIO
     if app.service.kind not in ("", "Service") and not is_istio:
         here = (*base, "service", "kind")
         reading.lenient(here, f"service must be a Service, not a {app.service.kind}")

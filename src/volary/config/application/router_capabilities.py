@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from volary.model import applications
+from volary.model import routing_options
 from volary.model.pipeline import traffic
 
-_Method = applications.RoutingMethod
+_Method = routing_options.RoutingMethod
 _Kind = traffic.MatchKind
 
 
@@ -57,7 +57,7 @@ _ELSEWHERE = "use trafficRouting.method istio or gatewayapi"
 
 
 def unsupported_features(
-    routing: applications.TrafficRouting, wish: RequestedFeatures
+    routing: routing_options.TrafficRouting, wish: RequestedFeatures
 ) -> list[UnsupportedFeature]:
     """Return everything in `wish` that the application's router cannot do.
 
@@ -74,7 +74,7 @@ def unsupported_features(
     return list(dict.fromkeys(features))
 
 
-def _capabilities_of(routing: applications.TrafficRouting) -> _Capabilities:
+def _capabilities_of(routing: routing_options.TrafficRouting) -> _Capabilities:
     if routing.method is _Method.GATEWAY_API and routing.gateway_api.route.kind == "GRPCRoute":
         return _GRPC
     return _CAPABILITIES[routing.method]

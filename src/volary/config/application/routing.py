@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from volary.config.application import cluster_strategies, router_capabilities
 from volary.config.decoding import readings
 from volary.config.text import yaml
-from volary.model import applications
+from volary.model import applications, routing_options
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
-_Method = applications.RoutingMethod
+_Method = routing_options.RoutingMethod
 #: The options of each method, as written and as in the model.
 _OPTIONS = {
     _Method.ISTIO: ("istio", "istio"),
@@ -45,9 +45,9 @@ def check(reading: readings.Reading, app: applications.Application, base: yaml.P
 
 
 def _check_options(
-    reading: readings.Reading, routing: applications.TrafficRouting, path: yaml.Path
+    reading: readings.Reading, routing: routing_options.TrafficRouting, path: yaml.Path
 ) -> None:
-    plain = applications.TrafficRouting()
+    plain = routing_options.TrafficRouting()
     for method, (written, name) in _OPTIONS.items():
         is_given = getattr(routing, name) != getattr(plain, name)
         if is_given and routing.method is not method:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from volary.config.decoding import readings
 from volary.config.text import yaml
-from volary.model import applications
+from volary.model import routing_options
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
@@ -29,14 +29,14 @@ def check_rollout(
 def may_divide(
     reading: readings.Reading,
     weights: traffic_stages.TrafficOptions,
-    method: applications.RoutingMethod,
+    method: routing_options.RoutingMethod,
     path: yaml.Path,
 ) -> bool:
     """Say whether the traffic of the fleet can be divided like this; note why not."""
     if weights.of is stage_kind.Scope.CLUSTER:
         return True
     at = (*path, "of")
-    if method is applications.RoutingMethod.POD_SELECTOR:
+    if method is routing_options.RoutingMethod.POD_SELECTOR:
         message = "a share of all traffic needs a router that divides it"
         reading.error(at, message, "use another method than podselector")
         return False

@@ -17,7 +17,7 @@ from volary.config.stages import (
     webhooks,
 )
 from volary.config.text import yaml
-from volary.model import applications
+from volary.model import routing_options
 from volary.model.pipeline import pipelines, webhook
 from volary.model.pipeline.stage_kinds import (
     added_stages,
@@ -59,7 +59,7 @@ def _check_script(
 def convert(
     reading: readings.Reading,
     entries: list[stage_sections.StageEntry],
-    method: applications.RoutingMethod,
+    method: routing_options.RoutingMethod,
     path: yaml.Path,
 ) -> tuple[pipelines.Stage, ...]:
     """Return the stages that could be read; problems of the others are noted."""
@@ -83,7 +83,7 @@ def _opening(stage: pipelines.Stage) -> pipelines.Stage:
 def convert_one(
     reading: readings.Reading,
     entry: stage_sections.StageEntry,
-    method: applications.RoutingMethod,
+    method: routing_options.RoutingMethod,
     path: yaml.Path,
 ) -> pipelines.Stage | None:
     """Return the stage at `path`, which ends with its index; None when it has an error."""
@@ -157,7 +157,7 @@ def _options(
     reading: readings.Reading,
     kind: stage_kind.StageKind[Any],
     read: base_sections.Section,
-    method: applications.RoutingMethod,
+    method: routing_options.RoutingMethod,
     path: yaml.Path,
 ) -> stage_kind.StageOptions | None:
     match read:

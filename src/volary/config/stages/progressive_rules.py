@@ -14,7 +14,7 @@ from volary.config.stages import (
 )
 from volary.config.text import yaml
 from volary.model import analysis as models
-from volary.model import applications, errors
+from volary.model import errors, routing_options
 from volary.model.pipeline import traffic, webhook
 from volary.model.pipeline.stage_kinds import stage_kind, traffic_stages
 
@@ -24,7 +24,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ATTRIBUTE = re.compile(r"[^;\x00-\x1f\x7f]*")
 #: What a match looks at, by its option.
 _NAMED = {"headers": "header", "cookies": "cookie", "queryParams": "parameter of the query"}
-_POD_SELECTOR = applications.RoutingMethod.POD_SELECTOR
+_POD_SELECTOR = routing_options.RoutingMethod.POD_SELECTOR
 _CHECKING = frozenset({webhook.WebhookType.PRE_ROLLOUT, webhook.WebhookType.ROLLOUT})
 _SWITCHING = frozenset(
     {
@@ -40,7 +40,7 @@ _SWITCHING = frozenset(
 def convert(
     reading: readings.Reading,
     read: stage_sections.ProgressiveTraffic,
-    method: applications.RoutingMethod,
+    method: routing_options.RoutingMethod,
     path: yaml.Path,
 ) -> traffic_stages.ProgressiveTrafficOptions | None:
     """Return the options; None when they cannot be used, which is noted then."""

@@ -6,7 +6,7 @@ from typing import assert_never
 from volary.config.decoding import base_sections, readings
 from volary.config.stages import fleet_shares, progressive_rules, stage_sections
 from volary.config.text import yaml
-from volary.model import applications
+from volary.model import routing_options
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import stage_kind, traffic_stages
 
@@ -16,7 +16,7 @@ _DIVIDING = "use trafficRouting.method istio, gatewayapi, smi, nginx or traefik 
 def convert(
     reading: readings.Reading,
     read: stage_sections.Traffic,
-    method: applications.RoutingMethod,
+    method: routing_options.RoutingMethod,
     path: yaml.Path,
 ) -> traffic_stages.TrafficOptions | None:
     """Return the weights; None when they cannot be used, which is noted then.
@@ -33,7 +33,7 @@ def convert(
     progressive_rules.check_affinity(reading, weights.session_affinity, (*path, "sessionAffinity"))
     if not fleet_shares.may_divide(reading, weights, method, path):
         return None
-    if method is applications.RoutingMethod.POD_SELECTOR:
+    if method is routing_options.RoutingMethod.POD_SELECTOR:
         message = unsupported_by_pod_selector(weights)
         if message:
             reading.error(path, message, _DIVIDING)
@@ -57,7 +57,7 @@ def _weights(
     reading: readings.Reading,
     read: stage_sections.Traffic,
     weights: traffic_stages.TrafficOptions,
-    method: applications.RoutingMethod,
+    method: routing_options.RoutingMethod,
     path: yaml.Path,
 ) -> traffic_stages.TrafficOptions | None:
     others = weights.canary + weights.baseline
@@ -86,8 +86,8 @@ def _weights(
     return replace(weights, primary=primary)
 
 
-def _rest_is_implied(method: applications.RoutingMethod, others: int) -> bool:
-    return method is applications.RoutingMethod.ISTIO and 0 < others <= 100
+def _rest_is_implied(method: routing_options.RoutingMethod, others: int) -> bool:
+    return method is routing_options.RoutingMethod.ISTIO and 0 < others <= 100
 
 
 def share(weights: traffic_stages.TrafficOptions, which: variant.Variant) -> int:

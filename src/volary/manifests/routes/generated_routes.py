@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from volary.manifests import objects
 from volary.manifests.routes import ingresses, virtual_services
 from volary.manifests.services import backends, service_targets, services
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 
@@ -21,7 +21,7 @@ _SMI = "split.smi-spec.io"
 _TRAEFIK = "traefik.io"
 _ISTIO = "networking.istio.io"
 _ALL = 100
-_Method = applications.RoutingMethod
+_Method = routing_options.RoutingMethod
 _ORIGIN = errors.Location(path="spec.trafficRouting.create")
 
 
@@ -164,7 +164,7 @@ def _istio(app: applications.Application, service: manifest.Manifest) -> list[js
 
 def _route(app: applications.Application, service: manifest.Manifest) -> json.JsonObject:
     options = app.traffic_routing.gateway_api
-    parents = options.gateway_refs or (applications.ParentReference(service.name, "Service"),)
+    parents = options.gateway_refs or (routing_options.ParentReference(service.name, "Service"),)
     backend = {"name": backends.of(app).primary, "port": _port(service), "weight": _ALL}
     rule: json.JsonObject = {"backendRefs": [backend]}
     kind = options.route.kind or "HTTPRoute"
@@ -176,7 +176,7 @@ def _route(app: applications.Application, service: manifest.Manifest) -> json.Js
     return _body(f"{_GATEWAY}/v1", kind, options.route.name or service.name, spec)
 
 
-def _parent(reference: applications.ParentReference) -> json.JsonObject:
+def _parent(reference: routing_options.ParentReference) -> json.JsonObject:
     is_service = reference.kind == "Service"
     group = "" if is_service and reference.group == "core" else reference.group
     parent: json.JsonObject = {

@@ -7,7 +7,7 @@ from volary.manifests import objects
 from volary.manifests.routes import generated_routes
 from volary.manifests.services import services
 from volary.manifests.workloads import workloads
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
 
 #: Containers of meshes and ingress controllers; their ports are not the application's.
@@ -42,7 +42,7 @@ def _service(
 ) -> manifest.Manifest:
     workload = _workload(manifests, app)
     selector = dict(objects.mapping(workload.body, "spec", "selector", "matchLabels"))
-    if app.traffic_routing.method is not applications.RoutingMethod.ISTIO:
+    if app.traffic_routing.method is not routing_options.RoutingMethod.ISTIO:
         selector[app.variant_label.key] = app.variant_label.primary_value
     metadata: json.JsonObject = {"name": app.service.name}
     if workload.namespace:

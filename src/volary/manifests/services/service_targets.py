@@ -13,7 +13,7 @@ from volary.manifests import objects
 from volary.manifests.ownership import tracking
 from volary.manifests.services import backends, services
 from volary.manifests.workloads import config_references, workloads
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 
@@ -44,7 +44,7 @@ def find(
 ) -> manifest.Manifest | None:
     """Return the Service that is rolled out; None when it is not among the manifests."""
     names = [workload.name for workload in app.workloads if workload.kind == KIND]
-    matching_services = services.find(manifests, applications.ObjectReference(name=names[0]))
+    matching_services = services.find(manifests, routing_options.ObjectReference(name=names[0]))
     return matching_services[0] if matching_services else None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from volary.manifests import objects
 from volary.manifests.services import variant_labels
-from volary.model import applications, errors
+from volary.model import errors, routing_options
 from volary.model.objects import manifest
 
 #: Fields that belong to one Service alone, or to how it is reached from outside. A copy that
@@ -38,7 +38,7 @@ _LONGEST_OTHER = 253
 
 
 def find(
-    manifests: Sequence[manifest.Manifest], reference: applications.ObjectReference
+    manifests: Sequence[manifest.Manifest], reference: routing_options.ObjectReference
 ) -> list[manifest.Manifest]:
     """Return the Services of the core group, of the reference's name if it has one.
 

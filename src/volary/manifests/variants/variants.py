@@ -9,7 +9,7 @@ from volary.manifests.routes import generated_routes, ingresses
 from volary.manifests.services import service_targets, services, variant_labels
 from volary.manifests.variants import config_hash, patches
 from volary.manifests.workloads import config_references, workloads
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant as variant_words
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
@@ -176,7 +176,7 @@ def _ingresses(
     variant: variant_words.Variant,
 ) -> list[manifest.Manifest]:
     """Return the canary Ingress, which gets no traffic yet, where the router is NGINX."""
-    is_nginx = app.traffic_routing.method is applications.RoutingMethod.NGINX
+    is_nginx = app.traffic_routing.method is routing_options.RoutingMethod.NGINX
     if not is_nginx or variant is not Variant.CANARY:
         return []
     ingress = ingresses.find(manifests, app)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from volary.manifests import objects
-from volary.model import applications, json
+from volary.model import json, routing_options
 from volary.model.objects import manifest
 
 DEPLOYMENT = "Deployment"
@@ -15,7 +15,7 @@ DEFAULT_REPLICAS = 1
 
 
 def find(
-    manifests: Sequence[manifest.Manifest], references: Sequence[applications.ObjectReference]
+    manifests: Sequence[manifest.Manifest], references: Sequence[routing_options.ObjectReference]
 ) -> list[manifest.Manifest]:
     """Return the manifests that carry the variants, each once, in the order of references.
 

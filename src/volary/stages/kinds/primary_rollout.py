@@ -15,7 +15,7 @@ from volary.manifests import objects
 from volary.manifests.routes import generated_routes
 from volary.manifests.services import service_targets
 from volary.manifests.workloads import workloads
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
@@ -66,7 +66,7 @@ async def return_in_steps(work: execution.Work, source: Sequence[manifest.Manife
         await work.pause(wanted.interval)
 
 
-_POD_SELECTOR = applications.RoutingMethod.POD_SELECTOR
+_POD_SELECTOR = routing_options.RoutingMethod.POD_SELECTOR
 Options = rollout_stages.SyncOptions | rollout_stages.PrimaryRolloutOptions
 
 

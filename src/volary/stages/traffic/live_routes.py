@@ -12,7 +12,7 @@ from volary.manifests import objects
 from volary.manifests.ownership import tracking
 from volary.manifests.routes import generated_routes
 from volary.manifests.services import services
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.stages.runtime import execution
@@ -58,7 +58,7 @@ def candidates(
     meant to stay like that.
     """
     label = application.variant_label
-    if application.traffic_routing.method is applications.RoutingMethod.POD_SELECTOR:
+    if application.traffic_routing.method is routing_options.RoutingMethod.POD_SELECTOR:
         return [
             item
             for item in services.find(manifests, application.service)

@@ -9,12 +9,12 @@ from typing import Any
 
 from volary.manifests import objects
 from volary.manifests.services import backends
-from volary.model import applications
+from volary.model import applications, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 
 #: Routers whose entries have a port; Istio's destinations seldom do, and then by choice.
-_METHODS = (applications.RoutingMethod.GATEWAY_API, applications.RoutingMethod.TRAEFIK)
+_METHODS = (routing_options.RoutingMethod.GATEWAY_API, routing_options.RoutingMethod.TRAEFIK)
 
 
 def follow(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from volary.manifests import objects
 from volary.manifests.routes import virtual_services
 from volary.manifests.services import service_targets, services
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 
@@ -30,7 +30,7 @@ def labels(
     if service_targets.is_target(application):
         return _selector(manifests, application)
     subset = _subset(manifests, application, which)
-    if application.traffic_routing.method is not applications.RoutingMethod.ISTIO:
+    if application.traffic_routing.method is not routing_options.RoutingMethod.ISTIO:
         return {**_selector(manifests, application), **subset}
     selector = _selector(manifests, application)
     wrong = [key for key in subset if selector.get(key, subset[key]) != subset[key]]

@@ -6,9 +6,9 @@ import pytest
 
 from volary.analysis.metering import query_templates
 from volary.config.stages import query_placeholders
-from volary.model import analysis, applications, errors, metric_providers
+from volary.model import analysis, errors, metric_providers, routing_options
 
-Method, Metrics = applications.RoutingMethod, metric_providers.Metrics
+Method, Metrics = routing_options.RoutingMethod, metric_providers.Metrics
 VALUES = query_placeholders.Values(
     "shop",
     "canary",

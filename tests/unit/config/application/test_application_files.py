@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from volary.config.application import application_files
 from volary.config.dialects.karmada import policies as karmada_policies
 from volary.config.text import yaml
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import (
     external_stages,
@@ -118,15 +118,15 @@ EXPECTED = applications.Application(
     quick_sync=rollout_stages.SyncOptions(add_variant_label_to_selector=True, prune=True),
     quick_sync_targets=("us",),
     workloads=(
-        applications.ObjectReference("Deployment", "web"),
-        applications.ObjectReference("", "api"),
+        routing_options.ObjectReference("Deployment", "web"),
+        routing_options.ObjectReference("", "api"),
     ),
-    service=applications.ObjectReference("Service", "web"),
+    service=routing_options.ObjectReference("Service", "web"),
     variant_label=variant.VariantLabel("example.com/variant", "p", "c", "b"),
-    traffic_routing=applications.TrafficRouting(
-        applications.RoutingMethod.ISTIO,
-        istio=applications.IstioRouting(
-            ("main",), "web", applications.VirtualService("VirtualService", "vs")
+    traffic_routing=routing_options.TrafficRouting(
+        routing_options.RoutingMethod.ISTIO,
+        istio=routing_options.IstioRouting(
+            ("main",), "web", routing_options.VirtualService("VirtualService", "vs")
         ),
     ),
     pipeline=(

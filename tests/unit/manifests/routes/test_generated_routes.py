@@ -6,12 +6,12 @@ import pytest
 
 from volary.manifests.routes import generated_routes
 from volary.manifests.services import backends
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 
-Method = applications.RoutingMethod
+Method = routing_options.RoutingMethod
 SERVICE: json.JsonObject = {
     "apiVersion": "v1",
     "kind": "Service",
@@ -23,8 +23,10 @@ SERVICE: json.JsonObject = {
 def app(method: Method, *stages: pipelines.Stage, **routing: Any) -> applications.Application:
     return applications.Application(
         name="shop",
-        service=applications.ObjectReference(name="shop"),
-        traffic_routing=applications.TrafficRouting(method=method, **{"create": True, **routing}),
+        service=routing_options.ObjectReference(name="shop"),
+        traffic_routing=routing_options.TrafficRouting(
+            method=method, **{"create": True, **routing}
+        ),
         pipeline=stages,
     )
 
@@ -56,9 +58,11 @@ def test_the_gateway_apis_route_is_attached_to_the_service() -> None:
 
 
 def test_a_route_for_a_gateway() -> None:
-    parent = applications.ParentReference("web", namespace="edge", section_name="https", port=443)
-    options = applications.GatewayRouting(
-        route=applications.GatewayRoute("GRPCRoute", "orders"),
+    parent = routing_options.ParentReference(
+        "web", namespace="edge", section_name="https", port=443
+    )
+    options = routing_options.GatewayRouting(
+        route=routing_options.GatewayRoute("GRPCRoute", "orders"),
         gateway_refs=(parent,),
         hosts=("shop.example",),
     )
@@ -80,7 +84,7 @@ def test_a_route_for_a_gateway() -> None:
 
 
 def test_istio_gets_both_objects_and_no_service() -> None:
-    options = applications.IstioRouting(gateways=("edge",), hosts=("shop.example",))
+    options = routing_options.IstioRouting(gateways=("edge",), hosts=("shop.example",))
 
     found = added(app(Method.ISTIO, istio=options))
 
@@ -92,7 +96,7 @@ def test_istio_gets_both_objects_and_no_service() -> None:
 
 
 def test_what_the_others_get() -> None:
-    old = applications.SmiRouting(version="v1alpha1")
+    old = routing_options.SmiRouting(version="v1alpha1")
     assert added(app(Method.SMI, smi=old))["TrafficSplit shop"] == {
         "service": "shop",
         "backends": [{"service": "shop-primary", "weight": "100"}],
@@ -100,7 +104,7 @@ def test_what_the_others_get() -> None:
     assert added(app(Method.TRAEFIK))["TraefikService shop"] == {
         "weighted": {"services": [{"name": "shop-primary", "port": 8080, "weight": 100}]}
     }
-    found = added(app(Method.NGINX, nginx=applications.NginxRouting(hosts=("a", "b"))))
+    found = added(app(Method.NGINX, nginx=routing_options.NginxRouting(hosts=("a", "b"))))
     assert [each["host"] for each in found["Ingress shop"]["rules"]] == ["a", "b"]
 
 
@@ -148,7 +152,7 @@ def test_names_of_the_services_follow_the_rollouts() -> None:
         rollout_stages.PRIMARY_ROLLOUT.name,
         rollout_stages.PrimaryRolloutOptions(create_service=True),
     )
-    services = applications.VariantServices(baseline="before")
+    services = routing_options.VariantServices(baseline="before")
 
     plain = backends.of(app(Method.SMI, create=False))
     found = backends.of(app(Method.SMI, canary, primary, create=False, services=services))
@@ -161,7 +165,7 @@ def test_names_of_the_services_follow_the_rollouts() -> None:
 
 def test_services_that_are_not_known_are_an_error() -> None:
     nameless = applications.Application(
-        name="shop", traffic_routing=applications.TrafficRouting(method=Method.SMI)
+        name="shop", traffic_routing=routing_options.TrafficRouting(method=Method.SMI)
     )
     with pytest.raises(errors.UserError, match="are not known"):
         backends.of(nameless)

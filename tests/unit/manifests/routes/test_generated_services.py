@@ -7,7 +7,7 @@ import pytest
 
 from volary.manifests.routes import generated_services
 from volary.manifests.variants import variants
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -16,8 +16,8 @@ KEY = "pipecd.dev/variant"
 MADE = applications.MadeService((applications.ServicePort(80, "http", "web", "h2c"),))
 APP = applications.Application(
     "shop",
-    workloads=(applications.ObjectReference("Deployment", "shop"),),
-    service=applications.ObjectReference(name="front"),
+    workloads=(routing_options.ObjectReference("Deployment", "shop"),),
+    service=routing_options.ObjectReference(name="front"),
     made_service=MADE,
     variant_label=variant.VariantLabel(on_pods=True),
 )
@@ -78,7 +78,7 @@ def test_it_finds_the_pods_that_a_rollout_makes() -> None:
 
 
 def test_with_istio_the_subsets_choose_among_the_pods_of_all_variants() -> None:
-    routing = applications.TrafficRouting(applications.RoutingMethod.ISTIO)
+    routing = routing_options.TrafficRouting(routing_options.RoutingMethod.ISTIO)
 
     found = generated_services.add([workload()], replace(APP, traffic_routing=routing))
 

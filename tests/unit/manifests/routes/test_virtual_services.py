@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from volary.manifests.routes import virtual_services
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import traffic_stages
@@ -207,11 +207,15 @@ def test_hosts_of_one_service(one: str, other: str, namespace: str, expected: bo
 def app(
     name: str = "", virtual_service: str = "", host: str = "", kind: str = ""
 ) -> applications.Application:
-    istio = applications.IstioRouting((), host, applications.VirtualService(kind, virtual_service))
+    istio = routing_options.IstioRouting(
+        (), host, routing_options.VirtualService(kind, virtual_service)
+    )
     return applications.Application(
         "web",
-        service=applications.ObjectReference("Service", name),
-        traffic_routing=applications.TrafficRouting(applications.RoutingMethod.ISTIO, istio=istio),
+        service=routing_options.ObjectReference("Service", name),
+        traffic_routing=routing_options.TrafficRouting(
+            routing_options.RoutingMethod.ISTIO, istio=istio
+        ),
     )
 
 

@@ -5,14 +5,14 @@ import pytest
 from volary.manifests.routes import generated_services
 from volary.manifests.services import backends, service_targets
 from volary.manifests.variants import variants
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import traffic, variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.traffic import division, weights
 from volary.stages.traffic.routers import registry
 
-Method = applications.RoutingMethod
+Method = routing_options.RoutingMethod
 V1, V2 = {"app": "shop", "version": "v1"}, {"app": "shop", "version": "v2"}
 ROUTERS = [each for each in Method if each is not Method.POD_SELECTOR]
 
@@ -20,9 +20,9 @@ ROUTERS = [each for each in Method if each is not Method.POD_SELECTOR]
 def app(method: Method = Method.ISTIO) -> applications.Application:
     return applications.Application(
         name="shop",
-        workloads=(applications.ObjectReference("Service", "shop"),),
-        service=applications.ObjectReference(name="shop"),
-        traffic_routing=applications.TrafficRouting(method=method, create=True),
+        workloads=(routing_options.ObjectReference("Service", "shop"),),
+        service=routing_options.ObjectReference(name="shop"),
+        traffic_routing=routing_options.TrafficRouting(method=method, create=True),
     )
 
 
@@ -150,7 +150,7 @@ def test_pipecds_dialect_knows_no_such_thing() -> None:
     pipecds = applications.Application(
         "shop",
         dialect=applications.Dialect.PIPECD,
-        workloads=(applications.ObjectReference("Service", "shop"),),
+        workloads=(routing_options.ObjectReference("Service", "shop"),),
     )
     with pytest.raises(errors.UserError, match="unsupported workload kind Service"):
         variants.canary([service(V2)], pipecds, rollout_stages.VariantRolloutOptions())

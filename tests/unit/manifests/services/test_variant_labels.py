@@ -4,7 +4,7 @@ import pytest
 
 from volary.manifests.services import variant_labels
 from volary.manifests.workloads import workloads
-from volary.model import applications, errors
+from volary.model import errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 
@@ -43,6 +43,6 @@ def test_without_references_deployments_carry_variants_else_stateful_sets(one: R
 
 def test_a_manifest_that_two_references_match_is_found_once(one: Read) -> None:
     items = [one("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n")]
-    reference = applications.ObjectReference
+    reference = routing_options.ObjectReference
 
     assert workloads.find(items, (reference("", "a"), reference("Deployment", ""))) == items

@@ -6,7 +6,7 @@ import pytest
 from volary.manifests.loading import documents, serialization
 from volary.manifests.ownership import tracking
 from volary.manifests.variants import variants
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -51,7 +51,7 @@ def test_beside_an_ingress_comes_a_canary_and_nothing_for_the_baseline(
             "spec": {"rules": [{"http": {"paths": [{"path": "/", "backend": backend}]}}]},
         }
     )
-    routing = applications.TrafficRouting(method=applications.RoutingMethod.NGINX)
+    routing = routing_options.TrafficRouting(method=routing_options.RoutingMethod.NGINX)
     app = dataclasses.replace(web, traffic_routing=routing)
 
     canary = variants.canary([*simple, ingress], app, OPTIONS)
@@ -95,7 +95,7 @@ spec:
       - {name: b, azureFile: {secretName: password, shareName: s}}
       - {name: c, persistentVolumeClaim: {claimName: settings}}
 """
-    app = dataclasses.replace(web, workloads=(applications.ObjectReference("StatefulSet", ""),))
+    app = dataclasses.replace(web, workloads=(routing_options.ObjectReference("StatefulSet", ""),))
     found = variants.canary(simple + documents.parse(text, file=""), app, OPTIONS)
     spec = found[-1].body["spec"]["template"]["spec"]
 
@@ -204,7 +204,7 @@ def test_the_primary_is_everything_with_config_hashes(simple: Manifests, web: Ap
 
 def test_the_primary_label_goes_into_the_chosen_workloads_only(simple: Manifests, web: App) -> None:
     text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: other}\nspec: {template: {}}\n"
-    app = dataclasses.replace(web, workloads=(applications.ObjectReference("", "other"),))
+    app = dataclasses.replace(web, workloads=(routing_options.ObjectReference("", "other"),))
     options = rollout_stages.PrimaryRolloutOptions(add_variant_label_to_selector=True)
     found = variants.primary([*simple, *documents.parse(text, file="")], app, options)
 
@@ -233,8 +233,8 @@ kind: CronJob
 metadata: {name: nightly}
 """
     references = (
-        applications.ObjectReference("DaemonSet"),
-        applications.ObjectReference("CronJob"),
+        routing_options.ObjectReference("DaemonSet"),
+        routing_options.ObjectReference("CronJob"),
     )
     app = dataclasses.replace(web, workloads=references)
 
@@ -253,7 +253,7 @@ def test_what_the_primary_owns_is_never_overwritten(simple: Manifests, web: App)
 
 
 def test_nothing_to_copy_is_an_error(simple: Manifests, web: App) -> None:
-    app = dataclasses.replace(web, service=applications.ObjectReference("", "gone"))
+    app = dataclasses.replace(web, service=routing_options.ObjectReference("", "gone"))
 
     assert refused(simple[:3], web) == ["unable to find any workload manifests for CANARY variant"]
     assert refused(simple, app, rollout_stages.VariantRolloutOptions(create_service=True)) == [
@@ -276,7 +276,7 @@ def test_names_that_get_too_long_and_bad_suffixes_are_errors(simple: Manifests, 
 
 def test_a_service_without_pods_of_its_own_has_no_variant(simple: Manifests, web: App) -> None:
     text = "apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {externalName: example.com}\n"
-    app = dataclasses.replace(web, service=applications.ObjectReference())
+    app = dataclasses.replace(web, service=routing_options.ObjectReference())
     items = [item for item in simple if item.kind != "Service"] + documents.parse(text, file="")
 
     assert refused(items, app, rollout_stages.VariantRolloutOptions(create_service=True)) == [

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 import stage_world
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
@@ -104,8 +104,8 @@ async def test_pods_stay_until_proxies_have_followed_the_service_that_left_them(
     """The Service leads to other pods; those that it led to before are pruned."""
     app = applications.Application(
         name="shop",
-        workloads=(applications.ObjectReference("Service", "shop"),),
-        service=applications.ObjectReference(name="shop"),
+        workloads=(routing_options.ObjectReference("Service", "shop"),),
+        service=routing_options.ObjectReference(name="shop"),
     )
     async with stage_world.world("us", application=app) as given:
         patience = timedelta(seconds=1.5)

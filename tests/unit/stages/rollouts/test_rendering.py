@@ -3,7 +3,7 @@
 import pytest
 
 from volary.analysis.metering import query_names
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import catalog, rollout_stages, stage_kind
@@ -92,12 +92,12 @@ def test_a_stage_applies_the_variant_it_is_named_after(
 def test_a_service_that_is_rolled_out_has_names_of_its_own_in_queries() -> None:
     app = applications.Application(
         name="shop",
-        workloads=(applications.ObjectReference("Service", "shop"),),
-        service=applications.ObjectReference(name="shop"),
+        workloads=(routing_options.ObjectReference("Service", "shop"),),
+        service=routing_options.ObjectReference(name="shop"),
     )
     old = DEPLOYMENT.with_body({**DEPLOYMENT.body, "metadata": {"name": "shop-v1"}})
     new = DEPLOYMENT.with_body({**DEPLOYMENT.body, "metadata": {"name": "shop-v2"}})
-    nothing = applications.VariantServices()
+    nothing = routing_options.VariantServices()
 
     found = query_names.find(app, [SERVICE, new], namespace="default", running=[SERVICE, old])
 
@@ -110,8 +110,8 @@ def test_a_service_that_is_rolled_out_has_names_of_its_own_in_queries() -> None:
 def test_the_canary_of_a_service_comes_with_the_pods_that_only_it_leads_to() -> None:
     app = applications.Application(
         name="shop",
-        workloads=(applications.ObjectReference("Service", "shop"),),
-        service=applications.ObjectReference(name="shop"),
+        workloads=(routing_options.ObjectReference("Service", "shop"),),
+        service=routing_options.ObjectReference(name="shop"),
     )
 
     first = rendering.canary(SET, app, rollout_stages.VariantRolloutOptions(), commit="abc")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import traffic_stages
@@ -23,11 +23,11 @@ def service(**selector: str) -> manifest.Manifest:
     )
 
 
-def app(method: applications.RoutingMethod) -> applications.Application:
+def app(method: routing_options.RoutingMethod) -> applications.Application:
     return applications.Application(
         name="shop",
-        service=applications.ObjectReference(name="shop"),
-        traffic_routing=applications.TrafficRouting(method=method),
+        service=routing_options.ObjectReference(name="shop"),
+        traffic_routing=routing_options.TrafficRouting(method=method),
     )
 
 
@@ -42,13 +42,13 @@ RULE = manifest.Manifest(
         },
     }
 )
-ISTIO = app(applications.RoutingMethod.ISTIO)
+ISTIO = app(routing_options.RoutingMethod.ISTIO)
 
 
 def test_a_selector_with_the_other_variant() -> None:
     found = variant_pods.labels(
         [service(app="shop", **{KEY: "primary"})],
-        app(applications.RoutingMethod.POD_SELECTOR),
+        app(routing_options.RoutingMethod.POD_SELECTOR),
         variant.Variant.CANARY,
     )
 

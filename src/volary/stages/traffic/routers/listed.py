@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from volary.manifests import objects
 from volary.manifests.services import backends
-from volary.model import applications, errors, json
+from volary.model import errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.stages.traffic import division, weights
@@ -21,7 +21,7 @@ class Listed(router.Router):
 
     @property
     @abstractmethod
-    def reference(self) -> applications.ObjectReference:
+    def reference(self) -> routing_options.ObjectReference:
         """The object that the application names."""
 
     @abstractmethod

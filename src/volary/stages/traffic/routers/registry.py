@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from volary.manifests.routes import ingresses
 from volary.manifests.services import service_targets
-from volary.model import applications
+from volary.model import applications, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.stages.traffic.routers import (
@@ -19,8 +19,8 @@ from volary.stages.traffic.routers import (
     traefik,
 )
 
-_Method = applications.RoutingMethod
-_ROUTERS: Mapping[applications.RoutingMethod, type[router.Router]] = {
+_Method = routing_options.RoutingMethod
+_ROUTERS: Mapping[routing_options.RoutingMethod, type[router.Router]] = {
     _Method.POD_SELECTOR: podselector.PodSelector,
     _Method.ISTIO: istio.Istio,
     _Method.GATEWAY_API: gateway_api.GatewayApi,

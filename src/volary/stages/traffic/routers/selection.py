@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from volary.manifests import objects
 from volary.manifests.services import services
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 
 
@@ -16,7 +16,7 @@ def of_kind(
 
 
 def only(
-    candidates: Sequence[manifest.Manifest], reference: applications.ObjectReference, title: str
+    candidates: Sequence[manifest.Manifest], reference: routing_options.ObjectReference, title: str
 ) -> manifest.Manifest:
     """Return the one manifest that fits a reference.
 
@@ -53,7 +53,7 @@ def check_primary(
         UserError: when the manifests have the Service, and its selector does not say primary.
     """
     label = application.variant_label
-    for item in services.find(manifests, applications.ObjectReference(name=name)):
+    for item in services.find(manifests, routing_options.ObjectReference(name=name)):
         if objects.text(item.body, "spec", "selector", label.key) != label.primary_value:
             raise errors.user_error(
                 f"Service {name} leads to the pods of every variant, so the route cannot choose"

@@ -5,7 +5,7 @@ Linkerd's SMI extension and other meshes divide the requests to the root Service
 
 from volary.manifests import objects
 from volary.manifests.workloads import quantities
-from volary.model import applications, json
+from volary.model import json, routing_options
 from volary.stages.traffic.routers import entries, listed
 
 GROUP, KIND = "split.smi-spec.io", "TrafficSplit"
@@ -44,7 +44,7 @@ class Smi(listed.Listed):
     path = ("spec", "backends")
 
     @property
-    def reference(self) -> applications.ObjectReference:
+    def reference(self) -> routing_options.ObjectReference:
         """The TrafficSplit that the application names."""
         return self.application.traffic_routing.smi.traffic_split
 

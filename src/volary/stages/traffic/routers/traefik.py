@@ -3,7 +3,7 @@
 Users point an IngressRoute at it with ``kind: TraefikService``.
 """
 
-from volary.model import applications
+from volary.model import routing_options
 from volary.stages.traffic.routers import entries, listed
 
 #: The second is that of Traefik before version 3.
@@ -18,7 +18,7 @@ class Traefik(listed.Listed):
     path = ("spec", "weighted", "services")
 
     @property
-    def reference(self) -> applications.ObjectReference:
+    def reference(self) -> routing_options.ObjectReference:
         """The TraefikService that the application names."""
         return self.application.traffic_routing.traefik.service
 

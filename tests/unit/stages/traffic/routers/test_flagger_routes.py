@@ -7,7 +7,7 @@ import pytest
 
 from volary.config.application import application_files
 from volary.manifests.routes import generated_services
-from volary.model import applications, json
+from volary.model import applications, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.stages.rollouts import rendering
@@ -62,7 +62,7 @@ def described(case: str) -> applications.Application:
 def applied(app: applications.Application) -> list[manifest.Manifest]:
     """What primary consists of, with canary's objects where the router wants them."""
     source = [manifest.Manifest(WORKLOAD)]
-    if app.traffic_routing.method is applications.RoutingMethod.NGINX:
+    if app.traffic_routing.method is routing_options.RoutingMethod.NGINX:
         source.append(manifest.Manifest(INGRESS))
     found = generated_services.add(source, app)
     canary = rendering.of_variant(

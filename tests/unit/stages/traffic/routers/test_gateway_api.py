@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import traffic, variant
 from volary.stages.traffic import division
@@ -18,10 +18,10 @@ STAY = traffic.SessionAffinity("shop", primary_cookie_name="shop-primary")
 def app(*editable: str, **routing: Any) -> applications.Application:
     return applications.Application(
         name="shop",
-        service=applications.ObjectReference(name="shop"),
-        traffic_routing=applications.TrafficRouting(
-            method=applications.RoutingMethod.GATEWAY_API,
-            gateway_api=applications.GatewayRouting(editable_routes=editable),
+        service=routing_options.ObjectReference(name="shop"),
+        traffic_routing=routing_options.TrafficRouting(
+            method=routing_options.RoutingMethod.GATEWAY_API,
+            gateway_api=routing_options.GatewayRouting(editable_routes=editable),
             **routing,
         ),
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.stages.traffic import division
@@ -14,11 +14,11 @@ Route = json.JsonObject
 def app(*editable: str, label: variant.VariantLabel | None = None) -> applications.Application:
     return applications.Application(
         name="shop",
-        service=applications.ObjectReference(name="shop"),
+        service=routing_options.ObjectReference(name="shop"),
         variant_label=label or variant.VariantLabel(),
-        traffic_routing=applications.TrafficRouting(
-            method=applications.RoutingMethod.ISTIO,
-            istio=applications.IstioRouting(editable_routes=editable, host="shop"),
+        traffic_routing=routing_options.TrafficRouting(
+            method=routing_options.RoutingMethod.ISTIO,
+            istio=routing_options.IstioRouting(editable_routes=editable, host="shop"),
         ),
     )
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import traffic, variant
 from volary.stages.traffic import division
@@ -13,8 +13,8 @@ from volary.stages.traffic.routers import istio
 V = variant.Variant
 APP = applications.Application(
     name="shop",
-    service=applications.ObjectReference(name="shop"),
-    traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.ISTIO),
+    service=routing_options.ObjectReference(name="shop"),
+    traffic_routing=routing_options.TrafficRouting(method=routing_options.RoutingMethod.ISTIO),
 )
 MATCHES = (
     traffic.RequestMatch(
@@ -147,8 +147,8 @@ def test_a_mirror_of_the_user_is_not_overwritten() -> None:
     ("host", "found"), [("shop", "shop"), ("shop.web.svc.cluster.local", "shop"), ("shop.x", "")]
 )
 def test_the_service_of_the_host_is_looked_at_where_it_is_here(host: str, found: str) -> None:
-    routing = applications.TrafficRouting(
-        method=applications.RoutingMethod.ISTIO, istio=applications.IstioRouting(host=host)
+    routing = routing_options.TrafficRouting(
+        method=routing_options.RoutingMethod.ISTIO, istio=routing_options.IstioRouting(host=host)
     )
     described = applications.Application(name="shop", traffic_routing=routing)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from volary.model import applications, errors
+from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.stages.traffic import division
@@ -44,7 +44,7 @@ def test_each_way_of_not_finding_the_service(
 
 
 def test_the_named_service_is_taken_among_several() -> None:
-    app = applications.Application(name="x", service=applications.ObjectReference(name="shop"))
+    app = applications.Application(name="x", service=routing_options.ObjectReference(name="shop"))
 
     assert podselector.PodSelector(app).find([service({}, "other"), PRIMARY]) == PRIMARY
 

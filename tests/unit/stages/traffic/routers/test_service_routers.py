@@ -5,22 +5,22 @@ from typing import Any
 import pytest
 
 from volary.manifests.routes import ingresses
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import traffic, variant
 from volary.stages.traffic import division, weights
 from volary.stages.traffic.routers import nginx, router, smi, traefik
 
 V = variant.Variant
-Method = applications.RoutingMethod
+Method = routing_options.RoutingMethod
 PREFIX = "nginx.ingress.kubernetes.io"
 
 
 def app(method: Method, **routing: Any) -> applications.Application:
     return applications.Application(
         name="shop",
-        service=applications.ObjectReference(name="shop"),
-        traffic_routing=applications.TrafficRouting(method=method, **routing),
+        service=routing_options.ObjectReference(name="shop"),
+        traffic_routing=routing_options.TrafficRouting(method=method, **routing),
     )
 
 
@@ -244,7 +244,7 @@ def test_several_ingresses_need_a_name() -> None:
 
     with pytest.raises(errors.UserError, match="2 Ingresses lead to the application"):
         nginx.Nginx(app(Method.NGINX)).find([one, renamed])
-    named = applications.NginxRouting(ingress=applications.Ingress(name="b"))
+    named = routing_options.NginxRouting(ingress=routing_options.Ingress(name="b"))
     found = nginx.Nginx(app(Method.NGINX, nginx=named)).find([one, renamed])
     assert found.name == "b-canary"
 
@@ -261,7 +261,7 @@ def test_what_routers_cannot_do_is_refused_where_they_are_asked() -> None:
 
 
 def test_another_prefix_of_annotations_is_the_only_one_that_is_written() -> None:
-    own = applications.NginxRouting(annotation_prefix="nginx.corp.example")
+    own = routing_options.NginxRouting(annotation_prefix="nginx.corp.example")
     described = app(Method.NGINX, nginx=own)
     plain = nginx.Nginx(described).find([ingress(("/", "shop"))])
 
