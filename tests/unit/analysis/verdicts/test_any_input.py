@@ -1,4 +1,4 @@
-"""Whatever metric systems answer, a rule that can be judged is judged: no exception, sane numbers."""
+"""Whatever metric systems answer, a rule is judged: no exception, sane numbers."""
 
 import math
 from dataclasses import replace
