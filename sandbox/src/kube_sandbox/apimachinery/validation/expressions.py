@@ -4,7 +4,7 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kube_sandbox.apimachinery.validation import rule_functions
+from kube_sandbox.apimachinery.validation import rule_functions, rule_syntax
 
 if TYPE_CHECKING:
     import cel
@@ -40,6 +40,6 @@ def _program(text: str) -> "cel.Program":
     import cel  # brings a command line of its own along, which takes a while to import
 
     try:
-        return cel.compile(text)
+        return cel.compile(rule_syntax.rewritten(text))
     except ValueError as problem:
         raise ExpressionError(f"is not valid CEL: {problem}") from problem

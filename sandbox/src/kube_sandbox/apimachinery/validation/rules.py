@@ -18,7 +18,7 @@ from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import causes
 from kube_sandbox.apimachinery.patching import structured_merge
 from kube_sandbox.apimachinery.scheme import structural_schemas
-from kube_sandbox.apimachinery.validation import custom_resources, rule_functions
+from kube_sandbox.apimachinery.validation import custom_resources, rule_functions, rule_syntax
 
 if TYPE_CHECKING:
     import cel
@@ -32,7 +32,7 @@ _MISSING: Any = object()
 _VARIABLES = frozenset(("self", "oldSelf"))
 _TYPES = frozenset(
     (
-        *("bool", "bytes", "double", "duration", "dyn", "int", "list", "map"),
+        *("bool", "bytes", "double", "duration", "dyn", "int", "list", "map", "optional"),
         *("null_type", "string", "timestamp", "type", "uint"),
     )
 )
@@ -107,7 +107,7 @@ def compile_rule(text: str) -> _Program:
     import cel  # takes a quarter of a second, and most definitions have no rules
 
     try:
-        program = cel.compile(text)
+        program = cel.compile(rule_syntax.rewritten(text))
     except ValueError as error:
         fault = _FAULT.search(str(error))
         told = (fault[0] if fault else str(error)).replace("\n|", "\n |")
@@ -115,7 +115,7 @@ def compile_rule(text: str) -> _Program:
             raise UnevaluableRuleError(told.splitlines()[0]) from error
         raise RuleError(f"compilation failed: {told}") from error
     functions = {name for name in program.functions() if name.isidentifier()}
-    bare = _TEXTS.sub("''", text)
+    bare = _TEXTS.sub("''", rule_syntax.rewritten(text))
     bound = set(_BOUND.findall(bare))
     known = _CORE | rule_functions.FUNCTIONS.keys()
     if names := sorted(functions & rule_functions.LEFT_OUT - known):
