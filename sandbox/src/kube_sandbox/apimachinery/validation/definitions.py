@@ -6,7 +6,7 @@ from typing import Any
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import causes
 from kube_sandbox.apimachinery.scheme import catalog, decoding
-from kube_sandbox.apimachinery.validation import checks, custom_resources, names, rules
+from kube_sandbox.apimachinery.validation import checks, custom_resources, names, rule_definitions
 
 Causes = list[causes.Cause]
 Object = json.JsonObject
@@ -121,7 +121,7 @@ def _version_schema(path: str, version: Object) -> Causes:
         found.append(causes.invalid(f"{path}.type", schema["type"], "must be object at the root"))
     for where, each in custom_resources.every_schema(schema):
         found += _node(path + where, where, each)
-    return found
+    return found + rule_definitions.uncorrelatable(path, schema)
 
 
 _SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
@@ -173,7 +173,7 @@ def _node(path: str, where: str, schema: Object) -> Causes:
     if schema.get("uniqueItems"):
         detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         found.append(causes.forbidden(f"{path}.uniqueItems", detail))
-    return found + rules.definition_faults(path, schema) + _list_type(path, schema)
+    return found + rule_definitions.faults(path, schema) + _list_type(path, schema)
 
 
 def _structure(path: str, where: str, schema: Object) -> Causes:
@@ -256,6 +256,6 @@ def warnings(body: Object) -> tuple[str, ...]:
             sentences.extend(
                 f"version {version.get('name', '')}: a rule of {where or 'the root'} is not "
                 f"evaluated by this emulated cluster: {reason}"
-                for reason in rules.left_out(part)
+                for reason in rule_definitions.left_out(part)
             )
     return tuple(dict.fromkeys(sentences))

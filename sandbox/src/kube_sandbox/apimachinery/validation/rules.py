@@ -1,8 +1,8 @@
 """Validation rules of CustomResourceDefinitions: ``x-kubernetes-validations``, in CEL.
 
 `check` evaluates them over an object, `compile_rule` says what is wrong with one. A rule that uses
-what this evaluator does not know is not evaluated; `left_out` says so, and a definition
-with such rules is answered with a Warning. What rules cost is not estimated.
+what this evaluator does not know is not evaluated; `rule_definitions` says so. What rules cost is
+not estimated.
 """
 
 import base64
@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import causes
@@ -96,6 +94,11 @@ class _Program:
         return self.program.execute(context)
 
 
+def is_transition(text: str) -> bool:
+    """Tell whether a rule asks for the old value."""
+    return bool(_OLD.search(_TEXTS.sub("''", text)))
+
+
 @functools.lru_cache(maxsize=2048)
 def compile_rule(text: str) -> _Program:
     """Return a rule's expression, ready to be evaluated.
@@ -140,57 +143,6 @@ def _undeclared(text: str, bare: str, names: list[str]) -> str:
             f" | {text}\n | {'.' * (column - 1)}^"
         )
     return "\n".join(faults)
-
-
-def definition_faults(path: str, schema: Schema) -> Causes:
-    """Return what is wrong with the rules at one place of a definition's schema."""
-    faults: Causes = []
-    for index, rule in enumerate(schema.get(RULES) or ()):
-        where = f"{path}.{RULES}[{index}]"
-        text = str(rule.get("rule") or "")
-        if not text.strip():
-            faults.append(causes.required(f"{where}.rule", "rule is not specified"))
-            continue
-        for name in ("rule", "messageExpression"):
-            if not rule.get(name):
-                continue
-            try:
-                compile_rule(rule[name])
-            except RuleError as error:
-                detail = str(error)
-                if name != "rule":
-                    detail = f"messageExpression {detail}"
-                message = f"Invalid value: {_internal(rule)}: {detail}"
-                faults.append(causes.Cause("FieldValueInvalid", message, f"{where}.{name}"))
-            except UnevaluableRuleError:
-                pass  # `left_out` tells
-    return faults
-
-
-def _internal(rule: json.JsonObject) -> str:
-    """Return a rule as the server shows it: its Go struct, with the fields in their order there."""
-    fields = {
-        "Rule": rule.get("rule") or "",
-        "Message": rule.get("message") or "",
-        "MessageExpression": rule.get("messageExpression") or "",
-        "Reason": rule.get("reason"),
-        "FieldPath": rule.get("fieldPath") or "",
-        "OptionalOldSelf": rule.get("optionalOldSelf"),
-    }
-    return causes.escape(msgspec.json.encode(fields).decode())
-
-
-def left_out(schema: Schema) -> list[str]:
-    """Return why the rules at one place of a schema are not evaluated, one reason for each."""
-    reasons = []
-    for rule in schema.get(RULES) or ():
-        try:
-            compile_rule(str(rule.get("rule") or ""))
-        except UnevaluableRuleError as error:
-            reasons.append(str(error))
-        except RuleError:
-            pass
-    return reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +261,7 @@ def _asked(
 ) -> Iterator[causes.Cause]:
     """Evaluate one rule for one value."""
     text = str(rule["rule"])
-    transition = bool(_OLD.search(text))
+    transition = is_transition(text)
     optional = bool(rule.get("optionalOldSelf"))
     if transition and old is _MISSING and not optional:
         return

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kube_sandbox.apimachinery.scheme import structural_schemas
-from kube_sandbox.apimachinery.validation import rule_syntax, rules
+from kube_sandbox.apimachinery.validation import rule_definitions, rule_syntax, rules
 
 SELF = {
     "name": "web",
@@ -159,12 +159,14 @@ def test_what_is_no_expression_is_left_to_the_evaluator(text: str) -> None:
 def test_rules_that_ask_the_authorizer_are_left_out() -> None:
     rule = "authorizer.path('/healthz').check('get').allowed()"
 
-    assert rules.left_out({rules.RULES: [{"rule": rule}]}) == ["it calls allowed, check, path"]
+    assert rule_definitions.left_out({rules.RULES: [{"rule": rule}]}) == [
+        "it calls allowed, check, path"
+    ]
 
 
 def test_unknown_functions_are_no_rules() -> None:
     schema: dict[str, Any] = {rules.RULES: [{"rule": "self.?a.unheardOf()"}]}
 
-    (fault,) = rules.definition_faults("x", schema)
+    (fault,) = rule_definitions.faults("x", schema)
 
     assert "undeclared reference to 'unheardOf'" in fault.message

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kube_sandbox.apimachinery.scheme import structural_schemas
-from kube_sandbox.apimachinery.validation import custom_resources, rules
+from kube_sandbox.apimachinery.validation import custom_resources, rule_definitions, rules
 
 
 def _broken(
@@ -165,7 +165,7 @@ def test_functions_of_kubernetes_on_texts_and_lists(text: str, answer: bool) -> 
     ],
 )
 def test_a_rule_that_does_not_compile_is_refused(text: str, fault: str) -> None:
-    (cause,) = rules.definition_faults("spec", {rules.RULES: [{"rule": text}]})
+    (cause,) = rule_definitions.faults("spec", {rules.RULES: [{"rule": text}]})
 
     assert cause.field == f"spec.{rules.RULES}[0].rule"
     assert fault in cause.message
@@ -182,6 +182,66 @@ def test_a_rule_that_does_not_compile_is_refused(text: str, fault: str) -> None:
 def test_a_rule_beyond_this_evaluator_is_told_and_breaks_nothing(text: str) -> None:
     schema = _object(text, name=_TEXT, memory=_TEXT)
 
-    assert len(rules.left_out(schema)) == 1
-    assert rules.definition_faults("spec", schema) == []
+    assert len(rule_definitions.left_out(schema)) == 1
+    assert rule_definitions.faults("spec", schema) == []
     assert _broken(schema, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (
+            {"rule": "true", "message": " "},
+            'message: Invalid value: " ": message must be non-empty',
+        ),
+        ({"rule": "true", "message": "a\nb"}, "message must not contain line breaks"),
+        ({"rule": "true ||\nfalse"}, "message: Required value: message must be specified if rule"),
+        (
+            {"rule": "true", "reason": "Why"},
+            'reason: Unsupported value: "Why": supported values: "FieldValueDuplicate", '
+            '"FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"',
+        ),
+        (
+            {"rule": "true", "fieldPath": ".gone"},
+            'fieldPath: Invalid value: ".gone": fieldPath must be a valid path: does not refer to '
+            "a valid field",
+        ),
+        ({"rule": "true", "fieldPath": "name"}, "expected [ or . but got: name"),
+        ({"rule": "true", "fieldPath": " "}, "fieldPath must be non-empty if specified"),
+        (
+            {"rule": "self.name != 'oldSelf'", "optionalOldSelf": True},
+            "optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule",
+        ),
+    ],
+)
+def test_what_surrounds_a_rule_is_checked(rule: dict[str, Any], expected: str) -> None:
+    schema = {**_object(name=_TEXT), rules.RULES: [rule]}
+
+    (fault,) = rule_definitions.faults("spec", schema)
+
+    assert str(fault).startswith(f"spec.{rules.RULES}[0].")
+    assert expected in str(fault)
+
+
+def test_paths_may_be_quoted_and_lead_into_maps() -> None:
+    numbers = {"type": "object", "additionalProperties": _NUMBER}
+    properties = {"a-b": _TEXT, "numbers": numbers}
+    listed = [{"rule": "true", "fieldPath": path} for path in ("['a-b']", ".numbers.any")]
+    schema = {"type": "object", "properties": properties, rules.RULES: listed}
+
+    assert rule_definitions.faults("spec", schema) == []
+
+
+@pytest.mark.parametrize(("kind", "count"), [("atomic", 1), ("set", 1), ("map", 0)])
+def test_items_have_an_old_value_only_by_their_keys(kind: str, count: int) -> None:
+    item = _object("self == oldSelf", name=_TEXT)
+    listed = {"type": "array", "items": item, "x-kubernetes-list-type": kind}
+    schema = {"type": "object", "properties": {"listed": listed}}
+
+    found = rule_definitions.uncorrelatable("schema", schema)
+
+    assert [str(fault) for fault in found] == count * [
+        f"schema.properties[listed].items.{rules.RULES}[0].rule: Invalid value: "
+        '"self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema '
+        "within schema.properties[listed]"
+    ]
