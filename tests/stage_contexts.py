@@ -1,0 +1,57 @@
+"""The context of a stage without any cluster, for what needs none."""
+
+import types
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from volary.clusters.client import clients
+from volary.engine import executor
+from volary.engine.runs import state
+from volary.model import applications, json
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import waiting_stages
+from volary.stages.runtime import contexts
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@dataclass
+class Report:
+    """Keeps what a task said, warnings by themselves."""
+
+    lines: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    progress_said: list[state.Progress] = field(default_factory=list)
+    findings: list[tuple[str, str, json.JsonObject]] = field(default_factory=list)
+
+    def log(self, line: str, *, level: executor.LogLevel = executor.LogLevel.INFO) -> None:
+        (self.warnings if level is executor.LogLevel.WARNING else self.lines).append(line)
+
+    def progress(self, progress: state.Progress) -> None:
+        self.progress_said.append(progress)
+
+    def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
+        self.findings.append((kind, metric, document))
+
+
+async def no_manifests() -> list[manifest.Manifest]:
+    return []
+
+
+def context(**given: Any) -> contexts.StageContext:
+    """A stage of the application shop on the cluster us; its client only knows a namespace."""
+    client = types.SimpleNamespace(namespace="default", name="us")
+    known: dict[str, Any] = {
+        "application": applications.Application(name="shop"),
+        "stage": pipelines.Stage(
+            waiting_stages.WAIT.name, waiting_stages.WaitOptions(timedelta(seconds=1))
+        ),
+        "target": "us",
+        "client": cast("clients.Client", client),
+        "commit": "new",
+        "target_source": no_manifests,
+        "report": Report(),
+    }
+    return contexts.StageContext(**{**known, **given})
