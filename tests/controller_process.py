@@ -21,7 +21,7 @@ from controller_world import BACKOFF, QUICK, parts_of, settings_of
 from volary.controller import composition, inputs
 
 
-async def _drive(owner: str, store: str, repository: str, fleet: str) -> None:
+async def _run(owner: str, store: str, repository: str, fleet: str) -> None:
     fleet_file, feed = Path(fleet), git_feed.Feed(Path(repository))
     parts = parts_of(
         feed,
@@ -34,7 +34,7 @@ async def _drive(owner: str, store: str, repository: str, fleet: str) -> None:
         await made.run()
 
 
-def drive_one_step(owner: str, store: str, repository: str, fleet: str) -> None:
+def run_one_step(owner: str, store: str, repository: str, fleet: str) -> None:
     """Be a controller that dies as soon as it has kept a step of a run."""
     kept = False
 
@@ -49,10 +49,10 @@ def drive_one_step(owner: str, store: str, repository: str, fleet: str) -> None:
     sqlalchemy.event.listen(sqlalchemy.Engine, "after_cursor_execute", write)
     # A connection is given back when its transaction was committed.
     sqlalchemy.event.listen(sqlalchemy.pool.Pool, "checkin", give_back)
-    drive(owner, store, repository, fleet)
+    run(owner, store, repository, fleet)
 
 
-def drive_until(
+def run_to_commit(
     owner: str, store: str, repository: str, fleet: str, query: str, least: str
 ) -> None:
     """Be a controller that dies at the commit after which `query` counts so many.
@@ -66,18 +66,18 @@ def drive_until(
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sqlalchemy.event.listen(sqlalchemy.pool.Pool, "checkin", give_back)
-    drive(owner, store, repository, fleet)
+    run(owner, store, repository, fleet)
 
 
-def drive(owner: str, store: str, repository: str, fleet: str) -> None:
+def run(owner: str, store: str, repository: str, fleet: str) -> None:
     """Be a controller until the end."""
     # What it says at its end, when it is told to end gracefully, is of no interest.
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_drive(owner, store, repository, fleet))
+        asyncio.run(_run(owner, store, repository, fleet))
 
 
 @dataclass
-class Nursery:
+class ControllerProcesses:
     """Makes controllers for one database."""
 
     #: The file of SQLite, or the address of a server.
@@ -91,23 +91,23 @@ class Nursery:
         return f"sqlite:{self.database}" if isinstance(self.database, Path) else self.database
 
     @contextlib.asynccontextmanager
-    async def life(self, owner: str = "the only one") -> AsyncIterator[int]:
+    async def started(self, owner: str = "the only one") -> AsyncIterator[int]:
         """A controller, by its process number; it is killed at the end of the block."""
         words = owner, self.address, str(self.repository), self.fleet
-        async with warm_processes.call("controller_process:drive", *words) as process:
+        async with warm_processes.call("controller_process:run", *words) as process:
             yield process.pid
 
     @contextlib.asynccontextmanager
-    async def short_life(self) -> AsyncIterator[warm_processes.Process]:
+    async def started_for_one_step(self) -> AsyncIterator[warm_processes.Process]:
         """A controller that dies when it has kept a step, at the latest at the end of the block."""
         words = "the only one", self.address, str(self.repository), self.fleet
-        async with warm_processes.call("controller_process:drive_one_step", *words) as process:
+        async with warm_processes.call("controller_process:run_one_step", *words) as process:
             yield process
 
-    async def live_until(self, query: str, least: int) -> None:
+    async def run_until(self, query: str, least: int) -> None:
         """A controller that kills itself at the commit after which `query` counts so many."""
         words = "the only one", self.address, str(self.repository), self.fleet, query, str(least)
-        async with warm_processes.call("controller_process:drive_until", *words) as process:
+        async with warm_processes.call("controller_process:run_to_commit", *words) as process:
             assert await process.wait() == -signal.SIGKILL
 
     def ask(self, query: str, *arguments: object) -> list[Any]:

@@ -16,7 +16,7 @@ import msgspec
 import command_world
 import process_time
 import wave_invariants
-from controller_process import Nursery
+from controller_process import ControllerProcesses
 from kube_sandbox.apiserver.storage import storage
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
@@ -27,7 +27,7 @@ KINDS = ("Deployment", "Service", "ConfigMap", "VirtualService.networking.istio.
 #: Fields that differ from life to life of a cluster, and say nothing about the result.
 _OWN = ("resourceVersion", "uid", "creationTimestamp", "managedFields", "generation")
 
-Killing = Callable[[Nursery, command_world.World], Awaitable[None]]
+Killing = Callable[[ControllerProcesses, command_world.World], Awaitable[None]]
 
 
 def state_of(world: command_world.World) -> dict[str, Any]:
@@ -63,13 +63,13 @@ def still_there(world: command_world.World, cluster: str, inventory: str) -> lis
     ]
 
 
-async def until(nest: Nursery, query: str, holds: Callable[[Any], bool]) -> Any:
+async def until(controllers: ControllerProcesses, query: str, holds: Callable[[Any], bool]) -> Any:
     """Look into the database until the single value of `query` is so."""
     value = None
     try:
         async with asyncio.timeout(process_time.HANG):
             while True:
-                rows = nest.ask(query)
+                rows = controllers.ask(query)
                 value = rows[0][0] if rows else None
                 if holds(value):
                     return value
@@ -99,51 +99,51 @@ async def release(
     async with command_world.world(base, *NAMES, speed=SPEED, istio=istio) as world:
         shutil.rmtree(world.directory)
         shutil.copytree(commits, world.directory)
-        nest = Nursery(base / "volary.db", world.directory, world.fleet)
+        controllers = ControllerProcesses(base / "volary.db", world.directory, world.fleet)
         with wave_invariants.watched(world, application="simple", waves=waves) as watch:
-            async with nest.life():
-                await until(nest, SYNCED, bool)
+            async with controllers.started():
+                await until(controllers, SYNCED, bool)
             second = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
-            await disturb(nest, world)
-            async with nest.life():
-                await until(nest, SYNCED, lambda commit: commit == second)
-                await until(nest, WORK, lambda open_runs: open_runs == 0)
-            runs = nest.ask("select status from runs order by created")
+            await disturb(controllers, world)
+            async with controllers.started():
+                await until(controllers, SYNCED, lambda commit: commit == second)
+                await until(controllers, WORK, lambda open_runs: open_runs == 0)
+            runs = controllers.ask("select status from runs order by created")
             assert runs == [("succeeded",), ("succeeded",)], runs
             await world.settled()
             if waves:
-                told = nest.ask("select document from events order by position")
+                told = controllers.ask("select document from events order by position")
                 watch.hear([msgspec.json.decode(each) for (each,) in told])
         return state_of(world)
 
 
-async def nothing(_nest: Nursery, _world: command_world.World) -> None:
+async def nothing(_controllers: ControllerProcesses, _world: command_world.World) -> None:
     """An undisturbed run."""
 
 
-def has_ended(nest: Nursery) -> bool:
+def has_ended(controllers: ControllerProcesses) -> bool:
     """The second run is over."""
-    return bool(nest.ask(SYNCED)) and nest.ask("select count(*) from runs") == [(2,)]
+    return bool(controllers.ask(SYNCED)) and controllers.ask("select count(*) from runs") == [(2,)]
 
 
-async def at_every_boundary(nest: Nursery, _world: command_world.World) -> None:
+async def at_every_boundary(controllers: ControllerProcesses, _world: command_world.World) -> None:
     """Kill it as soon as a step was kept, again and again until the run has ended."""
-    lives = 0
-    while not has_ended(nest):
-        async with nest.short_life() as process, asyncio.TaskGroup() as group:
+    processes = 0
+    while not has_ended(controllers):
+        async with controllers.started_for_one_step() as process, asyncio.TaskGroup() as group:
             ending = group.create_task(process.wait())
-            await process_time.until(lambda ended=ending: ended.done() or has_ended(nest))
+            await process_time.until(lambda ended=ending: ended.done() or has_ended(controllers))
             ending.cancel()
-        lives += 1
-        assert lives < 200, "it does not get on"
+        processes += 1
+        assert processes < 200, "it does not get on"
     # What is reported together is one step: a handful for each of the stages.
-    assert lives >= 8, "there were hardly any boundaries"
+    assert processes >= 8, "there were hardly any boundaries"
 
 
-async def at_every_division(nest: Nursery, world: command_world.World) -> None:
+async def at_every_division(controllers: ControllerProcesses, world: command_world.World) -> None:
     """Kill it in the middle of routing: a cluster has stored weights, and nobody hears of it."""
     alive: list[int] = []
-    lives = 0
+    processes = 0
 
     def changed(change: storage.Change) -> None:
         body, before = change.item.body, change.previous
@@ -155,26 +155,26 @@ async def at_every_division(nest: Nursery, world: command_world.World) -> None:
     with contextlib.ExitStack() as stack:
         for name in NAMES:
             stack.callback(world.running.clusters[name].registry.subscribe(changed))
-        while not has_ended(nest):
-            async with nest.life() as process:
+        while not has_ended(controllers):
+            async with controllers.started() as process:
                 alive[:] = [process]
                 while True:
-                    if not alive or has_ended(nest):
+                    if not alive or has_ended(controllers):
                         break
                     await asyncio.sleep(0.005)
-            lives += 1
-            assert lives < 30, "it does not get on"
+            processes += 1
+            assert processes < 30, "it does not get on"
     # Two divisions and the rollback, on each of them, and a last life to the end.
-    assert lives > 3 * len(NAMES), "there were hardly any divisions"
+    assert processes > 3 * len(NAMES), "there were hardly any divisions"
 
 
 def at_random(seed: int) -> Killing:
     """Kill it at a dozen moments."""
     chance = random.Random(seed)
 
-    async def kill(nest: Nursery, _world: command_world.World) -> None:
+    async def kill(controllers: ControllerProcesses, _world: command_world.World) -> None:
         for _ in range(12):
-            async with nest.life():
+            async with controllers.started():
                 await asyncio.sleep(chance.uniform(0.05, 0.4))
 
     return kill

@@ -13,7 +13,7 @@ import pytest
 import command_world
 import metrics_server
 import process_time
-from controller_process import Nursery
+from controller_process import ControllerProcesses
 from measured_world import World, findings, world
 
 RULE = """\
@@ -126,26 +126,28 @@ async def test_killed_in_the_middle_an_analysis_goes_on_and_counts_what_it_saw(
         file = given.clusters.directory / "volary.yaml"
         file.write_text(file.read_text().replace("duration: 3s", "duration: 60s"))
         command_world.commit(given.clusters.directory, "Longer")
-        nest = Nursery(tmp_path / "volary.db", given.clusters.directory, given.clusters.fleet)
-        async with nest.life() as process:
-            await _until(nest, _LOOKS, lambda found: found and found >= 3)
+        controllers = ControllerProcesses(
+            tmp_path / "volary.db", given.clusters.directory, given.clusters.fleet
+        )
+        async with controllers.started() as process:
+            await _until(controllers, _LOOKS, lambda found: found and found >= 3)
             os.kill(process, signal.SIGKILL)
-        kept = json.loads(nest.ask("select document from task_states")[0][0])
-        async with nest.life():
-            await _until(nest, _STATUS, lambda found: found in ("failed", "rolled_back"))
-            await _until(nest, _LOOKS, lambda found: found >= 5)
-        reason = nest.ask("select reason from runs order by created desc limit 1")[0][0]
-        looks = nest.ask(_LOOKS)[0][0]
+        kept = json.loads(controllers.ask("select document from task_states")[0][0])
+        async with controllers.started():
+            await _until(controllers, _STATUS, lambda found: found in ("failed", "rolled_back"))
+            await _until(controllers, _LOOKS, lambda found: found >= 5)
+        reason = controllers.ask("select reason from runs order by created desc limit 1")[0][0]
+        looks = controllers.ask(_LOOKS)[0][0]
 
         assert "errors on us: 5 of " in reason, reason
         assert looks <= 7, "it did not begin again"
-        assert json.loads(nest.ask("select document from task_states")[0][0]) == kept
+        assert json.loads(controllers.ask("select document from task_states")[0][0]) == kept
 
 
-async def _until(nest: Any, query: str, holds: Any) -> None:
+async def _until(controllers: Any, query: str, holds: Any) -> None:
     async with asyncio.timeout(process_time.HANG):
         while True:
-            rows = nest.ask(query)
+            rows = controllers.ask(query)
             if rows and holds(rows[0][0]):
                 return
             await asyncio.sleep(0.02)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import command_world
 import process_time
-from controller_process import Nursery
+from controller_process import ControllerProcesses
 from killed_world import (
     NAMES,
     SPEED,
@@ -34,12 +34,12 @@ _EVERYTHING = """
 """
 
 
-async def stop_between_writes(nest: Nursery, process: int) -> None:
+async def stop_between_writes(controllers: ControllerProcesses, process: int) -> None:
     """Have a process stand still while it holds no lock of the database."""
     while True:
         os.kill(process, signal.SIGSTOP)
         with (
-            contextlib.closing(sqlite3.connect(nest.database, timeout=0.3)) as connection,
+            contextlib.closing(sqlite3.connect(controllers.database, timeout=0.3)) as connection,
             contextlib.suppress(sqlite3.OperationalError),
         ):
             connection.execute("begin immediate")
@@ -172,9 +172,9 @@ async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
     async with (
         command_world.world(tmp_path, *NAMES, speed=SPEED) as world,
     ):
-        nest = Nursery(tmp_path / "volary.db", world.directory, world.fleet)
-        async with nest.life("first") as first:
-            await until(nest, SYNCED, bool)
+        controllers = ControllerProcesses(tmp_path / "volary.db", world.directory, world.fleet)
+        async with controllers.started("first") as first:
+            await until(controllers, SYNCED, bool)
             # Until the first process is stopped the run does not end, however late that is.
             for name in NAMES:
                 world.running.clusters[name].faults.images.add("*/simple:v2", "never-ready")
@@ -184,20 +184,20 @@ async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
                     lambda view: bool(view.get("Deployment", "default", "simple-canary")),
                     timeout=process_time.HANG,
                 )
-            assert nest.ask(WORK) == [(1,)]
-            await stop_between_writes(nest, first)
+            assert controllers.ask(WORK) == [(1,)]
+            await stop_between_writes(controllers, first)
             for name in NAMES:
                 world.running.clusters[name].faults.images.clear()
-            async with nest.life("second"):
-                await until(nest, _HOLDER, lambda owner: owner == "second")
-                await until(nest, SYNCED, lambda commit: commit == second_commit)
-                before = nest.ask(_EVERYTHING)
+            async with controllers.started("second"):
+                await until(controllers, _HOLDER, lambda owner: owner == "second")
+                await until(controllers, SYNCED, lambda commit: commit == second_commit)
+                before = controllers.ask(_EVERYTHING)
                 os.kill(first, signal.SIGCONT)
                 # It wakes up, tries to go on, and is refused; then it stands by.
                 await asyncio.sleep(1.0)
-                assert nest.ask(_EVERYTHING) == before
-                assert nest.ask(_HOLDER) == [("second",)]
+                assert controllers.ask(_EVERYTHING) == before
+                assert controllers.ask(_HOLDER) == [("second",)]
             # And the other way round: a process that stands by takes over from a dead one.
-            await until(nest, _HOLDER, lambda owner: owner == "first")
+            await until(controllers, _HOLDER, lambda owner: owner == "first")
         for name in NAMES:
             assert world.images(name) == f"{V2} 2/2"

@@ -16,7 +16,7 @@ import pytest
 import command_world
 import postgres_server
 import process_time
-from controller_process import Nursery
+from controller_process import ControllerProcesses
 from controller_world import ANA, SPEED, Clock, Controlled, controlled
 from volary.controller.leadership import election
 from volary.model import errors, safe_text
@@ -131,7 +131,7 @@ async def known(store: stores.Store, holds: Callable[[records.ApplicationRecord]
         raise AssertionError(f"it never stood so, but: {found}") from None
 
 
-async def driven_by(store: stores.Store, owner: str) -> None:
+async def led_by(store: stores.Store, owner: str) -> None:
     """Wait until that process is the leader."""
     async with asyncio.timeout(process_time.HANG):
         while True:
@@ -151,14 +151,14 @@ async def test_on_postgresql_processes_die_the_server_dies_and_the_run_ends(tmp_
             command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
             factory.open_store(address, clock=Clock()) as store,
         ):
-            nest = Nursery(address, world.directory, world.fleet)
-            async with nest.life("one") as process:
+            controllers = ControllerProcesses(address, world.directory, world.fleet)
+            async with controllers.started("one") as process:
                 await known(store, lambda each: each.status == "synced")
                 commit = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
                 await known(store, lambda each: each.status == "running")
                 os.kill(process, signal.SIGKILL)
-            async with nest.life("two"):
-                await driven_by(store, "two")
+            async with controllers.started("two"):
+                await led_by(store, "two")
                 server.kill()
                 await asyncio.sleep(2)
                 server.start()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import command_world
 import process_time
-from controller_process import Nursery
+from controller_process import ControllerProcesses
 from controller_world import controlled
 
 SPEED = 60.0
@@ -47,13 +47,13 @@ def describe(world: command_world.World, text: str) -> None:
     world.write({"volary.yaml": text}, message="Describe it")
 
 
-async def until(nest: Nursery, query: str, wanted: object) -> None:
+async def until(controllers: ControllerProcesses, query: str, wanted: object) -> None:
     """Look into the database until the single value of `query` is so."""
     value: object = None
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(process_time.HANG):
             while value != wanted:
-                rows = nest.ask(query)
+                rows = controllers.ask(query)
                 value = rows[0][0] if rows else None
                 await asyncio.sleep(0.01)
     assert value == wanted, f"{query} stayed {value!r}"
@@ -66,15 +66,15 @@ async def test_a_controller_killed_in_mid_progress_goes_on_from_there(tmp_path: 
         command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
     ):
         describe(world, GRADUAL)
-        nest = Nursery(tmp_path / "volary.db", world.directory, world.fleet)
-        async with nest.life():
-            await until(nest, "select status from applications", "synced")
+        controllers = ControllerProcesses(tmp_path / "volary.db", world.directory, world.fleet)
+        async with controllers.started():
+            await until(controllers, "select status from applications", "synced")
         second = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
-        await nest.live_until(remembered, 2)
-        async with nest.life():
-            await until(nest, synced, second)
-        lines = [line for (line,) in nest.ask("select text from logs")]
-        runs = nest.ask("select status from runs order by created")
+        await controllers.run_until(remembered, 2)
+        async with controllers.started():
+            await until(controllers, synced, second)
+        lines = [line for (line,) in controllers.ask("select text from logs")]
+        runs = controllers.ask("select status from runs order by created")
         for name in ("us", "eu"):
             assert world.images(name) == f"{V2} 2/2"
     assert runs == [("succeeded",), ("succeeded",)]
