@@ -44,6 +44,8 @@ from volary.store import factory, pagination, records, stores
 _KEPT_FOR = timedelta(days=90)
 #: The address of a store that ends with the process.
 IN_MEMORY = "memory:"
+#: A process of this machine that has died is known at once, so the lease may outlast a standstill.
+_LEASE = election.LeaseTiming(ttl=timedelta(seconds=60), renew=timedelta(seconds=10))
 _LOG = logging.getLogger(__name__)
 _HEALTH = cluster_health.HealthRules()
 
@@ -292,7 +294,7 @@ async def hold(
     """
     lease = await _take_lease(store, name)
     try:
-        async with election.held(store, lease) as fence:
+        async with election.held(store, lease, timing=_LEASE) as fence:
             known = await store.applications.get(name) or records.ApplicationRecord(name)
             yield LocalApplication(_leader(store, fence, dependencies, health), known)
     except BaseException as error:
@@ -346,7 +348,7 @@ async def _take_lease(store: stores.Store, name: str) -> records.Lease:
     Raises:
         errors.UserError: Another process holds it.
     """
-    ttl, machine = election.LeaseTiming().ttl, machine_name()
+    ttl, machine = _LEASE.ttl, machine_name()
     owner = f"{machine} {os.getpid()}"
     holder = await store.leases.current(name)
     if holder is not None and _has_ended(holder.owner, machine):
