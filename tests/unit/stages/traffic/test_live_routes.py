@@ -10,7 +10,7 @@ from volary.clusters.api import discovery
 from volary.clusters.client import resource_mapping
 from volary.manifests.ownership import tracking
 from volary.manifests.routes import generated_routes
-from volary.model import applications, json
+from volary.model import applications, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.stages.runtime import execution
@@ -21,8 +21,10 @@ KEY = "pipecd.dev/variant"
 SELECTOR = applications.Application(name="shop")
 GATEWAY = applications.Application(
     name="shop",
-    service=applications.ObjectReference(name="shop"),
-    traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
+    service=routing_options.ObjectReference(name="shop"),
+    traffic_routing=routing_options.TrafficRouting(
+        method=routing_options.RoutingMethod.GATEWAY_API
+    ),
 )
 
 

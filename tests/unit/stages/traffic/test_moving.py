@@ -1,0 +1,541 @@
+"""Moving traffic on one cluster, in memory and in virtual time."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+
+import memory_cluster
+import stage_contexts
+from memory_cluster import pod, service, split
+from volary.clusters.api import api_errors
+from volary.clusters.apply import steps
+from volary.engine import executor
+from volary.manifests.ownership import tracking
+from volary.model import applications, json, routing_options
+from volary.model.objects import manifest
+from volary.model.pipeline import variant
+from volary.stages.runtime import contexts, execution
+from volary.stages.traffic import division, readiness_watch, routes
+
+pytestmark = pytest.mark.looptime
+V = variant.Variant
+SHOP = applications.Application(
+    name="shop",
+    service=routing_options.ObjectReference(name="shop"),
+    traffic_routing=routing_options.TrafficRouting(method=routing_options.RoutingMethod.SMI),
+)
+SELECTING = applications.Application(name="shop")
+HALF, CANARY = division.Division(50, canary=50), division.Division(0, canary=100)
+
+
+@dataclass
+class World:
+    """The shop on a cluster: both variants run, all traffic is primary's."""
+
+    application: applications.Application = SHOP
+    cluster: memory_cluster.MemoryCluster = field(default_factory=memory_cluster.MemoryCluster)
+    report: stage_contexts.Report = field(default_factory=stage_contexts.Report)
+    stop: executor.StopFlag = field(default_factory=executor.StopFlag)
+    source: list[manifest.Manifest] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.source = [
+            manifest.Manifest(body)
+            for body in (service(), memory_cluster.deployment("primary"), split())
+        ]
+        self.cluster.put(
+            service(),
+            service("shop-canary", "canary"),
+            split(),
+            pod("old", "primary"),
+            pod("new", "canary"),
+        )
+
+    def work(self, seconds: float = 1000) -> execution.Work:
+        context = stage_contexts.context(
+            application=self.application,
+            client=self.cluster,
+            report=self.report,
+            stop=self.stop,
+            propagation=contexts.RoutePropagation(timedelta(seconds=3)),
+        )
+        return execution.Work(context, asyncio.get_running_loop().time() + seconds)
+
+    @property
+    def weights(self) -> dict[str, int]:
+        live = cast("json.JsonObject", self.cluster.find("TrafficSplit", "shop"))
+        return {each["service"]: each["weight"] for each in live["spec"]["backends"]}
+
+    async def divide(self, wanted: division.Division, seconds: float = 1000) -> execution.Work:
+        work = self.work(seconds)
+        self.observed = await routes.divide(work, self.source, wanted)
+        return work
+
+    def later(self, seconds: float, change: Callable[[], Any]) -> None:
+        asyncio.get_running_loop().call_later(seconds, change)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def test_traffic_is_divided_and_read_back() -> None:
+    given = World()
+
+    work = await given.divide(HALF)
+
+    assert given.weights == {"shop": 50, "shop-canary": 50}
+    assert given.observed == division.Observed(50, 50)
+    assert given.cluster.writes == [("TrafficSplit", "shop", steps.TRAFFIC_MANAGER)]
+    assert work.lines == ["TrafficSplit shop: primary 50 %, canary 50 %"]
+    assert work.touched
+    assert work.context.propagation.left == timedelta(seconds=3)
+    assert now() == 0
+
+
+async def test_nobody_gets_traffic_without_a_ready_pod() -> None:
+    given = World()
+    given.cluster.put(pod("new", "canary", ready=False))
+
+    with pytest.raises(
+        execution.StageFailedError, match="no traffic is sent to canary: none"
+    ) as no:
+        await given.divide(HALF)
+
+    assert str(no.value) == (
+        "no traffic is sent to canary: none of its pods is ready"
+        " (app=shop,pipecd.dev/variant=canary)"
+    )
+    assert given.weights == {"shop": 100}
+    assert given.cluster.writes == []
+    assert now() == 60
+
+
+async def test_a_short_absence_is_bridged() -> None:
+    given = World()
+    given.cluster.put(pod("new", "canary", ready=False))
+    given.later(20, lambda: given.cluster.put(pod("new", "canary")))
+
+    await given.divide(HALF)
+
+    assert given.weights == {"shop": 50, "shop-canary": 50}
+    assert now() == 20
+
+
+async def test_no_longer_than_the_stage_may_take() -> None:
+    given = World()
+    given.cluster.put(pod("new", "canary", ready=False))
+    with pytest.raises(execution.StageFailedError):
+        await given.divide(HALF, seconds=10)
+    assert now() == 10
+
+
+async def test_the_service_of_the_route_has_to_lead_to_the_variant() -> None:
+    given = World()
+    given.cluster.put(service("shop-canary", "other"))
+
+    with pytest.raises(execution.StageFailedError, match="no traffic is sent to canary: the Serv"):
+        await given.divide(HALF)
+
+    assert given.cluster.writes == []
+
+
+async def test_who_had_its_share_before_still_needs_endpoints() -> None:
+    """Its Service may lead to nobody by now, and the stage is not done then."""
+    given = World()
+    await given.divide(HALF)
+    given.cluster.put(service("shop-canary", "other"))
+
+    with pytest.raises(execution.StageFailedError, match="no traffic is sent to canary"):
+        await given.divide(HALF)
+
+
+async def test_a_stage_that_is_stopped_writes_nothing() -> None:
+    given = World()
+    given.cluster.put(pod("new", "canary", ready=False))
+    given.later(5, lambda: given.stop.raise_flag("by ana"))
+
+    with pytest.raises(execution.StoppedError):
+        await given.divide(HALF)
+
+    assert (given.cluster.writes, now()) == ([], 5)
+
+
+async def test_whoever_edits_the_route_meanwhile_is_not_overwritten() -> None:
+    given = World()
+    theirs = split(shop=100, other=100)
+    given.cluster.before_write.append(lambda: given.cluster.put(theirs))
+
+    await given.divide(HALF)
+
+    assert given.weights == {"shop": 50, "shop-canary": 50, "other": 100}
+    assert len(given.cluster.writes) == 1
+
+
+async def test_a_route_that_keeps_changing_is_given_up() -> None:
+    given = World()
+    for number in range(5):
+        theirs = split(shop=100, other=number + 1)
+        given.cluster.before_write.append(lambda theirs=theirs: given.cluster.put(theirs))
+
+    with pytest.raises(execution.StageFailedError, match="kept changing while it was looked at"):
+        await given.divide(HALF)
+
+    assert given.cluster.writes == []
+
+
+async def test_a_refused_write_has_touched_nothing() -> None:
+    given = World()
+    work = given.work()
+    for _ in range(5):
+        given.cluster.before_write.append(
+            lambda: given.cluster.put(split(shop=100, other=int(given.cluster._version)))
+        )
+    with pytest.raises(execution.StageFailedError):
+        await routes.divide(work, given.source, HALF)
+    assert not work.touched
+
+
+async def test_a_write_of_which_nothing_is_known_may_have_touched_the_cluster() -> None:
+    given = World()
+    work = given.work()
+
+    def cut() -> None:
+        raise api_errors.Unreachable("no answer")
+
+    given.cluster.before_write.append(cut)
+    with pytest.raises(api_errors.Unreachable):
+        await routes.divide(work, given.source, HALF)
+    assert work.touched
+
+
+async def test_what_reads_back_otherwise_fails() -> None:
+    given = World()
+    keep = given.cluster._keep
+
+    def tampered(body: json.JsonObject) -> json.JsonObject:
+        is_route = body["kind"] == "TrafficSplit"
+        return keep({**body, "spec": split(shop=90, shop_canary=10)["spec"]} if is_route else body)
+
+    given.cluster._keep = tampered  # type: ignore[method-assign]
+    with pytest.raises(execution.StageFailedError) as failed:
+        await given.divide(HALF)
+    assert str(failed.value) == (
+        "TrafficSplit default/shop was written, but reads back as primary 90 %, canary 10 %"
+        " instead of primary 50 %, canary 50 %"
+    )
+
+
+async def test_another_applications_route_stays_as_it_is() -> None:
+    given = World()
+    body = split()
+    body["metadata"]["annotations"] = {tracking.APPLICATION: "cart"}
+    given.cluster.put(body)
+
+    with pytest.raises(execution.StageFailedError, match="is the application cart's"):
+        await given.divide(HALF)
+
+
+async def test_what_is_live_is_said() -> None:
+    given = World()
+    given.cluster.put(split(shop=70, shop_canary=30))
+    assert await routes.observe(given.work(), given.source) == division.Observed(70, 30)
+
+    given.cluster.remove("TrafficSplit", "shop")
+    assert await routes.observe(given.work(), given.source) is None
+
+
+async def test_traffic_returns_to_primary_as_soon_as_it_can_take_it() -> None:
+    given = World()
+    given.cluster.put(split(shop=0, shop_canary=100), pod("old", "primary", ready=False))
+    given.later(7, lambda: given.cluster.put(pod("old", "primary")))
+    work = given.work()
+
+    moved = await routes.live_routes.read(work, [given.source[2]])
+    await routes.return_to_primary(work, moved, given.source)
+
+    assert given.weights == {"shop": 100}
+    assert now() == 7
+
+
+async def test_a_selector_is_switched_and_its_endpoints_are_seen_to_follow() -> None:
+    given = World(SELECTING)
+
+    await given.divide(CANARY)
+
+    live = given.cluster.find("Service", "shop")
+    assert live is not None
+    assert live["spec"]["selector"][memory_cluster.KEY] == "canary"
+    assert given.observed == division.Observed(0, 100)
+    assert given.report.progress_said[-1].sentence == "waiting for the endpoints of shop"
+
+
+async def test_endpoints_that_do_not_follow_fail() -> None:
+    given = World(SELECTING)
+    slices = given.cluster.find("EndpointSlice", "shop")
+    assert slices is not None
+    given.cluster._follow = lambda: None  # type: ignore[method-assign]
+
+    with pytest.raises(execution.StageFailedError) as failed:
+        await given.divide(CANARY)
+
+    assert str(failed.value) == (
+        "Service default/shop was changed, but its endpoints still lead to old"
+    )
+    assert now() == 60
+
+
+def route(*, accepted: str = "") -> json.JsonObject:
+    """A route of the Gateway API, as its gateway answers it."""
+    conditions = [
+        {"type": kind, "status": accepted, "reason": "Busy", "observedGeneration": 1}
+        for kind in ("Accepted", "ResolvedRefs")
+        if accepted
+    ]
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": "shop", "generation": 1},
+        "spec": {
+            "parentRefs": [{"name": "edge"}],
+            "rules": [{"backendRefs": [{"name": "shop", "port": 80}]}],
+        },
+        "status": {"parents": [{"parentRef": {"name": "edge"}, "conditions": conditions}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("answers", "seconds", "problem"),
+    [
+        ("True", 1000, ""),
+        ("", 1000, "Gateway edge: the last change is not answered yet"),
+        ("", 30, "Gateway edge: the last change is not answered yet"),
+        ("False", 1000, "Gateway edge: not accepted: Busy"),
+    ],
+)
+async def test_gateways_have_to_accept_a_route(answers: str, seconds: float, problem: str) -> None:
+    routing = routing_options.TrafficRouting(method=routing_options.RoutingMethod.GATEWAY_API)
+    given = World(applications.Application("shop", service=SHOP.service, traffic_routing=routing))
+    given.source[2] = manifest.Manifest(route())
+    given.cluster.put(route(accepted=answers))
+
+    if not problem:
+        await given.divide(HALF, seconds)
+        assert now() == 0
+        return
+    with pytest.raises(execution.StageFailedError) as failed:
+        await given.divide(HALF, seconds)
+    assert str(failed.value) == f"HTTPRoute default/shop was written, but {problem}"
+    assert now() == min(300, seconds)
+
+
+async def test_a_late_answer_of_a_gateway_is_waited_for() -> None:
+    routing = routing_options.TrafficRouting(method=routing_options.RoutingMethod.GATEWAY_API)
+    given = World(applications.Application("shop", service=SHOP.service, traffic_routing=routing))
+    given.source[2] = manifest.Manifest(route())
+    given.cluster.put(route())
+
+    def accept() -> None:
+        live = given.cluster.find("HTTPRoute", "shop") or {}
+        given.cluster.put({**live, "status": route(accepted="True")["status"]})
+
+    given.later(120, accept)
+    await given.divide(HALF)
+    assert now() == 120
+
+
+# Watching canary's pods.
+
+
+def watch(given: World, **options: Any) -> readiness_watch.ReadinessWatch:
+    return readiness_watch.ReadinessWatch(given.work(), given.source, **options)
+
+
+@pytest.mark.parametrize(
+    ("ready", "threshold", "enough"),
+    [(4, 100, True), (3, 100, False), (3, 75, True), (2, 75, False)],
+)
+async def test_enough_of_canarys_pods_are_ready(ready: int, threshold: int, enough: bool) -> None:
+    given = World()
+    given.cluster.put(memory_cluster.deployment("canary", ready=ready, replicas=4))
+
+    seen = await watch(given, threshold=threshold).look()
+
+    assert seen == readiness_watch.CanaryReadiness(
+        ready, 4, enough, f"{ready} of 4 canary pods ready"
+    )
+
+
+async def test_no_canary_is_not_enough() -> None:
+    given = World()
+    given.cluster.put(memory_cluster.deployment("primary"))
+    seen = await watch(given, threshold=0).look()
+    assert seen == readiness_watch.CanaryReadiness(0, 0, False, "there is no canary")
+
+
+async def test_too_few_pods_are_borne_until_the_deadline() -> None:
+    given = World()
+    given.cluster.put(memory_cluster.deployment("canary", ready=1))
+    watched = watch(given, deadline=timedelta(seconds=60))
+
+    for _ in range(6):
+        assert not (await watched.look()).is_ready
+        await asyncio.sleep(10)
+    with pytest.raises(execution.StageFailedError) as failed:
+        await watched.look()
+    assert str(failed.value) == "1 of 2 canary pods ready, for 60 seconds now"
+
+
+async def test_enough_pods_begin_the_deadline_again() -> None:
+    given = World()
+    watched = watch(given, deadline=timedelta(seconds=60))
+    for _ in range(3):
+        given.cluster.put(memory_cluster.deployment("canary", ready=1))
+        await watched.look()
+        await asyncio.sleep(50)
+        given.cluster.put(memory_cluster.deployment("canary"))
+        assert (await watched.look()).is_ready
+
+
+async def test_what_cannot_become_ready_fails_at_once() -> None:
+    given = World()
+    late = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+    given.cluster.put(memory_cluster.deployment("canary", ready=0, conditions=[late]))
+    with pytest.raises(execution.StageFailedError, match=r"^canary cannot become ready: "):
+        await watch(given).look()
+
+
+async def test_canary_without_a_pod_fails_a_rest_within_seconds() -> None:
+    given = World()
+    watched = watch(given, has_traffic=True)
+    given.later(30, lambda: given.cluster.put(pod("new", "canary", ready=False)))
+
+    async with watched.kept():
+        with pytest.raises(execution.StageFailedError) as failed:
+            await watched.rest(timedelta(seconds=600))
+
+    assert str(failed.value) == "canary gets traffic, but none of its pods is ready any more"
+    assert now() == 40
+
+
+async def test_a_pod_that_restarts_once_is_no_failure() -> None:
+    given = World()
+    watched = watch(given, has_traffic=True)
+    given.later(30, lambda: given.cluster.put(pod("new", "canary", ready=False)))
+    given.later(39, lambda: given.cluster.put(pod("new", "canary")))
+
+    async with watched.kept():
+        await watched.rest(timedelta(seconds=600))
+
+    assert now() == 600
+    assert "no canary pod is ready" in [each.sentence for each in given.report.progress_said]
+
+
+async def test_without_traffic_nobody_misses_canary() -> None:
+    given = World()
+    given.cluster.put(pod("new", "canary", ready=False))
+    watched = watch(given)
+    async with watched.kept():
+        await watched.rest(timedelta(seconds=60))
+    assert now() == 60
+
+
+async def test_a_rest_ends_when_the_stage_is_stopped() -> None:
+    given = World()
+    watched = watch(given)
+    given.later(5, lambda: given.stop.raise_flag("by ana"))
+    async with watched.kept():
+        with pytest.raises(execution.StoppedError):
+            await watched.rest(timedelta(seconds=60))
+    assert now() == 5
+
+
+async def test_pods_that_cannot_be_watched_fail_a_rest() -> None:
+    given = World()
+    given.cluster.error = api_errors.Forbidden("pods are forbidden", status=403)
+    watched = watch(given)
+    with pytest.raises(api_errors.Forbidden):
+        async with watched.kept():
+            await watched.rest(timedelta(seconds=60))
+
+
+async def test_a_snapshot_knows_the_pods_that_are_watched() -> None:
+    given = World()
+    watched = watch(given)
+    async with watched.kept():
+        await watched.rest(timedelta(seconds=1))
+        snapshot = await watched.snapshot()
+        given.cluster.error = api_errors.Forbidden("asked", status=403)
+        known = await snapshot.list(
+            memory_cluster.RESOURCES["Pod"], "default", f"app=shop,{memory_cluster.KEY}=canary"
+        )
+    assert [each["metadata"]["name"] for each in known] == ["new"]
+
+
+async def test_a_snapshot_knows_nothing_that_is_not_watched() -> None:
+    given = World()
+    snapshot = await watch(given).snapshot()
+    given.cluster.error = api_errors.Forbidden("asked", status=403)
+    with pytest.raises(api_errors.Forbidden):
+        await snapshot.list(
+            memory_cluster.RESOURCES["Pod"], "default", f"app=shop,{memory_cluster.KEY}=canary"
+        )
+
+
+@pytest.mark.parametrize("canary", [0, 10])
+async def test_who_only_waits_notices_a_canary_that_goes_down(canary: int) -> None:
+    given = World()
+    given.cluster.put(split(shop=100 - canary, shop_canary=canary))
+    given.later(30, lambda: given.cluster.put(pod("new", "canary", ready=False)))
+
+    async def waiting() -> str:
+        await asyncio.sleep(600)
+        return "waited"
+
+    made = readiness_watch.while_ready(given.work(), given.source, waiting)
+    if not canary:
+        assert await made == "waited"
+        return
+    with pytest.raises(execution.StageFailedError, match="none of its pods is ready any more"):
+        await made
+    assert now() == 40
+
+
+async def test_not_being_able_to_look_is_no_alarm() -> None:
+    given = World()
+    given.cluster.put(split(shop=90, shop_canary=10))
+    given.cluster.error = api_errors.Unreachable("no answer")
+
+    def back() -> None:
+        given.cluster.error = None
+
+    given.later(25, back)
+    given.later(60, lambda: given.cluster.put(pod("new", "canary", ready=False)))
+
+    made = readiness_watch.while_ready(given.work(), given.source, lambda: asyncio.sleep(600))
+    with pytest.raises(execution.StageFailedError):
+        await made
+
+    assert now() == 70
+    assert len(given.report.warnings) == 3
+
+
+@pytest.mark.parametrize(
+    ("phase", "deleted", "counts"),
+    [
+        ("Running", False, True),
+        ("Failed", False, False),
+        ("Succeeded", False, False),
+        ("Running", True, False),
+    ],
+)
+def test_pods_that_are_meant_to_be_ready(phase: str, deleted: bool, counts: bool) -> None:
+    body = pod("new", "canary")
+    body["status"]["phase"] = phase
+    if deleted:
+        body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert readiness_watch._counts(body) is counts
