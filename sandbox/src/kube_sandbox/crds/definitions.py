@@ -1,9 +1,9 @@
 """Definitions of custom resources that a fleet can start with."""
 
 from kube_sandbox import json
-from kube_sandbox.crds import gateway_api as crd_gateway_api
 from kube_sandbox.crds import istio as crd_istio
 from kube_sandbox.crds import schemas
+from kube_sandbox.crds.gateway_api import definitions as gateway_definitions
 
 _ISTIO = "networking.istio.io"
 _ISTIO_VERSIONS = ("v1", "v1beta1", "v1alpha3")
@@ -61,7 +61,7 @@ def traefik() -> tuple[json.JsonObject, ...]:
 
 def gateway_api() -> tuple[json.JsonObject, ...]:
     """The Gateway API's kinds, with their defaults (`gateway_crds`)."""
-    return crd_gateway_api.gateway_api()
+    return gateway_definitions.gateway_api()
 
 
 def _definition(
