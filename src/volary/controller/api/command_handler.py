@@ -89,7 +89,7 @@ class CommandHandler:
 
     async def _answer(self, request: records.RequestRecord) -> None:
         try:
-            refusal = await self._carry_out(request)
+            refusal = await self.carry_out(request)
         except errors.UserError as error:
             refusal = str(error.problems[0].message)
         except errors.TemporaryError as error:
@@ -107,7 +107,7 @@ class CommandHandler:
         self._under_way.discard(request.id)
         self._leader.change_signal.notify_all()
 
-    async def _carry_out(self, request: records.RequestRecord) -> str:
+    async def carry_out(self, request: records.RequestRecord) -> str:
         """Do what is asked for; returns why not, or nothing."""
         if request.run_id:
             return await self._of_run(request)
@@ -158,7 +158,7 @@ class CommandHandler:
         summary = await runs.summary(request.run_id)
         if summary is None:
             return f"there is no run {request.run_id}"
-        event = _event(request, self._leader.dependencies.clock.now())
+        event = event_of(request, self._leader.dependencies.clock.now())
         if summary.head.finished is not None:
             ended = await runs.load(request.run_id)
             return machine.advance(codec.read_run(ended), event).refusal if ended else ""
@@ -234,7 +234,7 @@ class CommandHandler:
         return run.head.commit if run is not None and is_run else named
 
 
-def _event(request: records.RequestRecord, now: datetime) -> events.Event:
+def event_of(request: records.RequestRecord, now: datetime) -> events.Event:
     """Return what a request means for its run.
 
     Raises:

@@ -1,0 +1,228 @@
+"""What requests of people become: events of a run, and what is said when they cannot be done."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import command_world
+import git_feed
+import reconciler_fixtures as given
+from volary.controller.api import command_handler
+from volary.controller.persistence import change_signal
+from volary.controller.status import application_statuses, cluster_releases
+from volary.engine.runs import state
+from volary.engine.state_machine import events
+from volary.store import records
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+FILE = """\
+apiVersion: pipecd.dev/v1beta1
+kind: KubernetesApp
+spec:
+  name: shop
+"""
+PAUSE = state.Pause("ana", AT, "lunch")
+EVENTS: list[tuple[str, Mapping[str, object], events.Event]] = [
+    ("approve", {"comment": "good"}, events.Approve(AT, "ana", "good")),
+    ("reject", {}, events.Reject(AT, "ana", "")),
+    ("withdraw", {"comment": "no"}, events.Withdraw(AT, "ana", "no")),
+    ("promote", {"reason": "now", "wave": "eu"}, events.PromoteWave(AT, "ana", "now", "eu")),
+    ("promote", {"reason": "now"}, events.PromoteWave(AT, "ana", "now", "")),
+    ("unfreeze", {"reason": "fire"}, events.Unfreeze(AT, "ana", "fire")),
+    ("pause", {"reason": "lunch"}, events.PauseAsked(AT, "ana", "lunch")),
+    ("resume", {}, events.Resume(AT, "ana")),
+    ("cancel", {}, events.Cancel(AT, "ana", rollback=True, now=False)),
+    (
+        "cancel",
+        {"rollback": False, "now": True, "reason": "bad"},
+        events.Cancel(AT, "ana", rollback=False, now=True, reason="bad"),
+    ),
+    ("retry", {"targets": ["us"]}, events.Retry(AT, "ana", ("us",))),
+    ("retry", {}, events.Retry(AT, "ana", ())),
+    (
+        "skip",
+        {"target": "eu", "stage": "", "reason": "broken"},
+        events.SkipCluster(AT, "ana", "eu", "broken"),
+    ),
+    (
+        "skip",
+        {"target": "", "stage": "1-WAIT", "reason": "enough"},
+        events.SkipStage(AT, "ana", "1-WAIT", "enough"),
+    ),
+]
+
+
+@dataclass
+class Commanded:
+    """A leader that takes requests, one at a time, with what was answered."""
+
+    world: given.World
+    handler: command_handler.CommandHandler
+    commit: str
+
+    async def ask(self, kind: str, run: str = "", **document: object) -> str:
+        """Submit a request and return the refusal, or nothing."""
+        store, application = self.world.store, "" if run else str(document.pop("name", "shop"))
+        name = f"ask{kind}{run}{len(await store.requests.unanswered())}"
+        request = records.RequestRecord(
+            name, kind, "ana", given.AT, application=application, run_id=run, document=document
+        )
+        return await self.handler.carry_out(request)
+
+
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncIterator[Commanded]:
+    """Given an application whose last release succeeded."""
+    (tmp_path / "app.pipecd.yaml").write_text(FILE)
+    commit = command_world.commit(tmp_path, "Add the shop")
+    status = application_statuses.ApplicationStatus(
+        head=commit, releases=cluster_releases.ClusterReleases(commit, running=commit)
+    )
+    async with given.leading(sources=git_feed.Feed(tmp_path)) as world:
+        record = records.ApplicationRecord(
+            "shop",
+            "shop",
+            "app.pipecd.yaml",
+            status="synced",
+            document=application_statuses.to_document(status),
+        )
+        await world.store.applications.keep(record, fence=None)
+        await world.registry.load()
+        asked = change_signal.ChangeSignal()
+        handler = command_handler.CommandHandler(world.leader, world.registry, asked)
+        yield Commanded(world, handler, commit)
+
+
+@pytest.mark.parametrize(("kind", "document", "event"), EVENTS)
+def test_a_request_about_a_run_is_an_event_of_it(
+    kind: str, document: Mapping[str, object], event: events.Event
+) -> None:
+    request = records.RequestRecord("q", kind, "ana", AT, run_id="r", document=dict(document))
+
+    assert command_handler.event_of(request, AT) == event
+
+
+async def test_what_is_not_there_is_named(shop: Commanded) -> None:
+    assert await shop.ask("pause", name="other") == "there is no application other"
+    assert await shop.ask("approve", run="r9") == "there is no run r9"
+
+
+async def test_an_application_is_paused_once_and_resumed_once(shop: Commanded) -> None:
+    assert await shop.ask("resume") == "the application is not paused"
+    assert await shop.ask("pause", reason="lunch") == ""
+    paused = (await shop.world.status()).pause
+    assert paused is not None
+    assert (paused.by, paused.reason) == ("ana", "lunch")
+    assert await shop.ask("pause") == "the application is already paused by ana: lunch"
+    assert await shop.ask("resume") == ""
+    assert (await shop.world.status()).pause is None
+
+
+async def test_a_pause_reaches_the_run_under_way(shop: Commanded) -> None:
+    shop.world.script.stages.may_end.clear()
+    await shop.world.shop.submit(given.request("r1", "c1"))
+    await shop.world.script.stages.begun.wait()
+
+    assert await shop.ask("pause", reason="lunch") == ""
+    run = shop.world.shop.run_under_way
+    assert run is not None
+    assert run.pause is not None
+    assert await shop.ask("resume") == ""
+    run = shop.world.shop.run_under_way
+    assert run is not None
+    assert run.pause is None
+    shop.world.script.stages.may_end.set()
+
+
+async def test_a_sync_goes_to_the_newest_commit_or_to_the_one_that_is_named(
+    shop: Commanded,
+) -> None:
+    assert await shop.ask("sync", strategy="quick") == ""
+    await shop.world.until(
+        lambda each: each.running_commit == shop.commit and each.status == "synced"
+    )
+
+    (name,) = shop.world.script.prepared
+    run = await shop.world.store.runs.load(name)
+    assert run is not None
+    assert (run.head.commit, run.origin["reason"]) == (shop.commit, "ana asked for it")
+
+
+async def test_a_rollback_to_a_run_goes_to_its_commit(shop: Commanded) -> None:
+    await shop.world.shop.submit(given.request("r1", shop.commit))
+    await shop.world.until(lambda each: "r1" in str(each.document["run"]))
+
+    kinds = []
+    shop.world.script.may_plan.clear()
+    for to in ("r1", shop.commit):
+        assert await shop.ask("rollback", to=to) == ""
+        request = (await shop.world.status()).run_request
+        assert request is not None
+        kinds.append((request.kind, request.commit, request.reason))
+
+    told = f"ana rolls back to {shop.commit[:7]}"
+    assert set(kinds) == {(given.Kind.ROLLBACK_TO_COMMIT, shop.commit, told)}
+
+
+async def test_a_rollback_of_a_run_under_way_ends_it(shop: Commanded) -> None:
+    shop.world.script.stages.may_end.clear()
+    await shop.world.shop.submit(given.request("r1", "c1"))
+    await shop.world.script.stages.begun.wait()
+
+    assert await shop.ask("rollback") == ""
+    run = shop.world.shop.run_under_way
+    assert run is not None
+    assert run.ending is not None
+    assert run.ending.rollback
+    shop.world.script.stages.may_end.set()
+
+
+async def test_what_lost_its_repository_starts_nothing(shop: Commanded) -> None:
+    addresses = {"other": "https://example.com/other.git"}
+    shop.world.leader.dependencies.addresses = addresses
+
+    for kind in ("sync", "rollback", "rebalance"):
+        assert await shop.ask(kind) == (
+            "its repository shop is no longer in the settings, so nothing is started for it"
+        )
+    assert await shop.ask("pause") == ""
+    assert await shop.ask("adopt", repository="nowhere") == (
+        "there is no repository nowhere in the settings"
+    )
+    assert await shop.ask("forget", reason="it is over") == ""
+    assert await shop.world.store.applications.get("shop") is None
+
+
+async def test_what_is_there_is_neither_adopted_nor_forgotten(shop: Commanded) -> None:
+    assert await shop.ask("forget", reason="x") == (
+        "its file is there, app.pipecd.yaml of shop: take it away first"
+    )
+    assert await shop.ask("adopt", repository="shop") == "its repository shop is in the settings"
+
+
+async def test_a_run_that_has_ended_says_so(shop: Commanded) -> None:
+    await shop.world.shop.submit(given.request("r1", "c1"))
+    await shop.world.until(lambda each: each.running_commit == "c1")
+
+    assert "a run that is succeeded cannot be" in await shop.ask("pause", run="r1")
+
+
+async def test_a_run_that_nobody_carries_out_cannot_be_asked(shop: Commanded) -> None:
+    await shop.world.shop.submit(given.request("r1", "c1"))
+    await shop.world.until(lambda each: each.running_commit == "c1")
+    stored = await shop.world.store.runs.load("r1")
+    assert stored is not None
+    unfinished = replace(given_run(), id="r7", application="unknown")
+    await given.keep_run(shop.world.store, unfinished, given.Kind.RELEASE)
+
+    assert await shop.ask("pause", run="r7") == "no process carries out this run"
+
+
+def given_run() -> state.Run:
+    made = given.run_builder.RunSpec(
+        "shop", "c1", given.run_builder.one_group(("us",)), (given.SYNC,)
+    )
+    return given.run_builder.new_run("r7", made, given.AT)

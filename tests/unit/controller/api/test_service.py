@@ -1,0 +1,350 @@
+"""What people see and ask for, without HTTP: on a store with two runs, and a leader."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import pytest
+
+import reconciler_fixtures as given
+from volary.controller import refusals
+from volary.controller.api import (
+    cluster_service,
+    command_client,
+    command_handler,
+    placement_service,
+    representations,
+    service,
+    status_service,
+)
+from volary.controller.fleet import surveys
+from volary.controller.persistence import change_signal
+from volary.controller.status import application_statuses, cluster_releases, run_requests
+from volary.manifests import redaction
+from volary.model import errors
+from volary.model.fleet import cluster_health, fleets, taints
+from volary.placement.failover import decisions, move_plans
+from volary.store import records
+
+ANA = representations.Actor("ana", "10.0.0.1")
+State = cluster_health.ClusterState
+
+
+@dataclass
+class Served:
+    """A leader that answers, with the service."""
+
+    world: given.World
+    service: service.Service
+
+    async def note(self) -> records.AuditRecord:
+        """Return the newest entry of the audit."""
+        page = await self.world.store.audit.list(records.AuditFilter(), limit=1)
+        return page.items[0]
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[Served]:
+    async with given.leading() as world:
+        leader, masker, asked = world.leader, redaction.Masker(), change_signal.ChangeSignal()
+        store, dependencies, clock = world.store, leader.dependencies, leader.dependencies.clock
+        ids = iter(range(1000))
+        asker = command_client.CommandClient(
+            store,
+            clock,
+            asked=asked,
+            kept=leader.change_signal,
+            make_id=lambda: f"q{next(ids)}",
+            masker=masker,
+        )
+        audit = command_client.AuditLog(store, clock, masker)
+        surveyor = surveys.Surveyor(dependencies.clusters, clock, is_away=lambda _: False)
+        made = service.Service(
+            store,
+            dependencies,
+            asker,
+            audit,
+            leader.change_signal,
+            cluster_service.ClusterService(leader.register, asker, audit),
+            status_service.StatusService(store, dependencies, surveyor, leader.register),
+            placement_service.PlacementService(store, dependencies, leader.register, asker, audit),
+        )
+        await leader.register.enter(given.MEMBERS, fence=None)
+        leader.register.is_leader = True
+        handler = command_handler.CommandHandler(leader, world.registry, asked)
+        async with asyncio.TaskGroup() as group:
+            handling = group.create_task(handler.keep_handling())
+            yield Served(world, made)
+            handling.cancel()
+
+
+async def released(served: Served, *names: str) -> None:
+    """Have runs of these ids happen, one after another."""
+    for name in names:
+        await served.world.shop.submit(given.request(name, f"commit-{name}"))
+        await served.world.until(lambda each, name=name: each.running_commit == f"commit-{name}")
+
+
+async def test_lists_come_in_pages(served: Served) -> None:
+    await released(served, "r1", "r2")
+    made = served.service
+
+    first = await made.runs(records.RunFilter(), limit=1)
+    second = await made.runs(records.RunFilter(), cursor=first.cursor, limit=1)
+    assert [run.id for run in (*first.items, *second.items)] == ["r2", "r1"]
+    assert await made.run_summary("r1") == second.items[0]
+    assert (second.items[0].trigger, second.items[0].targets) == (
+        "commit-r1 was pushed",
+        ("us", "eu"),
+    )
+    commits = await made.commits("shop", limit=1)
+    others = await made.commits("shop", cursor=commits.cursor, limit=1)
+    assert {item.run for item in (*commits.items, *others.items)} == {"r1", "r2"}
+    await served.world.store.applications.keep(records.ApplicationRecord("zoo"), fence=None)
+    shops = await made.applications(records.ApplicationFilter(), limit=1)
+    zoos = await made.applications(records.ApplicationFilter(), cursor=shops.cursor, limit=1)
+    assert [item.name for item in (*shops.items, *zoos.items)] == ["shop", "zoo"]
+    assert (zoos.items[0].status, zoos.items[0].waiting) == ("unknown", None)
+
+
+async def test_events_are_read_from_where_somebody_was(served: Served) -> None:
+    await released(served, "r1", "r2")
+    made = served.service
+
+    every = await made.events("r1")
+    assert [event.number for event in every] == list(range(1, len(every) + 1))
+    assert await made.events("r1", 1, limit=2) == every[1:3]
+    of_all = await made.all_events()
+    assert await made.position() == of_all[-1].position
+    assert await made.all_events(of_all[1].position, limit=3) == of_all[2:5]
+    assert await made.all_events(application="other") == ()
+    assert {event.run for event in await made.all_events(application="shop")} == {"r1", "r2"}
+
+
+async def test_logs_and_findings_are_those_of_one_task(served: Served) -> None:
+    await released(served, "r1")
+    store, made = served.world.store, served.service
+    lines = [
+        records.LogLine("r1", stage, target, 1, given.AT, "info", f"{stage} on {target}")
+        for stage in ("1-A", "2-B")
+        for target in ("us", "eu")
+    ]
+    await store.logs.append(lines, fence=None)
+    findings = [
+        records.Finding("r1", "1-A", target, 1, given.AT, "verdict", "errors", {"result": "pass"})
+        for target in ("us", "eu")
+    ]
+    await store.findings.append(findings, fence=None)
+
+    seen = await made.logs("r1")
+    assert [line.text for line in seen] == [line.text for line in lines]
+    assert [line.text for line in await made.logs("r1", stage="1-A", target="eu")] == ["1-A on eu"]
+    assert await made.logs("r1", after=seen[0].position, limit=2) == seen[1:3]
+    known = await made.findings("r1")
+    assert [finding.target for finding in known] == ["us", "eu"]
+    only_eu = await made.findings("r1", wanted=records.FindingFilter(target="eu"))
+    assert only_eu == known[1:]
+    assert await made.findings("r1", after=known[0].position, limit=1) == known[1:]
+    assert await made.findings("r1", limit=1) == known[:1]
+
+
+async def test_what_is_not_there_is_said_to_be_missing(served: Served) -> None:
+    made = served.service
+    for asked in (
+        made.application("shop"),
+        made.run("r9"),
+        made.run_summary("r9"),
+        made.ask_run("approve", "r9", ANA),
+        made.ask_application("pause", "shop", ANA),
+        made.fleet.get("mars"),
+        made.placements.get("shop"),
+        made.statuses.get("shop"),
+    ):
+        with pytest.raises(refusals.NotFound, match="there is no"):
+            await asked
+
+
+async def test_what_is_asked_of_a_run_is_noted_and_answered(served: Served) -> None:
+    stages = served.world.script.stages
+    stages.may_end.clear()
+    await served.world.shop.submit(given.request("r1", "c1"))
+    await stages.begun.wait()
+
+    taken = await served.service.ask_run("pause", "r1", ANA, reason="lunch")
+
+    assert taken.run == "r1"
+    shown = await served.service.run("r1")
+    assert (shown.paused_by, shown.summary.id) == ("ana", "r1")
+    assert [target.name for target in shown.targets] == ["us", "eu"]
+    entry = await served.note()
+    assert (entry.action, entry.result, entry.application, entry.run_id, entry.source) == (
+        "run.pause",
+        "ok",
+        "shop",
+        "r1",
+        "10.0.0.1",
+    )
+    with pytest.raises(refusals.Conflict, match="already paused"):
+        await served.service.ask_run("pause", "r1", ANA)
+    refused = await served.note()
+    assert refused.result == "failed"
+    assert "already paused" in refused.document["refusal"]
+    await served.service.ask_run("resume", "r1", ANA)
+    stages.may_end.set()
+
+
+async def test_what_is_asked_of_an_application_says_what_follows(served: Served) -> None:
+    await released(served, "r1")
+
+    paused = await served.service.ask_application("pause", "shop", ANA, reason="lunch")
+    assert paused == representations.Accepted("r1", "paused by ana: lunch")
+    assert (await served.service.application("shop")).paused == "paused by ana: lunch"
+    resumed = await served.service.ask_application("resume", "shop", ANA)
+    assert (resumed.run, (await served.note()).action) == ("r1", "application.resume")
+    with pytest.raises(errors.UserError, match="slow is no strategy"):
+        await served.service.sync("shop", ANA, strategy="slow")
+    with pytest.raises(refusals.Conflict):
+        await served.service.sync("shop", ANA, commit="c9")
+
+
+async def test_what_is_forgotten_leaves_its_runs(served: Served) -> None:
+    await released(served, "r1")
+    with pytest.raises(refusals.Conflict, match="take it away first"):
+        await served.service.forget_application("shop", ANA, reason="over")
+    await served.world.shop.change(removed=given.AT)
+
+    taken = await served.service.forget_application("shop", ANA, reason="over")
+
+    assert taken.reason.startswith("forgotten")
+    assert (await served.note()).action == "application.forget"
+    assert (await served.service.run("r1")).move == ""
+
+
+async def test_changes_are_seen_at_once(served: Served) -> None:
+    changes = served.service.changes()
+    before = await anext(changes)
+
+    await released(served, "r1")
+
+    assert await anext(changes) >= before
+    assert await served.service.position() > before
+    await changes.aclose()
+
+
+async def test_the_fleet_says_how_its_clusters_are(served: Served) -> None:
+    register, fleet = served.world.leader.register, served.service.fleet
+    unseen = await fleet.get("us")
+    assert (unseen.status, unseen.reason) == ("unknown", "not probed yet")
+    now = served.world.leader.dependencies.clock.now()
+    pending = cluster_health.PendingChange(State.UNREACHABLE, now - timedelta(seconds=4), "no")
+    seen = (
+        cluster_health.ClusterHealth("us", State.READY, now, observed=now, pending=pending),
+        cluster_health.ClusterHealth("eu", State.NOT_READY, now, "its API is closed"),
+    )
+    await register.take(seen, fence=None)
+
+    us, eu = await served.service.clusters()
+
+    assert (us.name, us.status, us.reason, us.schedulable) == ("us", "ready", "", True)
+    threshold = register.rules.failure_threshold.total_seconds()
+    assert us.changing == f"unreachable for 4 s, counts after {threshold:g} s: no"
+    assert (eu.status, eu.reason, eu.changing) == ("notReady", "its API is closed", "")
+
+
+async def test_what_is_suspended_in_the_fleet_file_says_so(served: Served) -> None:
+    us = replace(given.MEMBERS.clusters[0], suspended=True, labels={"tier": "one"})
+    await served.world.leader.register.enter(
+        fleets.Fleet((us, given.MEMBERS.clusters[1])), fence=None
+    )
+
+    shown = await served.service.fleet.get("us")
+
+    assert (shown.status, shown.reason, shown.schedulable, shown.labels) == (
+        "suspended",
+        "suspended in the fleet",
+        False,
+        {"tier": "one"},
+    )
+
+
+async def test_a_cluster_is_cordoned_and_tainted_by_hand(served: Served) -> None:
+    fleet = served.service.fleet
+
+    cordoned = await fleet.ask("cordon", "eu", ANA, reason="1.36")
+    assert not cordoned.schedulable
+    assert [(taint.by, taint.reason) for taint in cordoned.taints] == [("ana", "1.36")]
+    entry = await served.note()
+    assert (entry.action, entry.document) == ("cluster.cordon", {"cluster": "eu", "reason": "1.36"})
+    with pytest.raises(refusals.Conflict):
+        await fleet.ask("cordon", "eu", ANA, reason="1.36")
+    assert (await fleet.ask("uncordon", "eu", ANA, reason="done")).schedulable
+    mark = taints.Taint("example.com/x", "1", taints.Effect.NO_EXECUTE, reason="flood")
+    tainted = await fleet.taint("us", ANA, mark)
+    (shown,) = tainted.taints
+    assert (shown.key, shown.value, shown.effect, shown.by, shown.reason) == (
+        "example.com/x",
+        "1",
+        "NoExecute",
+        "ana",
+        "flood",
+    )
+    with pytest.raises(errors.UserError, match="Never is no effect"):
+        await fleet.untaint("us", ANA, key="example.com/x", effect="Never", reason="")
+    gone = await fleet.untaint("us", ANA, key="example.com/x", effect="NoExecute", reason="over")
+    assert gone.taints == ()
+
+
+async def test_where_an_application_is_and_what_moves(served: Served) -> None:
+    eviction = decisions.Eviction(
+        "us", decisions.Cause.CLUSTER, "us is flooded", given.AT, replacements=("eu",)
+    )
+    placed = decisions.PlacementState(
+        ("eu",), {"us": "us is flooded"}, (eviction,), {}, {"eu": "it waits"}
+    )
+    move = run_requests.RunRequest(
+        "m1", "c1", given.Kind.MOVE, "why", given.AT, shift=move_plans.MovePlan(("us",))
+    )
+    status = application_statuses.ApplicationStatus(
+        releases=cluster_releases.ClusterReleases().with_placement(placed), move=move
+    )
+    document = application_statuses.to_document(status)
+    for name in ("shop", "zoo"):
+        await served.world.store.applications.keep(
+            records.ApplicationRecord(name, document=document if name == "shop" else {}), fence=None
+        )
+
+    shown = await served.service.placements.get("shop")
+
+    assert (shown.clusters, shown.move) == (("eu",), "m1")
+    assert [(one.cluster, one.reason) for one in shown.away] == [("us", "us is flooded")]
+    assert [(one.cluster, one.cause, one.purge) for one in shown.leaving] == [
+        ("us", "cluster", "Gracefully")
+    ]
+    assert [(one.cluster, one.reason) for one in shown.waiting] == [("eu", "it waits")]
+    assert await served.service.placements.moving() == {"cluster": 1}
+
+
+async def test_nothing_is_placed_anew_before_it_was_released(served: Served) -> None:
+    record = records.ApplicationRecord("shop", "shop", "volary.yaml")
+    await served.world.store.applications.keep(record, fence=None)
+
+    with pytest.raises(refusals.Conflict, match="there is nothing to place"):
+        await served.service.placements.plan("shop", ANA)
+
+    entry = await served.note()
+    assert (entry.action, entry.document.get("dryRun")) == ("application.rebalance", True)
+
+
+async def test_only_the_leader_raises_the_alarm(served: Served) -> None:
+    register, placements = served.world.leader.register, served.service.placements
+    now = served.world.leader.dependencies.clock.now()
+    lost = tuple(
+        cluster_health.ClusterHealth(name, State.UNREACHABLE, now, observed=now, steady=now)
+        for name in given.MEMBERS.names
+    )
+    await register.take(lost, fence=None)
+
+    assert "2 of 2 clusters look unreachable" in placements.alarm
+    register.is_leader = False
+    assert placements.alarm == ""

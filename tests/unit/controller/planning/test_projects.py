@@ -1,0 +1,181 @@
+"""What a command is pointed at: a directory, a repository, a fleet file or contexts."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pygit2
+import pytest
+
+import command_world
+from volary.controller.planning import projects
+from volary.model import applications, errors
+from volary.model.fleet import fleets
+
+FILE = "apiVersion: volary.dev/v1\nkind: Application\nmetadata: {name: %s}\n"
+
+
+def written(directory: Path, name: str = "shop", file: str = "volary.yaml") -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / file).write_text(FILE % name)
+    return directory
+
+
+def said(error: pytest.ExceptionInfo[errors.UserError]) -> str:
+    return str(error.value.problems[0])
+
+
+async def test_a_plain_directory_stands_for_a_commit_by_its_content(tmp_path: Path) -> None:
+    opened = await projects.open_project(str(written(tmp_path / "shop")))
+
+    assert opened.application.name == "shop"
+    assert (opened.repository, opened.subject, opened.warnings) == (None, "", ())
+    assert opened.commit.startswith(projects.CONTENT_PREFIX)
+    assert len(opened.commit) == len(projects.CONTENT_PREFIX) + 12
+    again = await projects.open_project(str(tmp_path / "shop" / "volary.yaml"))
+    assert again.application == opened.application
+    written(tmp_path / "shop", "other")
+    assert (await projects.open_project(str(tmp_path / "shop"))).commit != opened.commit
+
+
+async def test_a_plain_directory_has_no_commits(tmp_path: Path) -> None:
+    with pytest.raises(errors.UserError) as caught:
+        await projects.open_project(str(written(tmp_path)), commit="abc")
+
+    assert "is not in a Git repository, so it has no commit abc" in said(caught)
+
+
+async def test_what_does_not_exist_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(errors.UserError) as caught:
+        await projects.open_project(str(tmp_path / "nowhere"))
+
+    assert "nowhere does not exist" in said(caught)
+
+
+async def test_what_runs_is_what_is_in_git(tmp_path: Path) -> None:
+    commit = command_world.commit(written(tmp_path), "Add the shop\n\nwith a body")
+
+    opened = await projects.open_project(str(tmp_path))
+
+    assert (opened.commit, opened.subject, opened.directory) == (commit, "Add the shop", "")
+    assert opened.warnings == ()
+    address = await projects.open_project(f"file://{tmp_path}")
+    assert (address.commit, address.application.name) == (commit, "shop")
+
+
+@pytest.mark.parametrize("changed", [1, 3])
+async def test_changes_that_are_not_committed_are_named_and_not_used(
+    tmp_path: Path, changed: int
+) -> None:
+    for number in range(changed):
+        (tmp_path / f"{number}.yaml").write_text("a: 1\n")
+    commit = command_world.commit(written(tmp_path), "Add the shop")
+    for number in range(changed):
+        (tmp_path / f"{number}.yaml").write_text("a: 2\n")
+
+    (warning,) = (await projects.open_project(str(tmp_path))).warnings
+
+    named = "0.yaml" if changed == 1 else f"0.yaml and {changed - 1} more"
+    assert warning.message == (
+        f"{named} differ from commit {commit[:7]}; the commit is what is used"
+    )
+    assert warning.severity is errors.Severity.WARNING
+    at_commit = await projects.open_project(str(tmp_path), commit=commit)
+    assert at_commit.warnings == (), "somebody asked for that commit"
+
+
+async def test_a_directory_of_a_repository_has_to_be_committed(tmp_path: Path) -> None:
+    command_world.commit(written(tmp_path, "root"), "Add it")
+    inner = written(tmp_path / "new")
+
+    with pytest.raises(errors.UserError) as caught:
+        await projects.open_project(str(inner))
+
+    assert "what runs is what is in Git" in said(caught)
+
+
+async def test_a_directory_below_the_root_is_the_application(tmp_path: Path) -> None:
+    written(tmp_path / "shop")
+    commit = command_world.commit(tmp_path, "Add it")
+
+    opened = await projects.open_project(str(tmp_path / "shop"))
+
+    assert (opened.commit, opened.directory) == (commit, "shop")
+
+
+async def test_a_bare_repository_is_opened_as_well(tmp_path: Path) -> None:
+    commit = command_world.commit(written(tmp_path / "work"), "Add the shop")
+    bare = tmp_path / "bare.git"
+    pygit2.clone_repository(str(tmp_path / "work"), str(bare), bare=True)
+
+    opened = await projects.open_project(str(bare))
+
+    assert (opened.commit, opened.application.name) == (commit, "shop")
+
+
+async def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "volary.yaml").write_bytes(b"\xff\xfe")
+
+    with pytest.raises(errors.UserError) as caught:
+        await projects.open_project(str(tmp_path))
+
+    assert "the application file is not UTF-8 text" in said(caught)
+
+
+async def test_without_a_name_the_directory_gives_it(tmp_path: Path) -> None:
+    bare = "apiVersion: pipecd.dev/v1beta1\nkind: KubernetesApp\nspec: {}\n"
+    (tmp_path / "market").mkdir()
+    (tmp_path / "market" / "app.pipecd.yaml").write_text(bare)
+
+    assert (await projects.open_project(str(tmp_path / "market"))).application.name == "market"
+
+
+async def test_the_settings_say_for_which_clusters_it_is(tmp_path: Path) -> None:
+    opened = await projects.open_project(str(written(tmp_path)))
+    selector = applications.TargetSelector(("us",))
+
+    assert projects.with_targets(opened, None) is opened
+    assert projects.with_targets(opened, selector).application.targets == selector
+
+
+async def test_what_runs_of_a_plain_directory_is_another_directory(tmp_path: Path) -> None:
+    opened = await projects.open_project(str(written(tmp_path / "new")))
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "a.yaml").write_text("a: 1\n")
+
+    files = await projects.at_commit(opened, str(tmp_path / "old"))
+
+    assert files.read("a.yaml") == b"a: 1\n"
+    with pytest.raises(errors.UserError) as caught:
+        await projects.at_commit(opened, str(tmp_path / "none"))
+    assert "is not a directory" in said(caught)
+
+
+@pytest.mark.parametrize(("file", "contexts"), [("", ""), ("fleet.yaml", "us,eu")])
+def test_clusters_are_named_exactly_once(file: str, contexts: str) -> None:
+    with pytest.raises(errors.UserError) as caught:
+        projects.load_fleet(file, contexts)
+
+    assert "name the clusters once" in said(caught)
+
+
+def test_a_fleet_comes_from_contexts_or_a_file(tmp_path: Path) -> None:
+    assert projects.load_fleet(contexts="us,eu").names == ("us", "eu")
+    with pytest.raises(errors.UserError) as missing:
+        projects.load_fleet(str(tmp_path / "none.yaml"))
+    assert "cannot be read: no such file or directory" in said(missing)
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe")
+    with pytest.raises(errors.UserError) as strange:
+        projects.load_fleet(str(tmp_path / "bytes.yaml"))
+    assert "cannot be read: it is not text" in said(strange)
+
+
+async def test_an_application_that_fits_no_cluster_is_refused(tmp_path: Path) -> None:
+    opened = await projects.open_project(str(written(tmp_path)))
+    nowhere = applications.TargetSelector(("mars",))
+    lost = replace(opened, application=replace(opened.application, targets=nowhere))
+    members = fleets.Fleet((fleets.Cluster("us"),))
+
+    assert projects.check_fleet(opened, members) == ()
+    with pytest.raises(errors.UserError) as caught:
+        projects.check_fleet(lost, members)
+    assert "mars" in said(caught)
