@@ -6,6 +6,7 @@ from pathlib import Path
 from volary.cli import console, exit_codes
 from volary.config.application import application_files
 from volary.config.crosscheck import lint
+from volary.config.dialects import drafts
 from volary.config.dialects.flagger import translation
 from volary.config.dialects.karmada import policies
 from volary.config.dialects.karmada import translation as karmada_files
@@ -105,7 +106,7 @@ def rollout(system: str, path: str, approvers: Sequence[str]) -> int:
     documents = yaml.load_all(trees.read_text(files, place.name), place.name)
     plan = _SYSTEMS[system](documents, approvers)
     metadata = plan.reading.written(("metadata",))
-    body = plan.body(policies.text(metadata, "name") or place.stem)
+    body = plan.body(drafts.text(metadata, "name") or place.stem)
     _print_converted(body, plan.reading.problems, place.name)
     _print_hint("put its waves into your volary.yaml")
     return exit_codes.Exit.DONE
@@ -125,7 +126,7 @@ def _print_converted(body: json.JsonObject, problems: Sequence[errors.Problem], 
 
 
 def _raise_errors(problems: Iterable[errors.Problem]) -> None:
-    wrong = [problem for problem in problems if application_files.is_error(problem)]
+    wrong = errors.mistakes(problems)
     if wrong:
         raise errors.UserError(*wrong)
 

@@ -3,6 +3,7 @@
 A problem says what is wrong in something a user wrote, where, and what to do about it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -50,6 +51,11 @@ class Problem:
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if str(self.where) else self.message
         return f"{text}\nhint: {self.hint}" if self.hint else text
+
+
+def mistakes(problems: Iterable[Problem]) -> list[Problem]:
+    """Return those that stop the work."""
+    return [problem for problem in problems if problem.severity is Severity.ERROR]
 
 
 class VolaryError(Exception):

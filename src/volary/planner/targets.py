@@ -40,7 +40,7 @@ class Selection:
     @property
     def warnings(self) -> tuple[errors.Problem, ...]:
         """What the user should know but need not change."""
-        return tuple(problem for problem in self.problems if not _is_error(problem))
+        return tuple(p for p in self.problems if p.severity is errors.Severity.WARNING)
 
     def require(self) -> tuple[fleets.Cluster, ...]:
         """Return the targets.
@@ -48,7 +48,7 @@ class Selection:
         Raises:
             UserError: There are errors, or no target is left; carries all problems.
         """
-        problems = [problem for problem in self.problems if _is_error(problem)]
+        problems = errors.mistakes(self.problems)
         if problems:
             raise errors.UserError(*problems)
         if not self.targets:
@@ -97,7 +97,3 @@ def select(
 def of_stage(stage: pipelines.Stage, targets: Sequence[str]) -> tuple[str, ...]:
     """Return the names of a run's targets that a stage visits, in the run's order."""
     return tuple(name for name in targets if not stage.targets or name in stage.targets)
-
-
-def _is_error(problem: errors.Problem) -> bool:
-    return problem.severity is errors.Severity.ERROR

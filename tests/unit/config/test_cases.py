@@ -22,7 +22,7 @@ def test_every_problem_is_found_with_its_place(case: str) -> None:
     applications = {f"apps/shop/{name}": text for name, text in files.items()}
     shared = {f".pipe/{path.name}": path.read_text() for path in folder.glob(".pipe/*.yaml")}
     applications |= shared
-    clusters = fleet_files.parse(files.get("fleet.yaml", ""), file="fleet.yaml").fleet
+    clusters = fleet_files.parse(files.get("fleet.yaml", ""), file="fleet.yaml").value
 
     found = "".join(shown(each) for each in lint.check(applications, clusters, anchored=True))
 

@@ -48,7 +48,7 @@ def run(path: str, *, fleet: str, contexts: str, config: str = "", as_json: bool
     else:
         console.show_problems(console.results(), problems)
         _summarize(files, problems)
-    wrong = any(problem.severity is errors.Severity.ERROR for problem in problems)
+    wrong = bool(errors.mistakes(problems))
     return exit_codes.Exit.USAGE if wrong else exit_codes.Exit.DONE
 
 
@@ -209,7 +209,7 @@ def _to_json(problem: errors.Problem) -> dict[str, object]:
 
 
 def _summarize(files: dict[str, str], problems: Sequence[errors.Problem]) -> None:
-    wrong = sum(problem.severity is errors.Severity.ERROR for problem in problems)
+    wrong = len(errors.mistakes(problems))
     warnings = len(problems) - wrong
     counts = (_count(len(files), "file"), _count(wrong, "error"), _count(warnings, "warning"))
     console.messages().print(", ".join(counts))

@@ -58,7 +58,7 @@ class Loaded:
             UserError: There are errors; carries all of them.
         """
         if self.application is None:
-            raise errors.UserError(*(e for e in self.problems if is_error(e)))
+            raise errors.UserError(*errors.mistakes(self.problems))
         return self.application
 
     def located(self, error: errors.UserError, path: yaml.Path) -> errors.UserError:
@@ -93,11 +93,6 @@ def is_canary(text: str) -> bool:
     """Say whether a file's text has one of Flagger's Canaries in it, by a quick check of its
     text."""
     return _CANARY.search(text) is not None and _FLAGGER.search(text) is not None
-
-
-def is_error(problem: errors.Problem) -> bool:
-    """Say whether a problem stops the work."""
-    return problem.severity is errors.Severity.ERROR
 
 
 def parse(

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, ClassVar, Literal
 
-import pydantic
 from pydantic import Field
 
 from volary.config.decoding import base_sections, values
@@ -18,6 +17,7 @@ from volary.config.stages import stage_sections
 from volary.model import applications, options, routing_options
 from volary.model.objects import object_health
 from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.placement import rollouts
 
 
@@ -32,15 +32,9 @@ class ServiceReference(base_sections.Section, of=routing_options.ObjectReference
     )
 
 
-class QuickSync(base_sections.Section):
+class QuickSync(base_sections.Section, of=rollout_stages.SyncOptions):
     """Options of a quick sync."""
 
-    add_variant_label_to_selector: pydantic.StrictBool = options.option(
-        "Put the primary variant's label into workload selectors.", False
-    )
-    prune: pydantic.StrictBool = options.option(
-        "Remove what Volary applied earlier and Git no longer contains.", False
-    )
     multi_targets: list[values.ClusterName] = options.option(
         "Clusters a quick sync is limited to; empty: all.", []
     )

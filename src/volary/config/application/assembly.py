@@ -92,8 +92,7 @@ def assemble(
     if placed.failover is not None:
         spread_and_failover.check_failover(reading, placed.failover)
     router = kubernetes.traffic_routing
-    written = kubernetes.quick_sync
-    quick_sync = rollout_stages.SyncOptions(written.add_variant_label_to_selector, written.prune)
+    quick_sync = base_sections.value_of(rollout_stages.SyncOptions, kubernetes.quick_sync)
     _check_triggers(reading, spec.trigger)
     chosen, stages = _stages(reading, spec, quick_sync, router.method)
     return applications.Application(

@@ -93,7 +93,7 @@ def _by_content(
 def _providers(files: Mapping[str, str]) -> tuple[metric_providers.Provider, ...]:
     """Return the providers of the tree's fleet file; none when there is not just one."""
     named = [path for path in files if fleet_files.is_file_name(path)]
-    fleet = fleet_files.parse(files[named[0]], file=named[0]).fleet if len(named) == 1 else None
+    fleet = fleet_files.parse(files[named[0]], file=named[0]).value if len(named) == 1 else None
     return fleet.providers if fleet else ()
 
 

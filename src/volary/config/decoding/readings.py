@@ -9,7 +9,7 @@ import difflib
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
@@ -60,7 +60,7 @@ class Reading:
     @property
     def has_errors(self) -> bool:
         """Something was found that the user must fix."""
-        return any(problem.severity is errors.Severity.ERROR for problem in self.problems)
+        return bool(errors.mistakes(self.problems))
 
     def where(self, path: yaml.Path) -> errors.Location:
         """Return the place of `path`, which is in the words of the model."""
@@ -171,6 +171,39 @@ class Reading:
             location = location[:-1]
         message, hint = _explain(detail)
         self.error(location, message, hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded(typing.Generic[S]):
+    """What a file says and what is wrong with it."""
+
+    #: None when there is an error.
+    value: S | None
+    problems: tuple[errors.Problem, ...] = ()
+
+    def require(self) -> S:
+        """Return what the file says.
+
+        Raises:
+            UserError: There are errors; carries all of them.
+        """
+        if self.value is None:
+            raise errors.UserError(*self.problems)
+        return self.value
+
+
+def load(text: str, file: str, form: str, convert: Callable[[Reading], S | None]) -> Loaded[S]:
+    """Read a file that has to be one object; `form` says so where it is not."""
+    try:
+        documents = yaml.load_all(text, file)
+    except errors.UserError as error:
+        return Loaded(None, error.problems)
+    if len(documents) != 1 or not isinstance(documents[0].value, dict):
+        return Loaded(None, (errors.Problem(form, errors.Location(file)),))
+    reading = Reading(documents[0])
+    value = convert(reading)
+    problems = tuple(sorted(reading.problems, key=lambda problem: problem.where.line))
+    return Loaded(None if reading.has_errors else value, problems)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

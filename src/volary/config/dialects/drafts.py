@@ -69,3 +69,9 @@ class Translated(yaml.Document):
     def where(self, path: yaml.Path = ()) -> errors.Location:
         """Return the place that `path` came from."""
         return self.draft.place(path)
+
+
+def text(value: object, key: str) -> str:
+    """Return the text at `key` of an object; empty when there is none."""
+    entry = value.get(key) if isinstance(value, dict) else None
+    return entry if isinstance(entry, str) else ""

@@ -2,7 +2,7 @@
 
 import posixpath
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
@@ -15,7 +15,6 @@ from volary.config.fleet import (
     provider_readers,
     provider_sections,
 )
-from volary.config.text import yaml
 from volary.model import errors, options
 from volary.model.fleet import fleets
 from volary.model.objects import object_health
@@ -39,26 +38,7 @@ class FleetFile(base_sections.Section):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedFleet:
-    """What a fleet file says and what is wrong with it."""
-
-    #: None when there is an error.
-    fleet: fleets.Fleet | None
-    problems: tuple[errors.Problem, ...] = ()
-
-    def require(self) -> fleets.Fleet:
-        """Return the fleet.
-
-        Raises:
-            UserError: There are errors; carries all of them.
-        """
-        if self.fleet is None:
-            raise errors.UserError(*self.problems)
-        return self.fleet
-
-
-def parse(text: str, *, file: str, directory: str = "") -> LoadedFleet:
+def parse(text: str, *, file: str, directory: str = "") -> readings.Loaded[fleets.Fleet]:
     """Read a fleet file, or PipeCD's piped file.
 
     Args:
@@ -66,18 +46,13 @@ def parse(text: str, *, file: str, directory: str = "") -> LoadedFleet:
         file: Its name as the user knows it, for problems.
         directory: Where it is; relative kubeconfig paths start there.
     """
-    try:
-        documents = yaml.load_all(text, file)
-    except errors.UserError as error:
-        return LoadedFleet(None, error.problems)
-    if len(documents) != 1 or not isinstance(documents[0].value, dict):
-        message = "a fleet file has one document, an object with kind: Fleet"
-        return LoadedFleet(None, (errors.Problem(message, errors.Location(file)),))
-    reading = readings.Reading(documents[0])
-    is_piped = documents[0].value.get("kind") == "Piped"
-    fleet = piped_files.convert(reading, directory) if is_piped else _convert(reading, directory)
-    problems = tuple(sorted(reading.problems, key=lambda problem: problem.where.line))
-    return LoadedFleet(None if reading.has_errors else fleet, problems)
+    form = "a fleet file has one document, an object with kind: Fleet"
+    return readings.load(text, file, form, lambda reading: _read(reading, directory))
+
+
+def _read(reading: readings.Reading, directory: str) -> fleets.Fleet | None:
+    is_piped = reading.document.value.get("kind") == "Piped"
+    return piped_files.convert(reading, directory) if is_piped else _convert(reading, directory)
 
 
 def from_contexts(names: Iterable[str]) -> fleets.Fleet:

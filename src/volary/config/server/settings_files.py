@@ -1,7 +1,7 @@
 """``clusterHealth`` in the controller's settings: what is wrong with it."""
 
 import ipaddress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 
 from volary.config.decoding import base_sections, file_paths, readings
@@ -9,7 +9,7 @@ from volary.config.fleet import provider_readers
 from volary.config.placement import wave_rules
 from volary.config.server import notification_routes, settings_sections
 from volary.config.text import git_addresses, yaml
-from volary.model import errors, server_settings
+from volary.model import server_settings
 from volary.model.fleet import cluster_health
 from volary.model.placement import failover_rules
 
@@ -19,26 +19,9 @@ _FAILOVER: yaml.Path = ("failover",)
 _STORES = ("sqlite:", "postgresql://", "postgres://")
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedController:
-    """What a settings file says and what is wrong with it."""
-
-    #: None when there is an error.
-    settings: server_settings.Settings | None
-    problems: tuple[errors.Problem, ...] = ()
-
-    def require(self) -> server_settings.Settings:
-        """Return the settings.
-
-        Raises:
-            UserError: There are errors; carries all of them.
-        """
-        if self.settings is None:
-            raise errors.UserError(*self.problems)
-        return self.settings
-
-
-def parse(text: str, *, file: str, directory: str = "") -> LoadedController:
+def parse(
+    text: str, *, file: str, directory: str = ""
+) -> readings.Loaded[server_settings.Settings]:
     """Read a settings file.
 
     Args:
@@ -46,23 +29,14 @@ def parse(text: str, *, file: str, directory: str = "") -> LoadedController:
         file: Its name as the user knows it, for problems.
         directory: Where it is; relative paths start there.
     """
-    try:
-        documents = yaml.load_all(text, file)
-    except errors.UserError as error:
-        return LoadedController(None, error.problems)
-    if len(documents) != 1 or not isinstance(documents[0].value, dict):
-        message = "a settings file has one document, an object with kind: Controller"
-        return LoadedController(None, (errors.Problem(message, errors.Location(file)),))
-    reading = readings.Reading(documents[0])
+    form = "a settings file has one document, an object with kind: Controller"
+    return readings.load(text, file, form, lambda reading: _convert(reading, directory))
+
+
+def _convert(reading: readings.Reading, directory: str) -> server_settings.Settings | None:
     read = reading.read(settings_sections.ControllerFile, reading.document.value, ())
-    settings = _convert(reading, read, directory) if read else None
-    problems = tuple(sorted(reading.problems, key=lambda problem: problem.where.line))
-    return LoadedController(None if reading.has_errors else settings, problems)
-
-
-def _convert(
-    reading: readings.Reading, read: settings_sections.ControllerFile, directory: str
-) -> server_settings.Settings:
+    if read is None:
+        return None
     data = file_paths.resolve(read.data_directory, directory)
     host, port = _listen(reading, read.listen)
     repositories = tuple(

@@ -68,9 +68,7 @@ def convert(
     if not options.metrics and not any(webhook.type in _CHECKING for webhook in options.webhooks):
         message = "nothing is measured: traffic moves as long as canary's pods are ready"
         reading.warn(path, message, "add metrics, or webhooks of type rollout")
-    found_here = reading.problems[before:]
-    is_bad = any(problem.severity is errors.Severity.ERROR for problem in found_here)
-    return None if is_bad else options
+    return None if errors.mistakes(reading.problems[before:]) else options
 
 
 def convert_blue_green(

@@ -39,9 +39,7 @@ async def apply(
     }
     if application is None:
         # What was decided stays: the commit that mends the file is decided with this one's.
-        faults = [
-            problem for problem in discovered.problems if problem.severity is errors.Severity.ERROR
-        ]
+        faults = errors.mistakes(discovered.problems)
         reason = "; ".join(str(fault).splitlines()[0] for fault in faults) or "it has errors"
         holding = [fault for fault in faults if fault.holds]
         if holding:

@@ -232,7 +232,7 @@ def check_fleet(project: Project, members: fleets.Fleet) -> tuple[errors.Problem
         document=project.loaded.document,
         base=project.loaded.base,
     )
-    wrong = [problem for problem in problems if problem.severity is errors.Severity.ERROR]
+    wrong = errors.mistakes(problems)
     if wrong:
         raise errors.UserError(*wrong)
     return problems

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from volary.config.decoding import readings
+from volary.config.dialects import drafts
 from volary.config.dialects.flagger import schema, source
 from volary.config.text import yaml
 from volary.model import applications
@@ -148,7 +149,7 @@ def _type(read: source.Source, metric: schema.Metric) -> str:
     document = read.find("MetricTemplate", metric.template_ref.name)
     spec = document.value.get("spec") if document else None
     provider = spec.get("provider") if isinstance(spec, dict) else None
-    return source.text(provider, "type") or _PROMETHEUS
+    return drafts.text(provider, "type") or _PROMETHEUS
 
 
 def _add_provider(read: source.Source, provider: schema.TemplateProvider) -> None:

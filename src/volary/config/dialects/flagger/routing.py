@@ -1,6 +1,7 @@
 """Who moves the traffic: Flagger's provider and ``spec.service`` as our router and its objects."""
 
 from volary.config.decoding import readings
+from volary.config.dialects import drafts
 from volary.config.dialects.flagger import objects, source
 
 #: Flagger's providers by our routing method.
@@ -158,7 +159,7 @@ def _written_service(read: source.Source, method: str) -> None:
         return
     spec = written.value.get("spec")
     selector = spec.get("selector") if isinstance(spec, dict) else None
-    leads = source.text(selector, source.VARIANT)
+    leads = drafts.text(selector, source.VARIANT)
     wanted = "" if method == "istio" else "primary"
     if leads == wanted:
         return

@@ -48,12 +48,12 @@ class Source:
     @property
     def name(self) -> str:
         """The Canary's name."""
-        return text(self.canary.metadata, "name")
+        return drafts.text(self.canary.metadata, "name")
 
     @property
     def namespace(self) -> str:
         """The Canary's namespace; empty: not written."""
-        return text(self.canary.metadata, "namespace")
+        return drafts.text(self.canary.metadata, "namespace")
 
     @property
     def is_service(self) -> bool:
@@ -86,7 +86,7 @@ class Source:
             value = neighbour.value
             if not isinstance(value, dict) or value.get("kind") != kind:
                 continue
-            if text(value.get("metadata"), "name") == name:
+            if drafts.text(value.get("metadata"), "name") == name:
                 return neighbour
         return None
 
@@ -97,12 +97,6 @@ def is_flaggers(document: yaml.Document, kind: str = "") -> bool:
     if not isinstance(value, dict) or not str(value.get("apiVersion")).startswith(_GROUP):
         return False
     return not kind or value.get("kind") == kind
-
-
-def text(value: object, key: str) -> str:
-    """Return the text at `key` of an object; empty when there is none."""
-    entry = value.get(key) if isinstance(value, dict) else None
-    return entry if isinstance(entry, str) else ""
 
 
 _STAGES: yaml.Path = ("spec", "pipeline", "stages")

@@ -1,5 +1,6 @@
 """What a Canary is about: the workload, its scaler, and what Flagger does around it."""
 
+from volary.config.dialects import drafts
 from volary.config.dialects.flagger import source
 
 _WORKLOAD = ("spec", "workloads")
@@ -93,7 +94,7 @@ def _is_missing(read: source.Source, kind: str, name: str) -> bool:
 
 def _clusters(read: source.Source) -> None:
     annotations = read.canary.metadata.get("annotations")
-    text = source.text(annotations, TARGETS_ANNOTATION)
+    text = drafts.text(annotations, TARGETS_ANNOTATION)
     if not text:
         return
     at = ("metadata", "annotations", TARGETS_ANNOTATION)
@@ -115,12 +116,12 @@ def _namespace(read: source.Source) -> None:
         return
     at = ("metadata", "namespace")
     named = {
-        source.text(neighbour.value.get("metadata"), "namespace")
+        drafts.text(neighbour.value.get("metadata"), "namespace")
         for neighbour in read.neighbours
         if isinstance(neighbour.value, dict) and not source.is_flaggers(neighbour)
     }
     workload = read.find(read.spec.target_ref.kind, read.spec.target_ref.name)
-    own = source.text(workload.value.get("metadata"), "namespace") if workload else ""
+    own = drafts.text(workload.value.get("metadata"), "namespace") if workload else ""
     if own and own != read.namespace:
         message = f"the target is in the namespace {own}, not {read.namespace}"
         read.reading.error(at, message, "write both into one namespace")

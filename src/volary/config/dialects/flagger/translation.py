@@ -29,7 +29,7 @@ class Translation:
     @property
     def has_errors(self) -> bool:
         """Something has to be mended first."""
-        return any(problem.severity is errors.Severity.ERROR for problem in self.problems)
+        return bool(errors.mistakes(self.problems))
 
 
 def translate(

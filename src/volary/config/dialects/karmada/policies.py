@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from volary.config.decoding import readings
+from volary.config.dialects import drafts
 from volary.config.dialects.karmada import schema
 from volary.config.text import yaml
 from volary.model import applications, errors
@@ -49,12 +50,12 @@ class Policy(Generic[P]):
     @property
     def name(self) -> str:
         """Its name."""
-        return text(self.read.metadata, "name")
+        return drafts.text(self.read.metadata, "name")
 
     @property
     def namespace(self) -> str:
         """Its namespace; empty: not written, or none."""
-        return "" if self.is_for_all_namespaces else text(self.read.metadata, "namespace")
+        return "" if self.is_for_all_namespaces else drafts.text(self.read.metadata, "namespace")
 
     @property
     def title(self) -> str:
@@ -124,7 +125,7 @@ def _items(document: yaml.Document) -> Iterable[yaml.Document]:
 
 def is_policy(document: yaml.Document) -> bool:
     """Say whether a document is one of Karmada's policies."""
-    return text(document.value, "apiVersion").startswith(f"{GROUP}/")
+    return drafts.text(document.value, "apiVersion").startswith(f"{GROUP}/")
 
 
 def read(documents: Iterable[yaml.Document]) -> Policies:
@@ -152,13 +153,7 @@ def read(documents: Iterable[yaml.Document]) -> Policies:
 
 
 def _has_name(metadata: dict[str, object], reading: readings.Reading) -> bool:
-    if text(metadata, "name"):
+    if drafts.text(metadata, "name"):
         return True
     reading.error(("metadata", "name"), "is required, as text")
     return False
-
-
-def text(value: object, key: str) -> str:
-    """Return the text at `key` of an object; empty when there is none."""
-    entry = value.get(key) if isinstance(value, dict) else None
-    return entry if isinstance(entry, str) else ""

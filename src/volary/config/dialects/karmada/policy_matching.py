@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from volary.config.dialects import drafts
 from volary.config.dialects.karmada import affinities, policies, schema
 from volary.config.text import yaml
 
@@ -52,9 +53,9 @@ def manifests(documents: Iterable[yaml.Document], directory: str) -> list[yaml.D
 
 def _is_object(document: yaml.Document) -> bool:
     value = document.value
-    version = policies.text(value, "apiVersion")
+    version = drafts.text(value, "apiVersion")
     ours = version.startswith(_OWN) or policies.is_policy(document)
-    return bool(version and policies.text(value, "kind")) and not ours
+    return bool(version and drafts.text(value, "kind")) and not ours
 
 
 def match_policies(

@@ -43,7 +43,7 @@ class Translation:
     @property
     def has_errors(self) -> bool:
         """Something has to be mended first."""
-        return any(problem.severity is errors.Severity.ERROR for problem in self.problems)
+        return bool(errors.mistakes(self.problems))
 
 
 def translate(
@@ -151,7 +151,7 @@ def _compare(
         return
     for document in decided.unclaimed:
         body = document.value
-        name = policies.text(body.get("metadata"), "name")
+        name = drafts.text(body.get("metadata"), "name")
         policy_set.propagation[0].reading.problems.append(
             errors.Problem(
                 f"no policy is for {body.get('kind')} {name}, so Karmada would leave it out",
@@ -198,7 +198,7 @@ def _has_several_namespaces(
 
 
 def _namespaces(objects: Sequence[yaml.Document]) -> set[str]:
-    return {policies.text(document.value.get("metadata"), "namespace") for document in objects}
+    return {drafts.text(document.value.get("metadata"), "namespace") for document in objects}
 
 
 @dataclass(frozen=True, slots=True)

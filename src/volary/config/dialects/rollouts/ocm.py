@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, assert_never
 from pydantic import Field
 
 from volary.config.decoding import base_sections, readings
-from volary.config.dialects.karmada import policies
+from volary.config.dialects import drafts
 from volary.config.dialects.karmada import schema as selectors
 from volary.config.dialects.rollouts import plans
 from volary.config.text import yaml
@@ -87,7 +87,7 @@ def find_placement(
         value = document.value
         if not isinstance(value, dict) or value.get("kind") != "Placement":
             continue
-        if policies.text(value.get("metadata"), "name") == name:
+        if drafts.text(value.get("metadata"), "name") == name:
             reading = readings.Reading(document, applications.Dialect.VOLARY)
             placement = reading.read(Placement, value, ())
             if placement is not None:

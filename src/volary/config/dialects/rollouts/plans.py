@@ -57,7 +57,7 @@ class Plan:
         Raises:
             UserError: Something cannot be converted.
         """
-        wrong = [problem for problem in self.reading.problems if is_error(problem)]
+        wrong = errors.mistakes(self.reading.problems)
         if wrong:
             raise errors.UserError(*wrong)
         spec: dict[str, Any] = {"targets": self.targets} if self.targets else {}
@@ -67,11 +67,6 @@ class Plan:
             "metadata": {"name": name},
             "spec": {**spec, "waves": self.waves},
         }
-
-
-def is_error(problem: errors.Problem) -> bool:
-    """Say whether a problem stops the conversion."""
-    return problem.severity is errors.Severity.ERROR
 
 
 def labels(read: selectors.LabelSelector | None) -> dict[str, Any]:
