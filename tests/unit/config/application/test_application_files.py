@@ -315,7 +315,7 @@ def test_whatever_is_written_comes_back_as_problems(text: str, steps: int, new: 
     changed, _ = _replace(yaml.load_all(text)[0].value, steps, new)
     loaded = application_files.parse(json.dumps(changed), file="f.yaml", default_name="folder")
 
-    assert (loaded.application is None) == any(map(application_files.is_error, loaded.problems))
+    assert (loaded.application is None) == bool(errors.mistakes(loaded.problems))
 
 
 def test_triggers_are_read() -> None:

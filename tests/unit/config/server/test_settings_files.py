@@ -194,7 +194,7 @@ notifications:
 def test_every_problem_is_found_at_once_with_its_line() -> None:
     loaded = settings_files.parse(BROKEN, file="c.yaml")
 
-    assert loaded.settings is None
+    assert loaded.value is None
     assert [(each.where.line, each.message) for each in loaded.problems] == [
         (5, "is not the address of a database"),
         (6, "must be an address and a port"),
