@@ -1,86 +1,26 @@
 """Moving traffic on one cluster, in memory and in virtual time."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 import memory_cluster
-import stage_contexts
 from memory_cluster import pod, service, split
+from memory_world import SELECTING, SHOP, World, now
 from volary.clusters.api import api_errors
 from volary.clusters.apply import steps
-from volary.engine import executor
 from volary.manifests.ownership import tracking
 from volary.model import applications, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
-from volary.stages.runtime import contexts, execution
+from volary.stages.runtime import execution
 from volary.stages.traffic import division, readiness_watch, routes
 
 pytestmark = pytest.mark.looptime
 V = variant.Variant
-SHOP = applications.Application(
-    name="shop",
-    service=routing_options.ObjectReference(name="shop"),
-    traffic_routing=routing_options.TrafficRouting(method=routing_options.RoutingMethod.SMI),
-)
-SELECTING = applications.Application(name="shop")
 HALF, CANARY = division.Division(50, canary=50), division.Division(0, canary=100)
-
-
-@dataclass
-class World:
-    """The shop on a cluster: both variants run, all traffic is primary's."""
-
-    application: applications.Application = SHOP
-    cluster: memory_cluster.MemoryCluster = field(default_factory=memory_cluster.MemoryCluster)
-    report: stage_contexts.Report = field(default_factory=stage_contexts.Report)
-    stop: executor.StopFlag = field(default_factory=executor.StopFlag)
-    source: list[manifest.Manifest] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.source = [
-            manifest.Manifest(body)
-            for body in (service(), memory_cluster.deployment("primary"), split())
-        ]
-        self.cluster.put(
-            service(),
-            service("shop-canary", "canary"),
-            split(),
-            pod("old", "primary"),
-            pod("new", "canary"),
-        )
-
-    def work(self, seconds: float = 1000) -> execution.Work:
-        context = stage_contexts.context(
-            application=self.application,
-            client=self.cluster,
-            report=self.report,
-            stop=self.stop,
-            propagation=contexts.RoutePropagation(timedelta(seconds=3)),
-        )
-        return execution.Work(context, asyncio.get_running_loop().time() + seconds)
-
-    @property
-    def weights(self) -> dict[str, int]:
-        live = cast("json.JsonObject", self.cluster.find("TrafficSplit", "shop"))
-        return {each["service"]: each["weight"] for each in live["spec"]["backends"]}
-
-    async def divide(self, wanted: division.Division, seconds: float = 1000) -> execution.Work:
-        work = self.work(seconds)
-        self.observed = await routes.divide(work, self.source, wanted)
-        return work
-
-    def later(self, seconds: float, change: Callable[[], Any]) -> None:
-        asyncio.get_running_loop().call_later(seconds, change)
-
-
-def now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 async def test_traffic_is_divided_and_read_back() -> None:
