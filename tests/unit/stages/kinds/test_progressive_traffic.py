@@ -298,6 +298,34 @@ async def test_a_new_process_goes_on_from_the_weight_it_finds() -> None:
     }
 
 
+async def test_what_is_not_remembered_is_counted_anew() -> None:
+    keeper = Remembered({"confirmed": True})
+    given = world()
+    refuses = hook(webhook.WebhookType.CONFIRM_ROLLOUT)
+    state = task_states.TaskState(keeper=keeper)
+
+    await carry_out(given, options(webhooks=(refuses,)), task_state=state)
+
+    assert given.report.lines[0] == "going on at 0 % of the traffic, 0 failed checks so far"
+    assert keeper.saved[0]["iterations"] == 0
+    assert not keeper.saved[0]["waiting"]
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+async def test_a_new_process_asks_again_for_what_was_not_confirmed(confirmed: bool) -> None:
+    keeper = Remembered({"confirmed": confirmed, "failed": 0})
+    given = world()
+    given.later(1000, lambda: given.stop.raise_flag("by ana"))
+    chosen = options(webhooks=(hook(webhook.WebhookType.CONFIRM_ROLLOUT),))
+    state = task_states.TaskState(keeper=keeper)
+
+    if confirmed:
+        await carry_out(given, chosen, task_state=state)
+        return
+    with pytest.raises(execution.StoppedError):
+        await carry_out(given, chosen, task_state=state)
+
+
 async def test_failed_checks_are_remembered_and_the_same_is_not_saved_again() -> None:
     keeper = Remembered({})
     given = world()

@@ -1,6 +1,7 @@
 """What routes say together, and which variants get more than before."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import pytest
 
@@ -118,6 +119,10 @@ def test_who_needs_pods_for_a_division(
 ) -> None:
     assert wanted.shares == shares
     assert wanted.needed == needed
+
+
+def test_primarys_cookie_lives_for_flaggers_interval() -> None:
+    assert division.Division().interval == timedelta(minutes=1)
 
 
 def test_options_become_a_division() -> None:
