@@ -97,4 +97,4 @@ async def test_what_was_applied_and_is_gone_is_missing_and_what_is_forbidden_is_
         (report,) = (await looking()).whole.clusters
         assert report.state is not None
         (warning,) = report.state.warnings
-        assert warning.startswith("services may not be looked at: ")
+        assert warning.startswith("services may not be read: ")

@@ -22,10 +22,10 @@ def flagger(path: str) -> int:
     """Print the application file that says what a Canary says."""
     files, chosen = _open(Path(path))
     text = trees.read_text(files, chosen)
-    beside = application_discovery.sibling_files(files, chosen)
-    loaded = application_files.parse(text, file=chosen, default_name="", neighbours=beside)
+    siblings = application_discovery.sibling_files(files, chosen)
+    loaded = application_files.parse(text, file=chosen, default_name="", neighbours=siblings)
     _raise_errors(loaded.problems)
-    made = translation.translate(yaml.load_all(text, chosen), application_files.readable(beside))
+    made = translation.translate(yaml.load_all(text, chosen), application_files.readable(siblings))
     converted = translation.to_yaml(made, loaded.problems)
     text = serialization.dump_body(converted.body) + _settings(converted.settings)
     _print(text, converted.remarks, chosen)
@@ -89,8 +89,8 @@ def karmada(path: str) -> int:
     name = lint.default_name(f"{place.resolve().name}/volary.yaml")
     made = karmada_files.translate(application_files.readable(texts), "", name)
     body = made.draft.value
-    beside = application_discovery.in_directory(files, "")
-    named = [beside] if application_discovery.is_application_file(beside) else []
+    existing = application_discovery.in_directory(files, "")
+    named = [existing] if application_discovery.is_application_file(existing) else []
     _print_converted(body, made.problems, path)
     what = f"put its spec into {named[0]}" if named else "save it as volary.yaml beside them"
     _print_hint(f"{what}, and remove the policies")
@@ -113,7 +113,7 @@ def rollout(system: str, path: str, approvers: Sequence[str]) -> int:
 
 
 def _print_converted(body: json.JsonObject, problems: Sequence[errors.Problem], path: str) -> None:
-    """Print a file of ours, after reading it as one.
+    """Print an application file, after reading it as one.
 
     Raises:
         UserError: There are errors.
@@ -132,7 +132,7 @@ def _raise_errors(problems: Iterable[errors.Problem]) -> None:
 
 
 def _print(text: str, remarks: Sequence[str], file: str) -> None:
-    """Print a file of ours, with what differs from `file` at its head."""
+    """Print an application file, with what differs from `file` at its head."""
     head = [f"From {file}, as Volary carries it out."]
     if remarks:
         head += ["", "What differs:", *(f"- {remark}" for remark in remarks)]

@@ -16,7 +16,7 @@ from volary.model import errors, safe_text, server_settings
 from volary.server import hosting
 from volary.server.authentication import tokens
 
-#: New objects before the youngest are looked at, and how many such looks before older ones are.
+#: New objects before the youngest are examined, and how many such passes before older ones are.
 _COLLECTOR_THRESHOLDS = (25_000, 20, 20)
 
 
@@ -54,7 +54,7 @@ async def serve(config: str) -> int:
         messages.print(f"listening on {url}", markup=False)
         if is_open:
             messages.print(
-                "no credentials are configured: only this machine is answered, and may do all"
+                "no credentials are configured: only requests from this machine are answered, with every permission"
             )
 
     await _until_signalled(hosting.run(settings, clock=inputs.SystemClock(), ready=ready))

@@ -11,7 +11,7 @@ import yaml
 from kube_sandbox import fleet, prometheus
 
 _COUNTERS = "/counters?cluster={{ cluster }}&workload={{ target }}&window={{ interval }}"
-#: What the sandbox's counters tell under the names of the examples' metrics.
+#: Fields of the sandbox's counters, by the names of the examples' metrics.
 _FIELDS = {"request-success-rate": "$.successRate", "request-duration": "$.p99Milliseconds"}
 
 

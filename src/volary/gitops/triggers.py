@@ -55,7 +55,7 @@ def on_commit(options: applications.Triggers, head: Head) -> Decision:
     if not head.previous:
         return _yes(Kind.COMMIT, "it is the first commit seen of this application")
     if head.previous == head.commit:
-        return _no("this commit was looked at before")
+        return _no("this commit was handled before")
     return _touches(options, head)
 
 

@@ -179,7 +179,7 @@ class CommitMatcher:
     """Regular expressions on the first line of the commit message."""
 
     quick_sync: str = options.option("A match forces a quick sync.", "")
-    pipeline: str = options.option("A match forces the pipeline; looked at first.", "")
+    pipeline: str = options.option("A match forces the pipeline; checked first.", "")
 
 
 @dataclass(frozen=True, slots=True)

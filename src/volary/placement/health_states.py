@@ -93,7 +93,7 @@ def suspend(known: cluster_health.ClusterHealth, now: datetime) -> cluster_healt
 def resume(known: cluster_health.ClusterHealth, now: datetime) -> cluster_health.ClusterHealth:
     """Return what is known of a cluster that is not suspended, or has come back to the fleet."""
     if known.state is State.SUSPENDED or known.left is not None:
-        return replace(_reset_to(known, State.UNKNOWN, now, "not looked at yet"), left=None)
+        return replace(_reset_to(known, State.UNKNOWN, now, "not probed yet"), left=None)
     return known
 
 

@@ -112,13 +112,13 @@ class _Application(fastapi.FastAPI):
 def _answer_errors(made: fastapi.FastAPI) -> None:
     for kind in (refusals.NotFound, refusals.Conflict, errors.VolaryError):
         made.add_exception_handler(kind, problems.refused)
-    strangers = (
+    refused_logins = (
         logins.UnauthenticatedError,
         logins.TooManyError,
         guard.ForbiddenError,
     )
-    for stranger in strangers:
-        made.add_exception_handler(stranger, problems.unauthorized)
+    for refused_login in refused_logins:
+        made.add_exception_handler(refused_login, problems.unauthorized)
     made.add_exception_handler(exceptions.RequestValidationError, problems.malformed)
     made.add_exception_handler(starlette_exceptions.HTTPException, problems.http)
     made.add_exception_handler(RecursionError, problems.too_deep)

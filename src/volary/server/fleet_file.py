@@ -1,4 +1,4 @@
-"""Reads the fleet file again when it has changed, or when the process is told to (SIGHUP).
+"""Reads the fleet file again when it has changed, or when the process is asked to (SIGHUP).
 
 A file that cannot be read, or has errors, changes nothing: the fleet stays as it is and the log
 says what has to be mended, once for each version of the file.
@@ -40,9 +40,9 @@ async def keep_watching(
     seen = await asyncio.to_thread(_stamp, file)
     with _on_hangup(asked):
         while True:
-            told = await _wait(asked, interval)
+            is_asked = await _wait(asked, interval)
             now = await asyncio.to_thread(_stamp, file)
-            if not told and now == seen:
+            if not is_asked and now == seen:
                 continue
             seen = now
             try:
@@ -60,9 +60,9 @@ async def _wait(asked: asyncio.Event, seconds: float) -> bool:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await asked.wait()
-    told = asked.is_set()
+    is_asked = asked.is_set()
     asked.clear()
-    return told
+    return is_asked
 
 
 def _stamp(file: str) -> _Stamp:

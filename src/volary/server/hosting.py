@@ -107,7 +107,7 @@ class _RepositoryWatch:
             self._current.request_refresh(repository)
 
     async def _owners(self) -> dict[str, tuple[str, str]]:
-        """Return who has which name, so that a newcomer does not take it away."""
+        """Return who has which name, so that another application does not take it."""
         if self.controller is None:
             return {}
         everything = self.controller.service.every_application(records.ApplicationFilter())

@@ -64,7 +64,7 @@ def parse(address: str) -> sa.URL:
                 "PostgreSQL needs a driver", hint="install volary with the extra: volary[postgres]"
             )
         return _server(rest)
-    raise errors.user_error("the database's address is not one we know", hint=_HINT)
+    raise errors.user_error("the database's address is of no known kind", hint=_HINT)
 
 
 def _file(rest: str) -> sa.URL:

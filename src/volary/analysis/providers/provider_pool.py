@@ -167,7 +167,7 @@ def shaped(
 
 def _unknown_provider(name: str, known: tuple[str, ...]) -> str:
     if not known:
-        return "no analysisProviders are in the settings: there is nobody to ask"
+        return "the settings have no analysisProviders to query"
     names = ", ".join(known)
     if name:
         return f"no provider {name} is in the settings (there: {names})"

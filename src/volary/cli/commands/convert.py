@@ -1,4 +1,7 @@
-"""The commands that turn other projects' files into ours; each imports its work when it runs."""
+"""The commands that turn other projects' files into application files.
+
+Each imports its work when it runs.
+"""
 
 from typing import Annotated
 

@@ -33,7 +33,7 @@ def run(path: str, *, fleet: str, contexts: str, config: str = "", as_json: bool
     members = _members(fleet, contexts, config)
     files = _collect(Path(path))
     if Path(path).is_file() and not lint.is_checked(Path(path).as_posix(), files):
-        raise errors.user_error(f"{path} is none of the files that are checked", hint=_NAMES)
+        raise errors.user_error(f"{path} is not one of the files that are checked", hint=_NAMES)
     root = "" if Path(path).is_file() else path
     loaded = lint.load_applications(files)
     problems = [*lint.check(files, members, anchored=(Path(path) / ".git").exists())]
@@ -125,7 +125,7 @@ def _below(path: Path) -> list[Path]:
 
 
 def _names_to_lint(directory: Path, files: list[str]) -> list[str]:
-    """Return the names of what is linted; a Canary or a policy needs all that is beside it."""
+    """Return the names of what is linted; a Canary or a policy needs all files of its directory."""
     known = [
         file
         for file in files
@@ -158,16 +158,16 @@ def _has_policy(file: Path) -> bool:
 
 
 def _with_neighbours(path: Path) -> list[Path]:
-    """Return a file that is named, with what is beside it where that counts."""
+    """Return a file that is named, with the other files of its directory where they count."""
     text = _read(path)
     is_named = application_files.is_file_name(path.name)
     if not (is_named or application_files.is_canary(text) or policies.has_propagation_policy(text)):
         return [path]
     below = path.parent / policies.DIRECTORY
-    beside = [*path.parent.iterdir(), *(below.iterdir() if below.is_dir() else ())]
+    siblings = [*path.parent.iterdir(), *(below.iterdir() if below.is_dir() else ())]
     others = [
         neighbour
-        for neighbour in sorted(beside)
+        for neighbour in sorted(siblings)
         if neighbour != path
         and neighbour.is_file()
         and application_files.is_yaml_name(neighbour.name)

@@ -1,4 +1,4 @@
-"""What ``volary lint`` says of replicas and overrides, as far as plain manifests tell.
+"""What ``volary lint`` says of replicas and overrides, as far as plain manifests show it.
 
 Nothing is rendered: what kustomize or Helm would build is not known before it is built.
 """
@@ -112,7 +112,7 @@ def _idle(
     if not chosen:
         known = dict.fromkeys(item.key.title for item in manifests)
         wanted = " ".join(filter(None, (rule.resources[0].kind, rule.resources[0].name)))
-        yield "the override is for none of the manifests", readings.did_you_mean(wanted, known)
+        yield "the override matches none of the manifests", readings.did_you_mean(wanted, known)
         return
     there = {name: None for item in chosen for name in _containers(item)}
     named = (
@@ -122,7 +122,7 @@ def _idle(
     )
     for name in dict.fromkeys(named):
         if name and name not in there:
-            message = f"no manifest that the override is for has a container {name}"
+            message = f"no manifest that the override matches has a container {name}"
             yield message, readings.did_you_mean(name, there) if there else ""
 
 

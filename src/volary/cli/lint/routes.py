@@ -1,4 +1,4 @@
-"""What ``volary lint`` says of the objects that carry the routes, as far as plain files tell.
+"""What ``volary lint`` says of the objects that carry the routes, as far as plain files show it.
 
 A run refuses to begin when its router cannot do what the stages need: the HTTPRoute, the
 VirtualService or the TrafficSplit is missing, `editableRoutes` names a route that it does not
@@ -55,12 +55,12 @@ def _of(
     except errors.UserError as error:
         problems += error.problems
     prefix = f"{place}/" if place else ""
-    for told in dict.fromkeys(problems):
-        if told.where.file:
-            where = replace(told.where, file=f"{prefix}{told.where.file}")
+    for problem in dict.fromkeys(problems):
+        if problem.where.file:
+            where = replace(problem.where, file=f"{prefix}{problem.where.file}")
         else:
             where = _setting(loaded)
-        yield replace(told, where=where)
+        yield replace(problem, where=where)
 
 
 def _made(

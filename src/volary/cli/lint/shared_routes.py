@@ -42,7 +42,7 @@ def check(
 ) -> tuple[errors.Problem, ...]:
     """Return a problem for every route and every cookie that two applications share.
 
-    Applications with errors are passed over: those are told elsewhere.
+    Applications with errors are passed over: those are reported by other checks.
     """
     files = directories.DirectoryTree(Path(root))
     chosen = {

@@ -17,8 +17,8 @@ async def run(request: preparation.RunOptions, form: forms.PlanForm) -> int:
     project = await projects.open_project(request.path, app=request.app, commit=request.commit)
     members = projects.load_fleet(request.fleet, request.contexts)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
-        wish = await local_runs.with_memory(request, project, members)
-        prepared = await preparation.prepare(wish, clusters, project)
+        remembered = await local_runs.with_memory(request, project, members)
+        prepared = await preparation.prepare(remembered, clusters, project)
         console.show_problems(console.messages(), prepared.warnings)
         shown = await previews.preview_run(prepared, clusters)
     console.write(render(shown, form))

@@ -31,10 +31,10 @@ async def decide(
     names = [cluster.name for cluster in target_selection.clusters_of(application, members)]
     undivided = await local_inputs.undivided(project, names)
     over = replica_assignment.members_of(application, members, names, decisions.PlacementState())
-    wish = await local_runs.with_memory(preparation.RunOptions(""), project, members)
+    request = await local_runs.with_memory(preparation.RunOptions(""), project, members)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         return await replica_assignment.assign_replicas(
-            clusters, application, undivided, over, wish.assigned
+            clusters, application, undivided, over, request.assigned
         )
 
 
@@ -44,7 +44,7 @@ async def pinned_pipeline(
     """Return the stages of the pipeline with the shares of the fleet that a run would bring.
 
     Raises:
-        errors.UserError: A share cannot be reached, or a cluster does not tell what it has.
+        errors.UserError: A share cannot be reached, or a cluster cannot say what it has.
     """
     application = project.application
     if not fleet_shares.needs_shares(application.pipeline):

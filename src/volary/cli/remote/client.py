@@ -185,20 +185,20 @@ async def _check(answer: aiohttp.ClientResponse) -> None:
         said = msgspec.json.decode(await _bounded(answer))
     except msgspec.MsgspecError:
         said = {}
-    told = said if isinstance(said, dict) else {}
-    detail = str(told.get("detail") or f"the server answered {answer.status}")
+    document = said if isinstance(said, dict) else {}
+    detail = str(document.get("detail") or f"the server answered {answer.status}")
     if answer.status in _LATER:
         raise errors.TemporaryError(detail)
-    listed = told.get("problems") or [{"message": detail, "hint": told.get("hint", "")}]
+    listed = document.get("problems") or [{"message": detail, "hint": document.get("hint", "")}]
     raise errors.UserError(*(_problem(problem) for problem in listed if isinstance(problem, dict)))
 
 
-def _problem(told: Mapping[str, object]) -> errors.Problem:
-    where = str(told.get("where") or "")
+def _problem(document: Mapping[str, object]) -> errors.Problem:
+    where = str(document.get("where") or "")
     return errors.Problem(
-        str(told.get("message", "")),
+        str(document.get("message", "")),
         where=errors.Location(path=where),
-        hint=str(told.get("hint") or ""),
+        hint=str(document.get("hint") or ""),
     )
 
 

@@ -42,7 +42,7 @@ async def send_to_application(
 async def _until_prepared(server: client.Client, application: str, run: str) -> None:
     """Wait until a requested run exists; planning it reads the clusters.
 
-    When it does not in time, whoever watches it is told that it is not there.
+    When it does not in time, watching it says that there is no such run.
 
     Raises:
         errors.PermanentError: It never will: something has to be mended, or a newer commit

@@ -62,7 +62,7 @@ def check(target: Target) -> Target:
         host, address = None, parse.urlsplit("")
     if address.scheme not in ("http", "https") or not host or "@" in address.netloc:
         raise errors.user_error(
-            "the server's address is none", hint="such as https://volary.example.org"
+            "the server's address is not a URL", hint="such as https://volary.example.org"
         )
     if address.scheme == "http" and target.token and host not in _LOOPBACK:
         raise errors.user_error(

@@ -17,16 +17,16 @@ async def show(target: login.Target, application: str, form: forms.Form) -> int:
 def lines(placement: json.JsonObject) -> Iterator[str]:
     """Yield where an application is; evidence that was given once is not said again."""
     yield f"on {', '.join(placement['clusters']) or 'no cluster'}"
-    told: dict[str, str] = {}
+    explained: dict[str, str] = {}
     for move in placement["leaving"]:
         done = "replaced" if move["replaced"] else "not replaced yet"
-        told[move["cluster"]] = move["reason"]
+        explained[move["cluster"]] = move["reason"]
         yield f"leaving {move['cluster']} ({done}): {move['reason']}"
     for move in placement["away"]:
-        why = "" if told.get(move["cluster"]) == move["reason"] else f": {move['reason']}"
+        why = "" if explained.get(move["cluster"]) == move["reason"] else f": {move['reason']}"
         yield f"away from {move['cluster']} until a rebalance{why}"
     for move in placement["waiting"]:
-        known = told.get(move["cluster"])
+        known = explained.get(move["cluster"])
         reason = move["reason"].removeprefix(f"{known}; ") if known else move["reason"]
         yield f"waiting, {move['cluster']}: {reason}"
 

@@ -55,7 +55,7 @@ class OutputMode:
 
 
 async def run(request: preparation.RunOptions, mode: OutputMode) -> int:
-    """Carry out a wish and return the exit code."""
+    """Carry out a run and return the exit code."""
     try:
         return await _run(request, mode)
     except errors.UserError as error:
@@ -65,7 +65,7 @@ async def run(request: preparation.RunOptions, mode: OutputMode) -> int:
 
 
 def unsent_notifications(application: applications.Application) -> list[errors.Problem]:
-    """Say whom only a server would tell of the run."""
+    """Warn of notifications that only a server would send."""
     if not application.alerts:
         return []
     names = ", ".join(dict.fromkeys(alert.receiver for alert in application.alerts))
@@ -79,8 +79,8 @@ async def _run(request: preparation.RunOptions, mode: OutputMode) -> int:
     members = projects.load_fleet(request.fleet, request.contexts)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         if mode.dry_run:
-            wish = await local_runs.with_memory(request, project, members)
-            prepared, trials = await _plan(wish, clusters, project, messages, mode)
+            remembered = await local_runs.with_memory(request, project, members)
+            prepared, trials = await _plan(remembered, clusters, project, messages, mode)
             preflight_report.show_trials(trials, as_json=mode.as_json)
             return _report_refusal(_refusal(prepared, trials, mode), messages, mode)
         address, warnings = local_runs.store_address(local_runs.store_file())
@@ -135,9 +135,9 @@ class _Command:
         self, application: local_runs.LocalApplication, project: projects.Project
     ) -> int:
         mode, messages = self.mode, self.messages
-        wish = release_plans.remembering(self.request, application.status)
+        request = release_plans.remembering(self.request, application.status)
         clusters = self.dependencies.clusters
-        prepared, trials = await _plan(wish, clusters, project, messages, mode)
+        prepared, trials = await _plan(request, clusters, project, messages, mode)
         refusal = _refusal(prepared, trials, mode)
         if refusal:
             return _report_refusal(refusal, messages, mode)
@@ -231,7 +231,7 @@ def _resumed(run: state.Run) -> json.JsonObject:
 
 
 async def _plan(
-    wish: preparation.RunOptions,
+    request: preparation.RunOptions,
     clusters: client_pool.ClientPool,
     project: projects.Project,
     messages: rich_console.Console,
@@ -239,7 +239,7 @@ async def _plan(
 ) -> tuple[preparation.PreparedRun, tuple[preflight.Trial, ...]]:
     """Find out everything, show it, and ask the clusters whether they would take it."""
     with _showing_progress(messages):
-        prepared = await preparation.prepare(wish, clusters, project)
+        prepared = await preparation.prepare(request, clusters, project)
         console.show_problems(
             messages, [*prepared.warnings, *unsent_notifications(project.application)]
         )

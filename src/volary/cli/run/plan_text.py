@@ -38,8 +38,8 @@ def show(console: rich_console.Console, prepared: preparation.PreparedRun) -> No
     console.print(f"  running  {before}: {markup.escape(running.reason)}")
     console.print(f"  targets  {_names(decided.targets)}")
     for number, wave in enumerate(prepared.waves.rules, start=1):
-        told = f"{wave.name}: {_names(wave.targets) or 'no cluster'}{_limits(wave)}"
-        console.print(f"  wave {number}   {markup.escape(told)}")
+        described = f"{wave.name}: {_names(wave.targets) or 'no cluster'}{_limits(wave)}"
+        console.print(f"  wave {number}   {markup.escape(described)}")
     console.print(f"  strategy {_strategy(decided.strategy)}: {markup.escape(decided.summary)}")
     for version in decided.versions:
         where = "" if len(version.targets) == len(decided.targets) else _names(version.targets)

@@ -162,7 +162,7 @@ def _named(whole: Entry, plural: str, singular: str) -> dict[str, Entry]:
     for entry in whole.inners(plural):
         name = entry.text("name")
         if name in entries:
-            raise whole.error(f"the name {name} stands twice in {plural}", key=plural)
+            raise whole.error(f"the name {name} is given twice in {plural}", key=plural)
         inner = entry.inner(singular)
         body = inner.body if inner is not None else {}
         entries[name] = Entry(body, whole.directory, whole.file, f"{plural}[{name}]")

@@ -53,7 +53,7 @@ async def read(
         client, kinds, selector, known, allowed=namespaces
     ):
         if isinstance(answer, api_errors.Forbidden):
-            warnings.append(f"{kind.title} may not be looked at: {answer}")
+            warnings.append(f"{kind.title} may not be read: {answer}")
         else:
             seen.add((kind.group, kind.kind))
             live += [body for body in answer if tracking.is_ours(body, application)]

@@ -177,7 +177,7 @@ _WORDS = {
     UnreachableReason.UNTRUSTED: "its certificate is not trusted",
     UnreachableReason.TLS: "TLS could not be agreed on",
     UnreachableReason.NAME: "its host name cannot be resolved",
-    UnreachableReason.PROXY: "the proxy does not let us through",
+    UnreachableReason.PROXY: "the proxy refuses the connection",
     UnreachableReason.TIMEOUT: "no answer in time",
     UnreachableReason.REFUSED: "connection refused",
     UnreachableReason.BROKEN: "the connection broke",

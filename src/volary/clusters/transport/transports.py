@@ -295,7 +295,7 @@ def _now() -> float:
 
 
 def _too_large(what: str) -> api_errors.TooLarge:
-    return api_errors.TooLarge(f"{what}: the answer is larger than we read")
+    return api_errors.TooLarge(f"{what}: the answer is larger than is read")
 
 
 async def _head(answer: aiohttp.ClientResponse) -> bytes:

@@ -141,7 +141,7 @@ def _problem(
     rule: analysis.Rule, providers: tuple[metric_providers.Provider, ...]
 ) -> tuple[str, str, errors.Severity] | None:
     if not providers:
-        return "there is nobody to ask, no analysisProviders are listed", _HINT, _WARNING
+        return "there are no analysisProviders to query", _HINT, _WARNING
     names = [provider.name for provider in providers]
     if not rule.provider and len(providers) > 1:
         hint = f"write provider: {' or '.join(names)}"

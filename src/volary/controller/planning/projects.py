@@ -128,7 +128,7 @@ async def _open_git(location: str, root: Path | None, *, app: str, commit: str) 
     if not app and trees.follow(files, start) is None:
         raise errors.user_error(
             f"{location} is not in commit {resolved.short}: what runs is what is in Git",
-            hint="commit it first; volary lint looks at files as they are",
+            hint="commit it first; volary lint reads files as they are",
         )
     chosen = application_discovery.choose(files, start, app=app)
     loaded = _load(files, chosen, located=root)

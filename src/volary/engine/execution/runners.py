@@ -315,7 +315,7 @@ class Runner:
             try:
                 observer.notify(numbered)
             except Exception:  # noqa: BLE001 (a broken view must not harm the run)
-                _LOG.exception("an observer failed and is told nothing more")
+                _LOG.exception("an observer failed and gets no further events")
                 self._observers.remove(observer)
 
     def _refuse_the_rest(self) -> None:

@@ -143,7 +143,7 @@ class HealthRules:
     """How clusters are watched (defaults: Karmada's)."""
 
     interval: timedelta = options.option(
-        "Between two looks at a cluster, give or take a tenth.", timedelta(seconds=10)
+        "Between two probes of a cluster, give or take a tenth.", timedelta(seconds=10)
     )
     timeout: timedelta = options.option(
         "How long a cluster may take to answer a look.", timedelta(seconds=5)

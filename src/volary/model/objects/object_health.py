@@ -32,15 +32,15 @@ class Rule:
         "It is as it should be when this is true: `object.status.phase == 'Ready'`.", ""
     )
     degraded: str = options.option(
-        "Something is wrong with it when this is true; looked at first. A stage that waits for it "
+        "Something is wrong with it when this is true; checked first. A stage that waits for it "
         "fails when that lasts 20 seconds.",
         "",
     )
     suspended: str = options.option(
-        "Somebody has stopped it when this is true; looked at second.", ""
+        "Somebody has stopped it when this is true; checked second.", ""
     )
     progressing: str = options.option(
-        "It is on its way when this is true; looked at last. It also is when nothing else is true.",
+        "It is on its way when this is true; checked last. It also is when nothing else is true.",
         "",
     )
     message: str = options.option("The reason to show, as text: `object.status.message`.", "")

@@ -151,7 +151,7 @@ class Wave:
     progress_deadline: timedelta | None = options.option(
         "How long one stage may take on one cluster.", None
     )
-    budget: Budget = options.option("Failures that are gone without.", Budget())
+    budget: Budget = options.option("Failures that are tolerated.", Budget())
     on_failure: OnWaveFailure = options.option(
         "When more fail: `stop`, `continue`, `rollbackWave` or `rollbackAll`.",
         OnWaveFailure.ROLLBACK_ALL,

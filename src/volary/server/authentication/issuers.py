@@ -67,7 +67,7 @@ class Issuer:
         try:
             header = jwt.get_unverified_header(token)
         except jwt.PyJWTError as error:
-            raise RefusedError("the token is none of this server and no JWT") from error
+            raise RefusedError("the token is neither one of this server nor a JWT") from error
         algorithm = header.get("alg")
         if algorithm not in self._settings.algorithms:
             raise RefusedError("the token's algorithm is not allowed")

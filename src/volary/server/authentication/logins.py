@@ -137,7 +137,7 @@ class Authenticator:
 def open_authenticator(
     settings: server_settings.Settings, kept: tokens.TokenFile, clock: clocks.Clock
 ) -> Authenticator:
-    """Make the door that the settings ask for.
+    """Make the authenticator that the settings ask for.
 
     Raises:
         errors.UserError: It would stand open to other machines, or believe what must not be.

@@ -1,11 +1,11 @@
 """API tokens: random, shown once, kept as a hash.
 
 They lie in a file of mode 0600 in the data directory, not in the database: whoever can read
-a copy of the database gets nothing that opens a door, and the command that makes tokens needs
+a copy of the database gets no token, and the command that makes tokens needs
 no running server. Two servers that share a database each need a copy of the file.
 
 A token has 256 random bits, so a plain SHA-256 cannot be searched; nothing slower is needed,
-and a slow hash would let strangers keep the server busy.
+and a slow hash would let anybody keep the server busy.
 """
 
 import fcntl
@@ -44,7 +44,7 @@ class Token(msgspec.Struct, frozen=True, rename="camel"):
     revoked: datetime | None = None
 
     def is_valid(self, now: datetime) -> bool:
-        """Say whether it opens a door at `now`."""
+        """Say whether it is accepted at `now`."""
         return self.revoked is None and (self.expires is None or now < self.expires)
 
 
@@ -108,7 +108,7 @@ class TokenFile:
         return made, written
 
     def revoke(self, name: str, *, now: datetime) -> int:
-        """Close the doors of every token with this name or id; returns how many.
+        """Revoke every token with this name or id; returns how many.
 
         A revoked token stays in the file: without it, a server whose last token was revoked
         would be one without credentials.

@@ -126,7 +126,7 @@ async def _labels(request: requests.Request, scope: access.Scope) -> Mapping[str
 async def _audit(
     request: requests.Request, person: permissions.Person, needed: access.Access
 ) -> None:
-    """Write a denied wish into the audit; that it cannot be written does not let anybody in."""
+    """Write a denied request into the audit; that it cannot be written does not let anybody in."""
     if not needed.action:
         return
     here = server_state.of(request)

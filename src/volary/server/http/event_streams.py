@@ -53,7 +53,7 @@ def start_of(request: requests.Request, default: int) -> int:
         return default
     if not given.isdecimal() or len(given) > 18:
         raise errors.user_error(
-            "Last-Event-ID is none of this stream", hint="send the id of the last event you got"
+            "Last-Event-ID is not one of this stream", hint="send the id of the last event you got"
         )
     return int(given)
 

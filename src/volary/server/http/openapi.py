@@ -53,7 +53,7 @@ def _anything(kind: type) -> dict[str, Any]:
     """Describe values of any shape, as what analyses found has."""
     if kind is object:
         return {"description": "Any value."}
-    raise NotImplementedError  # how msgspec is told that there is no more to say
+    raise NotImplementedError  # msgspec's way to say that a type has no schema
 
 
 def _tidy(answers: dict[str, Any]) -> None:

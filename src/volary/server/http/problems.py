@@ -129,5 +129,5 @@ async def http(_: requests.Request, error: Exception) -> responses.Response:
 
 
 async def internal_error(_: requests.Request, __: Exception) -> responses.Response:
-    """Answer a mistake of ours without a word about it; the log has it."""
+    """Answer a bug without a word about it; the log has it."""
     return problem(500, "this cannot be answered", hint="the server's log says more")

@@ -152,12 +152,12 @@ _KNOWN = (
     (r"target oid|not our ref|unadvertised", "the host does not hand that commit out", ""),
     (
         r"identification has changed",
-        "the host shows another key than the one we know: somebody may be in between",
+        "the host's key is not the known one: the connection may be intercepted",
         "when the host has a new key, put it into knownHostsFile",
     ),
     (
         r"host key verification failed|host key is known|hostkey",
-        "the host's key is not one we know",
+        "the host's key is not known",
         "put the host's key into knownHostsFile, after comparing it with what the host publishes",
     ),
     (
@@ -177,7 +177,7 @@ _KNOWN = (
     ),
     (
         r"certificate|ssl error: (?!syscall)",
-        "the host's certificate is not one we believe",
+        "the host's certificate is not trusted",
         "name the authority's certificate in SSL_CERT_FILE",
     ),
     (

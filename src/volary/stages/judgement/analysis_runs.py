@@ -126,7 +126,7 @@ class _BackgroundAnalysis:
     async def _watch(self, stop: executor.StopFlag) -> None:
         self.failed = await self.analysis_run.follow()
         if self.failed is not None:
-            stop.raise_flag(f"the analysis beside it failed: {self.failed.sentence}")
+            stop.raise_flag(f"the analysis that runs with it failed: {self.failed.sentence}")
 
     def _conclude(self, ended: statuses.Outcome) -> statuses.Outcome:
         verdicts = self.analysis_run.verdicts.values()

@@ -141,7 +141,7 @@ async def _still_since(
     seen = await _require_release(work, manifests)
     since = max([known, *filter(None, map(_available_since, seen))])
     if since > known:
-        work.caution("did not stay healthy while nobody looked; the soak begins again")
+        work.caution("did not stay healthy while the server was stopped; the soak begins again")
         await _remember(work, since)
     return since
 

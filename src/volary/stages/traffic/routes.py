@@ -230,7 +230,7 @@ async def move(
         route_object = replace(route_object, live=live)
         snapshot.forget()
     raise execution.StageFailedError(
-        f"{route_object.item.key.title} kept changing while it was looked at"
+        f"{route_object.item.key.title} kept changing while it was read"
     )
 
 

@@ -288,7 +288,7 @@ async def test_nobody_to_ask_is_said() -> None:
         which = await providers.measure(asked())
         unknown = await providers.measure(asked(provider="thrid"))
 
-    assert nobody.message == "no analysisProviders are in the settings: there is nobody to ask"
+    assert nobody.message == "the settings have no analysisProviders to query"
     assert "there are several (metrics, other)" in which.message
     assert unknown.message == "no provider thrid is in the settings (there: metrics, other)"
     readings = {nobody.reading, which.reading, unknown.reading}

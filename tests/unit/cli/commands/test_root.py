@@ -149,7 +149,7 @@ async def test_a_file_that_is_not_checked_is_not_called_free_of_errors(tmp_path:
     ended = await volary("lint", str(manifest))
 
     assert ended.code == 2
-    assert "web.yaml is none of the files that are checked" in ended.err
+    assert "web.yaml is not one of the files that are checked" in ended.err
 
 
 async def test_schema_is_json_schema() -> None:

@@ -43,8 +43,8 @@ def test_manifests_and_containers_that_are_not_there_are_told_at_their_lines(
 
     assert {each.severity for each in told} == {errors.Severity.WARNING}
     assert [(each.where.line, each.message, each.hint) for each in told] == [
-        (7, "the override is for none of the manifests", "did you mean Deployment shop?"),
-        (9, "no manifest that the override is for has a container wbe", "did you mean web?"),
+        (7, "the override matches none of the manifests", "did you mean Deployment shop?"),
+        (9, "no manifest that the override matches has a container wbe", "did you mean web?"),
     ]
 
 

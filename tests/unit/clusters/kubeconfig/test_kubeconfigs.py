@@ -168,7 +168,7 @@ def test_clusters_that_cannot_be_used(server: str, said: str) -> None:
         ("clusters: {}", None),
         ("clusters: text", "clusters must be a list"),
         ("clusters: [text]", "clusters[0] must be an object"),
-        ("users: [{name: a}, {name: a}]", "the name a stands twice in users"),
+        ("users: [{name: a}, {name: a}]", "the name a is given twice in users"),
         ("clusters: [{name: 1}]", "name must be a text"),
         ("a: [", "f:"),
     ],
