@@ -198,7 +198,7 @@ async def test_a_person_says_whether_an_application_elsewhere_is_the_same(
     assert len(runs) == (1 if word == "adopt" else 2)
     assert noted[0].action == f"application.{word}"
     assert caught.value.problems[0].message == (
-        f"its file is there, {after.path} of platform: take it away first"
+        f"its file is there, {after.path} of platform: delete it first"
     )
 
 

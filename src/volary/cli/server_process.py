@@ -54,7 +54,8 @@ async def serve(config: str) -> int:
         messages.print(f"listening on {url}", markup=False)
         if is_open:
             messages.print(
-                "no credentials are configured: only requests from this machine are answered, with every permission"
+                "no credentials are configured: only requests from this machine are answered,"
+                " with every permission"
             )
 
     await _until_signalled(hosting.run(settings, clock=inputs.SystemClock(), ready=ready))

@@ -187,7 +187,7 @@ class Watcher:
             await on_change(now)
         except errors.TemporaryError as error:
             # Whoever listens could not take it in, such as a store that is away.
-            _LOGGER.warning("%s: told again later: %s", follower.spec.name, error)
+            _LOGGER.warning("%s: retried later: %s", follower.spec.name, error)
             follower.again = True
             follower.failures += 1
             return

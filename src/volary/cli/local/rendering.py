@@ -65,7 +65,7 @@ async def run(request: preparation.RunOptions, choice: Choice, form: str) -> int
         wanted, rendered.manifests, project.application, options, commit=commit
     )
     if not shown:
-        messages.print(f"nothing is applied: none of the fleet's share is {choice.target}'s")
+        messages.print(f"nothing is applied: {choice.target} has none of the fleet's share")
     console.write(serialization.dump(shown, serialization.Format(form)))
     return exit_codes.Exit.DONE
 

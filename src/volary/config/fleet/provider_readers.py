@@ -242,7 +242,7 @@ def _tls(place: _Place, read: provider_sections.ProviderTls) -> metric_providers
     if bool(read.cert_file) != bool(read.key_file):
         place.error(("tls", "certFile"), "certFile and keyFile go together")
     if read.insecure_skip_verify and read.ca_file:
-        message = "no certificate is looked at, so caFile has no effect"
+        message = "no certificate is checked, so caFile has no effect"
         place.error(("tls", "insecureSkipVerify"), message, "keep caFile")
     return metric_providers.Tls(
         authority_file=place.file(read.ca_file),

@@ -300,7 +300,7 @@ def _check_comparison(
                 hint = f"write expected: {{{name}: …}}, or a strategy that compares"
                 reading.error((*path, name), "THRESHOLD compares nothing", hint)
     elif bounds is not None:
-        message = f"expected is not looked at with {rule.strategy.value}"
+        message = f"expected has no effect with {rule.strategy.value}"
         reading.lenient((*path, "expected"), message, then="it is ignored")
     if bounds and bounds.min is not None and bounds.max is not None and bounds.min > bounds.max:
         reading.error((*path, "expected"), "min is greater than max: no value is good")

@@ -164,7 +164,7 @@ class ApplicationRegistry:
         """
         known = reconciler.record
         if known.removed is None and not reconciler.why_orphaned:
-            return f"its file is there, {known.path} of {known.repository}: take it away first"
+            return f"its file is there, {known.path} of {known.repository}: delete it first"
         refusal = await reconciler.forget(by, reason)
         if refusal:
             return refusal

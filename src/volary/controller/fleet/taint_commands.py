@@ -59,7 +59,7 @@ def _decide(
         case "untaint":
             refused, change = _untaint(member, known, said["key"], said.get("effect", ""))
         case unknown:
-            raise errors.PermanentError(f"nobody knows how to {unknown} a cluster")
+            raise errors.PermanentError(f"there is no command {unknown} for clusters")
     return refused, change
 
 

@@ -43,7 +43,9 @@ class RefusalLog:
         before, self._told[application] = self._told.get(application, {}), refused
         for cluster, why in refused.items():
             if before.get(cluster) != why:
-                _LOG.warning("the external probe of %s for %s is not sent: %s", application, cluster, why)
+                _LOG.warning(
+                    "the external probe of %s for %s is not sent: %s", application, cluster, why
+                )
 
 
 async def ask(

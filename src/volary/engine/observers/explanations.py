@@ -59,7 +59,7 @@ def if_failed(run: state.Run) -> str:
         case policies.OnFailure.STOP:
             return "the run fails and stays as it is"
         case _ if back := _would_roll_back(run):
-            return f"{phrases.join_names(back)} and what the stage touches are rolled back"
+            return f"rollback of {phrases.join_names(back)}, and of what the stage touches"
         case _:
             return "what the stage touches is rolled back"
 

@@ -68,7 +68,7 @@ def _holds(subject: expressions.Subject, word: statuses.HealthStatus, text: str)
     try:
         value = expressions.parse(text).evaluate(subject)
     except (expressions.EvaluationError, ValueError) as error:
-        raise expressions.EvaluationError(f"{word.value} cannot be told: {error}") from error
+        raise expressions.EvaluationError(f"{word.value} cannot be determined: {error}") from error
     if not isinstance(value, bool):
         raise expressions.EvaluationError(f"{word.value} is neither true nor false: {text}")
     return value

@@ -265,7 +265,7 @@ def _mandatory(
 
 def _per_group(plan: plans.Plan, rollout: Rollout, placed: Placement | None, at: yaml.Path) -> None:
     if placed is None:
-        message = "groups cannot be told without the Placement"
+        message = "groups are unknown without the Placement"
         plan.reading.error(at, message, "put the Placement into the same file")
         return
     taken = _mandatory(plan, rollout, placed, at)
