@@ -189,7 +189,7 @@ def test_a_rule_that_cannot_be_evaluated_is_never_ready() -> None:
     found = judge_thing(thing(), RULE)
 
     assert not found.is_complete
-    assert found.sentence == "gear: degraded cannot be told: there is no status"
+    assert found.sentence == "gear: degraded cannot be determined: there is no status"
 
 
 def test_a_degraded_custom_object_seldom_mends() -> None:
