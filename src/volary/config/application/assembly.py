@@ -63,7 +63,7 @@ def _check_mention(
     if name in (_ALL_EVENTS, *notification_routes.EVENTS):
         return
     if name in _NEVER_SENT:
-        reading.lenient((*at, "event"), f"{name} is never sent", then="it mentions nobody")
+        reading.lenient((*at, "event"), f"{name} is never sent", then="it mentions no user")
         return
     hint = readings.did_you_mean(name, (*notification_routes.EVENTS, _ALL_EVENTS))
     reading.error((*at, "event"), f"{name[:80]} is no event of a notification", hint)

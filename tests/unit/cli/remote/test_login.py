@@ -36,10 +36,10 @@ def test_the_environment_comes_before_the_file_and_the_option_before_both(tmp_pa
     ("server", "token", "said"),
     [
         ("", "", "no server is named"),
-        ("example.org", "", "address is none"),
-        ("ftp://example.org", "", "address is none"),
-        ("https://ana:pass@example.org", "", "address is none"),
-        ("http://[", "", "address is none"),
+        ("example.org", "", "address is not a URL"),
+        ("ftp://example.org", "", "address is not a URL"),
+        ("https://ana:pass@example.org", "", "address is not a URL"),
+        ("http://[", "", "address is not a URL"),
         ("http://example.org", "t", "without encryption"),
     ],
 )

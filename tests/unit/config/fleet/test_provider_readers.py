@@ -227,7 +227,7 @@ GOOD = "name: errors, interval: 1m, expected: {max: 1}"
 @pytest.mark.parametrize(
     ("metric", "providers", "expected"),
     [
-        (f"{{{GOOD}, query: up}}", [], "warning: errors: there is nobody to ask"),
+        (f"{{{GOOD}, query: up}}", [], "warning: errors: there are no analysisProviders to query"),
         (f"{{{GOOD}, query: up, provider: b}}", ["a"], "error: errors: there is no provider b"),
         (f"{{{GOOD}, query: up}}", ["a", "c"], "error: errors: names no provider"),
         (f"{{{GOOD}, query: up}}", ["a"], ""),

@@ -172,7 +172,7 @@ async def test_a_secret_that_cannot_be_read_is_an_error(
 
 
 async def test_an_unknown_certificate_is_refused(host: Host, tmp_path: Path) -> None:
-    with pytest.raises(errors.UserError, match="certificate is not one we believe"):
+    with pytest.raises(errors.UserError, match="certificate is not trusted"):
         await fetch(tmp_path, spec_of(host))
 
     assert host.requests == []
