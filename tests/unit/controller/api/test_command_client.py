@@ -1,5 +1,6 @@
 """What people write goes into the audit and to the leader without secrets."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,6 +9,7 @@ from volary.controller import refusals
 from volary.controller.api import command_client, representations
 from volary.controller.persistence import change_signal
 from volary.manifests import redaction
+from volary.model import errors
 from volary.store import factory, records
 
 ANA = representations.Actor("ana", "192.0.2.7")
@@ -44,3 +46,79 @@ async def test_sentences_are_kept_without_secrets_and_names_as_they_are() -> Non
         assert asked.document == TOLD
         [noted] = (await store.audit.list(records.AuditFilter())).items
         assert noted.document == {**TOLD, "refusal": noted.document["refusal"]}
+
+
+async def test_what_somebody_did_without_more_to_say_is_noted_as_well() -> None:
+    async with factory.open_store("memory:", clock=StoppedClock()) as store:
+        audit = command_client.AuditLog(store, StoppedClock(), redaction.Masker())
+
+        async with audit.noting(ANA, "application.resume", application="shop"):
+            pass
+        with pytest.raises(errors.TemporaryError):
+            async with audit.noting(ANA, "run.pause", application="shop", run="r1"):
+                raise errors.TemporaryError("not now")
+        await audit.note(ANA, "run.cancel", "denied")
+
+        denied, failed, done = (await store.audit.list(records.AuditFilter())).items
+        assert (done.action, done.result, done.by, done.at) == (
+            "application.resume",
+            "ok",
+            ANA.by,
+            AT,
+        )
+        assert (done.source, done.application, done.run_id, done.document) == (
+            ANA.source,
+            "shop",
+            "",
+            {},
+        )
+        assert (failed.result, failed.run_id, failed.document) == (
+            "failed",
+            "r1",
+            {"refusal": "not now"},
+        )
+        assert (denied.result, denied.application, denied.document) == ("denied", "", {})
+
+
+async def test_an_answer_is_waited_for_and_a_refusal_is_a_conflict() -> None:
+    asked, kept = change_signal.ChangeSignal(), change_signal.ChangeSignal()
+    async with factory.open_store("memory:", clock=StoppedClock()) as store:
+        ids = iter(("q1", "q2"))
+        client = command_client.CommandClient(
+            store,
+            StoppedClock(),
+            asked=asked,
+            kept=kept,
+            make_id=lambda: next(ids),
+            masker=redaction.Masker(),
+        )
+
+        async def answer(name: str, refusal: str) -> None:
+            while not await store.requests.unanswered():
+                await asked.wait(0.05)
+            await store.requests.answer(name, refusal=refusal, fence=None)
+            kept.notify_all()
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(answer("q1", ""))
+            name = await client.ask("pause", "ana", application="shop", run="r1")
+        assert name == "q1"
+        request = await store.requests.get("q1")
+        assert request is not None
+        assert (
+            request.kind,
+            request.by,
+            request.application,
+            request.run_id,
+            request.document,
+        ) == (
+            "pause",
+            "ana",
+            "shop",
+            "r1",
+            {},
+        )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(answer("q2", "it is paused already"))
+            with pytest.raises(refusals.Conflict, match="it is paused already"):
+                await client.ask("pause", "ana", application="shop")
