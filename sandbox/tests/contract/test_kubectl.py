@@ -286,8 +286,8 @@ async def test_the_log_before_a_restart(kubectl: Kubectl, cluster: fleet.Cluster
     none = await kubectl(cluster, "logs", "-p", "deploy/web", check=False)
     run = ("run", "breaks", "--image=crash:1")
     await kubectl(cluster, *run)
-    again = "jsonpath={.status.containerStatuses[0].restartCount}=1"
-    await kubectl(cluster, "wait", "pod/breaks", f"--for={again}", "--timeout=30s")
+    ended = "jsonpath={.status.containerStatuses[0].lastState.terminated}"
+    await kubectl(cluster, "wait", "pod/breaks", f"--for={ended}", "--timeout=300s")
 
     before = await kubectl(cluster, "logs", "-p", "breaks")
 
