@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -260,3 +261,109 @@ def test_whether_it_answers_is_not_stored() -> None:
     ready = watch([State.READY])[-1]
 
     assert health_states.is_stored_same(ready, replace(ready, answers=False))
+
+
+def in_state(
+    state: State, pending: State | None = None, **more: object
+) -> cluster_health.ClusterHealth:
+    known = replace(health_states.new_cluster("eu", START), state=state, answers=None)
+    change = pending and cluster_health.PendingChange(pending, START, "why")
+    return replace(known, pending=change, **more)  # type: ignore[arg-type]
+
+
+LATER = START + timedelta(minutes=5)
+
+
+@pytest.mark.parametrize(
+    ("state", "pending", "left"),
+    [
+        (State.READY, State.UNREACHABLE, None),
+        (State.READY, State.NOT_READY, State.NOT_READY),
+        (State.READY, None, None),
+        (State.UNREACHABLE, State.READY, State.READY),
+        (State.NOT_READY, State.UNREACHABLE, State.UNREACHABLE),
+    ],
+)
+def test_an_answer_ends_a_silence_and_nothing_else(
+    state: State, pending: State | None, left: State | None
+) -> None:
+    known = health_states.answered(in_state(state, pending))
+
+    assert known.state is state
+    assert (known.pending and known.pending.state) is left
+    assert known.answers is True
+
+
+@pytest.mark.parametrize(
+    ("state", "pending", "then"),
+    [
+        (State.READY, None, State.UNREACHABLE),
+        (State.READY, State.NOT_READY, State.NOT_READY),
+        (State.NOT_READY, None, None),
+        (State.UNKNOWN, None, None),
+    ],
+)
+def test_silence_counts_from_now_on_and_only_against_what_was_ready(
+    state: State, pending: State | None, then: State | None
+) -> None:
+    known = health_states.suspect(in_state(state, pending), "no answer", LATER)
+
+    assert known.state is state
+    assert (known.pending and known.pending.state) is then
+    assert known.answers is False
+    if pending is None and then is not None:
+        assert known.pending == cluster_health.PendingChange(State.UNREACHABLE, LATER, "no answer")
+
+
+def test_what_is_suspended_or_removed_already_stays_as_it_is() -> None:
+    suspended = health_states.suspend(in_state(State.READY), START)
+    removed = health_states.mark_removed(in_state(State.READY), START)
+
+    assert health_states.suspend(suspended, LATER) is suspended
+    assert health_states.mark_removed(removed, LATER) is removed
+    assert (suspended.state, suspended.reason) == (State.SUSPENDED, "suspended in the fleet")
+    assert (removed.state, removed.reason) == (State.UNKNOWN, "it left the fleet")
+    assert removed.left == START
+
+
+def test_what_comes_back_is_not_known_and_what_was_there_stays() -> None:
+    ready = in_state(State.READY)
+    back = [
+        health_states.resume(health_states.suspend(ready, START), LATER),
+        health_states.resume(health_states.mark_removed(ready, START), LATER),
+    ]
+
+    assert health_states.resume(ready, LATER) is ready
+    assert [(known.state, known.reason, known.left) for known in back] == [
+        (State.UNKNOWN, "not looked at yet", None)
+    ] * 2
+
+
+def test_marks_by_hand_are_taken_away_by_key_and_effect() -> None:
+    never, new = taints.Effect.NO_EXECUTE, taints.Effect.NO_SCHEDULE
+    marks = [
+        taints.Taint("a", effect=new, by="ana"),
+        taints.Taint("a", effect=never, by="ana"),
+        taints.Taint("b", effect=new, by="ana"),
+        taints.Taint("c", effect=new, by=taints.BY_RULE),
+    ]
+    known = health_states.taint(in_state(State.READY), marks)
+
+    def left(key: str, effect: taints.Effect | None = None) -> list[str]:
+        return [str(mark) for mark in health_states.untaint(known, key, effect).taints]
+
+    assert left("a") == ["b:NoSchedule", "c:NoSchedule"]
+    assert left("a", never) == ["a:NoSchedule", "b:NoSchedule", "c:NoSchedule"]
+    assert left("c") == [str(mark) for mark in marks]
+    newer = health_states.taint(known, [taints.Taint("a", "x", new, by="bob")])
+    assert str(newer.taints[0]) == "a=x:NoSchedule"
+    assert len(newer.taints) == len(marks)
+
+
+def test_a_probe_keeps_marks_by_hand_and_brings_those_of_rules() -> None:
+    by_hand = taints.Taint("a", by="ana")
+    old, new = (taints.Taint(key, by=taints.BY_RULE) for key in ("old", "new"))
+    before = in_state(State.READY, taints=(by_hand, old))
+    probed = in_state(State.READY, taints=(taints.Taint("gone", by="ana"), new))
+
+    assert health_states.with_manual_taints(probed, before).taints == (by_hand, new)

@@ -138,3 +138,19 @@ def test_an_icalendar_freeze_in_a_zone() -> None:
     outside = windows.closure([month_end], [], berlin(2026, 3, 2))
     assert outside is not None
     assert outside.opening == "Thu 2026-04-30 18:00 Europe/Berlin"
+
+
+def test_three_windows_are_named_and_of_more_it_is_said_that_there_are_some() -> None:
+    office = [
+        rollouts.Window(name, "0 9 * * *", timedelta(hours=1)) for name in ("a", "b", "c", "d")
+    ]
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+    reasons = [windows.closure(office[:count], [], noon) for count in (1, 2, 3, 4)]
+
+    assert [reason and reason.why for reason in reasons] == [
+        "outside a",
+        "outside a or b",
+        "outside a or b or c",
+        "outside a or b or c and more",
+    ]
