@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 from volary.clusters.api import api_errors, discovery
-from volary.clusters.apply import steps
 from volary.clusters.client import clients
 from volary.clusters.inventory import inventory
 from volary.concurrency import fan_out
@@ -93,7 +92,6 @@ async def _write(client: clients.Client, content: inventory.Inventory) -> None:
     await client.apply(
         await _config_map(client),
         inventory.to_object(content),
-        field_manager=steps.MANAGER,
         force=True,
     )
 

@@ -329,7 +329,7 @@ def _decode(body: bytes, what: str) -> json.JsonObject:
 def retry_after(header: str, now: datetime) -> timedelta | None:
     """Read a Retry-After header, seconds or a date; None when there is none."""
     if header.isascii() and header.isdigit():
-        return timedelta(seconds=min(int(header[:9]), 10**7))
+        return timedelta(seconds=int(header[:7]))  # months, and no overflow
     try:
         when = parsedate_to_datetime(header)
     except ValueError:

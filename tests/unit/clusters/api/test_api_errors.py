@@ -1,5 +1,7 @@
 """One table from what an API server answers to what it means."""
 
+from datetime import timedelta
+
 import pytest
 
 from volary.clusters.api import api_errors
@@ -122,3 +124,80 @@ def test_an_object_that_does_not_fit_its_schema_is_invalid_for_good() -> None:
         ("spec.template.spec.containers", 'duplicate entries for key [name="main"]'),
         ("spec.replicaz", "field not declared in schema"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (302, "get x: the server redirects (HTTP 302); is its URL right?"),
+        (399, "get x: the server redirects (HTTP 399); is its URL right?"),
+        (400, "get x: HTTP 400"),
+        (401, "get x: the credentials were not accepted (HTTP 401)"),
+        (404, "get x: the server does not serve this (HTTP 404)"),
+        (429, "get x: HTTP 429"),
+        (502, "get x: HTTP 502"),
+    ],
+)
+def test_an_answer_without_a_status_is_put_in_words(status: int, said: str) -> None:
+    assert str(api_errors.translate(status, {}, what="get x")) == said
+
+
+def test_who_may_not_is_told_the_verb_once() -> None:
+    body = failure("Forbidden", "get x is not for you")
+
+    assert str(api_errors.translate(403, body, what="get x")) == "get x is not for you"
+    refused = failure("Unauthorized", "who are you")
+    assert str(api_errors.translate(401, refused, what="get x")) == "get x: who are you"
+    gone = failure("NotFound", "no such thing")
+    assert str(api_errors.translate(404, gone, what="get x")) == "no such thing"
+
+
+@pytest.mark.parametrize(("status", "length"), [(429, 600), (500, 600), (404, 600)])
+def test_messages_of_every_kind_are_cut(status: int, length: int) -> None:
+    error = api_errors.translate(status, failure("", "z" * 601), what="get x")
+    whole = api_errors.translate(status, failure("", "z" * 600), what="get x")
+
+    assert str(error) == "z" * (length - 1) + "…"
+    assert str(whole) == "z" * length
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_the_delay_that_is_asked_for_is_kept(status: int) -> None:
+    error = api_errors.translate(status, {}, what="get x", delay=timedelta(seconds=3))
+
+    assert isinstance(error, errors.TemporaryError)
+    assert error.delay == timedelta(seconds=3)
+
+
+def test_status_and_reason_are_kept() -> None:
+    conflict = api_errors.translate(409, failure("Conflict", "changed"), what="update x")
+    broken = api_errors.translate(503, failure("", "starting"), what="get x")
+
+    assert isinstance(conflict, api_errors.RequestError)
+    assert (conflict.status, conflict.reason, conflict.causes) == (409, "Conflict", ())
+    assert isinstance(broken, api_errors.ServerError)
+    assert broken.status == 503
+
+
+def test_a_conflict_of_another_reason_is_no_apply_conflict() -> None:
+    causes = [{"reason": "FieldValueInvalid", "message": "no", "field": ".x"}]
+    error = api_errors.translate(409, failure("Conflict", causes=causes), what="update x")
+
+    assert type(error) is api_errors.Conflict
+    assert error.causes == (api_errors.Cause("FieldValueInvalid", ".x", "no"),)
+    assert error.causes[0].manager == ""
+
+
+def test_parts_that_a_cause_leaves_out_are_empty() -> None:
+    error = api_errors.translate(422, failure("Invalid", causes=[{}]), what="patch x")
+
+    assert isinstance(error, api_errors.Invalid)
+    assert error.causes == (api_errors.Cause("", "", ""),)
+
+
+def test_a_lost_answer_may_have_been_sent() -> None:
+    error = api_errors.Unreachable("x" * 700)
+
+    assert (error.sent, error.reason) == (True, api_errors.UnreachableReason.BROKEN)
+    assert len(str(error)) == 600
+    assert isinstance(api_errors.CircuitOpen("x"), api_errors.Unreachable)

@@ -136,3 +136,71 @@ def test_the_legacy_form() -> None:
             subresources=frozenset({"status"}),
         )
     ]
+
+
+def test_a_group_with_several_stale_versions_is_named_once() -> None:
+    versions = [{"version": "v1", "freshness": "Stale"}, {"version": "v2", "freshness": "Stale"}]
+    fresh = {"metadata": {"name": "b"}, "versions": [{"version": "v1", "freshness": "Current"}]}
+    body = {"items": [{"metadata": {"name": "a"}, "versions": versions}, fresh]}
+
+    assert discovery.parse_aggregated(body).stale == ("a",)
+
+
+def test_a_resource_without_a_kind_is_left_out() -> None:
+    things = [
+        resource("things", "Thing"),
+        {"resource": "odd"},
+        {"resource": "x", "responseKind": {}},
+    ]
+    body = {
+        "items": [{"metadata": {"name": "g"}, "versions": [{"version": "v1", "resources": things}]}]
+    }
+
+    assert [one.plural for one in discovery.parse_aggregated(body).resources] == ["things"]
+
+
+def test_where_requests_for_a_group_go(served: discovery.Catalog) -> None:
+    deployments = served.find("apps", "Deployment")
+
+    assert deployments is not None
+    assert (deployments.base, deployments.api_version) == ("/apis/apps/v1", "apps/v1")
+    assert deployments.title == "deployments.apps"
+
+
+def test_the_first_of_a_kind_is_the_preferred_one() -> None:
+    first = discovery.Resource("g", "v1", "Thing", "things", namespaced=True)
+    alias = discovery.Resource("g", "v1", "Thing", "aliases", namespaced=True)
+    known = discovery.catalog([first, alias])
+
+    assert known.find("g", "Thing") is first
+    assert known.find("g", "Thing", "v1") is first
+    assert known.resources == (first, alias)
+
+
+@pytest.mark.parametrize(
+    ("body", "aggregated"),
+    [({"kind": "APIGroupDiscoveryList"}, True), ({"kind": "APIGroupList"}, False), ({}, False)],
+)
+def test_which_form_it_is(body: dict[str, Any], aggregated: bool) -> None:
+    assert discovery.is_aggregated(body) is aggregated
+
+
+def test_legacy_answers_may_be_odd() -> None:
+    listing = {"resources": ["text", {"name": "things/scale", "kind": "Scale"}]}
+
+    assert discovery.parse_legacy_groups({}, {}) == []
+    assert discovery.parse_legacy_groups({"versions": ["v1", "v2"]}, {"groups": None}) == [
+        ("", "v1"),
+        ("", "v2"),
+    ]
+    bare = {"groups": [{"name": "g"}, {"name": "h", "versions": [{"version": "v1"}]}]}
+    assert discovery.parse_legacy_groups({}, bare) == [("h", "v1")]
+    assert discovery.parse_legacy_version("g", "v1", {"resources": None}) == []
+    assert discovery.parse_legacy_version("g", "v1", listing) == []
+
+
+def test_a_legacy_resource_is_of_the_whole_cluster_unless_it_says_so() -> None:
+    listing = {"resources": [{"name": "nodes", "kind": "Node"}]}
+    (node,) = discovery.parse_legacy_version("", "v1", listing)
+
+    assert (node.namespaced, node.subresources) == (False, frozenset())

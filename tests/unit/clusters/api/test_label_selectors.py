@@ -23,3 +23,24 @@ def test_too_many_values_are_left_out() -> None:
 def test_an_empty_selector_matches_no_pod() -> None:
     assert not label_selectors.matches({}, {"app": "a"})
     assert label_selectors.matches({"app": "a"}, {"app": "a", "b": "c"})
+
+
+def test_a_selector_for_exactly_these_labels_is_sorted() -> None:
+    assert label_selectors.exact({"b": "2", "a": "1"}) == "a=1,b=2"
+    assert label_selectors.exact({}) == ""
+
+
+def test_as_many_values_as_fit_are_named() -> None:
+    sets = [{"app": f"{number:02}"} for number in range(41)]
+
+    assert label_selectors.covering(sets[:40]).startswith("app in (00,01,")
+    assert label_selectors.covering(sets) == ""
+    assert label_selectors.covering([*sets[:40], sets[0]]).count(",") == 39
+
+
+def test_every_label_of_a_selector_has_to_fit() -> None:
+    selector = {"app": "a", "tier": "web"}
+
+    assert label_selectors.matches(selector, {"app": "a", "tier": "web"})
+    assert not label_selectors.matches(selector, {"app": "a"})
+    assert not label_selectors.matches(selector, {"app": "a", "tier": "db"})

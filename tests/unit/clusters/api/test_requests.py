@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from volary.clusters.api import discovery, requests
+from volary.clusters.api import api_errors, discovery, requests
 
 DEPLOYMENTS = discovery.Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
 ROLES = discovery.Resource(
@@ -108,12 +108,91 @@ def test_delete_with_preconditions() -> None:
         propagation="Foreground",
     )
 
+    assert (request.method, request.content_type) == ("DELETE", "application/json")
+    assert request.path == "/apis/apps/v1/namespaces/shop/deployments/web"
+    assert request.what == "delete deployments.apps shop/web"
     assert json.loads(request.body or b"") == {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "propagationPolicy": "Foreground",
         "preconditions": {"uid": "u", "resourceVersion": "7"},
     }
+
+
+def test_delete_without_preconditions() -> None:
+    request = requests.delete(ROLES, "admin", namespace="", propagation="Background")
+
+    assert json.loads(request.body or b"") == {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": "Background",
+    }
+    assert request.what == "delete clusterroles.rbac.authorization.k8s.io admin"
+
+
+def test_reading_one_object() -> None:
+    request = requests.get(DEPLOYMENTS, "web", namespace="shop")
+
+    assert (request.method, request.target) == (
+        "GET",
+        "/apis/apps/v1/namespaces/shop/deployments/web",
+    )
+    assert (request.what, request.body) == ("get deployments.apps shop/web", None)
+    assert (request.accept, request.content_type) == ("application/json", "")
+
+
+def test_a_page_without_limits_and_selectors() -> None:
+    request = requests.list_page(PODS, requests.Selection(), page_size=0)
+
+    assert (request.method, request.target, request.what) == ("GET", "/api/v1/pods", "list pods")
+
+
+def test_a_query_is_encoded() -> None:
+    selection = requests.Selection("shop", "a in (b,c)")
+    request = requests.watch(PODS, selection, resource_version="9", seconds=60)
+
+    assert request.target == (
+        "/api/v1/namespaces/shop/pods?labelSelector=a+in+%28b%2Cc%29&watch=1"
+        "&allowWatchBookmarks=true&resourceVersion=9&timeoutSeconds=60"
+    )
+    assert (request.method, request.what) == ("GET", "watch pods shop")
+
+
+LIST = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "5"}}
+
+
+@pytest.mark.parametrize(
+    ("body", "is_list"),
+    [
+        ({**LIST, "items": []}, True),
+        ({**LIST, "items": None}, True),
+        (LIST, False),
+        ({**LIST, "items": {}}, False),
+        ({"items": []}, False),
+        ({**LIST, "kind": "Pods", "items": []}, True),
+        ({**LIST, "kind": "Pods", "apiVersion": "v2", "items": []}, False),
+        ({**LIST, "kind": "Pods", "metadata": {}, "items": []}, False),
+        ({**LIST, "kind": "PodList", "metadata": None, "items": []}, True),
+    ],
+)
+def test_what_is_a_list(body: dict[str, object], is_list: bool) -> None:
+    if is_list:
+        assert requests.parse_page(body, PODS, what="list pods").items == ()
+    else:
+        with pytest.raises(api_errors.RequestError, match=r"^list pods: the answer is not a list$"):
+            requests.parse_page(body, PODS, what="list pods")
+
+
+def test_a_page_says_where_the_next_one_begins() -> None:
+    metadata = {"resourceVersion": "5", "continue": "t"}
+    items = [{"metadata": {"name": "a"}}, {"kind": "Other"}]
+    page = requests.parse_page({**LIST, "metadata": metadata, "items": items}, PODS, what="x")
+
+    assert (page.token, page.resource_version) == ("t", "5")
+    assert page.items == (
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}},
+        {"apiVersion": "v1", "kind": "Other"},
+    )
 
 
 def test_list_pages_and_watches_select_alike() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory_cluster import (
+from memory_client import (
     AUTOSCALERS,
     CONFIG_MAPS,
     DEFINITIONS,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory_cluster import CONFIG_MAPS, DEPLOYMENTS, SERVICES, MemoryCluster, kind
+from memory_client import CONFIG_MAPS, DEPLOYMENTS, SERVICES, MemoryCluster, kind
 from volary.clusters.api import api_errors, discovery
 from volary.clusters.apply import deletions
 from volary.clusters.client import resource_mapping

@@ -15,6 +15,7 @@ from volary.clusters.api import api_errors, discovery
 from volary.clusters.client import clients
 from volary.clusters.kubeconfig import connections
 from volary.clusters.transport import retries, transports
+from volary.model import errors
 
 PODS = discovery.Resource("", "v1", "Pod", "pods", namespaced=True)
 LIMITS = transports.Limits(
@@ -227,3 +228,86 @@ async def test_legacy_discovery_does_not_take_a_lost_cluster_for_an_empty_one(
     async with client_of(scripted) as client:
         with pytest.raises(api_errors.ServerError):
             await client.discover()
+
+
+@pytest.mark.parametrize(
+    ("broken", "tolerated"),
+    [
+        (status(503, "ServiceUnavailable", "nobody"), True),
+        (status(404, "NotFound", "nobody"), True),
+        (status(403, "Forbidden", "nobody"), True),
+        (status(401, "Unauthorized", "nobody"), False),
+    ],
+)
+@pytest.mark.parametrize("group", ["apps", ""])
+async def test_which_failures_of_a_group_are_its_own(
+    scripted: ScriptedServer, broken: web.Response, tolerated: bool, group: str
+) -> None:
+    """The core group is the cluster itself."""
+
+    async def legacy(asked: Asked) -> web.StreamResponse:
+        if asked.path == "/api":
+            return answer({"kind": "APIVersions", "versions": ["v1"]})
+        if asked.path == "/apis":
+            groups = [{"name": "apps", "versions": [{"version": "v1"}]}]
+            return answer({"kind": "APIGroupList", "groups": groups})
+        if asked.path == ("/apis/apps/v1" if group else "/api/v1"):
+            return web.Response(
+                body=broken.body, status=broken.status, content_type="application/json"
+            )
+        return answer({"resources": [{"name": "things", "kind": "Thing"}]})
+
+    scripted.handler = legacy
+    async with client_of(scripted) as client:
+        if tolerated and group:
+            assert (await client.discover()).stale == ("apps",)
+        else:
+            with pytest.raises(errors.VolaryError):
+                await client.discover()
+
+
+async def test_legacy_forms_are_asked_for_as_such(scripted: ScriptedServer) -> None:
+    async def legacy(asked: Asked) -> web.StreamResponse:
+        kinds = {"/api": "APIVersions", "/apis": "APIGroupList"}
+        return answer({"kind": kinds.get(asked.path, "APIResourceList"), "versions": ["v1"]})
+
+    scripted.handler = legacy
+    async with client_of(scripted) as client:
+        await client.discover()
+
+    accepted = [
+        (asked.path, asked.headers["Accept"] == "application/json") for asked in scripted.seen
+    ]
+    assert accepted == [
+        ("/api", False),
+        ("/apis", False),
+        ("/api", True),
+        ("/apis", True),
+        ("/api/v1", True),
+    ]
+
+
+async def test_deleting_what_is_not_there_is_no_error(scripted: ScriptedServer) -> None:
+    scripted.say(status(404, "NotFound", "gone"), web.Response(status=404, text="proxy"))
+    async with client_of(scripted) as client:
+        await client.delete(PODS, "a", namespace="shop")
+        with pytest.raises(api_errors.NotFound):
+            await client.delete(PODS, "a", namespace="shop")
+
+
+async def test_what_a_cluster_is_known_by(scripted: ScriptedServer) -> None:
+    scripted.say(
+        answer({"metadata": {"uid": "u-1"}}), answer({"metadata": "odd"}), answer({"metadata": {}})
+    )
+    async with client_of(scripted) as client:
+        assert await client.identity() == "u-1"
+        assert await client.identity() == ""
+        assert await client.identity() == ""
+
+    assert scripted.seen[0].path == "/api/v1/namespaces/kube-system"
+
+
+async def test_a_version_that_is_not_said_is_empty(scripted: ScriptedServer) -> None:
+    scripted.say(answer({}))
+    async with client_of(scripted) as client:
+        assert await client.version() == ""

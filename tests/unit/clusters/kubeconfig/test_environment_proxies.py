@@ -19,6 +19,22 @@ def test_https_and_http_have_their_own_variables() -> None:
     assert through("http://api.example", **variables) == "http://plain:3128"
 
 
+def test_a_port_of_plain_http_is_80() -> None:
+    proxy = {"HTTP_PROXY": "http://p"}
+
+    assert through("http://api.example", NO_PROXY="api.example:80", **proxy) == ""
+    assert through("http://api.example", NO_PROXY="api.example:443", **proxy) == "http://p"
+
+
+def test_upper_case_counts_before_lower_case() -> None:
+    variables = {"HTTPS_PROXY": "http://a", "https_proxy": "http://b", "no_proxy": "x.example"}
+
+    assert through("https://api.example", **variables) == "http://a"
+    assert through("https://x.example", **variables) == ""
+    assert through("https://api.example", HTTPS_PROXY="", https_proxy="http://b") == "http://b"
+    assert through("https://api.example") == ""
+
+
 @pytest.mark.parametrize(
     ("server", "exceptions", "excepted"),
     [
@@ -31,6 +47,14 @@ def test_https_and_http_have_their_own_variables() -> None:
         ("https://api.example", "pi.example", False),
         ("https://api.example:6443", "api.example:6443", True),
         ("https://api.example:6443", "api.example:443", False),
+        ("https://api.example:6443", "10.0.0.0/8, .example", True),
+        ("https://api.example:443", "10.0.0.0/8", False),
+        ("https://api.example", "api.example:443", True),
+        ("https://10.1.2.3:6443", "10.1.2.3:6443", True),
+        ("https://10.1.2.3:6443", "10.1.2.3:443", False),
+        ("https://api.example", " , ,", False),
+        ("https://10.1.2.3", "10.1.0.0/16, 10.1.2.3/40", True),
+        ("https://10.1.2.3", "10.1.2.9/24", True),
         ("https://10.1.2.3", "10.0.0.0/8", True),
         ("https://10.1.2.3", "192.168.0.0/16,bad/net", False),
         ("https://10.1.2.3", "10.1.2.3", True),

@@ -90,74 +90,174 @@ def test_impersonation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "said"),
+    ("user", "where", "said"),
     [
-        ("{auth-provider: {name: gcp}}", "auth-provider gcp was removed"),
-        ("{token: 5}", "token must be a text"),
-        ("{token: t, username: u}", "has a token and a password"),
-        ("{as-groups: [g]}", "need as"),
-        ("{as: jane, as-groups: g}", "as-groups must be a list"),
-        ("{as: jane, as-user-extra: {scopes: x}}", "scopes must be a list"),
-        ("{client-certificate-data: aGk=}", "need each other"),
-        ("{client-key-data: '!!'}", "client-key-data is not base64"),
-        ("{client-certificate: none.crt, client-key-data: aGk=}", "/home/me/kube/none.crt cannot"),
-        ("{exec: {command: x}}", "exec apiVersion (none) is not supported"),
+        ("{auth-provider: {name: gcp}}", "users[u].auth-provider", "auth-provider gcp was removed"),
+        ("{token: 5}", "users[u].token", "token must be a text"),
+        ("{token: t, username: u}", "users[u]", "has a token and a password"),
+        ("{as-groups: [g]}", "users[u]", "need as"),
+        ("{as: jane, as-groups: g}", "users[u].as-groups", "as-groups must be a list"),
         (
-            "{exec: {command: x, apiVersion: client.authentication.k8s.io/v1alpha1}}",
+            "{as: jane, as-user-extra: {scopes: x}}",
+            "users[u].as-user-extra.scopes",
+            "scopes must be a list",
+        ),
+        ("{client-certificate-data: aGk=}", "users[u]", "need each other"),
+        ("{client-key-data: '!!'}", "users[u].client-key-data", "client-key-data is not base64"),
+        (
+            "{client-certificate: none.crt, client-key-data: aGk=}",
+            "users[u].client-certificate",
+            "/home/me/kube/none.crt cannot",
+        ),
+        (
+            "{exec: {command: x}}",
+            "users[u].exec.apiVersion",
+            "exec apiVersion (none) is not supported",
+        ),
+        (
+            "{exec: {command: x, apiVersion: API/v1alpha1}}",
+            "users[u].exec.apiVersion",
             "v1alpha1 is not supported",
         ),
         (
-            "{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}}",
+            "{exec: {apiVersion: API/v1, interactiveMode: Never}}",
+            "users[u].exec.command",
             "exec names no command",
         ),
         (
-            "{exec: {command: x, apiVersion: client.authentication.k8s.io/v1}}",
+            "{exec: {command: x, apiVersion: API/v1}}",
+            "users[u].exec.interactiveMode",
             "interactiveMode must be one of",
         ),
         (
-            "{exec: {command: x, apiVersion: client.authentication.k8s.io/v1,"
-            " interactiveMode: Always}}",
+            "{exec: {command: x, apiVersion: API/v1, interactiveMode: Always}}",
+            "users[u].exec.interactiveMode",
             "needs a terminal",
         ),
         (
-            "{exec: {command: x, apiVersion: client.authentication.k8s.io/v1beta1,"
-            " env: [{value: v}]}}",
+            "{exec: {command: x, apiVersion: API/v1beta1, env: [{value: v}]}}",
+            "users[u].exec.env",
             "has no name",
         ),
-        ("{exec: text}", "exec must be an object"),
-        ("[]", "user must be an object"),
+        ("{exec: text}", "users[u].exec", "exec must be an object"),
+        ("[]", "users[0].user", "user must be an object"),
     ],
 )
-def test_users_that_cannot_be_used(user: str, said: str) -> None:
-    message = refusal(user=user)
+def test_users_that_cannot_be_used(user: str, where: str, said: str) -> None:
+    message = refusal(user=user.replace("API/", "client.authentication.k8s.io/"))
 
     assert said in message
-    assert "/home/me/kube/config" in message
+    assert message.startswith(f"/home/me/kube/config: {where}: ")
 
 
 @pytest.mark.parametrize(
-    ("server", "said"),
+    ("server", "where", "said"),
     [
-        ("{}", "names no server"),
-        ("{server: 'ftp://x'}", "not an http or https URL"),
-        ("{server: 'https://'}", "not an http or https URL"),
-        ("{server: 'https://x:port'}", "not an http or https URL"),
-        ("{server: 'https://me:hunter2@x'}", "has a user name in its URL"),
-        ("{server: 'https://x', proxy-url: 'socks5://p'}", "proxy-url socks5://… is not"),
+        ("{}", "clusters[c].server", "names no server"),
+        ("{server: 'ftp://x'}", "clusters[c].server", "not an http or https URL"),
+        ("{server: 'https://'}", "clusters[c].server", "not an http or https URL"),
+        ("{server: 'https://x:port'}", "clusters[c].server", "not an http or https URL"),
+        ("{server: 'https://me:hunter2@x'}", "clusters[c].server", "has a user name in its URL"),
+        (
+            "{server: 'https://x', proxy-url: 'socks5://p'}",
+            "clusters[c].proxy-url",
+            "proxy-url socks5://… is not",
+        ),
         (
             "{server: 'https://x', insecure-skip-tls-verify: true,"
             " certificate-authority-data: aGk=}",
+            "clusters[c]",
             "contradicts",
         ),
-        ("{server: 'https://x', insecure-skip-tls-verify: 'true'}", "must be true or false"),
-        ("{server: 'https://x', certificate-authority: none.crt}", "no such file"),
+        (
+            "{server: 'https://x', insecure-skip-tls-verify: 'true'}",
+            "clusters[c].insecure-skip-tls-verify",
+            "must be true or false",
+        ),
+        (
+            "{server: 'https://x', certificate-authority: none.crt}",
+            "clusters[c].certificate-authority",
+            "no such file",
+        ),
     ],
 )
-def test_clusters_that_cannot_be_used(server: str, said: str) -> None:
+def test_clusters_that_cannot_be_used(server: str, where: str, said: str) -> None:
     message = refusal(server=server)
 
     assert said in message
+    assert message.startswith(f"/home/me/kube/config: {where}: ")
     assert "hunter2" not in message
+
+
+@pytest.mark.parametrize(
+    ("parts", "hint"),
+    [
+        ({"user": "{auth-provider: {name: gcp}}"}, "use the provider's exec plugin instead"),
+        ({"user": "{token: 5}"}, "put it in quotes"),
+        (
+            {"user": "{client-key: none, client-certificate-data: aGk=}"},
+            "check the path in the kubeconfig; relative ones start at the kubeconfig's folder",
+        ),
+        (
+            {"user": "{exec: {command: x}}"},
+            "use client.authentication.k8s.io/v1 or v1beta1; perhaps the program has to be updated",
+        ),
+        ({"server": "{server: 'https://a@x'}"}, "put username and password into the user entry"),
+        ({"server": "{server: 'https://x', proxy-url: 'a://p'}"}, "use an http or https proxy"),
+        ({"context": "there"}, "its contexts are: here"),
+    ],
+)
+def test_a_refusal_says_what_to_do(parts: dict[str, str], hint: str) -> None:
+    assert refusal(**parts).endswith(f"\nhint: {hint}")
+
+
+@pytest.mark.parametrize(
+    ("server", "url"),
+    [
+        ("{server: 'one.example:6443'}", "http://one.example:6443"),
+        (
+            "{server: 'one.example:6443', insecure-skip-tls-verify: true}",
+            "https://one.example:6443",
+        ),
+        (
+            "{server: 'one.example', certificate-authority-data: aGk=}",
+            "https://one.example",
+        ),
+        ("{server: 'https://one.example/k8s/c-1//'}", "https://one.example/k8s/c-1"),
+    ],
+)
+def test_the_url_of_a_server(server: str, url: str) -> None:
+    assert resolved(server=server).server == url
+
+
+def test_the_rest_of_a_cluster_is_read_too() -> None:
+    found = resolved(
+        server="{server: 'https://x', tls-server-name: api, insecure-skip-tls-verify: true,"
+        " proxy-url: 'http://p'}"
+    )
+
+    assert found.tls == connections.Tls(server_name="api", insecure=True)
+    assert found.proxy_url == "http://p"
+
+
+def test_an_exec_plugin_learns_about_the_cluster_on_request() -> None:
+    program = (
+        "{command: x, apiVersion: client.authentication.k8s.io/v1beta1, provideClusterInfo: true}"
+    )
+    found = resolved(
+        user=f"{{exec: {program}}}",
+        server="{server: 'https://x', tls-server-name: api, certificate-authority-data: aGk=,"
+        " extensions: [{name: other, extension: 1},"
+        " {name: client.authentication.k8s.io/exec, extension: {audience: a}}]}",
+    )
+
+    assert isinstance(found.credentials, connections.Exec)
+    assert found.credentials.cluster_info == {
+        "server": "https://x",
+        "tls-server-name": "api",
+        "certificate-authority-data": "aGk=",
+        "config": {"audience": "a"},
+    }
 
 
 @pytest.mark.parametrize(

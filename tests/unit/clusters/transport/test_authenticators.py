@@ -5,6 +5,7 @@ import json
 import ssl
 import stat
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,129 @@ async def test_a_token_file_is_read_again_after_a_401(tmp_path: Path) -> None:
     file.write_text("two")
     assert subject.forget(refused)
     assert (await subject.prove()).authorization == "Bearer two"
+
+
+async def test_a_token_file_that_cannot_be_read_falls_back(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    source = connections.TokenFile(str(file), fallback="old")
+    clock = FixedClock()
+    subject = authenticators.TokenFileAuthenticator(source, "us", clock)
+
+    first = await subject.prove()
+    assert first.authorization == "Bearer old"
+    assert not subject.forget(first)
+    file.write_text("new")
+    clock.forward(seconds=59)
+    assert subject.forget(authenticators.Proof("Bearer other"))
+    assert (await subject.prove()).authorization == "Bearer new"
+
+
+async def test_the_same_token_is_the_same_proof(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("one")
+    clock = FixedClock()
+    subject = authenticators.TokenFileAuthenticator(connections.TokenFile(str(file)), "us", clock)
+
+    first = await subject.prove()
+    clock.forward(minutes=2)
+    assert await subject.prove() is first
+
+
+async def test_no_more_of_a_token_file_is_read_than_a_token_can_be(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("x" * 100_000)
+    subject = authenticators.TokenFileAuthenticator(
+        connections.TokenFile(str(file)), "us", FixedClock()
+    )
+
+    assert (await subject.prove()).authorization == "Bearer " + "x" * 65_536
+
+
+@pytest.mark.parametrize(
+    ("source", "header"),
+    [
+        (connections.Anonymous(), ""),
+        (connections.Token("abc"), "Bearer abc"),
+        (connections.Basic("ana", "p:w"), "Basic YW5hOnA6dw=="),
+    ],
+)
+async def test_credentials_that_never_change(source: connections.Credentials, header: str) -> None:
+    subject = authenticators.authenticator_for(
+        source, cluster="us", clock=FixedClock(), exec_timeout=1
+    )
+    proof = await subject.prove()
+
+    assert proof == authenticators.Proof(header)
+    assert not subject.forget(proof)
+
+
+def test_on_whose_behalf_requests_are_made() -> None:
+    nobody = connections.Impersonation()
+    jane = connections.Impersonation(
+        "jane", "7", ("a", "b"), {"example.com/scope": ("x", "y"), "z": ("1",)}
+    )
+
+    assert authenticators.impersonation_headers(nobody) == []
+    assert authenticators.impersonation_headers(jane) == [
+        ("Impersonate-User", "jane"),
+        ("Impersonate-Uid", "7"),
+        ("Impersonate-Group", "a"),
+        ("Impersonate-Group", "b"),
+        ("Impersonate-Extra-example.com%2Fscope", "x"),
+        ("Impersonate-Extra-example.com%2Fscope", "y"),
+        ("Impersonate-Extra-z", "1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("info", "expected"),
+    [
+        (None, {"interactive": False}),
+        ({"server": "https://x"}, {"interactive": False, "cluster": {"server": "https://x"}}),
+    ],
+)
+def test_what_a_program_learns(info: dict[str, object] | None, expected: object) -> None:
+    source = connections.Exec(V1, "x", cluster_info=info)
+
+    assert json.loads(authenticators.exec_info(source)) == {
+        "kind": "ExecCredential",
+        "apiVersion": V1,
+        "spec": expected,
+    }
+
+
+def test_what_a_program_answered() -> None:
+    def parsed(**fields: Any) -> Any:
+        return authenticators.parse_credential(credential(**fields).encode(), V1, cluster="us")
+
+    proof, expires = parsed(token="t", expirationTimestamp="2030-01-01T12:00:00")
+    assert (proof, expires) == (
+        authenticators.Proof("Bearer t"),
+        datetime(2030, 1, 1, 12, tzinfo=UTC),
+    )
+    assert parsed(token="t", expirationTimestamp="2030-01-01T12:00:00+01:00")[1] == datetime(
+        2030, 1, 1, 11, tzinfo=UTC
+    )
+    assert parsed(clientCertificateData="C", clientKeyData="K") == (
+        authenticators.Proof("", b"C", b"K"),
+        None,
+    )
+
+
+async def test_a_long_complaint_is_cut_to_its_end(program: Program) -> None:
+    source = program.write("printf 'x%.0s' $(seq 1000) >&2", "echo ' the end' >&2", "exit 2")
+
+    with pytest.raises(errors.UserError) as caught:
+        await plugin(source).prove()
+
+    said = caught.value.problems[0].message.partition("ended with code 2: ")[2]
+    assert len(said) == 300
+    assert said.endswith("x the end")
+
+
+async def test_a_program_that_fails_without_a_word(program: Program) -> None:
+    with pytest.raises(errors.UserError, match=r"ended with code 3\n"):
+        await plugin(program.write("exit 3")).prove()
 
 
 @pytest.mark.parametrize("content", [None, b"", b" \n", b"\xff", b"a\nb"])

@@ -142,7 +142,11 @@ async def test_patience_that_is_asked_for_is_reported(api_server: ScriptedServer
         ("7", timedelta(seconds=7)),
         ("Tue, 01 Jan 2030 12:00:30 GMT", timedelta(seconds=30)),
         ("Tue, 01 Jan 2030 11:00:00 GMT", timedelta(0)),
-        ("9" * 5000, timedelta(seconds=10**7)),
+        ("9" * 5000, timedelta(seconds=9_999_999)),
+        ("1234567", timedelta(seconds=1_234_567)),
+        ("Tue, 01 Jan 2030 12:00:30 +0100", timedelta(0)),
+        ("Tue, 01 Jan 2030 12:00:30", timedelta(seconds=30)),
+        ("\u0667", None),
     ],
 )
 def test_retry_after(header: str, delay: timedelta | None) -> None:
@@ -330,3 +334,98 @@ async def test_no_message_holds_a_secret() -> None:
             await sender.send(POST)
 
     assert "secret-token" not in f"{caught.value} {sender.connection!r}"
+
+
+READY = requests.Request("GET", "/readyz", accept="*/*", what="get /readyz")
+
+
+async def test_a_check_passes_a_circuit_that_is_open_and_closes_it(
+    api_server: ScriptedServer,
+) -> None:
+    rules = circuit_breaker.Rules(failures=1, lasting=0.0, pause=60.0)
+    async with sender_to(api_server.url, circuit=rules) as sender:
+        api_server.say(web.Response(status=502, text="nobody"))
+        with pytest.raises(api_errors.ServerError):
+            await sender.check(READY, timeout=5)
+        with pytest.raises(api_errors.CircuitOpen):
+            await sender.send(GET)
+
+        await sender.check(READY, timeout=5)
+        assert await sender.send(GET)
+
+
+async def test_a_check_is_sent_once_and_past_the_queue(api_server: ScriptedServer) -> None:
+    api_server.say(status(500, "InternalError", "etcd failed"))
+    async with sender_to(api_server.url, concurrency=0) as sender:
+        with pytest.raises(api_errors.ServerError, match="etcd failed"):
+            await sender.check(READY, timeout=5)
+        await sender.check(READY, timeout=5)
+
+    assert [asked.path for asked in api_server.seen] == ["/readyz", "/readyz"]
+    assert api_server.seen[0].headers["Accept"] == "*/*"
+
+
+async def test_a_check_ends_in_its_own_time(api_server: ScriptedServer) -> None:
+    async def hang(_: Asked) -> web.StreamResponse:
+        await asyncio.sleep(60)
+        return answer({})
+
+    api_server.say(hang)
+    async with sender_to(api_server.url) as sender:
+        with pytest.raises(api_errors.Unreachable) as caught:
+            await sender.check(READY, timeout=0.2)
+
+    assert caught.value.reason is api_errors.UnreachableReason.TIMEOUT
+
+
+async def test_who_listens_learns_of_outages_from_all_requests(
+    api_server: ScriptedServer,
+) -> None:
+    told: list[str] = []
+    sender = transports.Transport(
+        connections.Connection("us", api_server.url),
+        limits=transports.Limits(
+            retry=retries.Policy(tries=1), circuit=circuit_breaker.Rules(failures=2, lasting=0.0)
+        ),
+        clock=FixedClock(),
+        chance=lambda: 0.5,
+        on_change=told.append,
+    )
+    api_server.say(*(web.Response(status=503, text="nobody") for _ in range(2)))
+    before = sender.answered
+    for _ in range(2):
+        with pytest.raises(api_errors.ServerError):
+            await sender.send(GET)
+    lost, answered = list(told), sender.answered
+    await sender.check(READY, timeout=5)
+    await sender.close()
+
+    assert lost == ["a gateway answers 503"]
+    assert told == ["a gateway answers 503", ""]
+    assert answered == before
+    assert sender.answered > before
+
+
+async def test_patience_counts_from_the_first_try(api_server: ScriptedServer) -> None:
+    async def slow(_: Asked) -> web.StreamResponse:
+        await asyncio.sleep(0.2)
+        return status(500, "InternalError", "busy")
+
+    api_server.say(slow, slow)
+    policy = retries.Policy(
+        tries=5, base=timedelta(milliseconds=1), patience=timedelta(seconds=0.3)
+    )
+    async with sender_to(api_server.url, retry=policy) as sender:
+        with pytest.raises(api_errors.ServerError):
+            await sender.send(GET)
+
+    assert len(api_server.seen) == 2
+
+
+async def test_no_try_comes_after_the_last(api_server: ScriptedServer) -> None:
+    api_server.say(*(status(500, "InternalError", "busy") for _ in range(9)))
+    async with sender_to(api_server.url) as sender:
+        with pytest.raises(api_errors.ServerError):
+            await sender.send(GET)
+
+    assert len(api_server.seen) == QUICK.tries

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memory_cluster import PODS, SERVICES, SLICES, MemoryCluster
+from memory_client import PODS, SERVICES, SLICES, MemoryCluster
 from volary.clusters.api import api_errors
 from volary.clusters.watching import endpoints, list_snapshot
 from volary.model import errors, json

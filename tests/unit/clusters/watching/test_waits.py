@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memory_cluster import CONFIG_MAPS, DEPLOYMENTS, PODS, SERVICES, MemoryCluster, kind
+from memory_client import CONFIG_MAPS, DEPLOYMENTS, PODS, SERVICES, MemoryCluster, kind
 from volary.clusters.api import api_errors, discovery
 from volary.clusters.client import resource_mapping
 from volary.clusters.watching import readiness, waits
