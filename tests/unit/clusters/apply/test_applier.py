@@ -236,6 +236,7 @@ async def test_one_that_is_there_or_in_the_set_is_not_made() -> None:
     )
 
     assert set(done) == {"x", "y", "own"}
+    assert cluster.asked.count("patch namespaces/own") == 1
 
 
 @pytest.mark.looptime

@@ -282,7 +282,7 @@ async def test_what_may_not_be_seen_is_no_missing_object() -> None:
     seen = await look(cluster)
 
     assert seen.missing == ()
-    assert seen.warnings == ("deployments.apps may not be looked at: not you",)
+    assert seen.warnings == ("deployments.apps may not be read: not you",)
 
 
 async def test_an_object_that_only_carries_the_label_is_not_shown() -> None:

@@ -89,7 +89,7 @@ def test_a_proxy_that_refuses_is_quoted() -> None:
     error = sessions.translate_failure(failure, US, "get pods")
 
     assert (error.reason, error.sent) == (UnreachableReason.PROXY, False)
-    assert "the proxy does not let us through: it answered 407" in str(error)
+    assert "the proxy refuses the connection: it answered 407" in str(error)
 
 
 async def test_one_session_serves_until_the_certificate_changes() -> None:
