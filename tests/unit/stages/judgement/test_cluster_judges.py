@@ -1,0 +1,364 @@
+"""What is measured for a rule on one cluster, and what is told of it; in virtual time."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+import stage_contexts
+from memory_world import LoopClock, now
+from volary.analysis.metering import meters
+from volary.model import analysis, errors
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    rollout_stages,
+    stage_kind,
+    waiting_stages,
+)
+from volary.stages.judgement import cluster_judges, findings
+from volary.stages.runtime import rendezvouses, task_states
+
+pytestmark = pytest.mark.looptime
+V, START = variant.Variant, stage_contexts.START
+JUDGED, REFERENCE = analysis.Role.JUDGED, analysis.Role.REFERENCE
+MINUTE = timedelta(minutes=1)
+LIMIT = analysis.Range(maximum=0.05)
+RULE = analysis.Rule("errors", "prom", "q", interval=MINUTE, expected=LIMIT)
+CANARY = pipelines.Stage(rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions())
+CLEAN = pipelines.Stage(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
+GATE = pipelines.Stage(added_stages.WAVE_GATE.name, added_stages.WaveGateOptions(timedelta(0)))
+PERIOD = cluster_judges.AnalysisPeriod(
+    START, START + timedelta(minutes=10), START + timedelta(minutes=20)
+)
+
+
+@dataclass
+class Meter:
+    """Answers with a number for each side; a text is what goes wrong; None is silence."""
+
+    values: Mapping[tuple[str, analysis.Role], float | str | None] = field(default_factory=dict)
+    seconds: float = 0.0
+    asked: list[meters.Question] = field(default_factory=list)
+
+    async def measure(self, question: meters.Question) -> analysis.Measurement:
+        self.asked.append(question)
+        await asyncio.sleep(self.seconds)
+        value = self.values.get((question.target, question.role), 0.01)
+        if isinstance(value, str):
+            raise errors.PermanentError(value)
+        return question.answer("query", () if value is None else (value,))
+
+
+def judge(meter: Meter | None = None, *rules: analysis.Rule, **given: Any) -> cluster_judges.Judge:
+    context = cluster_judges.JudgeContext(
+        application=stage_contexts.context().application,
+        target=given.pop("target", "us"),
+        report=given.pop("report", stage_contexts.Report()),
+        clock=LoopClock(),
+        meter=meter or Meter(),
+        begun=given.pop("begun", (CANARY,)),
+        not_updated=given.pop("not_updated", ()),
+        rendezvous=given.pop("rendezvous", rendezvouses.Rendezvous()),
+    )
+    return cluster_judges.Judge(context, PERIOD, rules or (RULE,), **given)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "given", "sides"),
+    [
+        ("THRESHOLD", {}, [("us", V.CANARY, JUDGED)]),
+        ("THRESHOLD", {"begun": ()}, [("us", V.PRIMARY, JUDGED)]),
+        ("THRESHOLD", {"begun": (CANARY, CLEAN)}, [("us", V.PRIMARY, JUDGED)]),
+        ("THRESHOLD", {"begun": (CANARY, GATE)}, [("us", V.PRIMARY, JUDGED)]),
+        ("THRESHOLD", {"begun": (CANARY, CLEAN, CANARY)}, [("us", V.CANARY, JUDGED)]),
+        (
+            "CANARY_BASELINE",
+            {},
+            [("us", V.CANARY, JUDGED), ("us", V.BASELINE, REFERENCE)],
+        ),
+        ("CANARY_PRIMARY", {}, [("us", V.CANARY, JUDGED), ("us", V.PRIMARY, REFERENCE)]),
+        ("PREVIOUS", {}, [("us", V.PRIMARY, JUDGED)]),
+        (
+            "PREVIOUS",
+            {"previous": START - timedelta(days=1)},
+            [("us", V.PRIMARY, JUDGED), ("us", V.PRIMARY, REFERENCE)],
+        ),
+        (
+            "NOT_UPDATED",
+            {"not_updated": ("eu", "asia")},
+            [
+                ("us", V.PRIMARY, JUDGED),
+                ("eu", V.PRIMARY, REFERENCE),
+                ("asia", V.PRIMARY, REFERENCE),
+            ],
+        ),
+        # Nobody else is there to be asked.
+        ("NOT_UPDATED", {}, [("us", V.PRIMARY, JUDGED)]),
+    ],
+)
+async def test_whose_numbers_are_asked_for(
+    strategy: str, given: dict[str, Any], sides: list[tuple[str, V, analysis.Role]]
+) -> None:
+    meter = Meter()
+    rule = replace(RULE, strategy=analysis.Strategy[strategy], expected=None)
+
+    await judge(meter, rule, **given).look(rule, START + MINUTE)
+
+    assert [(each.target, each.side, each.role) for each in meter.asked] == sides
+
+
+async def test_an_earlier_release_is_asked_about_the_same_moment_of_its_analysis() -> None:
+    meter, before = Meter(), START - timedelta(days=1)
+    rule = replace(RULE, strategy=analysis.Strategy.PREVIOUS, expected=None)
+
+    await judge(meter, rule, previous=before).look(rule, START + 3 * MINUTE)
+
+    assert [(each.time, each.until) for each in meter.asked] == [
+        (START + 3 * MINUTE, START + 3 * MINUTE),
+        (START + 3 * MINUTE, before + 3 * MINUTE),
+    ]
+
+
+async def test_with_nobody_to_compare_with_that_is_the_answer() -> None:
+    report = stage_contexts.Report()
+    rule = replace(RULE, strategy=analysis.Strategy.NOT_UPDATED, expected=None)
+
+    await judge(None, rule, report=report).look(rule, START)
+
+    assert report.findings[1][2]["message"] == "every cluster of the run has this release"
+
+
+async def test_every_answer_is_reported_with_how_it_was_judged() -> None:
+    report = stage_contexts.Report()
+    rule = replace(RULE, strategy=analysis.Strategy.CANARY_PRIMARY, expected=None)
+
+    check = await judge(None, rule, report=report).look(rule, START + MINUTE)
+
+    (kind, name, own), (_, _, other) = report.findings
+    assert (kind, name) == (findings.MEASUREMENT, "errors")
+    assert (own["role"], own["result"], own["sentence"]) == (
+        "judged",
+        check.result.value,
+        check.sentence,
+    )
+    assert other["role"] == "reference"
+    assert "result" not in other
+
+
+@pytest.mark.parametrize(
+    ("meter", "message"),
+    [
+        (Meter(seconds=31), "no answer within 30 s"),
+        (Meter({("us", JUDGED): "prom is away"}), "prom is away"),
+    ],
+)
+async def test_what_goes_wrong_with_a_question_is_an_answer(meter: Meter, message: str) -> None:
+    report = stage_contexts.Report()
+
+    check = await judge(meter, report=report).look(RULE, START)
+
+    assert check.result is analysis.Result.INCONCLUSIVE
+    assert report.findings[0][2]["message"] == message
+    assert now() == (30 if meter.seconds else 0)
+
+
+async def test_all_rules_of_a_round_are_measured_at_once() -> None:
+    meter = Meter(seconds=10)
+    rules = (RULE, replace(RULE, name="latency"))
+
+    looks = await judge(meter, *rules).round(START + MINUTE)
+
+    assert list(looks) == ["errors", "latency"]
+    assert now() == 10
+    assert {each.time for each in meter.asked} == {START + MINUTE}
+
+
+async def test_one_silent_neighbour_is_left_out_where_another_answers() -> None:
+    rule = replace(RULE, strategy=analysis.Strategy.NOT_UPDATED, expected=None)
+    silent = Meter({("asia", REFERENCE): None})
+    made = judge(silent, rule, not_updated=("eu", "asia"))
+
+    await made.look(rule, START)
+
+    measured = made.series(rule).measurements
+    assert [each.target for each in measured] == ["us", "eu"]
+
+    silent.values = {("asia", REFERENCE): None, ("eu", REFERENCE): None}
+    await made.look(rule, START + MINUTE)
+    later = [each for each in made.series(rule).measurements if each.time > START]
+    assert [each.target for each in later] == ["us", "eu", "asia"]
+
+
+async def test_a_verdict_is_told_when_it_is_news() -> None:
+    report, meter = stage_contexts.Report(), Meter()
+    rule = replace(RULE, failure_limit=5, no_data=analysis.NoData.PASS)
+    made = judge(meter, rule, report=report)
+
+    async def after(minutes: int) -> analysis.Verdict:
+        at = START + minutes * MINUTE
+        await made.look(rule, at)
+        return await made.verdict(rule, at, minutes)
+
+    for minutes in (1, 2, 3):
+        assert (await after(minutes)).result is analysis.Result.PASS
+    told = [each for each in report.findings if each[0] == findings.VERDICT]
+    assert len(told) == 1
+
+    # A final one is told whenever it is asked for.
+    assert (await after(10)).is_final
+    assert (await after(11)).is_final
+    told = [each for each in report.findings if each[0] == findings.VERDICT]
+    assert [each[2]["isFinal"] for each in told] == [False, True, True]
+    assert {each[1] for each in told} == {"errors"}
+
+
+async def test_a_first_deployment_has_nothing_to_be_compared_with() -> None:
+    report = stage_contexts.Report()
+    rule = replace(RULE, strategy=analysis.Strategy.PREVIOUS, expected=None, dry_run=True)
+
+    verdict = await judge(None, rule, report=report).verdict(rule, START, 1)
+
+    assert verdict == analysis.Verdict(
+        analysis.Result.PASS,
+        "errors on us: nothing to compare with, no analysis succeeded before",
+        "errors",
+        target="us",
+        is_final=True,
+        dry_run=True,
+    )
+    ((kind, name, document),) = report.findings
+    assert (kind, name, document["isFinal"]) == (findings.VERDICT, "errors", True)
+
+
+async def together(
+    decider: analysis.Decider, values: Mapping[str, float], **late: float
+) -> tuple[dict[str, analysis.Verdict], dict[str, stage_contexts.Report]]:
+    meeting = rendezvouses.Rendezvous()
+    rule = replace(RULE, decider=decider)
+    reports = {target: stage_contexts.Report() for target in values}
+    for target in values:
+        meeting.join(target)
+
+    async def one(target: str) -> analysis.Verdict:
+        made = judge(
+            Meter({(target, JUDGED): values[target]}),
+            rule,
+            target=target,
+            rendezvous=meeting,
+            report=reports[target],
+        )
+        await asyncio.sleep(late.get(target, 0))
+        at = LoopClock().now() + MINUTE
+        await made.look(rule, at)
+        return await made.verdict(rule, at, 1)
+
+    verdicts = await asyncio.gather(*map(one, values))
+    return dict(zip(values, verdicts, strict=True)), reports
+
+
+@pytest.mark.parametrize(
+    ("decider", "results"),
+    [
+        (analysis.Decider.PER_CLUSTER, ["pass", "fail"]),
+        (analysis.Decider.POOLED, ["fail", "fail"]),
+        (analysis.Decider.BOTH, ["fail", "fail"]),
+    ],
+)
+async def test_who_decides(decider: analysis.Decider, results: list[str]) -> None:
+    verdicts, _ = await together(decider, {"us": 0.01, "eu": 0.5})
+    assert [verdict.result.value for verdict in verdicts.values()] == results
+
+
+async def test_clusters_that_look_a_moment_apart_are_judged_together() -> None:
+    verdicts, reports = await together(analysis.Decider.POOLED, {"us": 0.01, "eu": 0.01}, eu=2)
+
+    assert now() == 2
+    assert {verdict.sentence for verdict in verdicts.values()} == {verdicts["us"].sentence}
+    assert "errors over 2 clusters" in verdicts["us"].sentence
+    assert reports["us"].warnings == []
+
+
+async def test_a_cluster_that_is_late_is_waited_for_as_long_as_a_query_may_take() -> None:
+    _, reports = await together(analysis.Decider.POOLED, {"us": 0.01, "eu": 0.01}, eu=100)
+
+    assert reports["us"].warnings == ["errors: not every cluster was measured in time"]
+    assert reports["eu"].warnings == []
+
+
+async def test_alone_nobody_is_waited_for() -> None:
+    _, reports = await together(analysis.Decider.PER_CLUSTER, {"us": 0.01, "eu": 0.01}, eu=100)
+    assert reports["us"].warnings == []
+
+
+async def test_what_was_measured_before_a_restart_is_known() -> None:
+    report = stage_contexts.Report()
+    before = judge(None, RULE, report=report)
+    for minutes in (1, 2):
+        await before.look(RULE, START + minutes * MINUTE)
+
+    after = judge(None, RULE)
+    after.restore(document for _, _, document in report.findings)
+
+    assert after.series(RULE) == before.series(RULE)
+    series = after.series(RULE)
+    assert (series.started, series.ends, series.deadline, series.target) == (
+        PERIOD.started,
+        PERIOD.ends,
+        PERIOD.deadline,
+        "us",
+    )
+
+
+async def test_verdicts_over_clusters_depend_on_what_is_known() -> None:
+    def series(*minutes: int) -> analysis.Series:
+        measured = tuple(
+            analysis.Measurement("errors", "q", START + each * MINUTE) for each in minutes
+        )
+        return analysis.Series(PERIOD.started, PERIOD.ends, PERIOD.deadline, "us", measured)
+
+    basis, at = cluster_judges._basis, START + 2 * MINUTE
+    assert basis({"us": series(1, 2)}, at) == {"us": (2, START, False, False)}
+    assert basis({"us": series(1, 2, 3)}, at) == basis({"us": series(1, 2)}, at)
+    assert basis({"us": series(1)}, PERIOD.ends) == {"us": (1, START, True, False)}
+    assert basis({"us": series(1)}, PERIOD.deadline) == {"us": (1, START, True, True)}
+
+
+async def opened(**given: Any) -> cluster_judges.Judge:
+    async def source() -> list[manifest.Manifest]:
+        return []
+
+    context = stage_contexts.context(target_source=source, clock=LoopClock(), **given)
+    http = (analysis.HttpCheck(replace(RULE, name="page"), "http://x"),)
+    options = waiting_stages.AnalysisOptions(MINUTE, (RULE,), http=http)
+    return await cluster_judges.open_judge(context, PERIOD, options)
+
+
+async def test_a_judge_knows_its_stage() -> None:
+    meeting = rendezvouses.Rendezvous()
+    made = await opened(not_updated=("eu",), begun=(CANARY,), rendezvous=meeting)
+
+    assert [rule.name for rule in made.rules] == ["errors", "page"]
+    assert list(made.http) == ["page"]
+    assert made.names.namespace == "default"
+    assert made.previous is None
+    assert (made.period, made.is_past) == (PERIOD, False)
+    assert (made.context.not_updated, made.context.begun) == (("eu",), (CANARY,))
+    assert made.context.rendezvous is meeting
+
+
+@pytest.mark.parametrize(("begun", "name"), [((), "analysis"), ((GATE,), "analysis of the wave")])
+async def test_the_last_successful_analysis_is_remembered_by_its_place(
+    begun: tuple[pipelines.Stage, ...], name: str
+) -> None:
+    state = task_states.TaskState()
+    earlier = datetime(2026, 1, 1, tzinfo=START.tzinfo)
+    await state.keep(name, {"started": earlier.isoformat()})
+
+    assert (await opened(begun=begun, task_state=state)).previous == earlier
+    other = () if begun else (GATE,)
+    assert (await opened(begun=other, task_state=state)).previous is None
