@@ -98,12 +98,12 @@ async def test_a_stage_can_be_stopped() -> None:
 
 async def test_a_cluster_without_a_client_is_an_outcome() -> None:
     problem = errors.Problem("no such context", hint="name another")
-    pool = Pool(us=client_pool.Unavailable("us", (problem,)))
+    pool = Pool(us=client_pool.Unavailable("us", "us cannot be reached", (problem,)))
 
     ended = await made(pool).execute(task(), stage_contexts.Report())
 
     assert ended.status is statuses.TaskStatus.FAILED
-    assert "us" in ended.reason
+    assert ended.reason == "us cannot be reached"
     assert ended.details == tuple(str(problem).splitlines())
 
 
