@@ -122,7 +122,7 @@ async def test_a_route_that_keeps_changing_is_given_up() -> None:
         theirs = split(shop=100, other=number + 1)
         given.cluster.before_write.append(lambda theirs=theirs: given.cluster.put(theirs))
 
-    with pytest.raises(execution.StageFailedError, match="kept changing while it was looked at"):
+    with pytest.raises(execution.StageFailedError, match="kept changing while it was read"):
         await given.divide(HALF)
 
     assert given.cluster.writes == []
