@@ -10,10 +10,8 @@ from volary.config.server import notification_routes
 from volary.config.stages import pipelines as stage_pipelines
 from volary.config.text import yaml
 from volary.model import applications, routing_options
-from volary.model.objects import object_health
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
-from volary.model.placement import overrides, rollouts
 
 _MENTIONS: yaml.Path = ("spec", "notification", "mentions")
 _ALL_EVENTS = "*"
@@ -25,6 +23,106 @@ _NEVER_SENT = (
     "PIPED_STARTED",
     "PIPED_STOPPED",
 )
+
+
+def assemble(
+    reading: readings.Reading,
+    metadata: application_sections.Metadata,
+    spec: application_sections.Spec,
+    kubernetes: application_sections.Kubernetes,
+    targets: applications.TargetSelector,
+) -> applications.Application:
+    """Return the application; what its parts say is wrong is noted.
+
+    Args:
+        reading: Where problems are noted.
+        metadata: Its name and labels.
+        spec: What both dialects have.
+        kubernetes: The part about Kubernetes, wherever the dialect has it.
+        targets: The clusters it is for.
+    """
+    stage_pipelines.check_duration(reading, spec.timeout, ("spec", "timeout"))
+    router = kubernetes.traffic_routing
+    quick_sync = base_sections.value_of(rollout_stages.SyncOptions, kubernetes.quick_sync)
+    _check_triggers(reading, spec.trigger)
+    chosen, stages = _stages(reading, spec, quick_sync, router.method)
+    application = applications.Application(
+        name=metadata.name,
+        dialect=reading.dialect,
+        labels=metadata.labels,
+        description=spec.description,
+        targets=targets,
+        input=kubernetes.input,
+        quick_sync=quick_sync,
+        quick_sync_targets=tuple(kubernetes.quick_sync.multi_targets),
+        workloads=tuple(kubernetes.workloads),
+        service=base_sections.value_of(routing_options.ObjectReference, kubernetes.service),
+        made_service=kubernetes.service.create,
+        variant_label=kubernetes.variant_label,
+        traffic_routing=router,
+        pipeline=stages,
+        strategies=chosen,
+        planner=spec.planner,
+        commit_matcher=spec.commit_matcher,
+        triggers=spec.trigger,
+        mentions=_mentions(reading, spec.notification),
+        alerts=_routes(reading, spec.notification),
+        timeout=spec.timeout,
+    )
+    # Only our own dialect has anything to say about where and when.
+    if isinstance(spec, application_sections.VolarySpec):
+        return _placed(reading, application, spec)
+    return application
+
+
+def _placed(
+    reading: readings.Reading,
+    application: applications.Application,
+    spec: application_sections.VolarySpec,
+) -> applications.Application:
+    """Return the application with where and when it is deployed; problems are noted."""
+    placed = spec.placement
+    cluster_taints.check_tolerations(reading, placed.tolerations)
+    spread_and_failover.check_spread(reading, placed.spread)
+    if placed.failover is not None:
+        spread_and_failover.check_failover(reading, placed.failover)
+    windows = change_windows.convert(reading, spec.windows)
+    return replace(
+        application,
+        waves=replace(wave_rules.convert(reading, spec), windows=windows),
+        differences=override_rules.convert(reading, placed),
+        spread=tuple(placed.spread),
+        failover=placed.failover,
+        health=health_rules.convert(reading, spec.health, ("spec", "health")),
+        tolerations=tuple(placed.tolerations),
+    )
+
+
+def _check_triggers(reading: readings.Reading, read: applications.Triggers) -> None:
+    path: yaml.Path = ("spec", "trigger")
+    file_paths.check_patterns(reading, read.on_commit.paths, (*path, "onCommit", "paths"))
+    file_paths.check_patterns(reading, read.on_commit.ignores, (*path, "onCommit", "ignores"))
+    for name, what, is_disabled in (
+        ("onOutOfSync", "runs for drift", read.on_out_of_sync.disabled),
+        ("onChain", "deployment chains", read.on_chain.disabled),
+    ):
+        if not is_disabled:
+            message = f"{what} are not carried out yet"
+            at = (*path, name, "disabled")
+            reading.lenient(at, message, "write disabled: true", then=f"{name} is ignored")
+
+
+def _stages(
+    reading: readings.Reading,
+    spec: application_sections.Spec,
+    quick_sync: rollout_stages.SyncOptions,
+    method: routing_options.RoutingMethod,
+) -> tuple[tuple[applications.Strategy, ...], tuple[pipelines.Stage, ...]]:
+    if isinstance(spec, application_sections.VolarySpec) and spec.strategies:
+        return cluster_strategies.convert(reading, spec.strategies, quick_sync, method)
+    return (), stage_pipelines.convert(
+        reading, spec.pipeline.stages, method, cluster_strategies.STAGES
+    )
 
 
 def _mentions(
@@ -67,120 +165,3 @@ def _check_mention(
         return
     hint = readings.did_you_mean(name, (*notification_routes.EVENTS, _ALL_EVENTS))
     reading.error((*at, "event"), f"{name[:80]} is no event of a notification", hint)
-
-
-def assemble(
-    reading: readings.Reading,
-    metadata: application_sections.Metadata,
-    spec: application_sections.Spec,
-    kubernetes: application_sections.Kubernetes,
-    targets: applications.TargetSelector,
-) -> applications.Application:
-    """Return the application; what its parts say is wrong is noted.
-
-    Args:
-        reading: Where problems are noted.
-        metadata: Its name and labels.
-        spec: What both dialects have.
-        kubernetes: The part about Kubernetes, wherever the dialect has it.
-        targets: The clusters it is for.
-    """
-    stage_pipelines.check_duration(reading, spec.timeout, ("spec", "timeout"))
-    placed = _placement(spec)
-    cluster_taints.check_tolerations(reading, placed.tolerations)
-    spread_and_failover.check_spread(reading, placed.spread)
-    if placed.failover is not None:
-        spread_and_failover.check_failover(reading, placed.failover)
-    router = kubernetes.traffic_routing
-    quick_sync = base_sections.value_of(rollout_stages.SyncOptions, kubernetes.quick_sync)
-    _check_triggers(reading, spec.trigger)
-    chosen, stages = _stages(reading, spec, quick_sync, router.method)
-    return applications.Application(
-        name=metadata.name,
-        dialect=reading.dialect,
-        labels=metadata.labels,
-        description=spec.description,
-        targets=targets,
-        input=kubernetes.input,
-        quick_sync=quick_sync,
-        quick_sync_targets=tuple(kubernetes.quick_sync.multi_targets),
-        workloads=tuple(kubernetes.workloads),
-        service=base_sections.value_of(routing_options.ObjectReference, kubernetes.service),
-        made_service=kubernetes.service.create,
-        variant_label=kubernetes.variant_label,
-        traffic_routing=router,
-        pipeline=stages,
-        strategies=chosen,
-        planner=spec.planner,
-        commit_matcher=spec.commit_matcher,
-        triggers=spec.trigger,
-        mentions=_mentions(reading, spec.notification),
-        alerts=_routes(reading, spec.notification),
-        timeout=spec.timeout,
-        waves=_waves(reading, spec),
-        differences=_differences(reading, spec),
-        spread=tuple(placed.spread),
-        failover=placed.failover,
-        health=_health(reading, spec),
-        tolerations=tuple(placed.tolerations),
-    )
-
-
-def _check_triggers(reading: readings.Reading, read: applications.Triggers) -> None:
-    path: yaml.Path = ("spec", "trigger")
-    file_paths.check_patterns(reading, read.on_commit.paths, (*path, "onCommit", "paths"))
-    file_paths.check_patterns(reading, read.on_commit.ignores, (*path, "onCommit", "ignores"))
-    for name, what, is_disabled in (
-        ("onOutOfSync", "runs for drift", read.on_out_of_sync.disabled),
-        ("onChain", "deployment chains", read.on_chain.disabled),
-    ):
-        if not is_disabled:
-            message = f"{what} are not carried out yet"
-            at = (*path, name, "disabled")
-            reading.lenient(at, message, "write disabled: true", then=f"{name} is ignored")
-
-
-def _placement(spec: application_sections.Spec) -> override_rules.Placement:
-    """Return what is said of placement; only our own dialect can say anything."""
-    if isinstance(spec, application_sections.VolarySpec):
-        return spec.placement
-    return override_rules.Placement()
-
-
-def _differences(
-    reading: readings.Reading, spec: application_sections.Spec
-) -> overrides.Differences:
-    """Return what clusters have different; only our own dialect can say."""
-    if isinstance(spec, application_sections.VolarySpec):
-        return override_rules.convert(reading, spec.placement)
-    return overrides.Differences()
-
-
-def _health(
-    reading: readings.Reading, spec: application_sections.Spec
-) -> tuple[object_health.Rule, ...]:
-    """Return the rules of health; only our own dialect can say."""
-    if isinstance(spec, application_sections.VolarySpec):
-        return health_rules.convert(reading, spec.health, ("spec", "health"))
-    return ()
-
-
-def _waves(reading: readings.Reading, spec: application_sections.Spec) -> rollouts.Waves:
-    """Return how the application moves; only our own dialect can say."""
-    if isinstance(spec, application_sections.VolarySpec):
-        waves = wave_rules.convert(reading, spec)
-        return replace(waves, windows=change_windows.convert(reading, spec.windows))
-    return rollouts.Waves()
-
-
-def _stages(
-    reading: readings.Reading,
-    spec: application_sections.Spec,
-    quick_sync: rollout_stages.SyncOptions,
-    method: routing_options.RoutingMethod,
-) -> tuple[tuple[applications.Strategy, ...], tuple[pipelines.Stage, ...]]:
-    if isinstance(spec, application_sections.VolarySpec) and spec.strategies:
-        return cluster_strategies.convert(reading, spec.strategies, quick_sync, method)
-    return (), stage_pipelines.convert(
-        reading, spec.pipeline.stages, method, cluster_strategies.STAGES
-    )
