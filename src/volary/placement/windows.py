@@ -5,7 +5,7 @@ time that a clock skips is as much later as the clock was put forward; one that 
 first of the two.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -112,9 +112,7 @@ def _next_start(window: rollouts.Window, now: datetime) -> datetime | None:
     day: date | None = now.astimezone(cron.zone(window.zone)).date() - _DAY
     while day is not None and (day := _next_day(window, day)) is not None:
         starts = _starts_on(window, day)
-        place = bisect_left(starts, now)
-        if place < len(starts) and starts[place] == now:
-            place += 1
+        place = bisect_right(starts, now)
         if place < len(starts):
             return starts[place]
         day += _DAY
