@@ -22,6 +22,7 @@ _KINDS = (
     ("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
     ("split.smi-spec.io", "v1alpha2", "TrafficSplit", "trafficsplits"),
     ("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes"),
+    ("networking.k8s.io", "v1", "Ingress", "ingresses"),
 )
 RESOURCES = {
     kind: discovery.Resource(group, version, kind, plural, kind != "Namespace")
