@@ -76,7 +76,8 @@ class Discovery:
         readings = []
         shared = application_discovery.shared_identity(commit_tree)
         for path in sorted({*paths, *by_hand}):
-            key = (path, f"{_identity(commit_tree, path)} {shared}")
+            # What changes with everything that is read for the application.
+            key = (path, f"{commit_tree.identity(path.rpartition('/')[0])} {shared}")
             reading = known[key] = self._known.get(key) or _read(commit_tree, path)
             readings.append(_aimed(reading, by_hand.get(path)))
         self._known = known
@@ -120,11 +121,6 @@ def _read(commit_tree: repositories.GitTree, path: str) -> ParsedFile:
     return ParsedFile(
         path, application.name if application else default, application, loaded.problems
     )
-
-
-def _identity(commit_tree: repositories.GitTree, path: str) -> str:
-    """Return what changes with everything that is read for the application."""
-    return commit_tree.identity(path.rpartition("/")[0])
 
 
 def _text(commit_tree: repositories.GitTree, path: str) -> str | errors.Problem:

@@ -121,9 +121,12 @@ class Watcher:
                 if place[0] in watched
             }
         )
+        listed: dict[str, list[server_settings.ListedApplication]] = {}
+        for application in settings.applications:
+            listed.setdefault(application.repository, []).append(application)
         self._followers = {
             repository.name: _RepositoryPoller(
-                repository, discovery.Discovery(repository, _listed(settings, repository))
+                repository, discovery.Discovery(repository, listed.get(repository.name, ()))
             )
             for repository in settings.repositories
         }
@@ -315,14 +318,6 @@ class Watcher:
             _LOGGER.warning("%s: is back", follower.spec.name)
         if now.update is not None and now.update.forced:
             _LOGGER.warning("%s: %s", follower.spec.name, now.update)
-
-
-def _listed(
-    settings: server_settings.Settings, spec: server_settings.Repository
-) -> tuple[server_settings.ListedApplication, ...]:
-    return tuple(
-        application for application in settings.applications if application.repository == spec.name
-    )
 
 
 def _joined(

@@ -1,40 +1,31 @@
 """Notices in the words of Slack and of webhooks, pure."""
 
 from datetime import UTC, datetime
+from enum import StrEnum
 
 from volary.model import json, server_settings, statuses
 from volary.notifying import notices
 
 #: Slack cuts longer texts without saying so.
 _LONGEST = 1500
-_GOOD, _WARNING, _DANGER, _NEUTRAL = "good", "warning", "danger", "#439fe0"
-_COLOURS = {
-    statuses.RunStatus.SUCCEEDED: _GOOD,
-    statuses.RunStatus.FAILED: _DANGER,
-    statuses.RunStatus.ROLLED_BACK: _DANGER,
-    statuses.RunStatus.ROLLING_BACK: _WARNING,
-    statuses.RunStatus.CANCELLED: _WARNING,
-    statuses.RunStatus.WAITING: _WARNING,
-}
-_HAPPENED = {
-    notices.Event.DEPLOYMENT_TRIGGERED: "a run was asked for",
-    notices.Event.DEPLOYMENT_PLANNED: "a run was planned",
-    notices.Event.DEPLOYMENT_STARTED: "the run has started",
-    notices.Event.DEPLOYMENT_WAIT_APPROVAL: "the run waits for approval",
-    notices.Event.DEPLOYMENT_APPROVED: "the run goes on",
-    notices.Event.DEPLOYMENT_ROLLING_BACK: "the run is being rolled back",
-    notices.Event.DEPLOYMENT_SUCCEEDED: "the run succeeded",
-    notices.Event.DEPLOYMENT_FAILED: "the run failed",
-    notices.Event.DEPLOYMENT_CANCELLED: "the run was cancelled",
-    notices.Event.DEPLOYMENT_TRIGGER_FAILED: "no run could begin",
-    notices.Event.STAGE_STARTED: "a stage has started",
-    notices.Event.STAGE_SKIPPED: "a stage was skipped",
-    notices.Event.STAGE_SUCCEEDED: "a stage succeeded",
-    notices.Event.STAGE_FAILED: "a stage failed",
-    notices.Event.STAGE_CANCELLED: "a stage was cancelled",
-    notices.Event.FAILOVER_STOPPED: "nothing is moved away from lost clusters",
-    notices.Event.CLUSTER_LOST: "the cluster is lost",
-    notices.Event.CLUSTER_READY: "the cluster is ready again",
+
+
+class Tone(StrEnum):
+    """How a notice looks; the values are Slack's colours."""
+
+    GOOD = "good"
+    WARNING = "warning"
+    DANGER = "danger"
+    NEUTRAL = "#439fe0"
+
+
+_TONES = {
+    statuses.RunStatus.SUCCEEDED: Tone.GOOD,
+    statuses.RunStatus.FAILED: Tone.DANGER,
+    statuses.RunStatus.ROLLED_BACK: Tone.DANGER,
+    statuses.RunStatus.ROLLING_BACK: Tone.WARNING,
+    statuses.RunStatus.CANCELLED: Tone.WARNING,
+    statuses.RunStatus.WAITING: Tone.WARNING,
 }
 
 
@@ -42,37 +33,55 @@ def title(notice: notices.Notice) -> str:
     """Return what happened, in a few words."""
     stage = f" ({notice.stage})" if notice.stage else ""
     about = notice.subject.application or ", ".join(notice.subject.targets)
-    return f"{about}: {_HAPPENED[notice.event]}{stage}"
+    return f"{about}: {notice.event.happened}{stage}"
+
+
+def tone(notice: notices.Notice) -> Tone:
+    """Return how a notice looks, by how its run stands."""
+    if notice.event in notices.ALARMING:
+        return Tone.DANGER
+    return _TONES.get(notice.progress.status, Tone.NEUTRAL)
+
+
+def fields(notice: notices.Notice) -> dict[str, str]:
+    """Return what a notice is about, by name; nothing is empty."""
+    subject = notice.subject
+    named = {
+        "Application": subject.application,
+        "Cluster": "" if subject.application else ", ".join(subject.targets),
+        "Commit": " ".join(filter(None, (subject.commit[:7], subject.title))),
+        "Stage": notice.stage or notice.progress.stage,
+        "Run": subject.run,
+        "Asked for by": subject.by,
+    }
+    return {name: value for name, value in named.items() if value}
+
+
+def lines(notice: notices.Notice) -> list[str]:
+    """Return why, and all clusters in one line."""
+    texts = (notice.reason or notice.progress.reason, notice.progress.line)
+    return [text for text in texts if text]
+
+
+def cut(text: str, longest: int) -> str:
+    """Return text that is not longer than a service takes."""
+    return text if len(text) <= longest else f"{text[:longest]} …"
 
 
 def slack(notice: notices.Notice, receiver: server_settings.Slack) -> json.JsonObject:
     """Return the message about a run as it stands: title, reason, clusters in one line."""
-    subject, progress = notice.subject, notice.progress
-    colour = _COLOURS.get(progress.status, _NEUTRAL)
-    if notice.event in notices.ALARMING:
-        colour = _DANGER
-    fields = [
-        ("Application", subject.application),
-        ("Cluster", "" if subject.application else ", ".join(subject.targets)),
-        ("Commit", " ".join(filter(None, (subject.commit[:7], subject.title)))),
-        ("Stage", notice.stage or progress.stage),
-        ("Run", subject.run),
-        ("Asked for by", subject.by),
-    ]
-    lines = [escape(text) for text in (notice.reason or progress.reason, progress.line) if text]
     mentioned = mentions(notice, receiver)
     return {
         # What shows in notifications of phones, and pings those who are mentioned.
         "text": " ".join(filter(None, (escape(title(notice)), mentioned))),
         "attachments": [
             {
-                "color": colour,
+                "color": tone(notice).value,
                 "fallback": escape(title(notice)),
-                "text": "\n".join(lines),
+                "text": "\n".join(map(escape, lines(notice))),
                 "fields": [
                     {"title": name, "value": escape(value), "short": True}
-                    for name, value in fields
-                    if value
+                    for name, value in fields(notice).items()
                 ],
                 "ts": int(notice.at.timestamp()),
             }
@@ -108,8 +117,7 @@ def mentions(notice: notices.Notice, receiver: server_settings.Slack) -> str:
 
 def escape(text: str) -> str:
     """Return text that mentions nobody and links nowhere."""
-    cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
-    return cut.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return cut(text, _LONGEST).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def webhook(notice: notices.Notice) -> json.JsonObject:

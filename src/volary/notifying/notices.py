@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Self
 
 from volary.model import applications, phrases, statuses
 
@@ -11,26 +12,35 @@ from volary.model import applications, phrases, statuses
 class Event(StrEnum):
     """Events that routes choose by (PipeCD: 8.5)."""
 
-    DEPLOYMENT_TRIGGERED = "DEPLOYMENT_TRIGGERED"
-    DEPLOYMENT_PLANNED = "DEPLOYMENT_PLANNED"
-    DEPLOYMENT_STARTED = "DEPLOYMENT_STARTED"
-    DEPLOYMENT_WAIT_APPROVAL = "DEPLOYMENT_WAIT_APPROVAL"
-    DEPLOYMENT_APPROVED = "DEPLOYMENT_APPROVED"
-    DEPLOYMENT_ROLLING_BACK = "DEPLOYMENT_ROLLING_BACK"
-    DEPLOYMENT_SUCCEEDED = "DEPLOYMENT_SUCCEEDED"
-    DEPLOYMENT_FAILED = "DEPLOYMENT_FAILED"
-    DEPLOYMENT_CANCELLED = "DEPLOYMENT_CANCELLED"
-    DEPLOYMENT_TRIGGER_FAILED = "DEPLOYMENT_TRIGGER_FAILED"
-    STAGE_STARTED = "STAGE_STARTED"
-    STAGE_SKIPPED = "STAGE_SKIPPED"
-    STAGE_SUCCEEDED = "STAGE_SUCCEEDED"
-    STAGE_FAILED = "STAGE_FAILED"
-    STAGE_CANCELLED = "STAGE_CANCELLED"
+    DEPLOYMENT_TRIGGERED = "DEPLOYMENT_TRIGGERED", "a run was asked for"
+    DEPLOYMENT_PLANNED = "DEPLOYMENT_PLANNED", "a run was planned"
+    DEPLOYMENT_STARTED = "DEPLOYMENT_STARTED", "the run has started"
+    DEPLOYMENT_WAIT_APPROVAL = "DEPLOYMENT_WAIT_APPROVAL", "the run waits for approval"
+    DEPLOYMENT_APPROVED = "DEPLOYMENT_APPROVED", "the run goes on"
+    DEPLOYMENT_ROLLING_BACK = "DEPLOYMENT_ROLLING_BACK", "the run is being rolled back"
+    DEPLOYMENT_SUCCEEDED = "DEPLOYMENT_SUCCEEDED", "the run succeeded"
+    DEPLOYMENT_FAILED = "DEPLOYMENT_FAILED", "the run failed"
+    DEPLOYMENT_CANCELLED = "DEPLOYMENT_CANCELLED", "the run was cancelled"
+    DEPLOYMENT_TRIGGER_FAILED = "DEPLOYMENT_TRIGGER_FAILED", "no run could begin"
+    STAGE_STARTED = "STAGE_STARTED", "a stage has started"
+    STAGE_SKIPPED = "STAGE_SKIPPED", "a stage was skipped"
+    STAGE_SUCCEEDED = "STAGE_SUCCEEDED", "a stage succeeded"
+    STAGE_FAILED = "STAGE_FAILED", "a stage failed"
+    STAGE_CANCELLED = "STAGE_CANCELLED", "a stage was cancelled"
     #: So much of the fleet looks lost that nothing is moved (not PipeCD's).
-    FAILOVER_STOPPED = "FAILOVER_STOPPED"
+    FAILOVER_STOPPED = "FAILOVER_STOPPED", "nothing is moved away from lost clusters"
     #: About a cluster, and no application (not PipeCD's).
-    CLUSTER_LOST = "CLUSTER_LOST"
-    CLUSTER_READY = "CLUSTER_READY"
+    CLUSTER_LOST = "CLUSTER_LOST", "the cluster is lost"
+    CLUSTER_READY = "CLUSTER_READY", "the cluster is ready again"
+
+    #: What happened, in a few words.
+    happened: str
+
+    def __new__(cls, value: str, happened: str) -> Self:
+        """Make an event of its name and its words."""
+        event = str.__new__(cls, value)
+        event._value_, event.happened = value, happened
+        return event
 
     @property
     def group(self) -> str:

@@ -160,13 +160,11 @@ def _described(
 
 
 def _is_yaml(entry: trees.Entry) -> bool:
-    small = entry.size <= _LARGEST_SIBLING
-    return entry.kind is trees.Kind.FILE and small and _has_yaml_name(entry.name)
-
-
-def _has_yaml_name(name: str) -> bool:
-    return application_files.is_yaml_name(name) or analysis_templates.is_template_path(
-        paths.join(analysis_templates.DIRECTORY, name)
+    if entry.kind is not trees.Kind.FILE or entry.size > _LARGEST_SIBLING:
+        return False
+    as_template = paths.join(analysis_templates.DIRECTORY, entry.name)
+    return application_files.is_yaml_name(entry.name) or analysis_templates.is_template_path(
+        as_template
     )
 
 
@@ -188,11 +186,9 @@ def _only(files: tuple[ApplicationFile, ...], start: str) -> ApplicationFile:
     if len(files) == 1:
         return files[0]
     named = phrases.first_of((file.path for file in files), _MOST_NAMED)
-    raise errors.UserError(
-        errors.Problem(
-            f"{len(files)} application files in {where}: {named}",
-            hint="name one of them, or its directory, with --app",
-        )
+    raise errors.user_error(
+        f"{len(files)} application files in {where}: {named}",
+        hint="name one of them, or its directory, with --app",
     )
 
 
@@ -206,9 +202,3 @@ class Source:
     commit: str
     #: Relative to the repository's root, ``/`` between parts; empty: the root.
     directory: str = ""
-
-    @property
-    def title(self) -> str:
-        """For people: ``shop@1a2b3c4``, or the directory alone."""
-        where = self.directory or self.repository
-        return f"{where}@{self.commit[:7]}" if self.commit else where

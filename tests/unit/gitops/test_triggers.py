@@ -29,7 +29,7 @@ def decide(changed: list[str], **options: Any) -> triggers.Decision:
     ],
 )
 def test_touched(changed: list[str], options: dict[str, object], reason: str) -> None:
-    assert decide(changed, **options).trigger == triggers.Trigger(triggers.Kind.COMMIT, reason)
+    assert decide(changed, **options) == triggers.Decision(True, reason)
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_touched(changed: list[str], options: dict[str, object], reason: str) ->
     ],
 )
 def test_not_touched(changed: list[str], options: dict[str, object]) -> None:
-    assert decide(changed, **options).trigger is None
+    assert not decide(changed, **options).starts
 
 
 def test_the_first_commit_triggers_and_the_same_one_does_not_again() -> None:
     first = triggers.Head("new", "", [], "app")
     again = triggers.Head("new", "new", [], "app")
 
-    assert triggers.on_commit(applications.Triggers(), first).trigger
-    assert not triggers.on_commit(applications.Triggers(), again).trigger
+    assert triggers.on_commit(applications.Triggers(), first).starts
+    assert not triggers.on_commit(applications.Triggers(), again).starts

@@ -43,17 +43,17 @@ class Question:
         """Return the measurement of an answer."""
         if not values:
             return self.nothing(query, "no data")
-        return self._measurement(query, analysis.Reading.VALUES, "", values, totals)
+        return self.measurement(query, analysis.Reading.VALUES, "", values, totals)
 
     def nothing(self, query: str, message: str) -> analysis.Measurement:
         """Return the measurement of an answer with nothing in it."""
-        return self._measurement(query, analysis.Reading.NO_DATA, message)
+        return self.measurement(query, analysis.Reading.NO_DATA, message)
 
     def failure(self, message: str, query: str = "") -> analysis.Measurement:
         """Return the measurement of a query that was not answered, or not readably."""
-        return self._measurement(query or self.rule.query, analysis.Reading.ERROR, message)
+        return self.measurement(query or self.rule.query, analysis.Reading.ERROR, message)
 
-    def _measurement(
+    def measurement(
         self,
         query: str,
         reading: analysis.Reading,
@@ -61,6 +61,7 @@ class Question:
         values: tuple[float, ...] = (),
         totals: tuple[float, ...] = (),
     ) -> analysis.Measurement:
+        """Return what an answer says, with whom and what it was asked about."""
         shown = "previous" if self.until != self.time else self.side.value
         if self.rule.strategy is analysis.Strategy.NOT_UPDATED:
             is_new = self.role is analysis.Role.JUDGED

@@ -31,7 +31,7 @@ class ProviderMeter:
             return question.failure("; ".join(problem.message for problem in error.problems))
         if not texts.total:
             answer = await self._ask(question, texts.query)
-            return _measurement(question, texts.query, answer)
+            return question.measurement(texts.query, answer.reading, answer.message, answer.values)
         return await self._share(question, texts)
 
     async def _share(
@@ -43,13 +43,13 @@ class ProviderMeter:
         )
         shown = sys.intern(f"{texts.query} of {texts.total}")
         if all_of_them.reading is not analysis.Reading.VALUES:
-            return _measurement(question, shown, all_of_them)
+            return question.measurement(shown, all_of_them.reading, all_of_them.message)
         if some.reading is analysis.Reading.NO_DATA:
             # A counter of errors may not exist before the first one. It may as well have another
             # name than the query thinks, and then nothing would ever be seen to fail.
             return question.nothing(shown, f"{some.message}: {_ZERO}")
         if some.reading is analysis.Reading.ERROR:
-            return _measurement(question, shown, some)
+            return question.failure(some.message, shown)
         return question.answer(shown, some.values, all_of_them.values)
 
     async def _ask(self, question: meters.Question, text: str) -> query.Answer:
@@ -107,15 +107,3 @@ def _values(question: meters.Question) -> query_placeholders.Values:
         arguments=rule.arguments,
         variant_arguments=own[question.side],
     )
-
-
-def _measurement(
-    question: meters.Question, text: str, answer: query.Answer
-) -> analysis.Measurement:
-    match answer.reading:
-        case analysis.Reading.VALUES:
-            return question.answer(text, answer.values)
-        case analysis.Reading.NO_DATA:
-            return question.nothing(text, answer.message)
-        case analysis.Reading.ERROR:
-            return question.failure(answer.message, text)

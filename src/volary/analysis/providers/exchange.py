@@ -62,10 +62,6 @@ _NOT_FOUND = 404
 _NO_ADDRESS = "has no address that can be asked"
 
 
-class NoAnswerError(Exception):
-    """There is no answer that could be read; the text says why, to stand after the name."""
-
-
 class _PassingError(Exception):
     """It may be better a moment later."""
 
@@ -96,7 +92,7 @@ class Exchange:
         """Ask, again where that may help, and return the series of the answer.
 
         Raises:
-            NoAnswerError: There is none that could be read.
+            dialect.AnswerError: There is none that could be read; says why, to follow the name.
         """
         seconds = asked.timeout.total_seconds()
         troubles: list[_PassingError] = []
@@ -106,14 +102,11 @@ class Exchange:
         except TimeoutError:
             if troubles:
                 message = f"{troubles[-1]}, and had no better answer within {seconds:g} seconds"
-                raise NoAnswerError(message) from None
-            raise NoAnswerError(f"gave no answer within {seconds:g} seconds") from None
-        except dialect.AnswerError as error:
-            raise NoAnswerError(str(error)) from None
+                raise dialect.AnswerError(message) from None
+            raise dialect.AnswerError(f"gave no answer within {seconds:g} seconds") from None
         except errors.UserError as error:
-            raise NoAnswerError(
-                " and ".join(problem.message for problem in error.problems)
-            ) from None
+            message = " and ".join(problem.message for problem in error.problems)
+            raise dialect.AnswerError(message) from None
 
     async def _repeat(
         self, asked: query.Query, troubles: list[_PassingError]
@@ -133,7 +126,7 @@ class Exchange:
             elif left:
                 await asyncio.sleep(pause)
                 pause *= 2
-        raise NoAnswerError(f"{troubles[-1]}, {_TRIES} times")
+        raise dialect.AnswerError(f"{troubles[-1]}, {_TRIES} times")
 
     async def _rest(self, deadline: float) -> None:
         """Leave the provider alone for as long as it asked for; all questions do."""
@@ -142,7 +135,9 @@ class Exchange:
         if left <= 0:
             return
         if self._rests_until >= deadline:
-            raise NoAnswerError(f"has too much to do, and asked to be left alone for {left:.0f} s")
+            raise dialect.AnswerError(
+                f"has too much to do, and asked to be left alone for {left:.0f} s"
+            )
         await asyncio.sleep(left)
 
     async def _once(self, asked: query.Query) -> list[dialect.Points]:
@@ -162,11 +157,11 @@ class Exchange:
             ) as answer:
                 return await self._receive(answer, spoken)
         except aiohttp.ClientConnectorCertificateError:
-            raise NoAnswerError(
+            raise dialect.AnswerError(
                 "has a certificate that is not trusted, or for another name"
             ) from None
         except aiohttp.InvalidURL:
-            raise NoAnswerError(_NO_ADDRESS) from None
+            raise dialect.AnswerError(_NO_ADDRESS) from None
         except (aiohttp.ClientError, OSError) as error:
             raise _PassingError(f"could not be reached ({_reason(error)})") from None
 
@@ -176,7 +171,7 @@ class Exchange:
         if answer.status == 200:
             return list(spoken.read(await _bounded(answer, LARGEST_ANSWER)))
         if 300 <= answer.status < 400:
-            raise NoAnswerError(
+            raise dialect.AnswerError(
                 f"answered {answer.status}: redirects are not followed, write the address they"
                 " lead to"
             )
@@ -185,11 +180,11 @@ class Exchange:
             said = "is the address right?"
         message = f"answered {answer.status}" + (f": {said}" if said else "")
         if answer.status in _REFUSED:
-            raise NoAnswerError(f"refused the credentials ({message})")
+            raise dialect.AnswerError(f"refused the credentials ({message})")
         if answer.status in _PASSING:
             pause = _pause(answer.headers.get("Retry-After", ""), self.clock.now())
             raise _PassingError(message, pause)
-        raise NoAnswerError(message)
+        raise dialect.AnswerError(message)
 
     def _proxy(self, url: yarl.URL) -> str | None:
         """Return the proxy that the environment names, as for other programs.
@@ -234,7 +229,7 @@ def _url(address: str, request: dialect.Request) -> yarl.URL:
     try:
         base = yarl.URL(address)
     except ValueError:
-        raise NoAnswerError(_NO_ADDRESS) from None
+        raise dialect.AnswerError(_NO_ADDRESS) from None
     path = f"{base.path.rstrip('/')}{request.path}" or "/"
     return base.with_path(path).with_query([*base.query.items(), *request.parameters])
 
@@ -244,7 +239,9 @@ async def _bounded(answer: aiohttp.ClientResponse, limit: int) -> bytes:
     async for chunk in answer.content.iter_chunked(64 * 1024):
         body += chunk
         if len(body) > limit:
-            raise NoAnswerError(f"answered with more than {limit // 1024**2} MiB: ask for less")
+            raise dialect.AnswerError(
+                f"answered with more than {limit // 1024**2} MiB: ask for less"
+            )
     return bytes(body)
 
 

@@ -71,10 +71,6 @@ def round_down(end: datetime, window: timedelta, share: timedelta) -> datetime:
     return datetime.fromtimestamp(end.timestamp() // seconds * seconds, UTC)
 
 
-#: Receives every secret that is read, so that it can be redacted wherever it occurs.
-Learn = Callable[[str], None]
-
-
 @dataclass(frozen=True, slots=True)
 class Providers:
     """All providers of one process; identical questions at about one time are asked once."""
@@ -115,7 +111,7 @@ async def open_providers(
     settings: Sequence[metric_providers.Provider],
     *,
     clock: clocks.Clock,
-    learn: Learn = lambda _: None,
+    learn: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[Providers]:
     """Open providers, and close their connections after the body.
 
@@ -142,7 +138,7 @@ async def _ask(provider_exchange: exchange.Exchange, asked: query.Query) -> quer
     name = provider_exchange.settings.name
     try:
         series = await provider_exchange.ask(asked)
-    except exchange.NoAnswerError as error:
+    except dialect.AnswerError as error:
         return _error(f"{name} {error}")
     values = shaped(series, asked.shape, provider_exchange.settings.points)
     if len(values) > dialect.MOST_POINTS:

@@ -31,11 +31,6 @@ def at_least(number: int, trials: int, share: float) -> float:
     return _incomplete_beta(number, trials - number + 1, share)
 
 
-def at_most(number: int, trials: int, share: float) -> float:
-    """Return the chance of `number` hits or fewer."""
-    return at_least(trials - number, trials, 1 - share)
-
-
 def share_below(number: int, trials: int, chance_above: float) -> float:
     """Return the share at which `number` hits or more have the chance `chance_above`."""
     if number == trials:

@@ -131,12 +131,7 @@ def _tails(blocks: Sequence[_Block]) -> ranks.Tails:
         return ranks.Tails(min(1.0, less), min(1.0, greater))
     excess = sum(block.observed - block.mean for block in blocks)
     deviation = math.sqrt(sum(block.variance for block in blocks))
-    if deviation == 0:
-        return ranks.Tails(1.0, 1.0)
-    return ranks.Tails(
-        less=_NORMAL.cdf((excess + 0.5) / deviation),
-        greater=_NORMAL.cdf((0.5 - excess) / deviation),
-    )
+    return ranks.normal_tails(excess, deviation)
 
 
 def _convolved(first: Sequence[float], second: Sequence[float]) -> list[float]:

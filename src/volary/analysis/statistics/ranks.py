@@ -122,10 +122,14 @@ def tails(blocks: Sequence[RankSum]) -> Tails:
     pairs = list(zip(weights, blocks, strict=True))
     excess = sum(weight * (block.u - block.mean) for weight, block in pairs)
     deviation = math.sqrt(sum(weight * weight * block.variance for weight, block in pairs))
+    return normal_tails(excess, deviation, step=min(weights))
+
+
+def normal_tails(excess: float, deviation: float, *, step: float = 1.0) -> Tails:
+    """Return both p-values of an excess over the mean, where it moves in steps."""
     if deviation == 0:
         return Tails(1.0, 1.0)
-    # Half a step of U towards the middle, as U moves in steps.
-    half = min(weights) / 2
+    half = step / 2  # towards the middle
     return Tails(
         less=_NORMAL.cdf((excess + half) / deviation),
         greater=_NORMAL.cdf((half - excess) / deviation),

@@ -24,6 +24,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import TypeVar
 
 from volary.analysis.statistics import counts, ranks
 from volary.model import analysis
@@ -81,7 +82,7 @@ def from_proportions(
     looks: Iterable[Sequence[counts.Pair]], deviation: analysis.Deviation
 ) -> Evidence:
     """Return the evidence that the first side's proportion is higher, lower or either."""
-    return _followed(looks, deviation, _proportion_bet)
+    return _followed(looks, _odds(deviation), _proportion_bet)
 
 
 def from_rates(
@@ -99,7 +100,7 @@ def from_rates(
         chance = pair.chance(ratio)
         return pair.first.events * log_odds - pair.events * _log_mean(chance, log_odds)
 
-    return _followed(looks, deviation, bet)
+    return _followed(looks, _odds(deviation), bet)
 
 
 def _proportion_bet(pair: counts.Pair, log_odds: float) -> float:
@@ -123,8 +124,9 @@ def _log_mean(chance: float, log_odds: float) -> float:
 
 def above_proportion(looks: Iterable[Sequence[counts.Count]], limit: float) -> Evidence:
     """Return the evidence that the true proportion is above `limit` (0: one event shows it)."""
-    return _followed_one(
+    return _followed(
         looks,
+        _LOG_ODDS,
         lambda count, odds: count.events * odds - count.exposure * _log_mean(limit, odds),
         is_impossible=lambda count: limit <= 0 < count.events,
     )
@@ -141,8 +143,9 @@ def below_proportion(looks: Iterable[Sequence[counts.Count]], limit: float) -> E
 
 def above_rate(looks: Iterable[Sequence[counts.Count]], limit: float) -> Evidence:
     """Return the evidence that the true rate is above `limit` per unit of exposure."""
-    return _followed_one(
+    return _followed(
         looks,
+        _LOG_ODDS,
         lambda count, odds: count.events * odds - limit * count.exposure * math.expm1(odds),
         is_impossible=lambda count: limit <= 0 < count.events,
     )
@@ -150,27 +153,31 @@ def above_rate(looks: Iterable[Sequence[counts.Count]], limit: float) -> Evidenc
 
 def below_rate(looks: Iterable[Sequence[counts.Count]], limit: float) -> Evidence:
     """Return the evidence that the true rate is below `limit` per unit of exposure."""
-    return _followed_one(
+    return _followed(
         looks,
+        _LOG_ODDS,
         lambda count, odds: -count.events * odds - limit * count.exposure * math.expm1(-odds),
-        is_impossible=lambda count: False,
     )
 
 
-Bet = Callable[[counts.Pair, float], float]
+Block = TypeVar("Block", counts.Pair, counts.Count)
 
 
 def _followed(
-    looks: Iterable[Sequence[counts.Pair]], deviation: analysis.Deviation, bet: Bet
+    looks: Iterable[Sequence[Block]],
+    odds: Sequence[float],
+    bet: Callable[[Block, float], float],
+    is_impossible: Callable[[Block], bool] = lambda _: False,
 ) -> Evidence:
-    """Follow the bets on all odds, upwards, downwards or both, from look to look."""
-    odds = _odds(deviation)
+    """Follow the bets on all odds from look to look."""
     stakes = [0.0] * len(odds)
     now = best = 0.0
     for blocks in looks:
-        for pair in blocks:
+        for block in blocks:
+            if is_impossible(block):
+                return Evidence(math.inf, math.inf)
             stakes = [
-                stake + bet(pair, log_odds) for stake, log_odds in zip(stakes, odds, strict=True)
+                stake + bet(block, log_odds) for stake, log_odds in zip(stakes, odds, strict=True)
             ]
         now = _log_mean_of(stakes)
         best = max(best, now)
@@ -185,26 +192,6 @@ def _odds(deviation: analysis.Deviation) -> tuple[float, ...]:
             return _LOWER_ODDS
         case analysis.Deviation.EITHER:
             return _LOG_ODDS + _LOWER_ODDS
-
-
-def _followed_one(
-    looks: Iterable[Sequence[counts.Count]],
-    bet: Callable[[counts.Count, float], float],
-    is_impossible: Callable[[counts.Count], bool],
-) -> Evidence:
-    stakes = [0.0] * len(_LOG_ODDS)
-    now = best = 0.0
-    for blocks in looks:
-        for count in blocks:
-            if is_impossible(count):
-                return Evidence(math.inf, math.inf)
-            stakes = [
-                stake + bet(count, log_odds)
-                for stake, log_odds in zip(stakes, _LOG_ODDS, strict=True)
-            ]
-        now = _log_mean_of(stakes)
-        best = max(best, now)
-    return Evidence(now, best)
 
 
 def _log_mean_of(logarithms: Sequence[float]) -> float:

@@ -42,8 +42,14 @@ def judge_looks(
 ) -> analysis.Verdict:
     """Judge the looks at the clusters of all series, of which there has to be one."""
     judged = _judge_looks(rule, seen) if seen else _Judged(missing=_unseen(series, now))
-    case = _Case(rule, series, now, judged)
-    result, why, is_final = _decided(case)
+    has_ended = now >= max(cluster_series.ends for cluster_series in series)
+    missing = judged.missing
+    if not missing and has_ended and rule.no_data is NoData.HOLD:
+        missing = _uncovered(rule, series, judged.covered)
+    is_overdue = now >= max(cluster_series.deadline for cluster_series in series)
+    result, why, is_final = _decided(
+        rule, judged, missing, has_ended=has_ended, is_overdue=is_overdue
+    )
     name = phrases.subject(rule, [cluster_series.target for cluster_series in series])
     return analysis.Verdict(
         result,
@@ -86,61 +92,43 @@ class _Judged:
         return bool(self.condemned) or self.none_is_good
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Case:
-    rule: analysis.Rule
-    series: Sequence[analysis.Series]
-    now: datetime
-    judged: _Judged
-
-    @property
-    def has_ended(self) -> bool:
-        return self.now >= max(cluster_series.ends for cluster_series in self.series)
-
-    @property
-    def is_overdue(self) -> bool:
-        return self.now >= max(cluster_series.deadline for cluster_series in self.series)
-
-    @property
-    def missing(self) -> str:
-        """Say why there is no pass yet; empty: there is."""
-        if self.judged.missing:
-            return self.judged.missing
-        planned = max(_planned(self.rule, cluster_series) for cluster_series in self.series)
-        done = self.judged.covered
-        if self.rule.no_data is NoData.HOLD and self.has_ended and 2 * done < planned:
-            return f"only {done} of {phrases.times(planned, 'look')} could be judged"
-        return ""
+def _uncovered(rule: analysis.Rule, series: Sequence[analysis.Series], done: int) -> str:
+    """Say that fewer than half of the planned looks could be judged; empty: no fewer."""
+    planned = max(
+        math.floor((one.ends - one.started - rule.warm_up) / rule.interval) for one in series
+    )
+    if 2 * done < planned:
+        return f"only {done} of {phrases.times(planned, 'look')} could be judged"
+    return ""
 
 
-def _planned(rule: analysis.Rule, series: analysis.Series) -> int:
-    return math.floor((series.ends - series.started - rule.warm_up) / rule.interval)
-
-
-def _decided(case: _Case) -> tuple[Result, str, bool]:
-    """Return the result, the reason and whether it is final."""
-    judged = case.judged
+def _decided(
+    rule: analysis.Rule, judged: _Judged, missing: str, *, has_ended: bool, is_overdue: bool
+) -> tuple[Result, str, bool]:
+    """Return the result, the reason and whether it is final; `missing` is why it is no pass."""
     if judged.condemned:
         return Result.FAIL, judged.condemned, True
-    if judged.none_is_good and case.has_ended:
+    if judged.none_is_good and has_ended:
         return Result.FAIL, f"{judged.missing} when the analysis ended", True
-    if not case.missing:
-        return Result.PASS, judged.passing, case.has_ended
-    if not case.has_ended:
-        return Result.INCONCLUSIVE, case.missing, False
-    return _without_data(case)
+    if not missing:
+        return Result.PASS, judged.passing, has_ended
+    if not has_ended:
+        return Result.INCONCLUSIVE, missing, False
+    return _without_data(rule, missing, is_overdue=is_overdue)
 
 
-def _without_data(case: _Case) -> tuple[Result, str, bool]:
-    match case.rule.no_data:
+def _without_data(
+    rule: analysis.Rule, missing: str, *, is_overdue: bool
+) -> tuple[Result, str, bool]:
+    match rule.no_data:
         case NoData.PASS:
-            return Result.PASS, f"{case.missing}; the rule lets that pass", True
+            return Result.PASS, f"{missing}; the rule lets that pass", True
         case NoData.FAIL:
-            return Result.FAIL, f"{case.missing} when the analysis ended", True
-        case NoData.HOLD if case.is_overdue:
-            return Result.FAIL, f"{case.missing} until the deadline", True
+            return Result.FAIL, f"{missing} when the analysis ended", True
+        case NoData.HOLD if is_overdue:
+            return Result.FAIL, f"{missing} until the deadline", True
         case NoData.HOLD:
-            return Result.INCONCLUSIVE, f"{case.missing}; waiting for data", False
+            return Result.INCONCLUSIVE, f"{missing}; waiting for data", False
 
 
 def _judge_looks(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:

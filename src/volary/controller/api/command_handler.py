@@ -179,7 +179,7 @@ class CommandHandler:
             self._leader.dependencies, reconciler.place, commit
         )
         decision = triggers.on_command(project.application.triggers, request.by)
-        if decision.trigger is None:
+        if not decision.starts:
             return decision.reason
         await reconciler.submit(
             run_requests.RunRequest(

@@ -99,7 +99,7 @@ async def _decide(
 ) -> run_requests.RunRequest | None:
     repository = await leader.dependencies.repositories.repository(reconciler.record.repository)
     decision = await _trigger(leader, repository, reconciler, discovered, options)
-    if decision.trigger is None:
+    if not decision.starts:
         return None
     commit = await repository.resolve(discovered.commit)
     return run_requests.RunRequest(

@@ -64,7 +64,10 @@ class DirectoryTree:
         try:
             if full.is_symlink():
                 return os.fsencode(os.readlink(full))
-            return self._content(full)
+            # A link that took the file's place in between is refused here.
+            handle = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(handle, "rb") as opened:
+                return opened.read(trees.LARGEST_FILE + 1)
         except OSError as error:
             raise errors.user_error(f"{path} cannot be read: {error.strerror}") from error
 
@@ -89,12 +92,6 @@ class DirectoryTree:
                 if entry.kind is trees.Kind.DIRECTORY:
                     waiting.append(entry.path)
         return digest.hexdigest()
-
-    def _content(self, full: Path) -> bytes:
-        # A link that took the file's place after it was looked at is refused here.
-        handle = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as opened:
-            return opened.read(trees.LARGEST_FILE + 1)
 
     def _through_link(self, path: str) -> bool:
         parts = path.split("/")[:-1]

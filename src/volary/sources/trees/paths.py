@@ -29,11 +29,6 @@ def is_below(path: str, directory: str) -> bool:
     return not directory or path == directory or path.startswith(f"{directory}/")
 
 
-def relative(path: str, directory: str) -> str:
-    """Return `path`, which is below `directory`, relative to it."""
-    return path.removeprefix(directory).lstrip("/") if directory else path
-
-
 def parent(path: str) -> str:
     """Return the directory that holds `path`; empty: the root."""
     return path.rpartition("/")[0]

@@ -36,9 +36,5 @@ class Datadog(dialect.Dialect[metric_providers.DatadogOptions]):
         for series in dialect.items(answer["series"]):
             points = dialect.items(dialect.mapping(series).get("pointlist"))
             values = [dialect.items(point)[1:2] for point in points]
-            all_points.append(
-                tuple(
-                    dialect.number(value) for pair in values for value in pair if value is not None
-                )
-            )
+            all_points.append(dialect.points(value for pair in values for value in pair))
         return all_points

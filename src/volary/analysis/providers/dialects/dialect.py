@@ -1,7 +1,7 @@
 """What each kind of system has to say for itself: requests out, points in; no input or output."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, Generic, TypeVar
@@ -131,6 +131,15 @@ def number(value: object) -> float:
         return float(value)
     except (ValueError, OverflowError):
         raise AnswerError(f"has {shorten(str(value))!r} in its answer where a number is") from None
+
+
+def points(values: Iterable[object]) -> Points:
+    """Return the numbers of a series; empty points are left out.
+
+    Raises:
+        AnswerError: One is no number.
+    """
+    return tuple(number(value) for value in values if value is not None)
 
 
 def mapping(value: object) -> dict[str, object]:

@@ -35,11 +35,7 @@ class Dynatrace(dialect.Dialect[metric_providers.DynatraceOptions]):
         if answer.get("nextPageKey"):
             raise dialect.AnswerError("has more series than one answer holds: aggregate them")
         return [
-            tuple(
-                dialect.number(value)
-                for value in dialect.items(dialect.mapping(series).get("values"))
-                if value is not None
-            )
+            dialect.points(dialect.items(dialect.mapping(series).get("values")))
             for result in dialect.items(answer["result"])
             for series in dialect.items(dialect.mapping(result).get("data"))
         ]

@@ -51,18 +51,13 @@ class Generic(dialect.Dialect[metric_providers.HttpOptions]):
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:
         """Return the series; every number found is a series of its own."""
-        elements = [
-            candidate
-            for candidate in self._path().find(dialect.decode(body))
-            if candidate is not None
-        ]
-        values: list[float] = []
-        for element in elements:
+        all_points = []
+        for element in self._path().find(dialect.decode(body)):
             if isinstance(element, dict | list):
                 kind = "a list: add [*]" if isinstance(element, list) else "an object: name a field"
                 raise dialect.AnswerError(f"has, where the path leads, {kind}")
-            values.append(dialect.number(element))
-        return [(value,) for value in values]
+            all_points.append(dialect.points([element]))
+        return all_points
 
 
 def _refuse(faults: Iterable[http_queries.Fault]) -> None:

@@ -43,8 +43,7 @@ class Graphite(dialect.Dialect[metric_providers.GraphiteOptions]):
         all_points = []
         for series in answer:
             pairs = map(dialect.items, dialect.items(dialect.mapping(series).get("datapoints")))
-            values = (pair[0] for pair in pairs if pair and pair[0] is not None)
-            all_points.append(tuple(map(dialect.number, values)))
+            all_points.append(dialect.points(pair[0] for pair in pairs if pair))
         return all_points
 
     def explain(self, body: bytes) -> str:
