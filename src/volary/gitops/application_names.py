@@ -44,12 +44,8 @@ class ApplicationNames:
     def keep(self, repository: str, present: Mapping[str, str]) -> set[str]:
         """Take names away from files of a repository that are gone or renamed.
 
-        Args:
-            repository: Its name in the settings.
-            present: Names by path, of the files that are there.
-
-        Returns:
-            Repositories that were refused one of these names before.
+        `present` are the names of the files that are there, by path. Returns the repositories
+        that were refused one of the freed names before.
         """
         gone = [
             name

@@ -1,4 +1,4 @@
-"""What the watcher tells: what a repository looks like after something changed."""
+"""What the watcher reports: what a repository looks like after something changed."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ class DiscoveredApplication:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryState:
-    """A repository as it is now; told first and whenever something about it changes."""
+    """A repository as it is now; reported first and whenever something about it changes."""
 
     #: In the settings.
     name: str

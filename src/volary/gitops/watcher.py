@@ -1,4 +1,4 @@
-"""Polls the repositories, and tells what changed."""
+"""Polls the repositories, and reports what changed."""
 
 import asyncio
 import dataclasses
@@ -74,12 +74,12 @@ class Mirrors(Protocol):
 
 @dataclass(slots=True)
 class _RepositoryPoller:
-    """One repository: what was told about it, and what is going on."""
+    """One repository: what was reported about it, and what is going on."""
 
     spec: server_settings.Repository
     finder: discovery.Discovery
     hint: asyncio.Event = field(default_factory=asyncio.Event)
-    #: Last told.
+    #: Last reported.
     last: repository_state.RepositoryState | None = None
     #: A name got free that this repository claims, or nobody processed what was reported.
     again: bool = False
@@ -92,13 +92,8 @@ class _RepositoryPoller:
 class Watcher:
     """Watches all repositories of the settings.
 
-    Args:
-        settings: Repositories and listed applications.
-        all_mirrors: Where they are fetched to.
-        owners: Names of applications known from before, with repository and path: nobody
-            else gets them as long as their file is there.
-        random: For the jitter.
-        pace: Bounds of how often hosts are asked.
+    `owners` are names of applications known from before, with repository and path: nobody else
+    gets them as long as their file is there. `random` is for the jitter.
     """
 
     def __init__(
@@ -134,8 +129,8 @@ class Watcher:
     async def watch(self, on_change: OnRepositoryChange) -> None:
         """Watch until cancelled.
 
-        `on_change` is told about every repository first, then after every change, one thing at
-        a time about each. A `TemporaryError` from it means "tell me again".
+        `on_change` is called for every repository first, then after every change, one thing at
+        a time about each. A `TemporaryError` from it means "call me again".
         """
         async with asyncio.TaskGroup() as group:
             for follower in self._followers.values():
@@ -174,7 +169,7 @@ class Watcher:
             pass
 
     async def _look(self, follower: _RepositoryPoller, on_change: OnRepositoryChange) -> None:
-        """Look once, and tell what changed."""
+        """Look once, and report what changed."""
         try:
             now = await self._read_state(follower)
         except (errors.TemporaryError, errors.PermanentError, errors.UserError) as error:
@@ -201,7 +196,7 @@ class Watcher:
     async def _read_state(
         self, follower: _RepositoryPoller
     ) -> repository_state.RepositoryState | None:
-        """Return the repository as it is; None when nothing has to be told."""
+        """Return the repository as it is; None when nothing has to be reported."""
         mirror = self._mirrors.mirror(follower.spec)
         fetched = await mirror.fetch(follower.spec.branch)
         follower.update = _joined(follower.update, fetched.update)
@@ -252,7 +247,7 @@ class Watcher:
     def _unavailable_state(
         self, follower: _RepositoryPoller, sentence: str
     ) -> repository_state.RepositoryState | None:
-        """Return what is told when a host is lost; None when that was told before."""
+        """Return what is reported when a host is lost; None when that was reported before."""
         if follower.problem and not follower.again:
             follower.problem = sentence
             return None

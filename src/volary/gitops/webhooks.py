@@ -26,7 +26,7 @@ class PushEvent:
 
     #: Empty: any.
     branch: str = ""
-    #: Empty: not told.
+    #: Empty: unknown.
     commit: str = ""
 
 
@@ -67,23 +67,23 @@ def is_genuine(provider: Provider, headers: Mapping[str, str], body: bytes, secr
 
 def _push_event(provider: Provider, body: bytes) -> PushEvent:
     try:
-        told = text.loads(body)
+        payload = text.loads(body)
     except (ValueError, RecursionError):
         return PushEvent()
-    if not isinstance(told, dict):
+    if not isinstance(payload, dict):
         return PushEvent()
     if provider is Provider.BITBUCKET:
-        return _bitbucket(told)
-    reference = told.get("ref")
-    commit = told.get("after")
+        return _bitbucket(payload)
+    reference = payload.get("ref")
+    commit = payload.get("after")
     branch = ""
     if isinstance(reference, str) and reference.startswith(_BRANCH):
         branch = reference.removeprefix(_BRANCH)
     return PushEvent(branch, commit if isinstance(commit, str) else "")
 
 
-def _bitbucket(told: Mapping[str, object]) -> PushEvent:
-    push = told.get("push")
+def _bitbucket(payload: Mapping[str, object]) -> PushEvent:
+    push = payload.get("push")
     changes = push.get("changes") if isinstance(push, dict) else None
     # Several branches in one push: any may have changed.
     if not isinstance(changes, list) or len(changes) != 1 or not isinstance(changes[0], dict):

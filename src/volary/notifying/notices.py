@@ -1,4 +1,4 @@
-"""What is told: events in PipeCD's words, about a run and how far it is."""
+"""What notifications are about: events in PipeCD's words, about a run and how far it is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -82,13 +82,13 @@ class Subject:
     targets: tuple[str, ...] = ()
     #: Who is named, as the application's file says.
     mentions: tuple[applications.Mention, ...] = ()
-    #: Who is told besides those whom the settings' routes name, as the application's file says.
+    #: Who is notified besides those whom the settings' routes name, as the application's file says.
     alerts: tuple[applications.Alert, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is, as its feed tells."""
+    """How far a run is, by its feed."""
 
     status: statuses.RunStatus = statuses.RunStatus.PLANNED
     reason: str = ""

@@ -4,6 +4,7 @@ import logging
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import aiohttp
@@ -51,11 +52,11 @@ class Notifier:
     def announce(
         self, event: notices.Event, subject: notices.Subject, at: datetime, reason: str = ""
     ) -> None:
-        """Tell of something that happens outside of a run's feed; `reason` has to be masked."""
+        """Notify of something that happens outside of a run's feed; `reason` has to be masked."""
         notice = notices.Notice(event, at, subject, notices.Progress(), reason)
-        self.update(notice, told=self.tell(notice))
+        self.update(notice, notified=self.send(notice))
 
-    def tell(self, notice: notices.Notice) -> tuple[str, ...]:
+    def send(self, notice: notices.Notice) -> tuple[str, ...]:
         """Send a notice to the receivers of its routes, and return them."""
         named = routes.receivers(self._settings.routes, notice)
         receivers = tuple(name for name in named if name in self._receivers)
@@ -76,62 +77,62 @@ class Notifier:
                 name,
             )
 
-    def update(self, notice: notices.Notice, *, told: tuple[str, ...] = ()) -> None:
-        """Edit the messages that are there about a run, but for those of receivers `told`."""
+    def update(self, notice: notices.Notice, *, notified: tuple[str, ...] = ()) -> None:
+        """Edit the messages that are there about a run, but for those of receivers `notified`."""
         topic = notice.subject.run
         if not topic:
             return  # a notice about no run has no message that could be edited
         for receiver in self._receivers.values():
-            if receiver.name in told or not _edits(receiver):
+            if receiver.name in notified or not _edits(receiver):
                 continue
             if self._queue.has_place(receiver.name, topic):
-                self._post(receiver, notice, told=False)
+                self._post(receiver, notice, notified=False)
 
     async def keep_delivering(self) -> None:
         """Deliver until cancelled."""
         await self._queue.keep_delivering()
 
     def _post(
-        self, receiver: server_settings.Receiver, notice: notices.Notice, *, told: bool = True
+        self, receiver: server_settings.Receiver, notice: notices.Notice, *, notified: bool = True
     ) -> None:
         slack, name = receiver.slack, receiver.name
         topic = notice.subject.run if _edits(receiver) else ""
         self._queue.post(
             outbox.OutboxMessage(self._new_id(), name, _body(receiver, notice), topic=topic)
         )
-        reply = messages.slack_reply(notice, slack) if slack and topic and told else ""
+        reply = messages.slack_reply(notice, slack) if slack and topic and notified else ""
         if reply:
             message = outbox.OutboxMessage(self._new_id(), name, {}, topic=topic, reply=reply)
             self._queue.post(message)
 
 
+@dataclass(slots=True)
 class _RunObserver:
     """Follows one run."""
 
-    def __init__(self, notifier: Notifier, subject: notices.Subject) -> None:
-        self._notifier = notifier
-        self._subject = subject
-        self._progress = notices.Progress()
-        self._last = notices.Event.DEPLOYMENT_STARTED
+    notifier: Notifier
+    subject: notices.Subject
+    progress: notices.Progress = field(default_factory=notices.Progress)
+    last: notices.Event = notices.Event.DEPLOYMENT_STARTED
 
     def notify(self, event: feed.RunEvent) -> None:
         """Take one event of the feed."""
-        before = self._progress
-        self._progress = run_progress.advance(before, event)
-        event_told = run_progress.event_to_send(before, event)
-        if event_told is None and self._progress == before:
+        before = self.progress
+        self.progress = run_progress.advance(before, event)
+        sent = run_progress.event_to_send(before, event)
+        if sent is None and self.progress == before:
             return
-        self._last = event_told or self._last
+        self.last = sent or self.last
         notice = self._notice(event)
-        told = self._notifier.tell(notice) if event_told else ()
-        self._notifier.update(notice, told=told)
+        notified = self.notifier.send(notice) if sent else ()
+        self.notifier.update(notice, notified=notified)
 
     def _notice(self, event: feed.RunEvent) -> notices.Notice:
         # A single cluster's reason is not that of the whole.
         alone = isinstance(event, feed.TaskEvent)
         reason = "" if alone else str(getattr(event, "reason", ""))
         stage = event.stage_name if isinstance(event, feed.StageEvent) else ""
-        return notices.Notice(self._last, event.at, self._subject, self._progress, reason, stage)
+        return notices.Notice(self.last, event.at, self.subject, self.progress, reason, stage)
 
 
 def _body(receiver: server_settings.Receiver, notice: notices.Notice) -> json.JsonObject:

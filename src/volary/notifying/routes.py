@@ -16,11 +16,11 @@ def receivers(routes: Iterable[server_settings.Route], notice: notices.Notice) -
     to one channel say everything twice.
     """
     names = [route.receiver for route in routes if matches(route, notice)]
-    names += [alert.receiver for alert in notice.subject.alerts if _is_told(alert, notice)]
+    names += [alert.receiver for alert in notice.subject.alerts if _wants_alert(alert, notice)]
     return tuple(dict.fromkeys(names))
 
 
-def _is_told(alert: applications.Alert, notice: notices.Notice) -> bool:
+def _wants_alert(alert: applications.Alert, notice: notices.Notice) -> bool:
     if not alert.events:
         return notice.event.group == _RUNS
     return notice.event.value in alert.events

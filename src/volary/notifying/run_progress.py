@@ -58,7 +58,7 @@ def _advance_stage(progress: notices.Progress, event: feed.StageEvent) -> notice
 
 
 def event_to_send(before: notices.Progress, event: feed.RunEvent) -> _Event | None:
-    """Return the event in PipeCD's words; None for what nobody is told of.
+    """Return the event in PipeCD's words; None for what nobody is notified of.
 
     A run that was rolled back has failed: what was wished for does not run.
     """

@@ -32,14 +32,12 @@ _SLACK_GONE = frozenset({"message_not_found", "cant_update_message", "edit_windo
 
 
 class Sender(Protocol):
-    """Delivers letters of one receiver."""
+    """Delivers messages of one receiver."""
 
     async def send(self, message: outbox.OutboxMessage, place: str) -> str:
         """Deliver a message and return where it is, to be edited by the next; may be empty.
 
-        Args:
-            message: What to deliver.
-            place: What an earlier message of the same topic returned; empty: none.
+        `place` is what an earlier message of the same topic returned; empty: none.
 
         Raises:
             errors.TemporaryError: It may work later.

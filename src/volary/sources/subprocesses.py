@@ -58,7 +58,7 @@ async def run(
     There is no shell and no standard input. `environment` adds to that.
 
     Raises:
-        SlowError: It did not end in time.
+        ProcessTimeoutError: It did not end in time.
         UserError: It could not be started, or wrote too much.
     """
     name = Path(argv[0]).name

@@ -64,4 +64,4 @@ def renderer() -> renderers.Renderer:
     """A renderer with the kubectl that development brings along, and no helm."""
     beside = programs.find(search="")
     assert beside.kubectl.startswith(os.path.dirname(sys.executable))
-    return renderers.Renderer(programs.Settings(tools=programs.Programs(kubectl=beside.kubectl)))
+    return renderers.Renderer(programs.Settings(tools={"kubectl": beside["kubectl"]}))

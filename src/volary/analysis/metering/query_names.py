@@ -51,14 +51,10 @@ def find(
     namespace: str,
     running: Sequence[manifest.Manifest] = (),
 ) -> Names:
-    """Return the names of an application as it is rendered for a cluster.
+    """Return the names of an application whose new version has these `manifests` on a cluster.
 
-    Args:
-        application: Whose names.
-        manifests: Of the new version.
-        namespace: Of the cluster, where manifests name none.
-        running: Of the running version, where a Service is rolled out: its workloads have names
-            of their own.
+    `namespace` is the cluster's, where manifests name none; `running` are the manifests of the
+    running version where a Service is rolled out: its workloads have names of their own.
     """
     carriers = workloads.find(manifests, application.workloads)
     rendered_services = services.find(manifests, application.service)

@@ -156,13 +156,7 @@ def find(
     *,
     variant: str = "canary",
 ) -> Text:
-    """Return the query of a built-in name, with placeholders for `query_placeholders.fill`.
-
-    Args:
-        name: One of `NAMES`.
-        method: How the application's traffic is divided.
-        settings: Of the provider that is to be asked.
-        variant: Which is measured: canary, baseline or primary.
+    """Return the query of a name of `NAMES`, with placeholders for `query_placeholders.fill`.
 
     Raises:
         errors.UserError: The provider does not speak PromQL, or nothing has that name.

@@ -4,8 +4,6 @@ import asyncio
 import base64
 import ssl
 import urllib.request
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from email import utils as email_dates
@@ -207,22 +205,18 @@ class Exchange:
         elif access.password:
             name = access.literal_username or reveal(access.username)
             pair = base64.b64encode(f"{name}:{reveal(access.password)}".encode()).decode()
-            self.secrets.tell(pair)
+            self.secrets.register(pair)
             headers["Authorization"] = f"Basic {pair}"
         return headers
 
 
-@asynccontextmanager
-async def open_exchange(
-    settings: metric_providers.Provider, secret: secrets.Secrets, clock: clocks.Clock
-) -> AsyncIterator[Exchange]:
-    """Open connections to a provider, and close them after the body."""
-    connector = aiohttp.TCPConnector(limit=settings.concurrency, keepalive_timeout=30)
-    timeout = aiohttp.ClientTimeout(total=None)  # each question has its own
-    async with aiohttp.ClientSession(
-        connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
-    ) as session:
-        yield Exchange(settings, secret, session, clock)
+def new_session(settings: metric_providers.Provider) -> aiohttp.ClientSession:
+    """Return a client for a provider; each question has a timeout of its own."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=settings.concurrency, keepalive_timeout=30),
+        timeout=aiohttp.ClientTimeout(total=None),
+        cookie_jar=aiohttp.DummyCookieJar(),
+    )
 
 
 def _url(address: str, request: dialect.Request) -> yarl.URL:

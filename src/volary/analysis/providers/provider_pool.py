@@ -117,20 +117,14 @@ async def open_providers(
 
     Secrets and certificates are read when a provider is asked, so new ones count at once; one
     that cannot be read is the answer to that question.
-
-    Args:
-        settings: Of each; names are unique.
-        clock: For signatures and pauses.
-        learn: Is told every secret that is read.
+    `learn` receives every secret that is read, so that it can be redacted wherever it occurs.
     """
     async with AsyncExitStack() as stack:
         secret = secrets.Secrets(learn)
-        exchanges = {
-            setting.name: await stack.enter_async_context(
-                exchange.open_exchange(setting, secret, clock)
-            )
-            for setting in settings
-        }
+        exchanges = {}
+        for setting in settings:
+            session = await stack.enter_async_context(exchange.new_session(setting))
+            exchanges[setting.name] = exchange.Exchange(setting, secret, session, clock)
         yield Providers(exchanges, AnswerCache())
 
 

@@ -16,7 +16,7 @@ class Secrets:
 
     #: Receives every secret, so that it can be redacted wherever it occurs.
     learn: Callable[[str], None]
-    _told: set[str] = field(default_factory=set)
+    _known: set[str] = field(default_factory=set)
 
     def reveal(self, secret: metric_providers.Secret) -> str:
         """Return a secret without white space around it.
@@ -33,13 +33,13 @@ class Secrets:
             raise errors.user_error(f"has no secret in {place}: it is empty or not there")
         if any(ord(character) < ord(" ") for character in revealed):
             raise errors.user_error(f"has no secret in {place}: there are several lines")
-        self.tell(revealed)
+        self.register(revealed)
         return revealed
 
-    def tell(self, value: str) -> None:
+    def register(self, value: str) -> None:
         """Register a value that is, or holds, a secret for redaction."""
-        if value not in self._told:
-            self._told.add(value)
+        if value not in self._known:
+            self._known.add(value)
             self.learn(value)
 
     def _read_file(self, path: str) -> str:

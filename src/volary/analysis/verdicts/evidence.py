@@ -1,5 +1,5 @@
-"""How improbable what was seen is for a healthy release: the test, its p-value, the numbers
-beside it.
+"""How improbable what was seen is for a healthy release: the test, its p-value, its
+numbers.
 
 Looks are tested together with each cluster of each look as a block of its own. `p_value`
 takes them as all there will ever be; `p_value_so_far` may be asked again at every further look.

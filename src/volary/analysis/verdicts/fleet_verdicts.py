@@ -137,18 +137,15 @@ def judge(
     itself, and if it is an outlier it is left out of the pool: what is wrong there is not wrong
     everywhere.
     """
+    if len(series) == 1:
+        [(only, cluster_series)] = series.items()
+        verdict = rule_verdicts.judge(rule, cluster_series, now)
+        own = {only: verdict}
+        return analysis.FleetVerdict(own, own, dataclasses.replace(verdict, target=""))
     seen = {
         target: samples.at_cluster(rule, cluster_series, now)
         for target, cluster_series in series.items()
     }
-    if len(series) == 1:
-        own = {
-            target: rule_verdicts.judge_looks(rule, [cluster_series], seen[target], now)
-            for target, cluster_series in series.items()
-        }
-        return analysis.FleetVerdict(
-            own, own, dataclasses.replace(next(iter(own.values())), target="")
-        )
     named = find_outliers(rule, seen, now)
     whole, single = rule, rule
     if rule.decider is Decider.BOTH:

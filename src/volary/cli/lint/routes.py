@@ -67,7 +67,7 @@ def _made(
     described: applications.Application, root: str, place: str
 ) -> Sequence[manifest.Manifest]:
     """Return what a run would begin with: the files, and the objects that are made to them."""
-    renderer = renderers.Renderer(programs.Settings(tools=programs.Programs()))
+    renderer = renderers.Renderer(programs.Settings(tools={}))
     files = directories.DirectoryTree(Path(root, place))
     try:
         made = asyncio.run(renderer.undivided(files, described, directory="", target=""))

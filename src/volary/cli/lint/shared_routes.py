@@ -68,7 +68,7 @@ async def _check(
     chosen: Mapping[str, applications.Application],
     members: fleets.Fleet | None,
 ) -> tuple[errors.Problem, ...]:
-    renderer = renderers.Renderer(programs.Settings(tools=programs.Programs()))
+    renderer = renderers.Renderer(programs.Settings(tools={}))
     moved = [
         moved_route
         for file, app in chosen.items()

@@ -45,8 +45,7 @@ async def list_branches(
             _check(spec, answer)
             body = await _read(answer, where)
     except TimeoutError:
-        seconds = limits.listing.total_seconds()
-        raise errors.TemporaryError(f"{where} did not answer within {seconds:g} seconds") from None
+        raise git_hosts.slow(spec.url, limits.listing) from None
     except aiohttp.ClientSSLError:
         raise git_hosts.fetch_error(spec.url, "certificate") from None
     except (aiohttp.ClientError, OSError) as error:

@@ -133,6 +133,14 @@ def credentials_missing(url: str) -> errors.UserError:
     )
 
 
+def slow(url: str, limit: timedelta) -> errors.TemporaryError:
+    """Return the error for a host that did not answer in time."""
+    seconds = limit.total_seconds()
+    return errors.TemporaryError(
+        f"{git_addresses.mask(url)} did not answer within {seconds:g} seconds"
+    )
+
+
 def printable(text: str) -> str:
     """Return what a host said, fit to be shown: short, one line, without credentials."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -71,8 +71,7 @@ class Libgit2Remote:
             async with asyncio.timeout(limit.total_seconds()):
                 return await asyncio.shield(future)
         except TimeoutError:
-            message = f"{where} did not answer within {limit.total_seconds():g} seconds"
-            raise errors.TemporaryError(message) from None
+            raise git_hosts.slow(self._spec.url, limit) from None
         except pygit2.GitError as error:
             raise git_hosts.fetch_error(self._spec.url, str(error)) from None
         finally:

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent import futures
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -196,24 +196,18 @@ class _DeepeningRepository(repositories.Repository):
         return await read()
 
 
+@dataclass(frozen=True, slots=True)
 class Mirrors:
     """All mirrors of a data directory; make it with `open_mirrors`."""
 
-    def __init__(
-        self,
-        directory: Path,
-        limits: git_hosts.Limits,
-        workers: futures.Executor,
-        session: aiohttp.ClientSession,
-        *,
-        alone: bool,
-    ) -> None:
-        self._directory = directory
-        self._limits = limits
-        self._workers = workers
-        self._session = session
-        self._alone = alone
-        self._mirrors: dict[str, Mirror] = {}
+    directory: Path
+    limits: git_hosts.Limits
+    workers: futures.Executor
+    session: aiohttp.ClientSession
+    #: No other process works in the directory.
+    alone: bool
+    #: By address.
+    _mirrors: dict[str, Mirror] = field(default_factory=dict)
 
     def mirror(self, spec: server_settings.Repository) -> Mirror:
         """Return the mirror of a repository's address, made when it is not there.
@@ -224,9 +218,9 @@ class Mirrors:
         """
         mirror = self._mirrors.get(spec.url)
         if mirror is None:
-            path = self._directory / f"{hashlib.sha256(spec.url.encode()).hexdigest()[:40]}.git"
+            path = self.directory / f"{hashlib.sha256(spec.url.encode()).hexdigest()[:40]}.git"
             try:
-                _prepare(path, self._limits, alone=self._alone)
+                _prepare(path, self.limits, alone=self.alone)
             except OSError as error:
                 raise errors.user_error(f"{path} cannot be written: {error.strerror}") from error
             host = self._host(path, spec)
@@ -235,8 +229,8 @@ class Mirrors:
 
     def _host(self, path: Path, spec: server_settings.Repository) -> git_hosts.Remote:
         if git_addresses.transport(spec.url) is git_addresses.Transport.SSH:
-            return ssh_remote.SshRemote(path, spec, self._limits, ssh_remote.find())
-        return libgit2_remote.Libgit2Remote(path, spec, self._limits, self._workers, self._session)
+            return ssh_remote.SshRemote(path, spec, self.limits, ssh_remote.find())
+        return libgit2_remote.Libgit2Remote(path, spec, self.limits, self.workers, self.session)
 
 
 @asynccontextmanager
@@ -266,7 +260,7 @@ async def open_mirrors(
             cookies = aiohttp.DummyCookieJar()
             async with aiohttp.ClientSession(trust_env=True, cookie_jar=cookies) as session:
                 alone = _take(lock.fileno())
-                yield Mirrors(directory, limits, workers, session, alone=alone)
+                yield Mirrors(directory, limits, workers, session, alone)
         finally:
             workers.shutdown(wait=False, cancel_futures=True)
 

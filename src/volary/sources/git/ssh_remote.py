@@ -41,26 +41,21 @@ def find(search: str | None = None) -> Programs:
     return Programs(git, ssh)
 
 
+@dataclass(frozen=True, slots=True)
 class SshRemote:
     """A repository reached by git and ssh."""
 
-    def __init__(
-        self,
-        mirror: Path,
-        spec: server_settings.Repository,
-        limits: git_hosts.Limits,
-        programs: Programs,
-    ) -> None:
-        self._mirror = mirror
-        self._spec = spec
-        self._limits = limits
-        self._programs = programs
+    #: Where the mirror is.
+    mirror: Path
+    spec: server_settings.Repository
+    limits: git_hosts.Limits
+    programs: Programs
 
     async def heads(self) -> git_hosts.Heads:
         """See `git_hosts.Remote`."""
         output = await self._git(
-            ["ls-remote", "--symref", "--", self._spec.url, "HEAD", f"{git_hosts.HEADS}*"],
-            self._limits.listing,
+            ["ls-remote", "--symref", "--", self.spec.url, "HEAD", f"{git_hosts.HEADS}*"],
+            self.limits.listing,
         )
         return parse(output)
 
@@ -68,31 +63,29 @@ class SshRemote:
         """See `git_hosts.Remote`; the size is bounded by the time only."""
         shallow = [] if depth == 0 else [f"--depth={depth}"]
         options = ["--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--force"]
-        arguments = ["fetch", *options, *shallow, "--", self._spec.url, *refspecs]
-        await self._git(arguments, self._limits.fetch)
+        arguments = ["fetch", *options, *shallow, "--", self.spec.url, *refspecs]
+        await self._git(arguments, self.limits.fetch)
 
     async def _git(self, arguments: Sequence[str], limit: timedelta) -> str:
         try:
             finished = await subprocesses.run(
-                [self._programs.git, *arguments],
-                private=self._mirror,
+                [self.programs.git, *arguments],
+                private=self.mirror,
                 timeout=limit,
                 largest=_LARGEST_LISTING,
                 environment=self._environment(),
             )
         except subprocesses.ProcessTimeoutError:
-            where, seconds = git_addresses.mask(self._spec.url), limit.total_seconds()
-            message = f"{where} did not answer within {seconds:g} seconds"
-            raise errors.TemporaryError(message) from None
+            raise git_hosts.slow(self.spec.url, limit) from None
         if finished.code != 0:
-            raise git_hosts.fetch_error(self._spec.url, finished.complaint)
+            raise git_hosts.fetch_error(self.spec.url, finished.complaint)
         return finished.text("git")
 
     def _environment(self) -> dict[str, str]:
-        given = self._spec.credentials
+        given = self.spec.credentials
         if given is None or not given.ssh_key_file:
-            raise errors.user_error(f"{git_addresses.mask(self._spec.url)} needs a key for ssh")
-        command = ssh_command(self._programs.ssh, given, self._limits)
+            raise errors.user_error(f"{git_addresses.mask(self.spec.url)} needs a key for ssh")
+        command = ssh_command(self.programs.ssh, given, self.limits)
         return {
             "GIT_SSH_COMMAND": command,
             "GIT_SSH_VARIANT": "ssh",
@@ -100,7 +93,7 @@ class SshRemote:
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": "/dev/null",
-            "GIT_DIR": str(self._mirror),
+            "GIT_DIR": str(self.mirror),
             "LC_ALL": "C",
         }
 

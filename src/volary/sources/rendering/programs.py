@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -21,41 +21,21 @@ _HINTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Programs:
-    """Paths of the programs; empty: not found."""
-
-    kubectl: str = ""
-    helm: str = ""
-
-    def need(self, name: str) -> str:
-        """Return the path of ``kubectl`` or ``helm``.
-
-        Raises:
-            UserError: It was not found.
-        """
-        path = {"kubectl": self.kubectl, "helm": self.helm}[name]
-        if not path:
-            raise errors.user_error(f"the program {name} was not found", hint=_HINTS[name])
-        return path
-
-
-def find(search: str | None = None) -> Programs:
-    """Look for the programs on `search` (default: PATH), then where Python is."""
+def find(search: str | None = None) -> dict[str, str]:
+    """Return the paths of the programs on `search` (default: PATH), then where Python is."""
     own = str(Path(sys.executable).parent)
     places = os.environ.get("PATH", os.defpath) if search is None else search
     both = os.pathsep.join((places, own)) if places else own
-    return Programs(
-        kubectl=shutil.which("kubectl", path=both) or "",
-        helm=shutil.which("helm", path=both) or "",
-    )
+    paths = {name: shutil.which(name, path=both) for name in _HINTS}
+    return {name: path for name, path in paths.items() if path}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What renderings may use."""
 
-    tools: Programs = field(default_factory=find)
+    #: Paths of the programs that are there, by name.
+    tools: Mapping[str, str] = field(default_factory=find)
     timeout: timedelta = timedelta(minutes=2)
     limits: workspace.Limits = field(default_factory=workspace.Limits)
 
@@ -77,7 +57,9 @@ async def render(
     Raises:
         UserError: The program is missing or failed, with what it said.
     """
-    path = settings.tools.need(program)
+    path = settings.tools.get(program)
+    if path is None:
+        raise errors.user_error(f"the program {program} was not found", hint=_HINTS[program])
     async with workspace.private_directory(files, wanted, settings.limits) as (home, root):
         argv = [path, *arguments(root)]
         finished = await subprocesses.run(argv, private=home, timeout=settings.timeout)

@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import assert_never
 
 from volary.config.crosscheck import fleet_checks
 from volary.manifests.loading import documents, namespace_scopes
@@ -138,8 +137,6 @@ class Renderer:
                 manifests = await self._kustomize(files, directory, wanted)
             case Method.HELM:
                 manifests = await self._helm(files, described, directory)
-            case _:
-                assert_never(method)
         manifests = generated_services.add(_without_settings(manifests, described), described)
         if not manifests:
             raise errors.user_error(

@@ -8,7 +8,7 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from volary.model import errors
@@ -23,23 +23,23 @@ class Limits:
     bytes: int = 256 * 1024 * 1024
 
 
+@dataclass(slots=True)
 class _Writer:
-    def __init__(self, files: trees.Tree, root: Path, limits: Limits) -> None:
-        self._files = files
-        self._root = root
-        self._limits = limits
-        self._count = 0
-        self._size = 0
-        self._done: set[str] = set()
+    files: trees.Tree
+    root: Path
+    limits: Limits
+    count: int = 0
+    size: int = 0
+    done: set[str] = field(default_factory=set)
 
     def has(self, path: str) -> bool:
         """Say whether `path` was written, by itself or with a directory around it."""
-        return any(paths.is_below(path, done) for done in self._done)
+        return any(paths.is_below(path, done) for done in self.done)
 
     def write(self, path: str, within: tuple[str, ...] = ()) -> None:
         """Write what is at `path`; `within` are the real directories around it."""
-        self._done.add(path)
-        entry = trees.follow(self._files, path)
+        self.done.add(path)
+        entry = trees.follow(self.files, path)
         if entry is None:
             raise errors.user_error(f"{path} does not exist in the repository")
         if entry.kind is trees.Kind.FILE:
@@ -52,29 +52,27 @@ class _Writer:
     def _write_directory(
         self, path: str, directory_entry: trees.Entry, within: tuple[str, ...]
     ) -> None:
-        (self._root / path).mkdir(parents=True, exist_ok=True)
-        for entry in self._files.list(directory_entry.path):
+        (self.root / path).mkdir(parents=True, exist_ok=True)
+        for entry in self.files.list(directory_entry.path):
             below = f"{path}/{entry.name}" if path else entry.name
             # A submodule is empty here, as in a clone that did not fetch it; a link that
             # points to nothing concerns only who reads it.
-            dangling = entry.kind is trees.Kind.SYMLINK and not trees.follow(
-                self._files, entry.path
-            )
+            dangling = entry.kind is trees.Kind.SYMLINK and not trees.follow(self.files, entry.path)
             if entry.kind is not trees.Kind.SUBMODULE and not dangling:
                 self.write(below, within)
 
     def _write_file(self, path: str, entry: trees.Entry) -> None:
-        self._count += 1
-        self._size += entry.size
-        if self._count > self._limits.files or self._size > self._limits.bytes:
+        self.count += 1
+        self.size += entry.size
+        if self.count > self.limits.files or self.size > self.limits.bytes:
             raise errors.user_error(
-                f"more than {self._limits.files} files or {self._limits.bytes >> 20} MiB "
+                f"more than {self.limits.files} files or {self.limits.bytes >> 20} MiB "
                 "would have to be read to render the application",
                 hint="keep charts and kustomize bases apart from large data",
             )
-        target = self._root / path
+        target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(trees.read_file(self._files, entry.path))
+        target.write_bytes(trees.read_file(self.files, entry.path))
 
 
 def write(files: trees.Tree, wanted: Iterable[str], root: Path, limits: Limits) -> None:

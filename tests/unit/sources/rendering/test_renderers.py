@@ -307,7 +307,7 @@ async def test_harmless_options_are_passed_on(
 
 
 async def test_without_kubectl_it_says_what_to_install(directory_tree: Tree) -> None:
-    bare = renderers.Renderer(programs.Settings(tools=programs.Programs()))
+    bare = renderers.Renderer(programs.Settings(tools={}))
     files = directory_tree(kustomization("resources: [map.yaml]"))
 
     with pytest.raises(errors.UserError, match="kubectl was not found\nhint: install kubectl"):

@@ -38,12 +38,7 @@ def headers(
 ) -> dict[str, str]:
     """Return the headers to be sent: those that were given, and the signature's own.
 
-    Args:
-        signed: The request.
-        keys: Who signs.
-        region: Such as `eu-central-1`.
-        service: Such as `monitoring`.
-        now: In UTC.
+    `region` is such as `eu-central-1`, `service` such as `monitoring`, `now` is in UTC.
     """
     moment = now.strftime("%Y%m%dT%H%M%SZ")
     scope = f"{moment[:8]}/{region}/{service}/aws4_request"
