@@ -10,19 +10,6 @@ from volary.notifying import messages, notices
 
 #: Longest texts by what the services take; what is longer would be refused.
 _LONGEST_FIELD, _LONGEST = 1000, 3000
-_COLOURS = {
-    messages.Tone.GOOD: "#2eb67d",
-    messages.Tone.WARNING: "#ecb22e",
-    messages.Tone.DANGER: "#e01e5a",
-    messages.Tone.NEUTRAL: "#439fe0",
-}
-#: Colours of Adaptive Cards, which are names.
-_CARD_COLOURS = {
-    messages.Tone.GOOD: "Good",
-    messages.Tone.WARNING: "Warning",
-    messages.Tone.DANGER: "Attention",
-    messages.Tone.NEUTRAL: "Accent",
-}
 _NO_MENTIONS: json.JsonObject = {"parse": []}
 _CARD = "application/vnd.microsoft.card.adaptive"
 _CARD_SCHEMA = "http://adaptivecards.io/schemas/adaptive-card.json"
@@ -49,7 +36,7 @@ def _teams(notice: notices.Notice) -> json.JsonObject:
         "type": "TextBlock",
         "text": _plain(messages.title(notice)),
         "weight": "Bolder",
-        "color": _CARD_COLOURS[messages.tone(notice)],
+        "color": messages.tone(notice).card,
         "wrap": True,
     }
     parts: list[json.JsonObject] = [title]
@@ -63,7 +50,7 @@ def _discord(notice: notices.Notice) -> json.JsonObject:
     embed = {
         "title": messages.cut(messages.title(notice), 250),
         "description": messages.cut("\n".join(_lines(notice)), _LONGEST),
-        "color": int(_COLOURS[messages.tone(notice)][1:], 16),
+        "color": int(messages.tone(notice).colour[1:], 16),
         "fields": [
             {"name": name, "value": messages.cut(value, _LONGEST_FIELD), "inline": True}
             for name, value in messages.fields(notice).items()
@@ -75,7 +62,7 @@ def _discord(notice: notices.Notice) -> json.JsonObject:
 
 def _rocket(notice: notices.Notice) -> json.JsonObject:
     attachment = {
-        "color": _COLOURS[messages.tone(notice)],
+        "color": messages.tone(notice).colour,
         "text": _silent(messages.cut("\n".join(_lines(notice)), _LONGEST)),
         "fields": [
             {"title": name, "value": _silent(messages.cut(value, _LONGEST_FIELD)), "short": True}

@@ -1,7 +1,7 @@
 """Notices in the words of Slack and of webhooks, pure."""
 
 from datetime import UTC, datetime
-from enum import StrEnum
+from typing import NamedTuple
 
 from volary.model import json, server_settings, statuses
 from volary.notifying import notices
@@ -10,22 +10,25 @@ from volary.notifying import notices
 _LONGEST = 1500
 
 
-class Tone(StrEnum):
-    """How a notice looks; the values are Slack's colours."""
+class Tone(NamedTuple):
+    """How a notice looks: its colour for Slack, for other chats, and for Adaptive Cards."""
 
-    GOOD = "good"
-    WARNING = "warning"
-    DANGER = "danger"
-    NEUTRAL = "#439fe0"
+    slack: str
+    colour: str
+    card: str
 
 
+_GOOD = Tone("good", "#2eb67d", "Good")
+_WARNING = Tone("warning", "#ecb22e", "Warning")
+_DANGER = Tone("danger", "#e01e5a", "Attention")
+_NEUTRAL = Tone("#439fe0", "#439fe0", "Accent")
 _TONES = {
-    statuses.RunStatus.SUCCEEDED: Tone.GOOD,
-    statuses.RunStatus.FAILED: Tone.DANGER,
-    statuses.RunStatus.ROLLED_BACK: Tone.DANGER,
-    statuses.RunStatus.ROLLING_BACK: Tone.WARNING,
-    statuses.RunStatus.CANCELLED: Tone.WARNING,
-    statuses.RunStatus.WAITING: Tone.WARNING,
+    statuses.RunStatus.SUCCEEDED: _GOOD,
+    statuses.RunStatus.FAILED: _DANGER,
+    statuses.RunStatus.ROLLED_BACK: _DANGER,
+    statuses.RunStatus.ROLLING_BACK: _WARNING,
+    statuses.RunStatus.CANCELLED: _WARNING,
+    statuses.RunStatus.WAITING: _WARNING,
 }
 
 
@@ -39,8 +42,8 @@ def title(notice: notices.Notice) -> str:
 def tone(notice: notices.Notice) -> Tone:
     """Return how a notice looks, by how its run stands."""
     if notice.event in notices.ALARMING:
-        return Tone.DANGER
-    return _TONES.get(notice.progress.status, Tone.NEUTRAL)
+        return _DANGER
+    return _TONES.get(notice.progress.status, _NEUTRAL)
 
 
 def fields(notice: notices.Notice) -> dict[str, str]:
@@ -76,7 +79,7 @@ def slack(notice: notices.Notice, receiver: server_settings.Slack) -> json.JsonO
         "text": " ".join(filter(None, (escape(title(notice)), mentioned))),
         "attachments": [
             {
-                "color": tone(notice).value,
+                "color": tone(notice).slack,
                 "fallback": escape(title(notice)),
                 "text": "\n".join(map(escape, lines(notice))),
                 "fields": [

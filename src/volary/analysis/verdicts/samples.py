@@ -73,8 +73,14 @@ def at_cluster(
     rule: analysis.Rule, series: analysis.Series, now: datetime | None = None
 ) -> tuple[Look, ...]:
     """Return the looks at one cluster after the warm-up, up to `now`, in their order."""
-    cells = _cells(rule, series)
-    return tuple(Look(time, (cell,)) for time, cell in cells if now is None or time <= now)
+    begin = series.started + rule.warm_up
+    moments: dict[datetime, list[analysis.Measurement]] = {}
+    for measurement in series.measurements:
+        if measurement.time >= begin and (now is None or measurement.time <= now):
+            moments.setdefault(measurement.time, []).append(measurement)
+    return tuple(
+        Look(time, (cell(rule, moments[time], target=series.target),)) for time in sorted(moments)
+    )
 
 
 def merge(
@@ -99,15 +105,6 @@ def merge(
         )
         for _, same in sorted(looks_by_number.items())
     )
-
-
-def _cells(rule: analysis.Rule, series: analysis.Series) -> list[tuple[datetime, Cell]]:
-    begin = series.started + rule.warm_up
-    moments: dict[datetime, list[analysis.Measurement]] = {}
-    for measurement in series.measurements:
-        if measurement.time >= begin:
-            moments.setdefault(measurement.time, []).append(measurement)
-    return [(time, cell(rule, moments[time], target=series.target)) for time in sorted(moments)]
 
 
 def cell(rule: analysis.Rule, measurements: Iterable[analysis.Measurement], *, target: str) -> Cell:

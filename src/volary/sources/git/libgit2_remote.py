@@ -10,9 +10,10 @@ import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from concurrent import futures
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import aiohttp
 import pygit2
@@ -25,55 +26,51 @@ from volary.sources.git import branch_listing, git_hosts
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
 class Libgit2Remote:
     """A repository reached by libgit2."""
 
-    def __init__(
-        self,
-        mirror: Path,
-        spec: server_settings.Repository,
-        limits: git_hosts.Limits,
-        workers: futures.Executor,
-        session: aiohttp.ClientSession,
-    ) -> None:
-        self._mirror = mirror
-        self._spec = spec
-        self._limits = limits
-        self._workers = workers
-        self._session = session
-        self._stuck = threading.Event()
-        self._is_file = git_addresses.transport(spec.url) is git_addresses.Transport.FILE
-        # As the environment says.
-        self._proxy: Literal[True] | None = None if self._is_file else True
+    #: Where the mirror is.
+    mirror: Path
+    spec: server_settings.Repository
+    limits: git_hosts.Limits
+    workers: futures.Executor
+    session: aiohttp.ClientSession
+    #: An earlier call is still under way.
+    _stuck: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def _is_file(self) -> bool:
+        return git_addresses.transport(self.spec.url) is git_addresses.Transport.FILE
 
     async def heads(self) -> git_hosts.Heads:
         """See `git_hosts.Remote`."""
         if not self._is_file:
-            return await branch_listing.list_branches(self._session, self._spec, self._limits)
-        return await self._run(self._heads, self._limits.listing)
+            return await branch_listing.list_branches(self.session, self.spec, self.limits)
+        return await self._run(self._heads, self.limits.listing)
 
     async def fetch(self, refspecs: Sequence[str], *, depth: int) -> None:
         """See `git_hosts.Remote`; files have no short history, all of it is taken."""
         depth = 0 if self._is_file else depth
         await self._run(
-            lambda callbacks: self._fetch(refspecs, depth, callbacks), self._limits.fetch
+            lambda callbacks: self._fetch(refspecs, depth, callbacks), self.limits.fetch
         )
 
     async def _run(self, work: "Callable[[_Callbacks], T]", limit: timedelta) -> T:
-        where = git_addresses.mask(self._spec.url)
+        where = git_addresses.mask(self.spec.url)
         if self._stuck.is_set():
             raise errors.TemporaryError(f"{where}: the host still has not answered the last time")
-        callbacks = _Callbacks(self._spec, self._limits.largest)
+        callbacks = _Callbacks(self.spec, self.limits.largest)
         future = asyncio.get_running_loop().run_in_executor(
-            self._workers, self._guarded, work, callbacks
+            self.workers, self._guarded, work, callbacks
         )
         try:
             async with asyncio.timeout(limit.total_seconds()):
                 return await asyncio.shield(future)
         except TimeoutError:
-            raise git_hosts.slow(self._spec.url, limit) from None
+            raise git_hosts.slow(self.spec.url, limit) from None
         except pygit2.GitError as error:
-            raise git_hosts.fetch_error(self._spec.url, str(error)) from None
+            raise git_hosts.fetch_error(self.spec.url, str(error)) from None
         finally:
             if not future.done():
                 self._leave(future, callbacks)
@@ -97,10 +94,10 @@ class Libgit2Remote:
         future.add_done_callback(ended)
 
     def _opened(self) -> pygit2.Remote:
-        url = self._spec.url
+        url = self.spec.url
         # libgit2 takes a relative path for an address.
         location = str(Path(url).absolute()) if self._is_file and "://" not in url else url
-        return pygit2.Repository(str(self._mirror)).remotes.create_anonymous(location)
+        return pygit2.Repository(str(self.mirror)).remotes.create_anonymous(location)
 
     def _heads(self, callbacks: "_Callbacks") -> git_hosts.Heads:
         opened = self._opened()
@@ -113,7 +110,8 @@ class Libgit2Remote:
         )
 
     def _fetch(self, refspecs: Sequence[str], depth: int, callbacks: "_Callbacks") -> None:
-        self._opened().fetch(list(refspecs), callbacks=callbacks, proxy=self._proxy, depth=depth)
+        proxy = None if self._is_file else True  # as the environment says
+        self._opened().fetch(list(refspecs), callbacks=callbacks, proxy=proxy, depth=depth)
 
 
 class _Callbacks(pygit2.RemoteCallbacks):

@@ -26,8 +26,8 @@ class CloudWatch(dialect.Dialect[metric_providers.CloudWatchOptions]):
         form = [
             ("Action", "GetMetricData"),
             ("Version", _VERSION),
-            ("StartTime", _moment(begin)),
-            ("EndTime", _moment(self.asked.end)),
+            ("StartTime", dialect.timestamp(begin)),
+            ("EndTime", dialect.timestamp(self.asked.end)),
             ("ScanBy", "TimestampAscending"),
             *_flatten("MetricDataQueries", self._queries()),
         ]
@@ -104,10 +104,6 @@ def _flatten(name: str, value: object) -> Iterator[tuple[str, str]]:
         yield name, str(value).lower()
     elif value is not None:
         yield name, str(value)
-
-
-def _moment(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _parse(body: bytes) -> ElementTree.Element | None:

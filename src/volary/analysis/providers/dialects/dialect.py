@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Generic, TypeVar
 
 import msgspec
@@ -163,6 +163,11 @@ def shorten(text: object) -> str:
 def seconds(moment: datetime) -> str:
     """Return a moment as seconds since 1970, with fractions where there are some."""
     return f"{moment.timestamp():.3f}".rstrip("0").rstrip(".")
+
+
+def timestamp(moment: datetime) -> str:
+    """Return a moment as RFC 3339 has it, in UTC and whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def milliseconds(moment: datetime) -> int:

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from volary.analysis.providers.dialects import dialect
 from volary.model import metric_providers
@@ -28,8 +28,8 @@ class InfluxDb(dialect.Dialect[metric_providers.InfluxDbOptions]):
                 f"cannot be asked about an earlier time: write range(start: {_START},"
                 f" stop: {_STOP})"
             )
-        filled = text.replace(_START, _moment(self.asked.start))
-        filled = filled.replace(_STOP, _moment(self.asked.end))
+        filled = text.replace(_START, dialect.timestamp(self.asked.start))
+        filled = filled.replace(_STOP, dialect.timestamp(self.asked.end))
         headers = {
             "Authorization": f"Token {reveal(self.options.token)}",
             "Content-Type": "application/vnd.flux",
@@ -68,7 +68,3 @@ def _take(row: dict[str, str], values_by_series: dict[tuple[str, ...], list[floa
     values = values_by_series.setdefault((row.get("result", ""), row.get("table", "")), [])
     if row["_value"] != "":
         values.append(dialect.number(row["_value"]))
-
-
-def _moment(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
