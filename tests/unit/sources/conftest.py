@@ -63,5 +63,5 @@ def commit_files(write_files: Write) -> Callable[..., tuple[Path, str]]:
 def renderer() -> renderers.Renderer:
     """A renderer with the kubectl that development brings along, and no helm."""
     beside = programs.find(search="")
-    assert beside.kubectl.startswith(os.path.dirname(sys.executable))
+    assert beside["kubectl"].startswith(os.path.dirname(sys.executable))
     return renderers.Renderer(programs.Settings(tools={"kubectl": beside["kubectl"]}))
