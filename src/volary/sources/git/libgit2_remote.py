@@ -13,7 +13,7 @@ from concurrent import futures
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import aiohttp
 import pygit2
@@ -110,7 +110,8 @@ class Libgit2Remote:
         )
 
     def _fetch(self, refspecs: Sequence[str], depth: int, callbacks: "_Callbacks") -> None:
-        proxy = None if self._is_file else True  # as the environment says
+        # As the environment says.
+        proxy: Literal[True] | None = None if self._is_file else True
         self._opened().fetch(list(refspecs), callbacks=callbacks, proxy=proxy, depth=depth)
 
 
