@@ -1,7 +1,11 @@
 """Who is told how it ended on a cluster."""
 
+import contextlib
 import types
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -13,7 +17,13 @@ from volary.engine.runs import state
 from volary.model import applications, json, statuses
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, webhook
-from volary.model.pipeline.stage_kinds import traffic_stages, waiting_stages
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    external_stages,
+    stage_kind,
+    traffic_stages,
+    waiting_stages,
+)
 from volary.stages import completion_hooks, webhooks
 from volary.stages.runtime import contexts
 
@@ -79,3 +89,79 @@ async def test_the_end_is_told_once(
         found = statuses.Outcome(ended, "as it was")
         assert await completion_hooks.complete(context, found) == found
         assert [each["phase"] for each in gate.asked] == told
+
+
+def rollback_after(*scripts: str, allowed: bool = True) -> contexts.StageContext:
+    """A rollback after stages whose scripts are undone."""
+    begun = tuple(
+        pipelines.Stage(
+            external_stages.SCRIPT_RUN.name,
+            external_stages.ScriptOptions(
+                run="true", on_rollback=script, scope=stage_kind.Scope.CLUSTER
+            ),
+        )
+        for script in scripts
+    )
+
+    @contextlib.asynccontextmanager
+    async def checkout(_commit: str) -> AsyncIterator[contexts.Workspace]:
+        yield contexts.Workspace(Path("/tmp"), Path("/tmp"))
+
+    context = after("http://169.254.169.254/", applications.Planner(), is_last=False)
+    return replace(
+        context,
+        stage=pipelines.Stage(added_stages.ROLLBACK.name, stage_kind.NoOptions()),
+        begun=begun,
+        run=contexts.RunEnvironment(checkout=checkout),
+        permissions=contexts.Permissions(scripts=allowed),
+    )
+
+
+@pytest.mark.parametrize(
+    ("scripts", "ended", "status", "reason", "touched"),
+    [
+        ((), SUCCEEDED, SUCCEEDED, "rolled back", False),
+        (("",), SUCCEEDED, SUCCEEDED, "rolled back", False),
+        (("true", ""), SUCCEEDED, SUCCEEDED, "rolled back", True),
+        (("true",), FAILED, FAILED, "rolled back", True),
+        (("exit 3",), FAILED, FAILED, "rolled back", True),
+        (
+            ("exit 3",),
+            SUCCEEDED,
+            FAILED,
+            "rolled back; but onRollback of stage 1: the script ended with status 3",
+            True,
+        ),
+    ],
+)
+async def test_scripts_are_undone_with_a_rollback(
+    scripts: tuple[str, ...],
+    ended: statuses.TaskStatus,
+    status: statuses.TaskStatus,
+    reason: str,
+    touched: bool,
+) -> None:
+    outcome = statuses.Outcome(ended, "rolled back", ("before",))
+
+    found = await completion_hooks.complete(rollback_after(*scripts), outcome)
+
+    assert (found.status, found.reason, found.touched) == (status, reason, touched)
+    assert found.details[0] == "before"
+    assert len(found.details) == (2 if touched else 1)
+
+
+async def test_only_a_rollback_undoes_scripts() -> None:
+    context = rollback_after("exit 3")
+    other = replace(context, stage=after("x", applications.Planner(), is_last=False).stage)
+    outcome = statuses.Outcome(SUCCEEDED, "done")
+
+    assert await completion_hooks.complete(other, outcome) == outcome
+
+
+async def test_a_rollback_that_is_stopped_before_its_scripts_says_so() -> None:
+    context = rollback_after("true")
+    context.stop.raise_flag("by ana")
+
+    found = await completion_hooks.complete(context, statuses.Outcome(SUCCEEDED, "rolled back"))
+
+    assert (found.status, found.reason, found.touched) == (CANCELLED, "by ana", True)
