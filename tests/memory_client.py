@@ -18,6 +18,7 @@ from volary.model import errors, json
 
 Key = tuple[str, str, str]
 #: One term of a label selector: equality, or one of several values.
+_FIELD = re.compile(r"(metadata\.name|status\.phase)(!?=)([^,]*)")
 _TERM = re.compile(r"([\w./-]+)(?:=([^,]*)| in \(([^)]*)\))")
 
 
@@ -291,8 +292,10 @@ def _matches(body: json.JsonObject, namespace: str, labels: str, fields: str) ->
     metadata = body["metadata"]
     if namespace not in ("", metadata.get("namespace", "")):
         return False
-    if fields and fields != f"metadata.name={metadata['name']}":
-        return False
+    for name, sign, value in _FIELD.findall(fields):
+        found = metadata["name"] if name == "metadata.name" else body["status"]["phase"]
+        if (found == value) is not (sign == "="):
+            return False
     carried = metadata.get("labels", {})
     for key, value, values in _TERM.findall(labels):
         if carried.get(key) not in (values.split(",") if values else [value]):

@@ -1,5 +1,7 @@
 """A fleet's clients: one that cannot be used is a value and harms no other."""
 
+import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -7,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from fixed_clock import FixedClock
-from scripted_server import ScriptedServer, serve
+from scripted_server import Asked, ScriptedServer, answer, serve
 from volary.clusters.api import api_errors
 from volary.clusters.client import client_pool, clients
-from volary.clusters.transport import retries, transports
+from volary.clusters.transport import circuit_breaker, retries, transports
 from volary.model.fleet import fleets
 
 LIMITS = transports.Limits(retry=retries.Policy(tries=1))
@@ -123,3 +126,108 @@ async def test_the_fleet_changes_while_clients_are_in_use(
         assert (subject.former, await subject.client("us")) == ((), new_us)
         await subject.sweep()
         assert isinstance(old_eu, clients.Client)
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"), [(None, 6), (replace(LIMITS, concurrency=3), 3)], ids=["shared", "given"]
+)
+async def test_requests_at_once_are_shared_by_the_fleet(
+    tmp_path: Path, reachable: ScriptedServer, limits: transports.Limits | None, most: int
+) -> None:
+    file = kubeconfig_of(tmp_path / "config", {"us": reachable.url})
+    us = fleets.Cluster("us", kubeconfig=(file,), context="us")
+    others = tuple(fleets.Cluster(f"c{number}") for number in range(500))
+    under_way, seen = 0, 0
+
+    async def count(_: Asked) -> web.StreamResponse:
+        nonlocal under_way, seen
+        under_way += 1
+        seen = max(seen, under_way)
+        await asyncio.sleep(0.05)
+        under_way -= 1
+        return answer({"gitVersion": "v1.36.0"})
+
+    reachable.handler = count
+    async with client_pool.open_pool(
+        fleets.Fleet((us, *others)), clock=FixedClock(), limits=limits, environment={}
+    ) as subject:
+        client = await subject.client("us")
+        assert isinstance(client, clients.Client)
+        await asyncio.gather(*(client.version() for _ in range(20)))
+
+    assert seen == most
+
+
+async def test_outages_of_every_cluster_are_reported_by_name(
+    tmp_path: Path, reachable: ScriptedServer
+) -> None:
+    file = kubeconfig_of(tmp_path / "config", {"us": reachable.url, "dead": "http://127.0.0.1:1"})
+    members = fleets.Fleet(
+        tuple(fleets.Cluster(name, kubeconfig=(file,), context=name) for name in ("us", "dead"))
+    )
+    limits = replace(LIMITS, circuit=circuit_breaker.Rules(failures=1, lasting=0.0))
+    told: list[tuple[str, str]] = []
+    async with client_pool.open_pool(
+        members, clock=FixedClock(), limits=limits, environment={}
+    ) as subject:
+        subject.on_outcome = lambda name, trouble: told.append((name, trouble))
+        for name in ("us", "dead"):
+            client = await subject.client(name)
+            assert isinstance(client, clients.Client)
+            with contextlib.suppress(api_errors.Unreachable):
+                await client.version()
+
+    assert told == [("dead", "connection refused")]
+
+
+async def test_a_kubeconfig_that_cannot_be_read_any_more_changes_nothing(
+    tmp_path: Path, reachable: ScriptedServer
+) -> None:
+    file = kubeconfig_of(tmp_path / "config", {"us": reachable.url})
+    members = fleets.Fleet((fleets.Cluster("us", kubeconfig=(file,), context="us"),))
+    async with client_pool.open_pool(
+        members, clock=FixedClock(), limits=LIMITS, environment={}
+    ) as subject:
+        assert not subject.refresh("us")
+        client = await subject.client("us")
+        (tmp_path / "config").unlink()
+
+        assert not subject.refresh("us")
+        assert not subject.refresh("mars")
+        assert await subject.client("us") is client
+        assert subject.member("us") == members.clusters[0]
+        assert subject.member("mars") is None
+
+
+async def test_who_is_in_the_fleet_is_not_let_go_of(
+    tmp_path: Path, reachable: ScriptedServer
+) -> None:
+    file = kubeconfig_of(tmp_path / "config", {"us": reachable.url})
+    members = fleets.Fleet((fleets.Cluster("us", kubeconfig=(file,), context="us"),))
+    async with client_pool.open_pool(
+        members, clock=FixedClock(), limits=LIMITS, environment={}
+    ) as subject:
+        client = await subject.client("us")
+        subject.release(["us", "mars"])
+
+        assert await subject.client("us") is client
+        assert subject.former == ()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"context": "eu"}, {"kubeconfig": ("other",)}, {"in_cluster": True}],
+    ids=["context", "file", "pod"],
+)
+async def test_a_cluster_that_is_reached_in_another_way_gets_a_new_client(
+    tmp_path: Path, reachable: ScriptedServer, change: dict[str, Any]
+) -> None:
+    file = kubeconfig_of(tmp_path / "config", {"us": reachable.url, "eu": reachable.url})
+    us = fleets.Cluster("us", kubeconfig=(file,), context="us")
+    async with client_pool.open_pool(
+        fleets.Fleet((us,)), clock=FixedClock(), limits=LIMITS, environment={}
+    ) as subject:
+        before = await subject.client("us")
+        subject.change(fleets.Fleet((replace(us, **change),)))
+
+        assert await subject.client("us") is not before
