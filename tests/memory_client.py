@@ -66,6 +66,8 @@ class MemoryCluster:
     refusals: dict[str, errors.VolaryError] = field(default_factory=dict)
     #: Requests so far: ``verb plural/name``, with ``dry`` before trials.
     asked: list[str] = field(default_factory=list)
+    #: Of watches so far: plural, label selector and field selector.
+    selectors: list[tuple[str, str, str]] = field(default_factory=list)
     #: Called before a request is carried out.
     before: Callable[[str], None] = lambda _: None
     objects: dict[Key, json.JsonObject] = field(default_factory=dict)
@@ -144,6 +146,7 @@ class MemoryCluster:
         field_selector: str = "",
     ) -> AsyncGenerator[WatchEvent, None]:
         self._ask("watch", resource.plural, namespace)
+        self.selectors.append((resource.plural, label_selector, field_selector))
         queue: asyncio.Queue[WatchEvent] = asyncio.Queue()
         watch = (resource, namespace, label_selector, field_selector, queue)
         self._watches.append(watch)

@@ -329,3 +329,22 @@ async def test_what_is_still_there_is_named_with_what_holds_it() -> None:
     what = "ConfigMap default/a, held by example.com/hold, example.com/too"
     assert late == waits.WaitResult(End.TIMED_OUT, f"still there after 4 s: {what}")
     assert stopped == waits.WaitResult(End.STOPPED, f"still there: {what}")
+
+
+async def test_watches_are_as_narrow_as_they_can_be() -> None:
+    one, two = MemoryCluster(), MemoryCluster()
+    one.put(DEPLOYMENTS, deployment())
+    for name in ("a", "b"):
+        two.put(DEPLOYMENTS, deployment(name))
+
+    await wait(one, deployment())
+    await wait(two, deployment("a"), deployment("b"))
+
+    assert sorted(one.selectors) == [
+        ("deployments", "", "metadata.name=web"),
+        ("pods", "app=web", ""),
+    ]
+    assert sorted(two.selectors) == [
+        ("deployments", "app in (a,b)", ""),
+        ("pods", "app in (a,b)", ""),
+    ]
