@@ -198,7 +198,7 @@ async def test_what_lost_its_repository_starts_nothing(shop: Commanded) -> None:
 
 async def test_what_is_there_is_neither_adopted_nor_forgotten(shop: Commanded) -> None:
     assert await shop.ask("forget", reason="x") == (
-        "its file is there, app.pipecd.yaml of shop: take it away first"
+        "its file is there, app.pipecd.yaml of shop: delete it first"
     )
     assert await shop.ask("adopt", repository="shop") == "its repository shop is in the settings"
 

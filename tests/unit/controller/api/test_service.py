@@ -210,7 +210,7 @@ async def test_what_is_asked_of_an_application_says_what_follows(served: Served)
 
 async def test_what_is_forgotten_leaves_its_runs(served: Served) -> None:
     await released(served, "r1")
-    with pytest.raises(refusals.Conflict, match="take it away first"):
+    with pytest.raises(refusals.Conflict, match="delete it first"):
         await served.service.forget_application("shop", ANA, reason="over")
     await served.world.shop.change(removed=given.AT)
 
