@@ -186,9 +186,8 @@ def describe_run(run: json.JsonObject) -> None:
     for name in ("id", "application", "status", "reason", "commit", "runningCommit", "subject"):
         _pair(name, summary[name])
     explain_run(run)
-    if run.get("unfrozen"):  # a server of before says nothing about it
-        _pair("windows", run["unfrozen"])
-    for entry in run.get("replicas", ()):  # a server of before has none
+    _pair("windows", run["unfrozen"])
+    for entry in run["replicas"]:
         _pair("replicas", f"{_workload(entry['workload'])}: {entry['reason']}")
     for stage in (*run["stages"], *([run["rollback"]] if run["rollback"] else [])):
         wave = f" in wave {stage['wave']}" if stage.get("wave") else ""
@@ -220,7 +219,7 @@ def explain_run(run: json.JsonObject) -> None:
     if not summary["finished"]:
         _pair("waits", run["waitingReason"])
     _pair("next", run["whatNext"])
-    _pair("move", run.get("move"))  # a server of before says nothing about it
+    _pair("move", run["move"])
     _pair("if it fails", run["ifFailed"])
 
 
@@ -232,7 +231,7 @@ def describe_application(application: json.JsonObject) -> None:
     _pair("running", application["runningCommit"])
     _pair("run", application["run"])
     _pair("labels", _text(application["labels"]))
-    _pair("paused", application.get("paused", ""))
+    _pair("paused", application["paused"])
     for name, why in application["missing"].items():
         _pair("missing", f"{name}: {why}")
     if application["waiting"]:

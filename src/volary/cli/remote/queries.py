@@ -150,7 +150,7 @@ async def explain(target: login.Target, run: str, form: forms.Form) -> int:
     async with client.Client.open(target) as server:
         document = await run_of(server, run)
     keys = ("summary", "plan", "waitingReason", "whatNext", "ifFailed", "move")
-    shown = {key: document[key] for key in keys if key in document}
+    shown = {key: document[key] for key in keys}
     return output.answer(shown, form, lambda: output.explain_run(document))
 
 

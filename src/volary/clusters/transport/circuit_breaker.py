@@ -67,7 +67,7 @@ class CircuitBreaker:
             return self._probe
         since = now - self._first_failed
         return Admission(
-            f"has not answered for {since:.0f} s ({self._cause}) and is left alone for now",
+            f"has not answered for {since:.0f} s ({self._cause}) and is sent no requests for now",
             max(wait, 0.0),
         )
 

@@ -86,10 +86,10 @@ def test_who_misses_the_release_is_no_small_print(
 
 def test_the_stages_of_a_run_in_waves_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
     names = "id application status reason commit runningCommit subject by trigger finished"
-    said = dict.fromkeys(("plan", "waitingReason", "whatNext", "ifFailed"), "")
+    said = dict.fromkeys(("plan", "waitingReason", "whatNext", "ifFailed", "move", "unfrozen"), "")
     stage: dict[str, Any] = {"name": "K8S_SYNC", "status": "succeeded", "tasks": []}
     stages = [{**stage, "wave": "first"}, {**stage, "wave": ""}, stage]
-    run = {"summary": dict.fromkeys(names.split(), ""), **said, "stages": stages}
+    run = {"summary": dict.fromkeys(names.split(), ""), **said, "stages": stages, "replicas": []}
     output.describe_run({**run, "rollback": None, "approvals": []})
 
     assert capsys.readouterr().out.splitlines()[-3:] == [
@@ -108,7 +108,7 @@ def test_a_run_names_the_workload_that_is_divided_as_people_do(
         {"workload": "apps:Deployment::div", "reason": "by weight"},
         {"workload": "apps:StatefulSet:shop:db", "reason": "by weight"},
     ]
-    said = dict.fromkeys(("plan", "waitingReason", "whatNext", "ifFailed"), "")
+    said = dict.fromkeys(("plan", "waitingReason", "whatNext", "ifFailed", "move", "unfrozen"), "")
     lists: dict[str, Any] = {"replicas": replicas, "stages": [], "rollback": None, "approvals": []}
     output.describe_run({"summary": told_of, **said, **lists})
 

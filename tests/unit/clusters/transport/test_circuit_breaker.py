@@ -50,7 +50,7 @@ def test_it_says_since_when_and_why(opened: circuit_breaker.CircuitBreaker) -> N
     admission = opened.admit(8.0)
 
     assert admission == circuit_breaker.Admission(
-        "has not answered for 8 s (connection refused) and is left alone for now", 8.0
+        "has not answered for 8 s (connection refused) and is sent no requests for now", 8.0
     )
 
 

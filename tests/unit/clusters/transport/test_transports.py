@@ -191,7 +191,7 @@ async def test_the_breaker_leaves_a_silent_cluster_alone() -> None:
     async with sender_to(unused_url(), circuit=rules) as sender:
         with pytest.raises(api_errors.Unreachable):
             await sender.send(GET)
-        with pytest.raises(api_errors.CircuitOpen, match="is left alone for now") as caught:
+        with pytest.raises(api_errors.CircuitOpen, match="is sent no requests for now") as caught:
             await sender.send(GET)
 
     assert caught.value.delay is not None
