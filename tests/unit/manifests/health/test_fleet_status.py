@@ -122,3 +122,39 @@ def test_without_workloads_all_objects_tell_the_release() -> None:
     }
     assert fleet_status.of_cluster([config]).commits == ("ccc",)
     assert fleet_status.of_cluster([]).health.reason == "nothing of it is there"
+
+
+def test_a_cluster_that_it_is_not_for_counts_only_with_something_of_it() -> None:
+    reports = [seen("eu", deployment()), seen("us", wanted=False)]
+    reports += [seen("asia", deployment(), wanted=False)]
+
+    assert [each.cluster for each in fleet_status.of_fleet(reports).clusters] == ["eu", "asia"]
+
+
+def test_one_that_it_is_for_counts_before_anything_was_seen_of_it() -> None:
+    reports = [seen("eu"), silent("us")]
+
+    assert [each.cluster for each in fleet_status.of_fleet(reports).clusters] == ["eu", "us"]
+
+
+def test_the_release_is_that_of_workloads_also_without_pods() -> None:
+    settings: json.JsonObject = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "a", "annotations": {"volary.dev/commit": "old"}},
+    }
+    down = deployment(commit="new")
+    down["spec"]["replicas"] = 0
+
+    assert fleet_status.of_cluster([settings, down]).commits == ("new",)
+    assert fleet_status.of_cluster([settings]).commits == ("old",)
+    canary = deployment("canary", commit="next", variant="canary")
+    assert fleet_status.of_cluster([settings, down, canary]).commits == ("new",)
+
+
+def test_an_object_says_nothing_that_it_does_not_know() -> None:
+    (missing,) = fleet_status.of_cluster([], [manifest.ResourceKey("", "Pod", "web", "a")]).objects
+
+    assert (missing.ready, missing.total, missing.images, missing.commit) == (0, 0, (), "")
+    assert fleet_status.numbers("eu", missing) == {}
+    assert fleet_status.of_cluster([deployment()]).warnings == ()

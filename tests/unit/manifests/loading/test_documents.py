@@ -140,3 +140,13 @@ metadata: {name: a}
 """
     with pytest.raises(errors.UserError, match="described twice"):
         documents.check_unique(documents.parse(text, file="a.yaml"))
+
+
+def test_items_of_a_typed_list_get_its_kind_only_without_one_of_their_own() -> None:
+    text = (
+        "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: a}\n"
+        "- {apiVersion: v1, kind: Secret, metadata: {name: b}}\n"
+    )
+
+    assert [each.kind for each in documents.parse(text, file="a.yaml")] == ["ConfigMap", "Secret"]
+    assert problems("apiVersion: v1\nkind: ConfigMapList\nitems: [{kind: A, metadata: {name: b}}]")

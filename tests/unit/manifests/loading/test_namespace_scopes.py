@@ -64,3 +64,12 @@ def test_keys_are_read_back_with_colons_in_names() -> None:
     assert found is not None
     assert found.name == "system:a"
     assert object_keys.parse("apps/v1:Deployment:simple") is None
+
+
+def test_forcing_no_namespace_keeps_what_is_written_where_it_can_be() -> None:
+    written = "metadata: {name: a, namespace: other}\n"
+    texts = [f"apiVersion: v1\nkind: {kind}\n{written}" for kind in ("ConfigMap", "Namespace")]
+    items = documents.parse("---\n".join(texts), file="")
+
+    assert [each.namespace for each in namespace_scopes.force(items, "")] == ["other", ""]
+    assert [each.namespace for each in namespace_scopes.fill(items, "shop")] == ["other", ""]

@@ -56,3 +56,22 @@ def test_json_is_one_object_or_a_list(simple: list[manifest.Manifest]) -> None:
     assert [item.body for item in documents.parse(several, file="")] == [
         item.body for item in simple
     ]
+
+
+def test_json_is_indented_and_keeps_its_characters() -> None:
+    item = manifest.Manifest({"kind": "A", "apiVersion": "v1", "x": "é"})
+    one = serialization.dump([item], serialization.Format.JSON)
+    two = serialization.dump([item, item], serialization.Format.JSON)
+
+    assert one == '{\n  "apiVersion": "v1",\n  "kind": "A",\n  "x": "é"\n}\n'
+    assert two.startswith('{\n  "apiVersion": "v1",\n  "kind": "List",\n  "items": [\n    {\n')
+    assert two.count("é") == 2
+
+
+def test_an_object_begins_as_people_write_it_and_ends_with_its_status() -> None:
+    metadata = {"annotations": {}, "extra": 1, "name": "a"}
+    body = {"status": {}, "spec": {}, "x": 1, "metadata": metadata, "kind": "A"}
+
+    arranged = serialization.arrange(body)
+    assert list(arranged) == ["kind", "metadata", "spec", "x", "status"]
+    assert list(arranged["metadata"]) == ["name", "annotations", "extra"]

@@ -81,3 +81,69 @@ def test_paths_have_quotes_in_two_places() -> None:
         yaml_paths.Child("c d"),
         yaml_paths.Index(0),
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: \x07", "a character that YAML does not allow"),
+        ("[" * 5000, "nested too deeply"),
+        ("", "the document is empty"),
+        ("a: [", "expected"),
+        ("a: 1\n---\nb: 2", "another document"),
+        ("#" * (yaml_edits.MAXIMUM_CHARACTERS + 1), "too long"),
+    ],
+)
+def test_a_document_that_cannot_be_edited(text: str, message: str) -> None:
+    with pytest.raises(yaml_edits.EditError, match=message):
+        yaml_edits.compose(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("word", True), ("'1'", True), ("1", False), ("true", False), ("[a]", False), ("{}", False)],
+)
+def test_what_is_a_text(value: str, expected: bool) -> None:
+    (node,) = yaml_edits.find(f"a: {value}", "$.a")
+
+    assert yaml_edits.is_text(node) is expected
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("", "no path given"),
+        ("a", "starts with"),
+        ("$a", "expected . or \\[ at character 2"),
+        ("$.", "expected a name at character 3"),
+        ("$.'a", "the quote at character 3 is not closed"),
+        ("$['a'", "expected ] at character 6"),
+        ("$['a", "the quote at character 3 is not closed"),
+        ("$[x]", "expected a number in brackets at character 2"),
+        ("$[1", "expected a number in brackets at character 2"),
+        ("$[²]", "expected a number in brackets at character 2"),
+        ("$.b", "there is no such value"),
+        ("$.a[2]", "there is no such value"),
+    ],
+)
+def test_a_path_that_leads_nowhere(path: str, message: str) -> None:
+    with pytest.raises(yaml_edits.EditError, match=message):
+        yaml_edits.find("a: [x, y]\n'': z", path)
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("$.a[0]", ["x"]),
+        ("$.a[1]", ["y"]),
+        ("$.a[*]", ["x", "y"]),
+        ("$['a'][0]", ["x"]),
+        ("$.''", ["z"]),
+        ("$..c", ["1", "2"]),
+        ("$.'b'.c", ["1"]),
+    ],
+)
+def test_a_path_that_leads_somewhere(path: str, values: list[str]) -> None:
+    nodes = yaml_edits.find("a: [x, y]\nb: {c: 1}\nd: [{c: 2}]\n'': z", path)
+
+    assert [node.value for node in nodes] == values

@@ -111,3 +111,40 @@ def test_of_two_with_one_name_the_one_in_the_same_namespace_counts() -> None:
 
     assert hash_of([near, far, deployment]) == config_hash.config_hash([near])
     assert hash_of([far, deployment]) == config_hash.config_hash([far])
+
+
+def test_a_kind_of_that_name_in_another_group_is_hashed_as_a_whole() -> None:
+    for item in (config({"one": ""}), secret({"one": ""})):
+        other = item.with_body({**item.body, "apiVersion": "x.org/v1"})
+        third = item.with_body({**other.body, "spec": {}})
+
+        hashes = {config_hash.config_hash([each]) for each in (item, other, third)}
+        assert len(hashes) == 3
+
+
+@pytest.mark.parametrize(
+    ("place", "used"),
+    [
+        ({"containers": [{"env": [{"valueFrom": {"configMapKeyRef": {"name": "a"}}}]}]}, True),
+        ({"containers": [{"envFrom": [{"configMapRef": {"name": "a"}}]}]}, True),
+        ({"initContainers": [{"envFrom": [{"configMapRef": {"name": "a"}}]}]}, True),
+        ({"volumes": [{"configMap": {"name": "a"}}]}, True),
+        # Where PipeCD does not look.
+        ({"ephemeralContainers": [{"envFrom": [{"configMapRef": {"name": "a"}}]}]}, False),
+        ({"volumes": [{"projected": {"sources": [{"configMap": {"name": "a"}}]}}]}, False),
+        ({"containers": [{"envFrom": [{"configMapRef": {"name": "b"}}]}]}, False),
+    ],
+)
+def test_a_workload_is_marked_for_what_pipecd_sees_it_use(
+    place: dict[str, object], used: bool
+) -> None:
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"template": {"spec": place}},
+    }
+    marked = config_hash.annotate([config({"x": "y"}, "a"), manifest.Manifest(body)])[1]
+    template = marked.body["spec"]["template"]
+
+    assert (config_hash.ANNOTATION in template.get("metadata", {}).get("annotations", {})) is used

@@ -163,3 +163,34 @@ def test_an_empty_value_can_be_filled() -> None:
     (found,) = patches.apply(documents.parse(text, file=""), [change])
 
     assert found.body["data"]["x"] == "key: value\nother: 1\n"
+
+
+def test_an_error_says_where_the_manifest_is_from() -> None:
+    place = errors.Location("app.yaml", 3)
+    items = [manifest.Manifest(item.body, place) for item in documents.parse(TEXT, file="")]
+    odd = rollout_stages.Patch(
+        rollout_stages.PatchTarget("Deployment", "web"),
+        (rollout_stages.PatchOperation(path="$.nothing", value="1"),),
+    )
+    broken = rollout_stages.Patch(
+        rollout_stages.PatchTarget("Deployment", "web"),
+        (rollout_stages.PatchOperation(path="$.spec.replicas", value="a: b: c"),),
+    )
+
+    for patch in (odd, broken):
+        with pytest.raises(errors.UserError, match="failed to patch manifest") as caught:
+            patches.apply(items, [patch])
+        assert caught.value.problems[0].where == place
+
+
+@pytest.mark.parametrize("name", ["envoy", "web"])
+def test_a_target_is_of_the_kind_and_the_name(name: str) -> None:
+    operation = rollout_stages.PatchOperation(path="$.metadata.name", value="x")
+    kind = "ConfigMap" if name == "web" else "Deployment"
+
+    items = documents.parse(TEXT, file="")
+
+    with pytest.raises(errors.UserError, match=f"kind={kind}, name={name}"):
+        patches.apply(
+            items, [rollout_stages.Patch(rollout_stages.PatchTarget(kind, name), (operation,))]
+        )
