@@ -97,7 +97,7 @@ def _skip_task(
 ) -> state.TaskState:
     if task.target != event.target:
         return task
-    if run.held and task.is_final and task.status is not statuses.TaskStatus.SUCCEEDED:
+    if run.held and task.status is not statuses.TaskStatus.SUCCEEDED:
         return replace(task, status=statuses.TaskStatus.SKIPPED, reason=why, finished=event.at)
     return _passed_over(run, task, why, event.at)
 
