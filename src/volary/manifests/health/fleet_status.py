@@ -197,7 +197,7 @@ def numbers(cluster: str, entry: ObjectStatus) -> json.JsonObject:
 def _object(body: json.JsonObject, rules: Sequence[object_health.Rule]) -> ObjectStatus:
     item = manifest.Manifest(body)
     ready, total = workload_health.pod_counts(body)
-    spec = workloads.pod_spec(body) or {}
+    spec = workloads.pod_spec(body)
     images = (
         objects.text(container, "image") for container in objects.mappings(spec, "containers")
     )

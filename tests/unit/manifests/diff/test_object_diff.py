@@ -91,3 +91,27 @@ def test_longer_values_are_masked_before_their_beginnings_and_short_ones_are_not
     masker = redaction.Masker(["pass", "password", "on"])
 
     assert masker.clean("password on pass") == "***** on *****"
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "expected"),
+    [
+        ("Secret", ("data", "a"), True),
+        ("Secret", ("stringData", "a"), True),
+        ("Secret", ("metadata", "annotations", tracking.LAST_APPLIED), True),
+        ("Secret", ("metadata", "name"), False),
+        ("Secret", (), False),
+        ("ConfigMap", ("data", "a"), False),
+        ("ConfigMap", ("metadata", "annotations", tracking.LAST_APPLIED), False),
+    ],
+)
+def test_what_of_an_object_is_not_shown(
+    kind: str, path: tuple[str | int, ...], expected: bool
+) -> None:
+    assert redaction.is_redacted({"kind": kind}, path) is expected
+
+
+def test_the_values_of_a_secret_are_texts_that_are_not_empty() -> None:
+    item = secret(data={"a": "eA==", "b": "", "c": "no base64"}, stringData={"d": "", "e": "y"})
+
+    assert redaction.secret_values(item) == ["y", "x", "no base64"]

@@ -103,3 +103,32 @@ def test_sorting_is_stable_and_loses_nothing(chosen: list[tuple[str, str]]) -> N
     ranks = [(apply_order.rank(item), int(item.name)) for item in found]
     assert ranks == sorted(ranks)
     assert [item for group in apply_order.ranks(items) for item in group] == found
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "namespace", "expected"),
+    [
+        ("networking.istio.io", "VirtualService", "a", 0),
+        ("x.org", "VirtualService", "a", 3),
+        ("", "Service", "a", 1),
+        ("serving.knative.dev", "Service", "a", 3),
+        ("apps", "Deployment", "a", 2),
+        ("batch", "Job", "a", 2),
+        ("", "Pod", "a", 2),
+        ("x.org", "Pod", "a", 3),
+        ("", "ConfigMap", "a", 3),
+        ("rbac.authorization.k8s.io", "ClusterRole", "", 4),
+        # A namespace is written, so it is somebody else's kind of that name.
+        ("rbac.authorization.k8s.io", "ClusterRole", "a", 3),
+        ("rbac.authorization.k8s.io", "Role", "", 3),
+        ("apiextensions.k8s.io", "CustomResourceDefinition", "", 5),
+        ("", "Namespace", "", 6),
+        ("x.org", "Namespace", "", 3),
+    ],
+)
+def test_the_place_in_the_order_of_deleting(
+    group: str, kind: str, namespace: str, expected: int
+) -> None:
+    key = manifest.ResourceKey(group, kind, namespace, "x")
+
+    assert apply_order.deletion_rank(key) == expected

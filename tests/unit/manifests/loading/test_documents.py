@@ -150,3 +150,20 @@ def test_items_of_a_typed_list_get_its_kind_only_without_one_of_their_own() -> N
 
     assert [each.kind for each in documents.parse(text, file="a.yaml")] == ["ConfigMap", "Secret"]
     assert problems("apiVersion: v1\nkind: ConfigMapList\nitems: [{kind: A, metadata: {name: b}}]")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "hint"),
+    [
+        ("name: 1", "put it in quotes"),
+        ("generateName: a-", "generateName makes a new object with every run"),
+        ("labels: {a: b}", ""),
+    ],
+)
+def test_an_object_without_a_name_is_told_what_to_do(metadata: str, hint: str) -> None:
+    with pytest.raises(errors.UserError) as caught:
+        documents.parse(f"apiVersion: v1\nkind: Pod\nmetadata: {{{metadata}}}", file="a.yaml")
+
+    (problem,) = caught.value.problems
+    assert problem.hint.startswith(hint)
+    assert bool(problem.hint) is bool(hint)

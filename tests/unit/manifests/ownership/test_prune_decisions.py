@@ -163,3 +163,58 @@ def test_a_clean_up_takes_one_variant_and_never_the_primary() -> None:
         "it belongs to Service d",
     ]
     assert names(refused) == []
+
+
+def changed(body: json.JsonObject, part: str, **values: object) -> json.JsonObject:
+    metadata = body["metadata"]
+    kept = {key: value for key, value in {**metadata[part], **values}.items() if value}
+    return {**body, "metadata": {**metadata, part: kept}}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (live("a"), ""),
+        (
+            live("a", ownerReferences=[{"kind": "ReplicaSet", "name": "x"}]),
+            "it belongs to ReplicaSet x",
+        ),
+        (live("a", deletionTimestamp="now"), "it is being deleted already"),
+        (
+            changed(live("a"), "annotations", **{tracking.RESOURCE_KEY: ""}),
+            "it is a copy of an unknown object",
+        ),
+        (
+            changed(live("a"), "annotations", **{tracking.RESOURCE_KEY: ":ConfigMap:shop:b"}),
+            "it is a copy of :ConfigMap:shop:b",
+        ),
+        (
+            changed(live("a"), "annotations", **{tracking.RESOURCE_KEY: ":ConfigMap:other:a"}),
+            "it is a copy of :ConfigMap:other:a",
+        ),
+        # The namespace was left to the cluster's context.
+        (changed(live("a"), "annotations", **{tracking.RESOURCE_KEY: ":ConfigMap::a"}), ""),
+        *(
+            (changed(live("a"), part, **{key: "x"}), "it was not applied by Volary for web")
+            for part in ("labels", "annotations")
+            for key in (tracking.MANAGED_BY, tracking.APPLICATION)
+        ),
+    ],
+)
+def test_one_thing_that_does_not_fit_is_enough_to_stay(body: json.JsonObject, reason: str) -> None:
+    assert prune_decisions.unprunable(body, "web") == reason
+    which = variant.Variant.PRIMARY
+    assert prune_decisions.unremovable(body, "web", LABEL, which).startswith("the primary is")
+
+
+@pytest.mark.parametrize(("gone", "allowed"), [(5, True), (6, False)])
+def test_half_of_an_application_of_eleven_objects_is_more_than_five(
+    gone: int, allowed: bool
+) -> None:
+    every = [live(f"a{number}") for number in range(11)]
+    wanted = [wish(f"a{number}") for number in range(gone, 11)]
+
+    found = decide(wanted, every)
+    assert (len(found.delete) == gone, not found.refusal) == (allowed, allowed)
+    unlimited = decide(wanted, every, threshold=prune_decisions.UNLIMITED)
+    assert (len(unlimited.delete), unlimited.refusal) == (gone, "")

@@ -128,3 +128,24 @@ def test_objects_of_the_file_stand_beside_the_others() -> None:
 
     assert [each.key.title for each in found] == ["Deployment web/shop", "ConfigMap extra"]
     assert str(found[1].origin) == "spec.input.objects"
+
+
+def test_a_port_that_is_there_already_is_not_added_again() -> None:
+    wanted = replace(MADE, discover_ports=True)
+    ports = [{"containerPort": 80}, {"name": "x", "containerPort": 81}, {"containerPort": 81}]
+    body = service(
+        generated_services.add([workload(ports=ports)], replace(APP, made_service=wanted))
+    )
+
+    assert [each["port"] for each in body["spec"]["ports"]] == [80, 81]
+
+
+@pytest.mark.parametrize(
+    ("manifests", "listed"),
+    [([], "0 \\(none\\)"), ([workload(), workload("two")], "2 \\(.*shop, .*two\\)")],
+)
+def test_it_is_said_which_workloads_there_are(
+    manifests: list[manifest.Manifest], listed: str
+) -> None:
+    with pytest.raises(errors.UserError, match=f"there are {listed}"):
+        generated_services.add(manifests, replace(APP, workloads=()))

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -240,3 +242,48 @@ def test_the_host_is_the_configured_one_else_the_services_name() -> None:
     assert virtual_services.routing(app("web", host="web.prod"), service()).host == "web.prod"
     with pytest.raises(errors.UserError, match="host"):
         virtual_services.routing(app(), service())
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ({"route": [PRIMARY]}, True),
+        ({"route": [PRIMARY], "redirect": {}}, True),
+        ({"redirect": {"uri": "/"}}, False),
+        ({"directResponse": {}}, False),
+        ({"delegate": {}}, False),
+        ({"match": []}, True),
+    ],
+)
+def test_routes_that_may_have_destinations(written: json.JsonObject, expected: bool) -> None:
+    body = service({"name": "main", **written}, "odd").body  # type: ignore[arg-type]
+    assert bool(list(virtual_services.routes_with_destinations(body))) is expected
+
+    named = dataclasses.replace(HOW, editable_routes=("main",))
+    other = dataclasses.replace(HOW, editable_routes=("other",))
+    entry = {"name": "main", **written}
+    assert virtual_services.may_change(entry, HOW) is expected
+    assert virtual_services.may_change(entry, named) is expected
+    assert not virtual_services.may_change(entry, other)
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ([entry(subset="primary")], ({"primary": 100, "canary": 0}, 0)),
+        ([entry(subset="primary", weight=0)], ({"primary": 100, "canary": 0}, 0)),
+        ([entry(subset="primary", weight=40)], ({"primary": 40, "canary": 0}, 0)),
+        (
+            [entry(subset="primary"), entry(subset="canary", weight=60)],
+            ({"primary": 0, "canary": 60}, 0),
+        ),
+        ([entry("other", weight=30), entry(weight=70)], ({"primary": 0, "canary": 0}, 100)),
+    ],
+)
+def test_weights_as_istio_reads_them(
+    entries: list[json.JsonObject], expected: tuple[dict[str, int], int]
+) -> None:
+    (found,) = virtual_services.observed_weights(service(http("main", *entries)).body, HOW)
+
+    shown = {each.value: found.weights[each] for each in (Variant.PRIMARY, Variant.CANARY)}
+    assert (shown, found.others) == expected

@@ -9,7 +9,7 @@ from volary.manifests.variants import variants
 from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
-from volary.model.pipeline.stage_kinds import rollout_stages
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 
 CASES = sorted((pathlib.Path(__file__).parents[3] / "cases" / "variants").iterdir())
 OPTIONS = rollout_stages.VariantRolloutOptions()
@@ -303,3 +303,44 @@ def test_cases(case: pathlib.Path) -> None:
     }
 
     assert found == {name: (case / f"{name}.yaml").read_text() for name in found}
+
+
+@pytest.mark.parametrize(
+    ("workload", "config", "follows"),
+    [
+        ("", "", True),
+        ("", "shop", True),
+        ("shop", "", True),
+        ("shop", "shop", True),
+        ("shop", "x", False),
+    ],
+)
+def test_a_copy_reads_the_configuration_of_its_own_namespace(
+    simple: Manifests, web: App, workload: str, config: str, follows: bool
+) -> None:
+    placed = [
+        item.with_body(
+            {
+                **item.body,
+                "metadata": {
+                    **item.metadata,
+                    "namespace": workload if item.kind == "Deployment" else config,
+                },
+            }
+        )
+        for item in simple
+    ]
+    spec = variants.baseline(placed, web, OPTIONS)[-1].body["spec"]["template"]["spec"]
+
+    name = "password-baseline" if follows else "password"
+    assert spec["initContainers"][0]["envFrom"] == [{"secretRef": {"name": name}}]
+
+
+def test_pods_of_the_fleets_share_are_those_that_were_decided(simple: Manifests, web: App) -> None:
+    share = dataclasses.replace(OPTIONS, of=stage_kind.Scope.FLEET)
+    decided = dataclasses.replace(share, counts={"Deployment web": 2})
+
+    assert variants.canary(simple, web, decided)[-1].body["spec"]["replicas"] == 2
+    assert variants.canary(simple, web, dataclasses.replace(share, counts={})) == []
+    with pytest.raises(errors.UserError, match="decided when a release is prepared"):
+        variants.canary(simple, web, share)
