@@ -51,7 +51,11 @@ class Backfilled:
 
 @contextlib.asynccontextmanager
 async def missed(
-    path: Path, releases: cluster_releases.ClusterReleases | None = None, **fields: object
+    path: Path,
+    releases: cluster_releases.ClusterReleases | None = None,
+    *,
+    others: int = 0,
+    **fields: object,
 ) -> AsyncIterator[Backfilled]:
     """Given an application whose release went on without eu, unless something else is said."""
     (path / "app.pipecd.yaml").write_text(FILE)
@@ -73,6 +77,18 @@ async def missed(
             ),
             fence=None,
         )
+        for number in range(others):
+            request = given.request(f"b{number}", kind=given.Kind.BACKFILL, targets=("eu",))
+            held = application_statuses.ApplicationStatus(backfill=request, pause=PAUSE)
+            await world.store.applications.keep(
+                records.ApplicationRecord(
+                    f"other{number}",
+                    "shop",
+                    f"other{number}/app.pipecd.yaml",
+                    document=application_statuses.to_document(held),
+                ),
+                fence=None,
+            )
         await world.leader.register.enter(given.MEMBERS, fence=None)
         await world.registry.load()
         loop = backfill_loop.BackfillLoop(world.leader, world.registry.all)
@@ -173,3 +189,15 @@ async def test_a_backfill_that_fails_says_so_and_is_not_tried_again_at_once(tmp_
         assert (await shop.world.stored()).status == "failed", (
             "how the last release stands stays said"
         )
+
+
+@pytest.mark.parametrize(("others", "prepared"), [(7, ["new"]), (8, [])])
+async def test_eight_applications_are_backfilled_at_once(
+    tmp_path: Path, others: int, prepared: list[str]
+) -> None:
+    async with missed(tmp_path, others=others) as shop:
+        await shop.look()
+        if prepared:
+            await shop.world.until(lambda each: "came last" in each.reason)
+
+        assert shop.world.script.prepared == prepared

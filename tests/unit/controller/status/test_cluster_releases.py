@@ -361,3 +361,14 @@ def test_where_an_application_is_comes_back_as_it_was_decided() -> None:
     moved = ended(statuses.RunStatus.SUCCEEDED, "us")
     gone = release_changes.after_move(known, moved, (), ("us",), identity)
     assert gone.of("us") == Cluster(away="us is flooded", leaving=eviction)
+
+
+def test_what_a_cluster_outside_of_a_release_waited_for_is_over() -> None:
+    waiting = OLD.with_reasons({"ap": "it is cordoned", "us": "it is lost"})
+
+    after = release_changes.after_release(
+        waiting, ended(statuses.RunStatus.SUCCEEDED, "us", "eu"), identity
+    )
+
+    assert after.waiting == {}
+    assert after.of("ap") == Cluster("old", State.MISSED)
