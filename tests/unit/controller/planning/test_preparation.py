@@ -225,6 +225,7 @@ async def test_what_a_run_is_pinned_to_is_rendered_again(tmp_path: Path) -> None
 
     assert set(again.manifests) == {"us", "eu", "ap"}
     assert set(again.old_manifests) == {"us", "ap"}
+    assert again.rendering.sides[given.new].application is project.application, "it stays as it is"
     versions = {
         name: manifests[0].body["data"]["version"]
         for name, manifests in again.old_manifests.items()

@@ -361,6 +361,9 @@ def test_where_an_application_is_comes_back_as_it_was_decided() -> None:
     moved = ended(statuses.RunStatus.SUCCEEDED, "us")
     gone = release_changes.after_move(known, moved, (), ("us",), identity)
     assert gone.of("us") == Cluster(away="us is flooded", leaving=eviction)
+    moved = ended(statuses.RunStatus.SUCCEEDED, "eu")
+    kept = release_changes.after_move(known, moved, (), ("eu",), identity)
+    assert kept.placement(timers) == placed, "a removal decides nothing about where it is"
 
 
 def test_what_a_cluster_outside_of_a_release_waited_for_is_over() -> None:
