@@ -45,7 +45,7 @@ async def test_a_local_run_that_waits_goes_on_because_a_probe_sees_the_cluster(
             prepared = await preparation.prepare(wish, clusters, project)
             name = local_runs.key_of(project, members).name
             async with local_runs.hold(store, name, dependencies, health=HEALTH) as application:
-                session = await application.begin(prepared, (), "ana", local_runs.SessionExtras())
+                session = await application.begin(prepared, (), "ana", ())
                 given.running.clusters["eu"].faults.change({"lost": "refuse"})
                 async with asyncio.TaskGroup() as group:
                     running = group.create_task(application.carry_out(session))

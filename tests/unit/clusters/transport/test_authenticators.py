@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import ssl
 import stat
 from collections.abc import AsyncIterator
@@ -161,6 +162,21 @@ async def test_it_finds_our_environment_and_no_terminal(program: Program) -> Non
 
     with pytest.raises(errors.UserError, match="code 7"):
         await plugin(source).prove()
+
+
+async def test_it_does_not_read_our_input(program: Program) -> None:
+    source = program.write("read line && exit 6", "exit 7")
+    ours, written = os.pipe()
+    os.write(written, b"a line for us\n")
+    before = os.dup(0)
+    os.dup2(ours, 0)
+    try:
+        with pytest.raises(errors.UserError, match="code 7"):
+            await plugin(source).prove()
+    finally:
+        os.dup2(before, 0)
+        for descriptor in (ours, written, before):
+            os.close(descriptor)
 
 
 async def test_a_token_file_is_read_again(tmp_path: Path) -> None:
