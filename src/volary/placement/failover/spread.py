@@ -168,11 +168,6 @@ def _by_group(
     rest = [name for group in chosen for name in group.members[1:]]
     order = {ranked_cluster.name: place for place, ranked_cluster in enumerate(ranked)}
     rest.sort(key=order.__getitem__)
-    if clusters.max_groups and len(first) > clusters.max_groups:
-        return set(), (
-            f"at most {clusters.max_groups} clusters are allowed, and {len(first)} by {groups.key}"
-            " needed"
-        )
     more = len(rest) if not clusters.max_groups else clusters.max_groups - len(first)
     return {*first, *rest[:more]}, ""
 
