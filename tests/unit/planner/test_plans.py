@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -162,3 +163,20 @@ def test_a_plan_names_every_image_and_who_uses_it() -> None:
         ),
         run_plans.Version("web", "", "web", ("lab",)),
     )
+
+
+def test_stages_of_a_strategy_go_to_its_clusters_only() -> None:
+    whole, limited, nobodys = (
+        replace(canary(*names), strategy=strategy)
+        for names, strategy in (((), "first"), (("eu",), "rest"), ((), "empty"))
+    )
+    assigned = {"first": ["us"], "rest": ["eu", "lab"], "empty": []}
+
+    stages = list(plans._of_strategies([whole, limited, nobodys, canary()], assigned))
+
+    assert [(stage.strategy, stage.targets) for stage in stages] == [
+        ("first", ("us",)),
+        ("rest", ("eu",)),
+        ("", ()),
+    ]
+    assert list(plans._of_strategies([whole], None)) == [whole]
