@@ -335,7 +335,7 @@ def test_what_comes_back_is_not_known_and_what_was_there_stays() -> None:
 
     assert health_states.resume(ready, LATER) is ready
     assert [(known.state, known.reason, known.left) for known in back] == [
-        (State.UNKNOWN, "not looked at yet", None)
+        (State.UNKNOWN, "not probed yet", None)
     ] * 2
 
 
