@@ -3,7 +3,7 @@
 import pytest
 
 from volary.manifests.routes import generated_routes
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
 
 KEY = "pipecd.dev/variant"
@@ -11,11 +11,11 @@ OURS = {"app": "shop", KEY: "primary"}
 
 
 def app(**routing: object) -> applications.Application:
-    written = {"method": applications.RoutingMethod.SMI, "create": True, **routing}
+    written = {"method": routing_options.RoutingMethod.SMI, "create": True, **routing}
     return applications.Application(
         name="shop",
-        service=applications.ObjectReference(name="shop"),
-        traffic_routing=applications.TrafficRouting(**written),  # type: ignore[arg-type]
+        service=routing_options.ObjectReference(name="shop"),
+        traffic_routing=routing_options.TrafficRouting(**written),  # type: ignore[arg-type]
     )
 
 
@@ -74,15 +74,15 @@ def test_a_service_that_git_has_is_its_own_affair() -> None:
 @pytest.mark.parametrize(
     ("method", "create", "expected"),
     [
-        (applications.RoutingMethod.SMI, True, True),
-        (applications.RoutingMethod.SMI, False, False),
-        (applications.RoutingMethod.GATEWAY_API, True, True),
-        (applications.RoutingMethod.ISTIO, True, False),
-        (applications.RoutingMethod.POD_SELECTOR, True, False),
+        (routing_options.RoutingMethod.SMI, True, True),
+        (routing_options.RoutingMethod.SMI, False, False),
+        (routing_options.RoutingMethod.GATEWAY_API, True, True),
+        (routing_options.RoutingMethod.ISTIO, True, False),
+        (routing_options.RoutingMethod.POD_SELECTOR, True, False),
     ],
 )
 def test_routers_by_service_get_one_for_each_variant(
-    method: applications.RoutingMethod, create: bool, expected: bool
+    method: routing_options.RoutingMethod, create: bool, expected: bool
 ) -> None:
     described = app(method=method, create=create)
 

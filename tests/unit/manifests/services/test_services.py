@@ -3,7 +3,7 @@
 import pytest
 
 from volary.manifests.services import services
-from volary.model import applications, errors
+from volary.model import errors, routing_options
 from volary.model.objects import manifest
 
 
@@ -37,7 +37,7 @@ def test_other_suffixes_are_put_behind_the_name(suffix: str) -> None:
 def test_services_are_those_of_the_core_group_by_name_if_one_is_given() -> None:
     known = [item("Service", "web"), item("Service", "web", "serving.knative.dev/v1")]
     known += [item("Deployment", "web"), item("Service", "other")]
-    reference = applications.ObjectReference
+    reference = routing_options.ObjectReference
 
     assert services.find(known, reference(name="web")) == known[:1]
     assert services.find(known, reference(name="")) == [known[0], known[3]]
