@@ -299,3 +299,12 @@ def test_too_little_to_judge_by_neither_moves_nor_counts() -> None:
 @given(plans())
 def test_the_least_time_is_that_of_the_rounds(options: Options) -> None:
     assert progressive_rules.least_time(options) == options.interval * (ticks(options) - 1)
+
+
+def test_who_is_let_on_waits_no_longer() -> None:
+    options = Options(step_weight=10)
+    waiting = traffic_steps.Position(weight=10, waiting=True)
+
+    then = traffic_steps.tick(options, waiting, traffic_steps.Answers())
+
+    assert (then.position.weight, then.position.waiting) == (20, False)
