@@ -176,9 +176,9 @@ def _sender(
     if receiver.webhook is not None:
         return senders.WebhookSender(session, receiver.webhook, clock)
     for chat in receiver.chats.values():
-        return senders.IncomingWebhookSender(session, chat.hook_url_file)
+        return senders.IncomingWebhookSender(session, clock, chat.hook_url_file)
     if receiver.slack is None:
         return None
     if _edits(receiver):
-        return senders.SlackBotSender(session, receiver.slack, slack_api)
-    return senders.IncomingWebhookSender(session, receiver.slack.hook_url_file)
+        return senders.SlackBotSender(session, clock, receiver.slack, slack_api)
+    return senders.IncomingWebhookSender(session, clock, receiver.slack.hook_url_file)

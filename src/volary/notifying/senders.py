@@ -15,13 +15,14 @@ from typing import Protocol
 import aiohttp
 import msgspec
 
+from volary.http_client import answers
 from volary.model import clocks, errors, json, server_settings
 from volary.notifying import outbox
 
 SLACK = "https://slack.com/api"
 _TIMEOUT = aiohttp.ClientTimeout(total=10)
 _MOST_BYTES = 64 * 1024
-_LONGEST_DELAY = 3600
+_LONGEST_DELAY = timedelta(hours=1)
 #: Answers that may be better later.
 _PASSING = frozenset({408, 425, 429})
 #: Slack's words for trouble that may pass.
@@ -66,7 +67,7 @@ class WebhookSender:
         if self.settings.signature_value_file:
             secret = await _read(self.settings.signature_value_file)
             headers[self.settings.signature_key] = signature(secret, timestamp, body)
-        await _post(self.session, self.settings.url, body, headers)
+        await _post(self.session, self.clock, self.settings.url, body, headers)
         return place
 
 
@@ -75,6 +76,7 @@ class IncomingWebhookSender:
     """Posts to an incoming webhook of a chat, whose messages cannot be edited."""
 
     session: aiohttp.ClientSession
+    clock: clocks.Clock
     #: A file with the address.
     hook_url_file: str
 
@@ -82,7 +84,7 @@ class IncomingWebhookSender:
         """Post a message; see `Sender.send`."""
         address = await _read(self.hook_url_file)
         headers = {"Content-Type": "application/json"}
-        await _post(self.session, address, msgspec.json.encode(message.body), headers)
+        await _post(self.session, self.clock, address, msgspec.json.encode(message.body), headers)
         return place
 
 
@@ -91,6 +93,7 @@ class SlackBotSender:
     """Posts as a bot: one message per topic, edited by later ones."""
 
     session: aiohttp.ClientSession
+    clock: clocks.Clock
     settings: server_settings.Slack
     #: Where the API is; another one for tests.
     api: str = SLACK
@@ -116,7 +119,7 @@ class SlackBotSender:
             "Authorization": f"Bearer {token}",
         }
         whole = msgspec.json.encode({**body, "channel": self.settings.channel_id})
-        text = await _post(self.session, f"{self.api}/{method}", whole, headers)
+        text = await _post(self.session, self.clock, f"{self.api}/{method}", whole, headers)
         try:
             answer = msgspec.json.decode(text, type=dict[str, object])
         except msgspec.MsgspecError as error:
@@ -150,15 +153,19 @@ async def _read(path: str) -> str:
 
 
 async def _post(
-    session: aiohttp.ClientSession, address: str, body: bytes, headers: dict[str, str]
+    session: aiohttp.ClientSession,
+    clock: clocks.Clock,
+    address: str,
+    body: bytes,
+    headers: dict[str, str],
 ) -> bytes:
     """Post and return the answer's first bytes; messages never name the address."""
     try:
         async with session.post(
             address, data=body, headers=headers, timeout=_TIMEOUT, allow_redirects=False
         ) as answer:
-            status, delay = answer.status, answer.headers.get("Retry-After", "")
-            text = await _beginning(answer)
+            status, delay = answer.status, answers.retry_after(answer, clock.now())
+            text = await answers.read_beginning(answer, _MOST_BYTES)
     except aiohttp.InvalidURL as error:
         raise errors.PermanentError("the address is none") from error
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -167,21 +174,5 @@ async def _post(
         return text
     message = f"the answer was {status}"
     if status in _PASSING or status >= 500:
-        raise errors.TemporaryError(message, delay=_delay(delay))
+        raise errors.TemporaryError(message, delay=delay and min(delay, _LONGEST_DELAY))
     raise errors.PermanentError(message)
-
-
-async def _beginning(answer: aiohttp.ClientResponse) -> bytes:
-    """Return the body, cut where it gets too long."""
-    body = bytearray()
-    async for chunk in answer.content.iter_chunked(_MOST_BYTES):
-        body += chunk
-        if len(body) >= _MOST_BYTES:
-            break
-    return bytes(body[:_MOST_BYTES])
-
-
-def _delay(text: str) -> timedelta | None:
-    if not (text.isascii() and text.isdigit()):
-        return None
-    return timedelta(seconds=min(int(text[:9]), _LONGEST_DELAY))

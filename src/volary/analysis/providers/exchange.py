@@ -5,8 +5,7 @@ import base64
 import ssl
 import urllib.request
 from dataclasses import dataclass, field
-from datetime import datetime
-from email import utils as email_dates
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import yarl
 
 from volary.analysis.providers import query, secrets
 from volary.analysis.providers.dialects import dialect, registry
+from volary.http_client import answers
 from volary.model import clocks, errors, metric_providers
 
 
@@ -52,7 +52,7 @@ _LARGEST_ERROR = 64 * 1024
 _TRIES = 3
 _FIRST_PAUSE = 0.5
 #: A provider that asks for more is asked again after this all the same.
-_LONGEST_PAUSE = 300.0
+_LONGEST_PAUSE = timedelta(minutes=5)
 #: Answers that may be better a moment later.
 _PASSING = frozenset({408, 429, 502, 503, 504})
 _REFUSED = frozenset({401, 403})
@@ -167,20 +167,27 @@ class Exchange:
         self, answer: aiohttp.ClientResponse, spoken: dialect.Dialect[Any]
     ) -> list[dialect.Points]:
         if answer.status == 200:
-            return list(spoken.read(await _bounded(answer, LARGEST_ANSWER)))
+            try:
+                body = await answers.read_whole(answer, LARGEST_ANSWER)
+            except answers.TooLargeError:
+                raise dialect.AnswerError(
+                    f"answered with more than {LARGEST_ANSWER // 1024**2} MiB: ask for less"
+                ) from None
+            return list(spoken.read(body))
         if 300 <= answer.status < 400:
             raise dialect.AnswerError(
                 f"answered {answer.status}: redirects are not followed, write the address they"
                 " lead to"
             )
-        said = spoken.explain(await answer.content.read(_LARGEST_ERROR))
+        said = spoken.explain(await answers.read_beginning(answer, _LARGEST_ERROR))
         if answer.status == _NOT_FOUND and not said:
             said = "is the address right?"
         message = f"answered {answer.status}" + (f": {said}" if said else "")
         if answer.status in _REFUSED:
             raise dialect.AnswerError(f"refused the credentials ({message})")
         if answer.status in _PASSING:
-            pause = _pause(answer.headers.get("Retry-After", ""), self.clock.now())
+            delay = answers.retry_after(answer, self.clock.now())
+            pause = None if delay is None else min(delay, _LONGEST_PAUSE).total_seconds()
             raise _PassingError(message, pause)
         raise dialect.AnswerError(message)
 
@@ -226,28 +233,6 @@ def _url(address: str, request: dialect.Request) -> yarl.URL:
         raise dialect.AnswerError(_NO_ADDRESS) from None
     path = f"{base.path.rstrip('/')}{request.path}" or "/"
     return base.with_path(path).with_query([*base.query.items(), *request.parameters])
-
-
-async def _bounded(answer: aiohttp.ClientResponse, limit: int) -> bytes:
-    body = bytearray()
-    async for chunk in answer.content.iter_chunked(64 * 1024):
-        body += chunk
-        if len(body) > limit:
-            raise dialect.AnswerError(
-                f"answered with more than {limit // 1024**2} MiB: ask for less"
-            )
-    return bytes(body)
-
-
-def _pause(text: str, now: datetime) -> float | None:
-    """Read `Retry-After`: seconds or a date; None when there is none that can be read."""
-    if text.isascii() and text.isdigit():
-        return min(float(text[:9]), _LONGEST_PAUSE)
-    try:
-        until = email_dates.parsedate_to_datetime(text)
-        return min(max(0.0, (until - now).total_seconds()), _LONGEST_PAUSE)
-    except (TypeError, ValueError):
-        return None
 
 
 def _reason(error: Exception) -> str:

@@ -11,6 +11,7 @@ import aiohttp
 import msgspec
 
 from volary.cli.remote import login
+from volary.http_client import answers
 from volary.model import errors, json
 
 _PATIENCE = aiohttp.ClientTimeout(total=60, connect=10)
@@ -148,7 +149,9 @@ class Client:
                 **sent,
             ) as answer:
                 await _check(answer)
-                return _object(await _bounded(answer))
+                return _object(await answers.read_whole(answer, _LARGEST))
+        except answers.TooLargeError:
+            raise errors.PermanentError("the server's answer is too large") from None
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._unreachable(error) from error
 
@@ -168,21 +171,11 @@ def _filled(query: Query) -> dict[str, str]:
     return {key: str(value) for key, value in query.items() if value != ""}
 
 
-async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
-    parts, size = [], 0
-    async for part in answer.content.iter_chunked(64 * 1024):
-        size += len(part)
-        if size > _LARGEST:
-            raise errors.PermanentError("the server's answer is too large")
-        parts.append(part)
-    return b"".join(parts)
-
-
 async def _check(answer: aiohttp.ClientResponse) -> None:
     if answer.status < 300:
         return
     try:
-        said = msgspec.json.decode(await _bounded(answer))
+        said = msgspec.json.decode(await answers.read_beginning(answer, _LARGEST))
     except msgspec.MsgspecError:
         said = {}
     document = said if isinstance(said, dict) else {}

@@ -8,8 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import timedelta
 
 import aiohttp
 import msgspec
@@ -25,13 +24,14 @@ from volary.clusters.transport import (
     sessions,
     stop_deadline,
 )
+from volary.http_client import answers
 from volary.model import clocks, errors, json
 
 _UNAUTHORIZED = 401
 _REFUSED = 300
 #: A gateway's words that nobody is behind it; an API server sends a Status with them.
 _GATEWAY = frozenset({502, 503, 504})
-_CHUNK = 1 << 16
+#: Far more than a Status needs.
 _LARGEST_REFUSAL = 1 << 18
 
 
@@ -132,7 +132,11 @@ class Transport:
 
     async def _once(self, request: requests.Request) -> json.JsonObject:
         async with self._slots, self._answer(request, self._timeout) as answer:
-            return _decode(await self._read(answer, request.what), request.what)
+            try:
+                body = await answers.read_whole(answer, self.limits.largest_answer)
+            except answers.TooLargeError:
+                raise _too_large(request.what) from None
+            return _decode(body, request.what)
 
     async def check(self, request: requests.Request, *, timeout: float) -> None:
         """Send a request once and return when it is answered with success, whatever it says.
@@ -147,7 +151,7 @@ class Transport:
             total=timeout, sock_connect=min(timeout, self.limits.connect_timeout)
         )
         async with self._answer(request, limits, circuit_breaker.Admission()) as answer:
-            await _head(answer)
+            await answers.read_beginning(answer, _LARGEST_REFUSAL)
 
     @asynccontextmanager
     async def stream(
@@ -258,30 +262,15 @@ class Transport:
         exchange.answer.release()  # keeps the connection only when all was read
         await self._sessions.give_back(exchange.opened)
 
-    async def _read(self, answer: aiohttp.ClientResponse, what: str) -> bytes:
-        announced = answer.content_length or 0
-        if announced > self.limits.largest_answer:
-            raise _too_large(what)
-        if announced and "Content-Encoding" not in answer.headers:
-            return await answer.read()
-        chunks: list[bytes] = []
-        size = 0
-        async for chunk in answer.content.iter_chunked(_CHUNK):
-            size += len(chunk)
-            if size > self.limits.largest_answer:
-                raise _too_large(what)
-            chunks.append(chunk)
-        return b"".join(chunks)
-
     async def _refused(
         self, answer: aiohttp.ClientResponse, what: str, admission: circuit_breaker.Admission
     ) -> errors.VolaryError:
-        body = _status(await _head(answer))
+        body = _status(await answers.read_beginning(answer, _LARGEST_REFUSAL))
         if answer.status in _GATEWAY and not body:
             self._breaker.failed(admission, _now(), f"a gateway answers {answer.status}")
         else:
             self._breaker.succeeded()
-        delay = retry_after(answer.headers.get("Retry-After", ""), self._clock.now())
+        delay = answers.retry_after(answer, self._clock.now())
         return api_errors.translate(answer.status, body, what=what, delay=delay)
 
 
@@ -296,16 +285,6 @@ def _now() -> float:
 
 def _too_large(what: str) -> api_errors.TooLarge:
     return api_errors.TooLarge(f"{what}: the answer is larger than is read")
-
-
-async def _head(answer: aiohttp.ClientResponse) -> bytes:
-    """Read the beginning of a refusal, far more than a Status needs."""
-    raw = b""
-    async for chunk in answer.content.iter_chunked(_CHUNK):
-        raw += chunk
-        if len(raw) > _LARGEST_REFUSAL:
-            break
-    return raw
 
 
 def _status(raw: bytes) -> json.JsonObject:
@@ -324,15 +303,3 @@ def _decode(body: bytes, what: str) -> json.JsonObject:
         raise api_errors.RequestError(
             f"{what}: the answer is not JSON; is this a Kubernetes API server?"
         ) from error
-
-
-def retry_after(header: str, now: datetime) -> timedelta | None:
-    """Read a Retry-After header, seconds or a date; None when there is none."""
-    if header.isascii() and header.isdigit():
-        return timedelta(seconds=int(header[:7]))  # months, and no overflow
-    try:
-        when = parsedate_to_datetime(header)
-    except ValueError:
-        return None
-    when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return max(when - now, timedelta(0))

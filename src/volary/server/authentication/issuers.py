@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 import jwt
 
+from volary.http_client import answers
 from volary.model import errors, server_settings
 
 _LOG = logging.getLogger(__name__)
@@ -162,19 +163,9 @@ async def _fetch(url: str) -> Mapping[str, Any]:
             session.get(url, allow_redirects=False) as answer,
         ):
             answer.raise_for_status()
-            return _object(json.loads(await _body(answer)))
+            return _object(json.loads(await answers.read_whole(answer, _LARGEST_DOCUMENT)))
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         raise errors.TemporaryError("the issuer's keys cannot be fetched") from error
-
-
-async def _body(answer: aiohttp.ClientResponse) -> bytes:
-    """Return the whole body; one that is too large is none."""
-    body = bytearray()
-    async for chunk in answer.content.iter_chunked(64 * 1024):
-        body += chunk
-        if len(body) > _LARGEST_DOCUMENT:
-            raise ValueError("too large")
-    return bytes(body)
 
 
 def _object(read: object) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import aiohttp
 
 from volary.config.text import git_addresses
+from volary.http_client import answers
 from volary.model import errors, server_settings
 from volary.sources.git import git_hosts
 
@@ -43,7 +44,9 @@ async def list_branches(
             timeout=timeout,
         ) as answer:
             _check(spec, answer)
-            body = await _read(answer, where)
+            body = await answers.read_whole(answer, _LARGEST)
+    except answers.TooLargeError:
+        raise errors.user_error(f"{where} announces too many branches") from None
     except TimeoutError:
         raise git_hosts.slow(spec.url, limits.listing) from None
     except aiohttp.ClientSSLError:
@@ -106,12 +109,3 @@ def _check(spec: server_settings.Repository, answer: aiohttp.ClientResponse) -> 
         raise errors.user_error(
             f"{where} is not the address of a Git repository", hint="check the url"
         )
-
-
-async def _read(answer: aiohttp.ClientResponse, where: str) -> bytes:
-    collected = bytearray()
-    async for chunk in answer.content.iter_any():
-        collected += chunk
-        if len(collected) > _LARGEST:
-            raise errors.user_error(f"{where} announces too many branches")
-    return bytes(collected)

@@ -133,26 +133,6 @@ async def test_patience_that_is_asked_for_is_reported(api_server: ScriptedServer
     assert caught.value.delay == timedelta(hours=1)
 
 
-@pytest.mark.parametrize(
-    ("header", "delay"),
-    [
-        ("", None),
-        ("soon", None),
-        ("-1", None),
-        ("7", timedelta(seconds=7)),
-        ("Tue, 01 Jan 2030 12:00:30 GMT", timedelta(seconds=30)),
-        ("Tue, 01 Jan 2030 11:00:00 GMT", timedelta(0)),
-        ("9" * 5000, timedelta(seconds=9_999_999)),
-        ("1234567", timedelta(seconds=1_234_567)),
-        ("Tue, 01 Jan 2030 12:00:30 +0100", timedelta(0)),
-        ("Tue, 01 Jan 2030 12:00:30", timedelta(seconds=30)),
-        ("\u0667", None),
-    ],
-)
-def test_retry_after(header: str, delay: timedelta | None) -> None:
-    assert transports.retry_after(header, FixedClock().now()) == delay
-
-
 async def test_nobody_listens() -> None:
     async with sender_to(unused_url()) as sender:
         with pytest.raises(api_errors.Unreachable) as caught:
