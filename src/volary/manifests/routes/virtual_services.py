@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from volary.manifests import objects
+from volary.manifests.services import backends
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant as variant_words
@@ -65,6 +66,52 @@ class Routing:
     editable_routes: Sequence[str] = ()
     #: Of the VirtualService; short hosts are completed with it.
     namespace: str = ""
+    #: Where each variant is a Service of its own: their hosts take the place of subsets.
+    services: backends.Backends | None = None
+
+    def variant(self, entry: json.JsonObject) -> Variant | None:
+        """Return the variant an entry of a route leads to.
+
+        None for other hosts, and for one that leads to every pod of the Service.
+        """
+        host = objects.text(entry, "destination", "host")
+        if self.services is not None:
+            names = ((variant, self.services.name(variant)) for variant in Variant)
+            fitting = (variant for variant, name in names if name and self._is_same(host, name))
+        else:
+            subset = objects.text(entry, "destination", "subset")
+            fitting = (
+                variant
+                for variant in Variant
+                if self.label.value(variant) == subset and self._is_same(host, self.host)
+            )
+        return next(fitting, None)
+
+    def is_ours(self, entry: json.JsonObject) -> bool:
+        """Say whether an entry of a route leads to the application."""
+        host = objects.text(entry, "destination", "host")
+        return self._is_same(host, self.host) or self.variant(entry) is not None
+
+    def _is_same(self, host: str, other: str) -> bool:
+        return is_same_host(host, other, self.namespace)
+
+    def leading(self, entry: json.JsonObject, variant: Variant, weight: int) -> json.JsonObject:
+        """Return an entry of ours that leads to a variant."""
+        destination = {"host": self.host, **objects.mapping(entry, "destination")}
+        if self.services is not None:
+            destination.pop("subset", None)
+            destination["host"] = self.services.name(variant)
+        else:
+            destination["subset"] = self.label.value(variant)
+        return {**entry, "destination": destination, "weight": weight}
+
+    def single(
+        self, route: json.JsonObject, variant: Variant, weight: int = _WHOLE
+    ) -> json.JsonObject:
+        """Return an entry like the variant's own in a route, else like our first one."""
+        ours = [entry for entry in objects.mappings(route, "route") if self.is_ours(entry)]
+        own = (entry for entry in ours if self.variant(entry) is variant)
+        return self.leading(next(own, ours[0] if ours else {}), variant, weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +122,6 @@ class Routed:
     lines: tuple[str, ...]
     #: How many routes carry the weights now.
     updated: int
-
-
-@dataclass(frozen=True, slots=True)
-class RouteWeights:
-    """The weights of one HTTP route as they are."""
-
-    #: Empty for a route without a name.
-    name: str
-    #: Percent of all requests of the route; a variant without an entry has 0.
-    weights: Mapping[Variant, int]
-    #: Percent that goes to other hosts or to subsets that are no variant.
-    others: int
-    #: The route may be changed by the application.
-    editable: bool
 
 
 def find(
@@ -140,7 +173,8 @@ def routing(app: applications.Application, item: manifest.Manifest) -> Routing:
             hint="set trafficRouting.istio.host or service.name",
         )
     editable = app.traffic_routing.istio.editable_routes
-    return Routing(host, app.variant_label, editable, item.namespace)
+    services = backends.of(app) if app.rolls_out_service else None
+    return Routing(host, app.variant_label, editable, item.namespace, services)
 
 
 def route(item: manifest.Manifest, how: Routing, weights: traffic_stages.TrafficOptions) -> Routed:
@@ -159,7 +193,7 @@ def route(item: manifest.Manifest, how: Routing, weights: traffic_stages.Traffic
     _check_editable(item, how)
     for position, entry in enumerate(objects.sequence(item.body, "spec", "http")):
         title = _title(entry, position)
-        if not isinstance(entry, dict) or not _is_editable(entry, how):
+        if not isinstance(entry, dict) or not is_editable(entry, how):
             lines.append(f"Skipping route {title} (not in editableRoutes)")
             routes.append(entry)
         elif other := _without_destinations(entry):
@@ -174,25 +208,18 @@ def route(item: manifest.Manifest, how: Routing, weights: traffic_stages.Traffic
     return Routed(item.with_body({**item.body, "spec": spec}), tuple(lines), updated)
 
 
-def observed_weights(body: json.JsonObject, how: Routing) -> list[RouteWeights]:
-    """Return the weights of each HTTP route with destinations, as a cluster answered them."""
-    route_weights = []
-    for entry in routes_with_destinations(body):
-        weights = dict.fromkeys(Variant, 0)
-        others = 0
-        for destination, weight in _weighted(entry):
-            variant = _variant(destination, how) if _is_host(destination, how) else None
-            if variant is None:
-                others += weight
-            else:
-                weights[variant] += weight
-        name = objects.text(entry, "name")
-        route_weights.append(RouteWeights(name, weights, others, _is_editable(entry, how)))
-    return route_weights
+def observed_shares(route: json.JsonObject, how: Routing) -> dict[Variant, int]:
+    """Return what an HTTP route sends to the variants, in percent of all of its requests."""
+    shares: dict[Variant, int] = {}
+    for entry, weight in weighted(route):
+        variant = how.variant(entry)
+        if variant is not None and weight:
+            shares[variant] = shares.get(variant, 0) + weight
+    return shares
 
 
 def routes_with_destinations(body: json.JsonObject) -> Iterator[json.JsonObject]:
-    """Yield the HTTP routes that `observed` tells about: those that may have destinations."""
+    """Yield the HTTP routes that may have destinations."""
     for entry in objects.mappings(body, "spec", "http"):
         if not _without_destinations(entry):
             yield entry
@@ -200,7 +227,7 @@ def routes_with_destinations(body: json.JsonObject) -> Iterator[json.JsonObject]
 
 def may_change(entry: json.JsonObject, how: Routing) -> bool:
     """Say whether `route` gives the HTTP route weights."""
-    return _is_editable(entry, how) and not _without_destinations(entry)
+    return is_editable(entry, how) and not _without_destinations(entry)
 
 
 def _check_editable(item: manifest.Manifest, how: Routing) -> None:
@@ -223,7 +250,8 @@ def _route_names(body: json.JsonObject) -> list[str]:
     return [objects.text(entry, "name") for entry in objects.mappings(body, "spec", "http")]
 
 
-def _is_editable(entry: json.JsonObject, how: Routing) -> bool:
+def is_editable(entry: json.JsonObject, how: Routing) -> bool:
+    """Say whether the application may change an HTTP route."""
     return not how.editable_routes or objects.text(entry, "name") in how.editable_routes
 
 
@@ -240,9 +268,7 @@ def _shares(
     item: manifest.Manifest,
     title: str,
 ) -> dict[Variant, int]:
-    others = sum(
-        weight for destination, weight in _weighted(entry) if not _is_host(destination, how)
-    )
+    others = sum(weight for destination, weight in weighted(entry) if not how.is_ours(destination))
     if others > _WHOLE:
         raise errors.user_error(
             f"other hosts of route {title} in VirtualService {item.name} have {others} percent",
@@ -262,42 +288,17 @@ def _shares(
 def _entries(
     entry: json.JsonObject, how: Routing, shares: Mapping[Variant, int]
 ) -> Iterator[json.JsonObject]:
-    weighted = _weighted(entry)
-    mine = [destination for destination, _ in weighted if _is_host(destination, how)]
     for variant, weight in shares.items():
         if weight or variant is Variant.PRIMARY:
-            yield _entry(mine, variant, how, weight)
-    for destination, weight in weighted:
-        if not _is_host(destination, how):
-            yield {**destination, "weight": weight} if len(weighted) == 1 else destination
+            yield how.single(entry, variant, weight)
+    destinations = weighted(entry)
+    for destination, weight in destinations:
+        if not how.is_ours(destination):
+            is_only = len(destinations) == 1
+            yield {**destination, "weight": weight} if is_only else destination
 
 
-def _entry(
-    mine: Sequence[json.JsonObject], variant: Variant, how: Routing, weight: int
-) -> json.JsonObject:
-    """Return an entry like the variant's own before, else like the host's first one."""
-    model = next((entry for entry in mine if _variant(entry, how) is variant), None)
-    model = model or (mine[0] if mine else {})
-    destination = {"host": how.host, **objects.mapping(model, "destination")}
-    destination["subset"] = how.label.value(variant)
-    return {**model, "destination": destination, "weight": weight}
-
-
-def _is_host(entry: json.JsonObject, how: Routing) -> bool:
-    host = objects.text(entry, "destination", "host")
-    return is_same_host(host, how.host, how.namespace)
-
-
-def _variant(entry: json.JsonObject, how: Routing) -> Variant | None:
-    """Return the variant an entry of the host leads to.
-
-    Without a subset it leads to every pod of the Service: None.
-    """
-    subset = objects.text(entry, "destination", "subset")
-    return next((variant for variant in Variant if how.label.value(variant) == subset), None)
-
-
-def _weighted(entry: json.JsonObject) -> list[tuple[json.JsonObject, int]]:
+def weighted(entry: json.JsonObject) -> list[tuple[json.JsonObject, int]]:
     """Return the destinations of a route with their weights.
 
     Istio gives a single destination everything, and one of several without weight nothing.

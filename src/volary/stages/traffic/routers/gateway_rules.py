@@ -15,7 +15,7 @@ from volary.manifests.services import backends
 from volary.model import errors, json
 from volary.model.pipeline import traffic, variant
 from volary.stages.traffic import division
-from volary.stages.traffic.routers import cookies, entries
+from volary.stages.traffic.routers import chosen_requests, entries
 
 #: Digests of the rules that a division added.
 ANNOTATION = "volary.dev/added-rules"
@@ -117,85 +117,38 @@ def divided(
     Raises:
         UserError: when the rule looks at something itself that is to be looked at.
     """
-    added = [
-        _narrowed(rule, looks, known, _Variant.CANARY, paths=paths)
-        for looks in (_headers(match) for match in wanted.match)
-    ]
-    affinity = wanted.affinity
+    added = [_narrowed(rule, chosen, known, paths=paths) for chosen in chosen_requests.of(wanted)]
     weighted = {**rule, "backendRefs": backends_of(rule, known).divided(wanted.shares)}
     if wanted.mirror:
         weighted = _mirrored(weighted, wanted, known)
-    if affinity is None:
-        return added, weighted
-    added += _sticky(rule, wanted, affinity, known, paths=paths)
-    given = {}
-    if wanted.canary:
-        given[known.canary] = cookies.for_canary(wanted, affinity)
-        if affinity.primary_cookie_name:
-            primary = backends_of(rule, known).services.get(_Variant.PRIMARY, known.primary)
-            given[primary] = cookies.for_primary(wanted, affinity)
-    return added, _giving(weighted, given)
-
-
-def _sticky(
-    rule: json.JsonObject,
-    wanted: division.Division,
-    affinity: traffic.SessionAffinity,
-    known: backends.Backends,
-    *,
-    paths: bool,
-) -> list[json.JsonObject]:
-    """Return the rules for users who have a cookie (Flagger: session affinity)."""
-    stays = _Looks({cookies.HEADER: cookies.stays(affinity.cookie_name, wanted)})
-    if not wanted.canary:
-        gone = _narrowed(rule, stays, known, _Variant.PRIMARY, paths=paths)
-        names = [
-            objects.text(reference, "name") for reference in objects.mappings(gone, "backendRefs")
-        ]
-        return [_giving(gone, dict.fromkeys(names, cookies.expired(wanted, affinity)))]
-    sticky_rules = [_narrowed(rule, stays, known, _Variant.CANARY, paths=paths)]
-    if affinity.primary_cookie_name:
-        stays = _Looks({cookies.HEADER: cookies.stays(affinity.primary_cookie_name, wanted)})
-        sticky_rules.append(_narrowed(rule, stays, known, _Variant.PRIMARY, paths=paths))
-    return sticky_rules
-
-
-@dataclass(frozen=True, slots=True)
-class _Looks:
-    """What a narrower rule looks at besides what its model does."""
-
-    headers: Mapping[str, traffic.TextMatch]
-    query: Mapping[str, traffic.TextMatch] | None = None
-
-
-def _headers(match: traffic.RequestMatch) -> _Looks:
-    """Return what a match looks at, cookies as the header that they come in."""
-    return _Looks({**match.headers, **cookies.header(match)}, match.query_parameters)
+    return added, _giving(weighted, chosen_requests.cookies(wanted), known)
 
 
 def _narrowed(
     rule: json.JsonObject,
-    looks: _Looks,
+    chosen: chosen_requests.ChosenRequests,
     known: backends.Backends,
-    which: variant.Variant,
     *,
     paths: bool,
 ) -> json.JsonObject:
-    """Return the rule for those of its requests that fit, all to one variant."""
+    """Return the rule for those of its requests that are chosen, all to one variant."""
     matches = list(objects.mappings(rule, "matches")) or [{}]
     unnamed = {key: value for key, value in rule.items() if key != "name"}
-    return {
+    narrowed = {
         **unnamed,
-        "matches": [_match(match, looks, paths=paths) for match in matches],
-        "backendRefs": [backends_of(rule, known).single(which)],
+        "matches": [_match(match, chosen, paths=paths) for match in matches],
+        "backendRefs": [backends_of(rule, known).single(chosen.variant)],
     }
+    return _giving(narrowed, {chosen.variant: chosen.cookie}, known)
 
 
-def _match(match: json.JsonObject, looks: _Looks, *, paths: bool) -> json.JsonObject:
+def _match(
+    match: json.JsonObject, chosen: chosen_requests.ChosenRequests, *, paths: bool
+) -> json.JsonObject:
     result = dict(match)
     if paths:
         result.setdefault("path", dict(_EVERY_PATH))
-    for field, wanted in (("headers", looks.headers), ("queryParams", looks.query or {})):
+    for field, wanted in (("headers", chosen.headers), ("queryParams", chosen.query)):
         if not wanted:
             continue
         own = list(objects.mappings(match, field))
@@ -215,7 +168,7 @@ def _test(name: str, match: traffic.TextMatch) -> json.JsonObject:
     if match.kind is traffic.MatchKind.EXACT:
         return {"name": name, "type": "Exact", "value": match.value}
     whole = match.kind is traffic.MatchKind.REGEX
-    value = match.value if whole else f"^{cookies.regex(match, any_text='.*')}$"
+    value = match.value if whole else f"^{chosen_requests.regex(match, any_text='.*')}$"
     return {"name": name, "type": "RegularExpression", "value": value}
 
 
@@ -231,25 +184,26 @@ def _mirrored(
     return {**rule, "filters": [*objects.sequence(rule, "filters"), made]}
 
 
-def _giving(rule: json.JsonObject, given: Mapping[str, str]) -> json.JsonObject:
-    """Return the rule with cookies in the answers of some backends."""
-    references = [
-        _with_cookie(reference, given[entries.service_name(reference)])
-        if entries.service_name(reference) in given
-        else reference
-        for reference in objects.mappings(rule, "backendRefs")
-    ]
+def _giving(
+    rule: json.JsonObject, cookies: Mapping[variant.Variant, str], known: backends.Backends
+) -> json.JsonObject:
+    """Return the rule with cookies in the answers of variants."""
+    references: list[json.JsonObject] = []
+    for reference in objects.mappings(rule, "backendRefs"):
+        which = known.variant(entries.service_name(reference))
+        cookie = cookies.get(which, "") if which is not None else ""
+        references.append(_with_cookie(reference, cookie) if cookie else reference)
     return {**rule, "backendRefs": references}
 
 
 def _with_cookie(reference: json.JsonObject, value: str) -> json.JsonObject:
     filters = list(objects.mappings(reference, "filters"))
-    made = {"name": cookies.SET, "value": value}
+    made = {"name": chosen_requests.SET, "value": value}
     for position, route_filter in enumerate(filters):
         if objects.text(route_filter, "type") == _RESPONSE:
             told = objects.mapping(route_filter, "responseHeaderModifier")
             own = objects.sequence(told, "add")
-            if any(objects.text(one, "name").lower() == cookies.SET.lower() for one in own):
+            if any(objects.text(one, "name").lower() == chosen_requests.SET.lower() for one in own):
                 raise errors.user_error(
                     f"the backend {entries.service_name(reference)} sets a cookie by a filter of"
                     " its own",
@@ -276,7 +230,7 @@ def _without_our_cookie(route_filter: json.JsonObject) -> json.JsonObject | None
     """Return a filter without our cookie; None when nothing else is in it."""
     told = objects.mapping(route_filter, "responseHeaderModifier")
     own = objects.sequence(told, "add")
-    kept = [one for one in own if not cookies.is_ours(objects.text(one, "value"))]
+    kept = [one for one in own if not chosen_requests.is_ours(objects.text(one, "value"))]
     if kept == own:
         return route_filter
     rest = {key: value for key, value in told.items() if key != "add"}

@@ -15,7 +15,6 @@ from volary.model.pipeline.stage_kinds import traffic_stages
 from volary.stages.traffic import division, weights
 from volary.stages.traffic.routers import istio_rules, router
 
-_ALL = division.ALL
 _CANARY = variant.Variant.CANARY
 
 
@@ -65,17 +64,15 @@ class Istio(router.Router):
     def read(self, body: json.JsonObject) -> tuple[weights.RouteWeights, ...]:
         """Return what each HTTP route sends to the variants."""
         how = virtual_services.routing(self.application, manifest.Manifest(body))
-        observed = virtual_services.observed_weights(body, how)
-        routes = virtual_services.routes_with_destinations(body)
         return tuple(
             weights.RouteWeights(
-                route_weights.name,
-                route_weights.editable or istio_rules.is_added(route),
-                {which: weight for which, weight in route_weights.weights.items() if weight},
+                objects.text(route, "name"),
+                virtual_services.is_editable(route, how) or istio_rules.is_added(route),
+                virtual_services.observed_shares(route, how),
                 istio_rules.copies(route, how),
                 istio_rules.is_added(route),
             )
-            for route_weights, route in zip(observed, routes, strict=True)
+            for route in virtual_services.routes_with_destinations(body)
         )
 
     def drained(self, live: manifest.Manifest, leaving: variant.Variant) -> weights.Change:
@@ -105,8 +102,14 @@ class Istio(router.Router):
         return weights.Change(self.with_routes(live, routes), tuple(lines))
 
     def services(self, body: json.JsonObject) -> Mapping[variant.Variant, str]:
-        """Return the Service of the host, by which subsets choose; nothing for another host."""
+        """Return the variants' own Services; where subsets choose, the Service of the host.
+
+        Nothing for a host that is no Service here.
+        """
         how = virtual_services.routing(self.application, manifest.Manifest(body))
+        if how.services is not None:
+            names = {which: how.services.name(which) for which in variant.Variant}
+            return {which: name for which, name in names.items() if name}
         name, _, rest = how.host.partition(".")
         is_here = rest.split(".")[0] in ("", how.namespace)
         return dict.fromkeys(variant.Variant, name) if is_here else {}
@@ -124,7 +127,7 @@ def _left(
         if istio_rules.copies(route, how):
             said.append(f"no more copies of requests to {leaving.value}")
         changed = istio_rules.stripped(route, how)
-    weight = _weight(changed, how.label.value(leaving), how)
+    weight = _weight(changed, leaving, how)
     if weight:
         changed = _moved(changed, leaving, how)
         said.append(f"{weight} % moved from {leaving.value} to primary")
@@ -134,7 +137,7 @@ def _left(
 
 
 def _still(route: json.JsonObject, leaving: variant.Variant, how: virtual_services.Routing) -> str:
-    weight = _weight(route, how.label.value(leaving), how)
+    weight = _weight(route, leaving, how)
     return f"{weight} %" if weight else "copies of requests"
 
 
@@ -142,26 +145,20 @@ def _moved(
     route: json.JsonObject, leaving: variant.Variant, how: virtual_services.Routing
 ) -> json.JsonObject:
     """Return the route with the leaving variant's entries merged into primary's, which is first."""
-    gone, primary = how.label.value(leaving), how.label.primary_value
-    entries = list(objects.mappings(route, "route"))
-    taken = [entry for entry in entries if istio_rules.subset(entry, how) in (gone, primary)]
-    model = next(
-        (taken_entry for taken_entry in taken if istio_rules.subset(taken_entry, how) == primary),
-        taken[0],
-    )
-    weight = sum(_weight_of(taken_entry, entries) for taken_entry in taken)
-    destination = {**objects.mapping(model, "destination"), "subset": primary}
-    first = {**model, "destination": destination, "weight": weight}
-    return {**route, "route": [first, *(entry for entry in entries if entry not in taken)]}
+    primary = variant.Variant.PRIMARY
+    taken = [
+        (entry, weight)
+        for entry, weight in virtual_services.weighted(route)
+        if how.variant(entry) in (leaving, primary)
+    ]
+    entries = [entry for entry, _ in taken]
+    model = next((entry for entry in entries if how.variant(entry) is primary), entries[0])
+    first = how.leading(model, primary, sum(weight for _, weight in taken))
+    others = [entry for entry in objects.mappings(route, "route") if entry not in entries]
+    return {**route, "route": [first, *others]}
 
 
-def _weight(route: json.JsonObject, wanted: str, how: virtual_services.Routing) -> int:
-    entries = list(objects.mappings(route, "route"))
+def _weight(route: json.JsonObject, which: variant.Variant, how: virtual_services.Routing) -> int:
     return sum(
-        _weight_of(entry, entries) for entry in entries if istio_rules.subset(entry, how) == wanted
+        weight for entry, weight in virtual_services.weighted(route) if how.variant(entry) is which
     )
-
-
-def _weight_of(entry: json.JsonObject, entries: Sequence[json.JsonObject]) -> int:
-    """Return a weight; a route's only destination gets everything without one."""
-    return objects.number(entry, "weight") or (_ALL if len(entries) == 1 else 0)

@@ -13,7 +13,7 @@ from volary.model import json
 from volary.model.objects import manifest
 from volary.model.pipeline import traffic, variant
 from volary.stages.traffic import division, weights
-from volary.stages.traffic.routers import cookies, router, selection
+from volary.stages.traffic.routers import chosen_requests, router, selection
 
 _ALL = division.ALL
 _CANARY, _PRIMARY = variant.Variant.CANARY, variant.Variant.PRIMARY
@@ -114,8 +114,8 @@ def _header(name: str, match: traffic.TextMatch) -> dict[str, str]:
         case traffic.MatchKind.EXACT:
             return {_HEADER: name, _VALUE: match.value}
         case traffic.MatchKind.PREFIX:
-            return {_HEADER: name, _PATTERN: f"^{cookies.escape(match.value)}"}
+            return {_HEADER: name, _PATTERN: f"^{chosen_requests.escape(match.value)}"}
         case traffic.MatchKind.SUFFIX:
-            return {_HEADER: name, _PATTERN: f"{cookies.escape(match.value)}$"}
+            return {_HEADER: name, _PATTERN: f"{chosen_requests.escape(match.value)}$"}
         case traffic.MatchKind.REGEX:
             return {_HEADER: name, _PATTERN: match.value}

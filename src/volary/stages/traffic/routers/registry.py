@@ -10,7 +10,6 @@ from volary.model.pipeline import variant
 from volary.stages.traffic.routers import (
     gateway_api,
     istio,
-    istio_services,
     nginx,
     podselector,
     router,
@@ -32,10 +31,7 @@ _ROUTERS: Mapping[routing_options.RoutingMethod, type[router.Router]] = {
 
 def choose(application: applications.Application) -> router.Router:
     """Return the router that the application asks for."""
-    method = application.traffic_routing.method
-    if method is _Method.ISTIO and service_targets.is_target(application):
-        return istio_services.IstioServices(application)
-    return _ROUTERS[method](application)
+    return _ROUTERS[application.traffic_routing.method](application)
 
 
 def find(

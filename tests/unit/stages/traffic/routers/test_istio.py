@@ -4,9 +4,9 @@ import pytest
 
 from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
-from volary.model.pipeline import variant
+from volary.model.pipeline import traffic, variant
 from volary.stages.traffic import division
-from volary.stages.traffic.routers import istio
+from volary.stages.traffic.routers import istio, registry
 
 Route = json.JsonObject
 
@@ -222,3 +222,41 @@ def test_a_virtual_service_without_a_route_to_change_is_an_error() -> None:
 def test_weights_that_are_no_division_are_refused(options: division.Division) -> None:
     with pytest.raises(errors.UserError, match="not 100"):
         istio.Istio(app()).check(options)
+
+
+SERVICES = applications.Application(
+    name="shop",
+    service=routing_options.ObjectReference(name="shop"),
+    workloads=(routing_options.ObjectReference("Service", "shop"),),
+    traffic_routing=routing_options.TrafficRouting(method=routing_options.RoutingMethod.ISTIO),
+)
+
+
+def test_where_variants_are_services_their_hosts_are_the_destinations() -> None:
+    router = registry.choose(SERVICES)
+    service = virtual_service(main=[to("", 60, "shop-primary.web"), OTHER])
+    service = service.with_body({**service.body, "metadata": {"name": "shop", "namespace": "web"}})
+    stay = traffic.SessionAffinity("who")
+
+    change = router.routed(service, division.Division(50, canary=50, affinity=stay, mirror=10))
+    drained = router.drained(change.item, variant.Variant.CANARY)
+
+    cookie, main = change.item.body["spec"]["http"]
+    assert cookie["route"] == [to("", 100, "shop-canary")]
+    assert main["mirror"] == {"host": "shop-canary"}
+    assert [(entry["destination"], entry["weight"]) for entry in main["route"]] == [
+        ({"host": "shop-primary"}, 30),
+        ({"host": "shop-canary"}, 30),
+        ({"host": "other"}, 40),
+    ]
+    assert [route.is_made for route in router.read(change.item.body)] == [True, False]
+    assert router.read(change.item.body)[1].shares == {
+        variant.Variant.PRIMARY: 30,
+        variant.Variant.CANARY: 30,
+    }
+    assert routes_of(drained.item) == {"main": [to("", 60, "shop-primary"), OTHER]}
+    assert router.services(service.body) == {
+        variant.Variant.PRIMARY: "shop-primary",
+        variant.Variant.CANARY: "shop-canary",
+        variant.Variant.BASELINE: "shop-baseline",
+    }
