@@ -43,6 +43,8 @@ class ClusterShare:
 
     key: manifest.ResourceKey
     share: Share
+    #: How the numbers of its assignment came about, one sentence.
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class Assignment:
     def of(self, name: str) -> tuple[ClusterShare, ...]:
         """Return what one cluster gets."""
         return tuple(
-            ClusterShare(workload.key, workload.shares[name])
+            ClusterShare(workload.key, workload.shares[name], workload.reason)
             for workload in self.workloads
             if name in workload.shares
         )
@@ -124,13 +126,21 @@ class _Situation:
 
 
 def of_clusters(shares: Mapping[str, Iterable[ClusterShare]]) -> Assignment:
-    """Return the assignment that gives each cluster its shares."""
-    by_workload: dict[manifest.ResourceKey, dict[str, Share]] = {}
+    """Return the assignment that gives each cluster its shares.
+
+    Shares that were decided at different times keep their sentences, one after the other.
+    """
+    by_workload: dict[manifest.ResourceKey, dict[str, ClusterShare]] = {}
     for name, cluster_shares in shares.items():
         for cluster_share in cluster_shares:
-            by_workload.setdefault(cluster_share.key, {})[name] = cluster_share.share
-    return Assignment(
-        tuple(WorkloadAssignment(key, divided) for key, divided in by_workload.items())
+            by_workload.setdefault(cluster_share.key, {})[name] = cluster_share
+    return Assignment(tuple(_workload(key, had) for key, had in by_workload.items()))
+
+
+def _workload(key: manifest.ResourceKey, shares: Mapping[str, ClusterShare]) -> WorkloadAssignment:
+    reasons = dict.fromkeys(one.reason for one in shares.values() if one.reason)
+    return WorkloadAssignment(
+        key, {name: one.share for name, one in shares.items()}, "; ".join(reasons)
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -164,6 +165,39 @@ async def test_another_process_reads_what_was_kept(marked: World) -> None:
 
     assert member is not None
     assert [str(each) for each in member.taints] == ["volary.dev/cordoned:NoSchedule"]
+
+
+async def test_all_that_outlives_the_process_comes_back(marked: World) -> None:
+    """What lives only as long as the process does not."""
+    at = marked.clock.now()
+    kept = cluster_health.ClusterHealth(
+        "us",
+        State.NOT_READY,
+        since=at - timedelta(seconds=40),
+        reason="the API server says it is not ready",
+        taints=(
+            taints.Taint(
+                taints.CORDONED,
+                "upgrade",
+                taints.Effect.NO_SCHEDULE,
+                at - timedelta(hours=1),
+                by="ana",
+                reason="1.36",
+            ),
+        ),
+        first_seen=at - timedelta(days=3),
+        left=at - timedelta(seconds=1),
+        identity="uid-1",
+    )
+    seen = replace(kept, observed=at, steady=at, answers=True)
+
+    await marked.known.change("us", lambda _: seen, fence=None)
+
+    async with client_pool.open_pool(MEMBERS, clock=marked.clock) as clusters:
+        other = replace(marked.known, clusters=clusters)
+        await other.load()
+    assert marked.known.of("us") == seen
+    assert other.of("us") == kept
 
 
 async def test_requests_and_probes_feed_one_health(marked: World) -> None:

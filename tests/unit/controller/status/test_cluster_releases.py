@@ -312,6 +312,18 @@ def test_shares_are_kept_with_the_cluster_that_has_them() -> None:
     assert mine.with_shares(divided(us=3), ()) == mine
 
 
+def test_how_replicas_came_about_is_kept_with_the_application() -> None:
+    """A backfill shows its replicas with the sentence of the release that it brings."""
+    numbers = replace(divided(us=1, eu=2).workloads[0], reason="3 by weight: us 1, eu 2")
+    made = assignment.Assignment((numbers,))
+    kept = application_statuses.ApplicationStatus(releases=OLD.with_shares(made, ("us", "eu")))
+
+    read = application_statuses.from_document(application_statuses.to_document(kept))
+
+    assert read == kept
+    assert read.releases.assigned == made
+
+
 def test_a_release_that_succeeded_says_who_has_and_who_had_how_many() -> None:
     before = OLD.with_shares(divided(us=1, eu=2), ("us", "eu"))
     good = ended(statuses.RunStatus.SUCCEEDED, "us", "sa")

@@ -277,3 +277,17 @@ def test_what_single_clusters_get_makes_the_assignment_again() -> None:
     assert assignment.of_clusters(by_cluster).replicas(WEB) == {"a": 1, "b": 5, "c": 6}
     assert assignment.of_clusters({"d": ()}) == assignment.EMPTY
     assert mine.moved(WEB, other) == {"a": 1, "b": -3, "c": -6}
+
+
+def test_what_single_clusters_get_says_how_it_came_about() -> None:
+    workload = had(a=1, b=2).workloads[0]
+    mine, other = (
+        assignment.Assignment((replace(workload, reason=reason),))
+        for reason in ("3 evenly: a 1, b 2", "3 by weight: a 1, b 2")
+    )
+
+    assert assignment.of_clusters({"a": mine.of("a"), "b": mine.of("b")}) == mine
+    both = assignment.of_clusters({"a": mine.of("a"), "b": other.of("b")})
+    assert both.workloads[0].reason == "3 evenly: a 1, b 2; 3 by weight: a 1, b 2"
+    part = assignment.of_clusters({"a": had(a=1).of("a"), "b": mine.of("b")})
+    assert part.workloads[0].reason == "3 evenly: a 1, b 2"
