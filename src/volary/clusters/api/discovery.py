@@ -1,7 +1,7 @@
 """Which kinds a cluster serves: from one aggregated request, or several legacy ones.
 
 Pure: parsing answers into a `Catalog`. `client` asks and caches. A group whose
-server is down leaves the others as they are (``stale``).
+server is down leaves the others as they are (``stale``): its kinds are unknown, not absent.
 """
 
 from collections.abc import Iterable, Mapping
@@ -46,7 +46,8 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
-_GroupKind = tuple[str, str]
+#: A group and a kind of it.
+GroupKind = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Catalog:
     resources: tuple[Resource, ...] = ()
     #: Groups whose server did not answer; their kinds may be missing here.
     stale: tuple[str, ...] = ()
-    _by_kind: Mapping[_GroupKind, tuple[Resource, ...]] = field(
+    _by_kind: Mapping[GroupKind, tuple[Resource, ...]] = field(
         default_factory=dict, compare=False, repr=False
     )
 
@@ -71,7 +72,7 @@ class Catalog:
 def catalog(resources: Iterable[Resource], stale: Iterable[str] = ()) -> Catalog:
     """Return a catalog with its index; the first of a kind is the preferred version."""
     every = tuple(resources)
-    index: dict[_GroupKind, list[Resource]] = {}
+    index: dict[GroupKind, list[Resource]] = {}
     for resource in every:
         index.setdefault((resource.group, resource.kind), []).append(resource)
     frozen = {key: tuple(versions) for key, versions in index.items()}

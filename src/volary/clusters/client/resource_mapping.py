@@ -4,7 +4,7 @@ The cluster's discovery decides, not a table: so a custom kind is known to be
 cluster-scoped, and a version that is not served is an error before anything is sent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from volary.clusters.api import discovery
@@ -45,6 +45,21 @@ class ResourceMapping:
     problems: tuple[errors.Problem, ...]
 
 
+async def discover_kinds(
+    client: clients.Client, kinds: Collection[discovery.GroupKind]
+) -> discovery.Catalog:
+    """Return what the cluster serves; what is missing of `kinds` it certainly does not serve.
+
+    Raises:
+        TemporaryError: when it cannot say so, because the server of an API group is down.
+    """
+    catalog = await client.discover()
+    if _missing_groups(catalog, kinds).intersection(catalog.stale):
+        catalog = await client.discover(refresh=True)
+    _check_fresh(client.name, catalog, _missing_groups(catalog, kinds))
+    return catalog
+
+
 async def map_manifests(
     client: clients.Client,
     manifests: Sequence[manifest.Manifest],
@@ -57,6 +72,10 @@ async def map_manifests(
 
     `namespaces` are those that may be used (empty: all), `defining` a set whose definitions will
     bring further kinds. With `refresh` the cluster is asked again when a kind is unknown.
+
+    Raises:
+        TemporaryError: when a kind is unknown, also with `refresh`, because the server of its
+            API group is down.
     """
     coming = {_defined(item) for item in defining if is_definition(item)}
     catalog = await client.discover()
@@ -71,6 +90,8 @@ async def map_manifests(
         if resource is None and (item.group, item.kind) in coming:
             later.append(item)
         elif resource is None:
+            if refresh:
+                _check_fresh(client.name, catalog, {item.group})
             problems.append(_unknown(client.name, catalog, item))
         else:
             placed = MappedManifest(_in_namespace(item, resource, client.namespace), resource)
@@ -92,6 +113,19 @@ def is_namespace(item: manifest.Manifest) -> bool:
 def find(catalog: discovery.Catalog, item: manifest.Manifest) -> discovery.Resource | None:
     """Return the resource of a manifest's kind and version; None: it is not served."""
     return catalog.find(item.group, item.kind, item.api_version.rpartition("/")[2])
+
+
+def _missing_groups(catalog: discovery.Catalog, kinds: Collection[discovery.GroupKind]) -> set[str]:
+    return {group for group, kind in kinds if catalog.find(group, kind) is None}
+
+
+def _check_fresh(cluster: str, catalog: discovery.Catalog, missing_groups: set[str]) -> None:
+    """Refuse to take a kind of one of the groups for absent while the group's server is down."""
+    if stale := missing_groups.intersection(catalog.stale):
+        raise errors.TemporaryError(
+            f"cluster {cluster} does not know what the API group {', '.join(sorted(stale))} "
+            "serves: its server does not answer (`kubectl get apiservices` says more)"
+        )
 
 
 def _defined(definition: manifest.Manifest) -> tuple[str, str]:

@@ -2,14 +2,15 @@
 
 Kinds to look at come from the inventory and from the desired set; without either,
 also those that applications commonly consist of. A kind that may not be listed is
-left out, and said to be. Any other failure of a list is an error: a part is not a list.
+left out, and said to be. Any other failure of a list is an error: a part is not a list; so is a
+kind that the cluster cannot say whether it serves.
 """
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from volary.clusters.api import api_errors, discovery
-from volary.clusters.client import clients
+from volary.clusters.client import clients, resource_mapping
 from volary.clusters.inventory import inventory, inventory_store
 from volary.concurrency import fan_out
 from volary.manifests.ownership import tracking
@@ -131,7 +132,7 @@ async def list_kinds(
     Raises:
         VolaryError: when a list failed for another reason than missing permission.
     """
-    catalog = await client.discover()
+    catalog = await resource_mapping.discover_kinds(client, kinds)
     resources = [resource for kind in sorted(kinds) if (resource := catalog.find(*kind))]
     places = sorted(allowed or ({*used, client.namespace} | known.namespaces) - {""})
     answers = await fan_out.attempt_all(

@@ -183,7 +183,8 @@ async def _delete(
     timeout: timedelta,
     followed: deletions.WaitForProxies = deletions.no_wait,
 ) -> PruneResult:
-    catalog = await client.discover()
+    kinds = {(item.group, item.kind) for item in decision.delete}
+    catalog = await resource_mapping.discover_kinds(client, kinds)
     to_delete = [
         resource_mapping.MappedManifest(item, kind)
         for item in decision.delete
