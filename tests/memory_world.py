@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, cast
 
 import memory_cluster
@@ -23,11 +23,7 @@ SHOP = applications.Application(
 SELECTING = applications.Application(name="shop")
 
 
-class LoopClock:
-    """The time of the event loop."""
-
-    def now(self) -> datetime:
-        return stage_contexts.START + timedelta(seconds=now())
+LoopClock = stage_contexts.LoopClock
 
 
 def now() -> float:
@@ -64,7 +60,6 @@ class World:
             report=self.report,
             stop=self.stop,
             propagation=contexts.RoutePropagation(timedelta(seconds=3)),
-            clock=LoopClock(),
             **given,
         )
         return execution.Work(context, asyncio.get_running_loop().time() + seconds)

@@ -1,5 +1,6 @@
 """The context of a stage without any cluster, for what needs none."""
 
+import asyncio
 import types
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,13 @@ from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.runtime import contexts
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+class LoopClock:
+    """The time of the event loop."""
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=asyncio.get_running_loop().time())
 
 
 @dataclass
@@ -53,5 +61,6 @@ def context(**given: Any) -> contexts.StageContext:
         "commit": "new",
         "target_source": no_manifests,
         "report": Report(),
+        "clock": LoopClock(),
     }
     return contexts.StageContext(**{**known, **given})

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+import stage_contexts
 from kube_sandbox.apiserver.storage import verbs
 from stage_world import NEW, OLD, Report, World, deployment, made, service, world
 from volary.clusters.client import clients
@@ -116,7 +117,15 @@ async def followed(given: World, share: int) -> None:
         traffic_stages.ProgressiveTrafficOptions(step_weight=10),
     )
     context = contexts.StageContext(
-        given.application, asked, "us", client, NEW, load, Report(), timeout=timedelta(seconds=10)
+        application=given.application,
+        stage=asked,
+        target="us",
+        client=client,
+        commit=NEW,
+        target_source=load,
+        report=Report(),
+        clock=stage_contexts.LoopClock(),
+        timeout=timedelta(seconds=10),
     )
     outcome = await execution.carry_out(context, follow)
     assert outcome.status == "succeeded", outcome

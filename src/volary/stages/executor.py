@@ -122,7 +122,6 @@ class ClusterExecutor:
                 task=contexts.Task(
                     run_id=task.run_id,
                     stage_id=task.stage_id,
-                    attempt=task.attempt,
                     succeeded=task.succeeded,
                     created=task.created,
                 ),

@@ -11,6 +11,7 @@ from typing import cast
 import pytest
 
 import release_world
+import stage_contexts
 from volary.clusters.client import clients
 from volary.engine import executor
 from volary.engine.runs import state
@@ -61,6 +62,7 @@ def after(url: str, planner: applications.Planner, *, is_last: bool) -> contexts
         commit="abc",
         target_source=no_manifests,
         report=Quiet(),
+        clock=stage_contexts.LoopClock(),
         begun=(before,),
         is_last=is_last,
         permissions=contexts.Permissions(reach=webhooks.Reach(loopback=True)),

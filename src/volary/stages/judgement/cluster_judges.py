@@ -16,12 +16,12 @@ from volary.analysis.metering import meters, query_names
 from volary.analysis.verdicts import checks, fleet_verdicts, rule_verdicts
 from volary.engine import executor
 from volary.manifests.services import service_targets
-from volary.model import analysis, applications, clocks, errors, json
+from volary.model import analysis, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import findings, http_checks
-from volary.stages.runtime import contexts, rendezvouses
+from volary.stages.runtime import contexts
 
 #: What the last successful analysis is remembered as.
 LAST_ANALYSIS = "analysis"
@@ -36,21 +36,6 @@ class AnalysisPeriod:
     ends: datetime
     #: How long data are waited for.
     deadline: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeContext:
-    """What a judge needs of a stage on its cluster; see `contexts.StageContext`."""
-
-    application: applications.Application
-    target: str
-    report: executor.Reporter
-    clock: clocks.Clock | None
-    meter: meters.Meter
-    begun: contexts.Stages = ()
-    not_updated: tuple[str, ...] = ()
-    rendezvous: rendezvouses.Rendezvous = field(default_factory=rendezvouses.Rendezvous)
-    permissions: contexts.Permissions = field(default_factory=contexts.Permissions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +86,7 @@ def _basis(known: Mapping[str, analysis.Series], at: datetime) -> _Basis:
 class Judge:
     """Measures the rules of one stage on one cluster."""
 
-    context: JudgeContext
+    context: contexts.MeasuringContext
     period: AnalysisPeriod
     rules: tuple[analysis.Rule, ...]
     names: query_names.Names = field(default_factory=query_names.Names)
@@ -153,7 +138,7 @@ class Judge:
         for, as long as a query may take.
         """
         if rule.strategy is analysis.Strategy.PREVIOUS and self.previous is None:
-            return self._first(rule, at)
+            return self.first(rule, at, "nothing to compare with, no analysis succeeded before")
         known, target = await self._known(rule, number), self.context.target
         if rule.decider is analysis.Decider.PER_CLUSTER:
             # The others' numbers are only for show: looked at when there is something to show.
@@ -172,8 +157,7 @@ class Judge:
         decided = judged.decided[target]
         if self._is_news(rule, decided):
             self._told[rule.name] = (decided.result, decided.is_final)
-            document = findings.of_verdict(decided, judged.own[target], judged.pooled, at)
-            self.context.report.found(findings.VERDICT, rule.name, document)
+            self.publish(decided, judged.own[target], judged.pooled, at)
         return decided
 
     def _judged(
@@ -190,13 +174,29 @@ class Judge:
         rendezvous.post(self.context.target, topic, (basis, judged))
         return judged
 
-    def _first(self, rule: analysis.Rule, at: datetime) -> analysis.Verdict:
-        """Return the verdict on a first deployment, which has nothing before it (PipeCD)."""
-        why = "nothing to compare with, no analysis succeeded before"
-        first = first_verdict(rule, self.context.target, why)
-        document = findings.of_verdict(first, first, first, at)
-        self.context.report.found(findings.VERDICT, rule.name, document)
-        return first
+    def publish(
+        self,
+        decided: analysis.Verdict,
+        own: analysis.Verdict,
+        pooled: analysis.Verdict,
+        at: datetime,
+    ) -> None:
+        """Report the verdict that decides, with those on this cluster alone and on all."""
+        document = findings.of_verdict(decided, own, pooled, at)
+        self.context.report.found(findings.VERDICT, decided.metric, document)
+
+    def first(self, rule: analysis.Rule, at: datetime, why: str) -> analysis.Verdict:
+        """Pass a rule for good that compares with an earlier analysis where there was none."""
+        passed = analysis.Verdict(
+            analysis.Result.PASS,
+            f"{rule.name} on {self.context.target}: {why}",
+            rule.name,
+            target=self.context.target,
+            is_final=True,
+            dry_run=rule.dry_run,
+        )
+        self.publish(passed, passed, passed, at)
+        return passed
 
     def _is_news(self, rule: analysis.Rule, decided: analysis.Verdict) -> bool:
         return decided.is_final or self._told.get(rule.name) != (decided.result, decided.is_final)
@@ -270,18 +270,6 @@ class Judge:
             return question.failure(str(error))
 
 
-def first_verdict(rule: analysis.Rule, target: str, why: str) -> analysis.Verdict:
-    """Return the final pass of a rule that compares with an earlier analysis, without one."""
-    return analysis.Verdict(
-        analysis.Result.PASS,
-        f"{rule.name} on {target}: {why}",
-        rule.name,
-        target=target,
-        is_final=True,
-        dry_run=rule.dry_run,
-    )
-
-
 def new_version(begun: contexts.Stages) -> variant.Variant:
     """Return which variant the new version is on this cluster: canary while one runs."""
     runs = False
@@ -330,17 +318,7 @@ async def open_judge(
     last = await context.task_state.recall(state_name(context))
     started = last.get("started")
     return Judge(
-        context=JudgeContext(
-            application=context.application,
-            target=context.target,
-            report=context.report,
-            clock=context.clock,
-            meter=context.meter,
-            begun=context.begun,
-            not_updated=context.not_updated,
-            rendezvous=context.rendezvous,
-            permissions=context.permissions,
-        ),
+        context=context,
         period=period,
         rules=all_rules(options),
         names=query_names.find(context.application, source, namespace=home, running=running),

@@ -87,9 +87,7 @@ class _MetricChecks:
 
     async def check(self) -> Finding:
         """Measure every metric once."""
-        clock = self.judge.context.clock
-        assert clock is not None
-        at = clock.now()
+        at = self.judge.context.clock.now()
         self.round += 1
         await self.judge.round(at)
         findings = [await self._judge(rule, at) for rule in self.judge.rules]
@@ -145,11 +143,11 @@ class _MetricChecks:
         return {**cast("Mapping[str, analysis.Series]", said), **mine}
 
 
-def start_time(remembered: object, clock: clocks.Clock | None) -> datetime | None:
-    """Return when a stage began: as it was remembered, else now; None without a clock."""
+def start_time(remembered: object, clock: clocks.Clock) -> datetime:
+    """Return when a stage began: as it was remembered, else now."""
     if isinstance(remembered, str) and remembered:
         return datetime.fromisoformat(remembered)
-    return clock.now() if clock else None
+    return clock.now()
 
 
 def of_series(rule: analysis.Rule, series: Sequence[analysis.Series]) -> analysis.Check:
@@ -198,7 +196,7 @@ async def open_checker(
     rules: Sequence[analysis.Rule],
     *,
     threshold: int,
-    started: datetime | None,
+    started: datetime,
 ) -> Checker:
     """Return the checks of a stage on one cluster, with what was measured before a restart.
 
@@ -207,13 +205,11 @@ async def open_checker(
         namespace: Where the application is.
         rules: What is measured.
         threshold: So many failed rounds are too many; up to then no metric alone decides.
-        started: When the stage began; None: where there is no clock.
+        started: When the stage began.
     """
     context = work.context
     if not rules:
         return _no_checks
-    if started is None or context.clock is None:
-        raise TypeError(f"{context.stage.name} needs a clock to measure by")
     ends = max(started, context.clock.now()) + work.remaining
     tolerant = tuple(
         replace(rule, failure_limit=max(rule.failure_limit, threshold - 1)) for rule in rules

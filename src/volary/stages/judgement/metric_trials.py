@@ -16,7 +16,8 @@ from volary.model.pipeline.stage_kinds import (
     traffic_stages,
     waiting_stages,
 )
-from volary.stages.judgement import cluster_judges, findings
+from volary.stages.judgement import cluster_judges
+from volary.stages.runtime import contexts
 
 _CANARY = pipelines.Stage(
     rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions()
@@ -104,12 +105,12 @@ class Trial:
         period = cluster_judges.AnalysisPeriod(started, moment.at, moment.at)
         judges = {
             target: cluster_judges.Judge(
-                context=cluster_judges.JudgeContext(
-                    self.application,
-                    target,
-                    _TrialReport(name, target, trial_findings),
-                    self.clock,
-                    self.meter,
+                context=contexts.MeasuringContext(
+                    application=self.application,
+                    target=target,
+                    report=_TrialReport(name, target, trial_findings),
+                    clock=self.clock,
+                    meter=self.meter,
                     begun=(_CANARY,),
                     not_updated=tuple(name for name in self.names if name != target)[:1],
                 ),
@@ -126,24 +127,13 @@ class Trial:
             for judge in judges.values():
                 await judge.look(rule, started + number * rule.interval)
         if rule.strategy is analysis.Strategy.PREVIOUS and moment.previous is None:
-            return [_first(name, target, rule, moment, trial_findings) for target in judges]
+            why = "nothing to compare with; --previous TIME says when the analysis before it began"
+            return [judge.first(rule, moment.at, why) for judge in judges.values()]
         series = {target: judge.series(rule) for target, judge in judges.items()}
         judged = fleet_verdicts.judge(rule, series, moment.at)
         for target, decided in judged.decided.items():
-            document = findings.of_verdict(decided, judged.own[target], judged.pooled, moment.at)
-            trial_findings.append(TrialFinding(name, target, findings.VERDICT, rule.name, document))
+            judges[target].publish(decided, judged.own[target], judged.pooled, moment.at)
         return list(judged.decided.values())
-
-
-def _first(
-    name: str, target: str, rule: analysis.Rule, moment: Moment, trial_findings: list[TrialFinding]
-) -> analysis.Verdict:
-    """Return the verdict of a release that has no analysis before it, as a first one has none."""
-    why = "nothing to compare with; --previous TIME says when the analysis before it began"
-    verdict = cluster_judges.first_verdict(rule, target, why)
-    document = findings.of_verdict(verdict, verdict, verdict, moment.at)
-    trial_findings.append(TrialFinding(name, target, findings.VERDICT, rule.name, document))
-    return verdict
 
 
 def _measured_stages(

@@ -192,8 +192,8 @@ class Switch:
     async def _begin(self, title: str) -> dict[str, int]:
         """Return how many checks of an analysis were made before a restart."""
         if self.known.get("title") != title:
-            clock = self.work.context.clock
-            self.known = {_STARTED: clock.now().isoformat() if clock else "", _DONE: 0, _FAILED: 0}
+            started = self.work.context.clock.now().isoformat()
+            self.known = {_STARTED: started, _DONE: 0, _FAILED: 0}
         count = {_DONE: int(self.known[_DONE]), _FAILED: int(self.known[_FAILED])}
         await self._remember(title, count)
         return count

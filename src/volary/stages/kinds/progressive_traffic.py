@@ -114,7 +114,7 @@ async def run(work: execution.Work, options: traffic_stages.ProgressiveTrafficOp
             started=started,
         ),
         metric_checks.UnknownLimit(options.progress_deadline),
-        started=started,
+        started,
     )
     async with progression.watch.kept(), progression.webhooks.reporting():
         return await progression.advance(known)
@@ -132,7 +132,7 @@ class CanaryProgression:
     barrier: barriers.Barrier
     checker: metric_checks.Checker
     patience: metric_checks.UnknownLimit
-    started: datetime | None = None
+    started: datetime
     position: traffic_steps.Position = field(default_factory=traffic_steps.Position)
     #: What was said last against going on.
     reason: str = ""
@@ -182,7 +182,7 @@ class CanaryProgression:
     async def _remember(self) -> None:
         """Keep what the routes do not say; most rounds change nothing of it."""
         document: json.JsonObject = {
-            _STARTED: self.started.isoformat() if self.started else "",
+            _STARTED: self.started.isoformat(),
             "confirmed": self._is_confirmed,
             "failed": self.position.failed,
             "iterations": self.position.iterations,

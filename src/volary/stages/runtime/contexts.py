@@ -69,8 +69,6 @@ class Task:
 
     run_id: str = ""
     stage_id: str = ""
-    #: Counted from 1; above 1 it was begun before.
-    attempt: int = 1
     #: Clusters on which this very stage has succeeded already.
     succeeded: tuple[str, ...] = ()
     #: When the run was planned.
@@ -104,19 +102,35 @@ Shares = Mapping[variant.Variant, int]
 Stages = tuple[pipelines.Stage, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StageContext:
-    """One stage on one cluster, with everything it may use."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuringContext:
+    """What measuring on one cluster needs of a stage: nothing of the cluster itself."""
 
     application: applications.Application
-    stage: pipelines.Stage
     #: Name of the cluster in the fleet.
     target: str
+    report: executor.Reporter
+    clock: clocks.Clock
+    #: Where metrics are kept.
+    meter: meters.Meter = field(default_factory=meters.NoMeter)
+    #: Stages that were begun on this cluster before, in order.
+    begun: Stages = ()
+    #: Clusters without this release that an analysis at the end of a wave compares with.
+    not_updated: tuple[str, ...] = ()
+    #: The same stage on the other clusters.
+    rendezvous: rendezvouses.Rendezvous = field(default_factory=rendezvouses.Rendezvous)
+    permissions: Permissions = field(default_factory=Permissions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageContext(MeasuringContext):
+    """One stage on one cluster, with everything it may use."""
+
+    stage: pipelines.Stage
     client: clients.Client
     #: The new commit and its manifests for this target.
     commit: str
     target_source: Loader
-    report: executor.Reporter
     #: The last commit that succeeded; empty: a first deployment, which has no running source.
     running_commit: str = ""
     running_source: Loader | None = None
@@ -129,26 +143,14 @@ class StageContext:
     allow_mass_deletion: bool = False
     #: How long an image that cannot be pulled may stay so before the wait gives up.
     image_grace: timedelta = timedelta(seconds=20)
-
-    #: Stages that were begun on this cluster before, in order.
-    begun: Stages = ()
     #: No stage follows on this cluster.
     is_last: bool = False
-    #: None: times are not known (a stage that is tried by itself).
-    clock: clocks.Clock | None = None
     task: Task = field(default_factory=Task)
     run: RunEnvironment = field(default_factory=RunEnvironment)
     #: Shared by all tasks of the run.
     once: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)
-    permissions: Permissions = field(default_factory=Permissions)
     #: What this attempt remembers over a restart.
     task_state: task_states.TaskState = field(default_factory=task_states.TaskState)
-    #: Where metrics are kept.
-    meter: meters.Meter = field(default_factory=meters.NoMeter)
-    #: The same stage on the other clusters.
-    rendezvous: rendezvouses.Rendezvous = field(default_factory=rendezvouses.Rendezvous)
-    #: Clusters without this release that an analysis at the end of a wave compares with.
-    not_updated: tuple[str, ...] = ()
     #: Of the routes on this cluster.
     propagation: RoutePropagation = field(default_factory=RoutePropagation)
 

@@ -115,10 +115,8 @@ class StageWebhooks:
         extra = {
             "eventMessage": message,
             "eventType": "Warning" if is_warning else "Normal",
+            "timestamp": str(int(self.work.context.clock.now().timestamp() * 1000)),
         }
-        if self.work.context.clock is not None:
-            now = self.work.context.clock.now()
-            extra["timestamp"] = str(int(now.timestamp() * 1000))
         for hook in self.of(webhook.WebhookType.EVENT):
             if self._reports.full():
                 self._reports.get_nowait()

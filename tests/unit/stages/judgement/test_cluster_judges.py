@@ -21,7 +21,7 @@ from volary.model.pipeline.stage_kinds import (
     waiting_stages,
 )
 from volary.stages.judgement import cluster_judges, findings
-from volary.stages.runtime import rendezvouses, task_states
+from volary.stages.runtime import contexts, rendezvouses, task_states
 
 pytestmark = pytest.mark.looptime
 V, START = variant.Variant, stage_contexts.START
@@ -55,7 +55,7 @@ class Meter:
 
 
 def judge(meter: Meter | None = None, *rules: analysis.Rule, **given: Any) -> cluster_judges.Judge:
-    context = cluster_judges.JudgeContext(
+    context = contexts.MeasuringContext(
         application=stage_contexts.context().application,
         target=given.pop("target", "us"),
         report=given.pop("report", stage_contexts.Report()),

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -23,9 +23,7 @@ EMPTY = analysis.Check(C.INCONCLUSIVE, "no data", stage_contexts.START, is_empty
 THIN = analysis.Check(C.INCONCLUSIVE, "too few", stage_contexts.START)
 
 
-class LoopClock:
-    def now(self) -> datetime:
-        return stage_contexts.START + timedelta(seconds=asyncio.get_running_loop().time())
+LoopClock = stage_contexts.LoopClock
 
 
 @dataclass
@@ -98,16 +96,14 @@ async def test_when_a_stage_began() -> None:
     assert metric_checks.start_time(earlier.isoformat(), clock) == earlier
     assert metric_checks.start_time("", clock) == stage_contexts.START
     assert metric_checks.start_time(None, clock) == stage_contexts.START
-    assert metric_checks.start_time(7, None) is None
+    assert metric_checks.start_time(7, clock) == stage_contexts.START
 
 
 async def opened(
     meter: Meter, *rules: analysis.Rule, threshold: int = 1, **given: Any
 ) -> tuple[metric_checks.Checker, stage_contexts.Report]:
     report = stage_contexts.Report()
-    context = stage_contexts.context(
-        **{"clock": LoopClock(), "meter": meter, "report": report, **given}
-    )
+    context = stage_contexts.context(**{"meter": meter, "report": report, **given})
     work = execution.Work(context, asyncio.get_running_loop().time() + 10_000)
     checker = await metric_checks.open_checker(
         work, "default", rules, threshold=threshold, started=LoopClock().now()
@@ -125,15 +121,9 @@ async def rounds(checker: metric_checks.Checker, count: int) -> list[metric_chec
 
 @pytest.mark.looptime
 async def test_a_stage_without_metrics_needs_nothing_to_measure_by() -> None:
-    checker, _ = await opened(Meter({}), clock=None)
+    checker, _ = await opened(Meter({}))
 
     assert await checker() == metric_checks.PASSED
-
-
-@pytest.mark.looptime
-async def test_a_stage_with_metrics_needs_a_clock() -> None:
-    with pytest.raises(TypeError, match="WAIT needs a clock to measure by"):
-        await opened(Meter({}), RULE, clock=None)
 
 
 @pytest.mark.looptime

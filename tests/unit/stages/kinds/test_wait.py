@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+import stage_contexts
 from volary.clusters.client import clients
 from volary.engine import executor
 from volary.engine.runs import state
@@ -39,6 +40,7 @@ def context(seconds: float, *, limit: float = 3600) -> contexts.StageContext:
         commit="abc",
         target_source=nothing,
         report=Silence(),
+        clock=stage_contexts.LoopClock(),
         timeout=timedelta(seconds=limit),
     )
 

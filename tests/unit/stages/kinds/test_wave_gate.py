@@ -1,7 +1,6 @@
 """A wave is over when its clusters run this release and stay healthy: in virtual time."""
 
 import asyncio
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -199,11 +198,3 @@ def test_since_when_a_workload_is_available(kind: str, status: str, known: bool)
     found = wave_gate._available_since({"status": {"conditions": [condition]}})
     assert found == (datetime(2026, 3, 1, 12, tzinfo=UTC) if known else None)
     assert wave_gate._available_since({}) is None
-
-
-async def test_a_gate_needs_a_clock() -> None:
-    given = world()
-    work = given.work()
-    without = execution.Work(replace(work.context, clock=None), work.until)
-    with pytest.raises(TypeError, match="a wave gate needs a clock"):
-        wave_gate._now(without)

@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+import stage_contexts
 from volary.clusters.client import clients
 from volary.concurrency import single_flight
 from volary.engine import executor
@@ -51,6 +52,7 @@ class Room:
             commit="abc",
             target_source=nothing,
             report=cast("executor.Reporter", Silence()),
+            clock=stage_contexts.LoopClock(),
             once=self.once,
             rendezvous=self.rendezvous,
         )

@@ -165,16 +165,6 @@ async def test_events_are_reported_while_the_body_lasts(is_warning: bool) -> Non
     assert before.timestamp() - 1 <= sent <= after.timestamp()
 
 
-async def test_without_a_clock_an_event_has_no_time() -> None:
-    async with scripted_server.serve() as gate:
-        made = asking(hook("a", gate.url, Kind.EVENT))
-        async with made.reporting():
-            made.report("moved")
-        sent = gate.seen[0].json
-    assert isinstance(sent, dict)
-    assert "timestamp" not in sent["metadata"]
-
-
 async def test_of_many_events_the_oldest_are_dropped() -> None:
     async with scripted_server.serve() as gate:
         made = asking(hook("a", gate.url, Kind.EVENT))
