@@ -2,19 +2,20 @@
 
 python tools/mutants.py --seed 1 --count 20 --package engine --jobs 2 --minutes 10
 
-Of every package a sample is drawn by the seed from all mistakes that `mutations` can make. Each
-is made in a copy of the tree, and tests run until one fails: those that execute the function,
-the quickest of each file first, by a map that `--record` writes (one run of all tests). Without
-a map, and for what stands outside of functions: tests that import the module, unit tests first,
-the nearest in the import graph before the others, then the scenarios named in `SCENARIOS`. A
-mutant is killed by a test that fails with it and passes without it. What no test decided within
-the limit is listed by itself: it counts as neither.
+Of every package a sample is drawn by the seed from all mistakes that `mutations` can make. Tests
+run until one fails: those that execute the function, the quickest of each file first, by a map
+that `--record` writes (one run of all tests), and those that import the module, the nearest in
+the import graph first. Unit tests run in forks of one process; what survives them, or stands
+outside of functions, is made in a copy of the tree and meets the scenarios too: those of the map,
+without a map those named in `SCENARIOS`. A mutant is killed by a test that fails with it and
+passes without it. What no test decided within the limit is listed by itself: it counts as neither.
 """
 
 import argparse
 import ast
 import copy
 import importlib.util
+import itertools
 import os
 import queue
 import random
@@ -29,6 +30,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import forked_mutants
 import test_map
 
 ROOT = Path(__file__).parents[1]
@@ -264,6 +266,42 @@ def sample(root: Path, package: str, count: int, seed: int) -> list[Mutant]:
     return chosen.sample(every, min(count, len(every)))
 
 
+def try_in_forks(
+    mutants: Sequence[Mutant],
+    tests: Tests,
+    recorded: test_map.Executions,
+    *,
+    limit: float,
+    jobs: int,
+) -> list[tuple[Mutant, str]]:
+    """Try mutants with unit tests, in forks of one process; not all of them can be decided so."""
+    tried, candidates = [], []
+    for mutant in mutants:
+        source = (ROOT / mutant.path).read_text()
+        function = function_at(source, mutant.mutation.line)
+        if not function:
+            continue
+        module = module_name(mutant.path, Path("src"))
+        executing = filter(_is_unit, recorded.of(f"{mutant.path}:{function}", limit / 3))
+        near = [str(test) for test in tests.of(module, "")]
+        mistaken = mutant.mutation.apply(source)
+        chosen = [*executing, *near]
+        candidates.append(
+            forked_mutants.Candidate(module, function, ROOT / mutant.path, mistaken, chosen)
+        )
+        tried.append(mutant)
+    results: list[tuple[Mutant, str]] = []
+
+    def report(number: int, test: str | None) -> None:
+        result = f"killed by {test}" if test else "survived"
+        results.append((tried[number], result))
+        print(f"{result.partition(' ')[0]:9} {tried[number]}  [{result}]", flush=True)
+
+    session = forked_mutants.Session(candidates, jobs, limit, report)
+    forked_mutants.run(session, str(ROOT / "tests/unit"))
+    return results
+
+
 class Workplace:
     """A copy of the tree in which mutants are tried one after the other."""
 
@@ -426,13 +464,20 @@ def main() -> None:
         sample(ROOT, package, options.count, options.seed)
         for package in options.package or PACKAGES
     ]
-    waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
-    for index in range(options.count):  # every package gets its turn, should time run out
-        for mutants in chosen:
-            if index < len(mutants):
-                waiting.put(mutants[index])
-    results: list[tuple[Mutant, str]] = []
+    # Every package gets its turn, should time run out.
+    mutants = [one for turn in itertools.zip_longest(*chosen) for one in turn if one is not None]
     tests, end = Tests(ROOT), time.monotonic() + 60 * options.minutes
+    results = try_in_forks(mutants, tests, recorded, limit=options.limit / 3, jobs=options.jobs)
+    decided = {mutant for mutant, _ in results}
+    if options.unit:
+        print(summary(results, options.seed, len(mutants) - len(results)))
+        return
+    survivors = {mutant for mutant, result in results if result == "survived"}
+    results = [(mutant, result) for mutant, result in results if mutant not in survivors]
+    waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
+    for mutant in mutants:
+        if mutant in survivors or mutant not in decided:
+            waiting.put(mutant)
 
     def work(folder: Path) -> None:
         workplace = Workplace(folder, tests, recorded, options.limit, scenarios=not options.unit)

@@ -165,3 +165,42 @@ def test_a_run_records_what_it_executes(tmp_path: Path) -> None:
     subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": sources}, check=True)
     tests = test_map.read(tmp_path / "map")
     assert tests.of("src/volary/thing.py:Thing.use", 60) == ["test_thing.py::test_use"]
+
+
+def test_mutants_are_tried_in_forks_of_one_session(tmp_path: Path) -> None:
+    (tmp_path / "product.py").write_text(
+        "class Thing:\n    def size(self):\n        return 1\n\n    def name(self):\n"
+        "        return 'thing'\n"
+    )
+    (tmp_path / "test_thing.py").write_text(
+        "import product\n"
+        "def test_size():\n    assert product.Thing().size() == 1\n"
+        "def test_nothing():\n    product.Thing().name()\n"
+    )
+    settings = "[pytest]\nasyncio_default_fixture_loop_scope = function\npythonpath = .\n"
+    (tmp_path / "pytest.ini").write_text(settings)
+    (tmp_path / "trial.py").write_text(
+        "import pathlib\n"
+        "import forked_mutants\n"
+        "path = pathlib.Path('product.py')\n"
+        "source = path.read_text()\n"
+        "def candidate(function, before, after):\n"
+        "    mistaken = source.replace(before, after)\n"
+        "    tests = ['test_thing.py']\n"
+        "    return forked_mutants.Candidate('product', function, path, mistaken, tests)\n"
+        "candidates = [\n"
+        "    candidate('Thing.size', '1', '2'),\n"
+        "    candidate('Thing.name', 'thing', 'other'),\n"
+        "    candidate('Thing.absent', '1', '2'),\n"
+        "]\n"
+        "report = lambda number, test: print('result', number, test)\n"
+        "forked_mutants.run(forked_mutants.Session(candidates, 2, 60, report), '.')\n"
+    )
+    tools = {**os.environ, "PYTHONPATH": str(ROOT / "tools")}
+    command = [sys.executable, "trial.py"]
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=tools, check=True, capture_output=True, text=True
+    )
+    results = {line for line in ended.stdout.splitlines() if line.startswith("result")}
+    # What is not there to be exchanged is not decided.
+    assert results == {"result 0 test_thing.py::test_size", "result 1 None"}
