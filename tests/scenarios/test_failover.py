@@ -15,7 +15,7 @@ from controller_world import ANA, SPEED, Controlled, controlled
 from volary.controller.api import representations
 from volary.controller.status import application_statuses
 from volary.model import server_settings
-from volary.model.fleet import cluster_health, taints
+from volary.model.fleet import cluster_health
 from volary.placement.failover import decisions
 from volary.store import records
 
@@ -27,7 +27,7 @@ WATCHED = cluster_health.HealthRules(
     failure_threshold=timedelta(seconds=0.2),
     success_threshold=timedelta(seconds=0.2),
 )
-DEAD = taints.Taint("example.com/dead", "", taints.Effect.NO_EXECUTE, reason="flood")
+DEAD = {"key": "example.com/dead", "value": "", "effect": "NoExecute", "reason": "flood"}
 SPREAD = """
   placement:
     spread: [{by: cluster, minGroups: 2, maxGroups: 2}]
@@ -135,7 +135,7 @@ async def test_a_lost_cluster_is_replaced_and_cleaned_up_when_it_is_back(tmp_pat
         world.running.clusters["eu"].faults.change({"lost": "refuse"})
         await until_state(given, "eu", "unreachable")
         assert on(world) == ["asia", "eu"], "a lost connection alone moves nothing"
-        await clusters.taint("eu", ANA, DEAD)
+        await clusters.ask("taint", "eu", ANA, **DEAD)
         moved = await until_placed(
             given, lambda each: "cleaned up once it answers" in each.waiting.get("eu", "")
         )
@@ -143,7 +143,7 @@ async def test_a_lost_cluster_is_replaced_and_cleaned_up_when_it_is_back(tmp_pat
         assert moved.chosen == ("asia", "sa")
 
         world.running.clusters["eu"].faults.change({"lost": ""})
-        await clusters.untaint("eu", ANA, key=DEAD.key, effect="", reason="")
+        await clusters.untaint("eu", ANA, key=DEAD["key"], effect="", reason="")
         after = await until_placed(given, lambda each: not each.leaving)
         runs = await given.runs()
 
@@ -228,7 +228,7 @@ async def test_a_move_interrupts_a_run_that_waits_and_its_commit_goes_on_after_i
         commit = given.push(V1, V2)
         running = await given.until_application(lambda each: each.status == "running")
         world.running.clusters["eu"].faults.change({"lost": "refuse"})
-        await given.service.fleet.taint("eu", ANA, DEAD)
+        await given.service.fleet.ask("taint", "eu", ANA, **DEAD)
         told = await given.until_run(running.run, lambda each: bool(each.move))
         ended = await given.ended(running.run)
         await given.synced(commit)
@@ -279,7 +279,7 @@ async def test_a_move_outlives_the_process_that_began_it(tmp_path: Path) -> None
             world.running.clusters["eu"].faults.change({"lost": "refuse"})
             # Of one that answers by what is known, the old copy is removed in the same run.
             await until_state(given, "eu", "unreachable")
-            await given.service.fleet.taint("eu", ANA, DEAD)
+            await given.service.fleet.ask("taint", "eu", ANA, **DEAD)
             await until_placed(given, lambda each: each.leaving)
             begun = await moving(given)
         world.running.clusters["sa"].faults.change({"latency": 0.0})
@@ -315,7 +315,7 @@ async def test_when_most_of_the_fleet_is_lost_nothing_moves_and_somebody_is_told
         async with spread_out(tmp_path, SPREAD, notifications=told) as given:
             for name in ("asia", "eu", "us"):
                 given.world.running.clusters[name].faults.change({"lost": "refuse"})
-                await given.service.fleet.taint(name, ANA, DEAD)
+                await given.service.fleet.ask("taint", name, ANA, **DEAD)
             stands = await until_placed(given, lambda each: heard and len(each.waiting) == 2)
 
             assert len(await given.runs()) == 1
@@ -340,14 +340,14 @@ async def test_a_pause_pins_where_it_is_and_what_has_gone_meanwhile_moves_nothin
         world, service = given.world, given.service
         await service.ask_application("pause", "simple", ANA, reason="on television")
         world.running.clusters["eu"].faults.change({"lost": "refuse"})
-        await service.fleet.taint("eu", ANA, DEAD)
+        await service.fleet.ask("taint", "eu", ANA, **DEAD)
         stands = await until_placed(
             given, lambda each: "paused by ana: on television" in each.waiting.get("eu", "")
         )
         assert stands.leaving == ()
 
         world.running.clusters["eu"].faults.change({"lost": ""})
-        await service.fleet.untaint("eu", ANA, key=DEAD.key, effect="", reason="")
+        await service.fleet.untaint("eu", ANA, key=DEAD["key"], effect="", reason="")
         await until_state(given, "eu", "ready")
         await service.ask_application("resume", "simple", ANA)
         await until_placed(given, lambda each: not each.waiting and not each.leaving)

@@ -31,6 +31,11 @@ def awaiting_approval(given: int, count: int, approvers: Sequence[str]) -> str:
     )
 
 
+def count(number: int, noun: str) -> str:
+    """Return ``1 cluster`` or ``2 clusters``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def duration(length: timedelta) -> str:
     """Return ``1h30m``, ``45s``, ``0.5s``: the largest units first, zeroes left out."""
     seconds = length.total_seconds()

@@ -7,7 +7,6 @@ import typer
 
 from volary.cli import forms
 from volary.cli.commands import analysis, applications, clusters, convert, options, remote
-from volary.controller.runs import release_plans
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -107,9 +106,17 @@ def schema(
     ] = SchemaKind.APPLICATION,
 ) -> None:
     """Print the JSON Schema of application, controller or fleet files, for editors."""
-    from volary.cli.local import schemas
+    import json
 
-    raise typer.Exit(schemas.run(kind.value))
+    from volary.cli import console
+    from volary.config.generated import schemas
+
+    made = {
+        SchemaKind.APPLICATION: schemas.application_schema,
+        SchemaKind.CONTROLLER: schemas.controller_schema,
+        SchemaKind.FLEET: schemas.fleet_schema,
+    }
+    console.write(json.dumps(made[kind](), indent=2))
 
 
 @app.command()
@@ -241,6 +248,7 @@ def run(
     from volary.cli import durations
     from volary.cli.run import local_run
     from volary.controller.planning import preparation
+    from volary.controller.runs import release_plans
     from volary.engine.runs import policies
 
     if resume and abandon:
@@ -294,6 +302,7 @@ def plan(
     """
     from volary.cli.local import planning
     from volary.controller.planning import preparation
+    from volary.controller.runs import release_plans
 
     request = preparation.RunOptions(
         path=path,

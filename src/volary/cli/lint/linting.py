@@ -15,7 +15,7 @@ from volary.config.dialects.karmada import policies
 from volary.config.fleet import fleet_files
 from volary.config.stages import analysis_templates
 from volary.controller.planning import projects
-from volary.model import errors, metric_providers
+from volary.model import errors, metric_providers, phrases
 from volary.model.fleet import fleets
 from volary.server import hosting
 
@@ -211,9 +211,9 @@ def _to_json(problem: errors.Problem) -> dict[str, object]:
 def _summarize(files: dict[str, str], problems: Sequence[errors.Problem]) -> None:
     wrong = len(errors.mistakes(problems))
     warnings = len(problems) - wrong
-    counts = (_count(len(files), "file"), _count(wrong, "error"), _count(warnings, "warning"))
+    counts = (
+        phrases.count(len(files), "file"),
+        phrases.count(wrong, "error"),
+        phrases.count(warnings, "warning"),
+    )
     console.messages().print(", ".join(counts))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -19,9 +19,9 @@ def lines(status: json.JsonObject, *, wide: bool) -> Iterator[str]:
     silent = [cluster for cluster in status["clusters"] if not cluster["current"]]
     seen = len(status["clusters"]) - len(silent)
     where = (
-        _count(seen, "cluster")
+        phrases.count(seen, "cluster")
         if not silent
-        else f"{seen} of {_count(len(silent) + seen, 'cluster')}"
+        else f"{seen} of {phrases.count(len(silent) + seen, 'cluster')}"
     )
     if status["total"]:
         yield _pair("pods", f"{status['ready']} of {status['total']} ready in {where}")
@@ -107,7 +107,7 @@ def _images(variant: json.JsonObject) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
-    return f"{_count(len(names), 'cluster')}: {phrases.first_of(names)}"
+    return f"{phrases.count(len(names), 'cluster')}: {phrases.first_of(names)}"
 
 
 def _commit(text: str) -> str:
@@ -123,7 +123,3 @@ def _time(text: str | None) -> str:
 
 def _pair(name: str, value: str) -> str:
     return f"{name + ':':<{_LABEL}} {value}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

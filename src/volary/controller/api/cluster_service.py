@@ -81,7 +81,9 @@ class ClusterService:
     async def ask(
         self, action: str, name: str, asker: representations.Actor, **options: str
     ) -> Cluster:
-        """Ask for something about a cluster: ``cordon``, ``drain``, or to ``uncordon`` it.
+        """Ask for something about a cluster: ``cordon``, ``drain``, ``uncordon`` or ``taint``.
+
+        A taint has ``key``, ``value`` and ``effect``; one of the same key and effect is replaced.
 
         Raises:
             refusals.NotFound: There is no such cluster.
@@ -94,22 +96,6 @@ class ClusterService:
         ):
             await self.asker.ask(KIND, asker.by, document=document)
         return await self.get(name)
-
-    async def taint(self, name: str, asker: representations.Actor, taint: taints.Taint) -> Cluster:
-        """Mark a cluster; a mark of the same key and effect is replaced.
-
-        Raises:
-            refusals.NotFound: There is no such cluster.
-        """
-        return await self.ask(
-            "taint",
-            name,
-            asker,
-            key=taint.key,
-            value=taint.value,
-            effect=taint.effect.value,
-            reason=taint.reason,
-        )
 
     async def untaint(
         self, name: str, asker: representations.Actor, *, key: str, effect: str, reason: str

@@ -219,7 +219,7 @@ def _worst_of(entries: Sequence[ObjectStatus]) -> object_health.Health:
         return object_health.Health(HealthStatus.MISSING, "nothing of it is there")
     worst = min((entry.health.status for entry in entries), key=SEVERITY.index)
     if worst is HealthStatus.HEALTHY:
-        return object_health.Health(worst, f"{_count(len(entries), 'object')} healthy")
+        return object_health.Health(worst, f"{phrases.count(len(entries), 'object')} healthy")
     named = [
         f"{entry.key.title}: {entry.health.reason}"
         for entry in entries
@@ -244,7 +244,7 @@ def _overall(reports: Sequence[ClusterReport]) -> object_health.Health:
             HealthStatus.UNKNOWN, f"{phrases.first_of(silent, _SHOWN)} cannot be seen"
         )
     if worst is None or worst is HealthStatus.HEALTHY:
-        reason = f"healthy in {_count(len(current), 'cluster')}"
+        reason = f"healthy in {phrases.count(len(current), 'cluster')}"
         return object_health.Health(HealthStatus.HEALTHY, reason)
     named: dict[str, list[str]] = defaultdict(list)
     for name, cluster_health in current.items():
@@ -329,7 +329,3 @@ def _sum(
         ),
         counted,
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

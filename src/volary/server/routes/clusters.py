@@ -5,7 +5,6 @@ import functools
 from starlette import requests, responses
 
 from volary.controller.api import cluster_service
-from volary.model.fleet import taints
 from volary.server import server_state
 from volary.server.authorization import access
 from volary.server.http import encoding, paging
@@ -44,15 +43,19 @@ async def get_cluster(request: requests.Request, cluster: str) -> responses.Resp
     return encoding.one(request, await server_state.of(request).service.fleet.get(cluster))
 
 
+async def _ask(
+    request: requests.Request, verb: str, cluster: str, body: bodies.ClusterReason
+) -> responses.Response:
+    ask = functools.partial(server_state.of(request).service.fleet.ask, verb)
+    return await commands.carry_out(request, ask, cluster, body)
+
+
 @commands.command(router, commands.CLUSTER, "cordon", Permission.ADMINISTER)
 async def cordon(
     request: requests.Request, cluster: str, body: bodies.ClusterReason = _REASON
 ) -> responses.Response:
     """Start nothing new in a cluster."""
-    service = server_state.of(request).service.fleet
-    return await commands.carry_out(
-        request, functools.partial(service.ask, "cordon"), cluster, body
-    )
+    return await _ask(request, "cordon", cluster, body)
 
 
 @commands.command(router, commands.CLUSTER, "drain", Permission.ADMINISTER)
@@ -60,8 +63,7 @@ async def drain(
     request: requests.Request, cluster: str, body: bodies.ClusterReason = _REASON
 ) -> responses.Response:
     """Start nothing new in a cluster, and move what runs there to other clusters."""
-    service = server_state.of(request).service.fleet
-    return await commands.carry_out(request, functools.partial(service.ask, "drain"), cluster, body)
+    return await _ask(request, "drain", cluster, body)
 
 
 @commands.command(router, commands.CLUSTER, "uncordon", Permission.ADMINISTER)
@@ -69,19 +71,13 @@ async def uncordon(
     request: requests.Request, cluster: str, body: bodies.ClusterReason = _REASON
 ) -> responses.Response:
     """Let a cluster take part again; releases it missed are backfilled."""
-    service = server_state.of(request).service.fleet
-    return await commands.carry_out(
-        request, functools.partial(service.ask, "uncordon"), cluster, body
-    )
+    return await _ask(request, "uncordon", cluster, body)
 
 
 @commands.command(router, commands.CLUSTER, "taint", Permission.ADMINISTER)
 async def taint(request: requests.Request, cluster: str, body: bodies.Taint) -> responses.Response:
     """Taint a cluster, so that applications that do not tolerate the taint stay away."""
-    mark = taints.Taint(body.key, body.value, taints.Effect(body.effect), reason=body.reason)
-    service = server_state.of(request).service.fleet
-    changed = await service.taint(cluster, commands.asker(request), mark)
-    return encoding.accepted(request, changed)
+    return await _ask(request, "taint", cluster, body)
 
 
 @commands.command(router, commands.CLUSTER, "untaint", Permission.ADMINISTER)

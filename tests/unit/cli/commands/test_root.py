@@ -38,6 +38,18 @@ def test_a_command_starts_from_nothing() -> None:
     assert "kind: Deployment" in ended.stdout
 
 
+def test_the_commands_are_known_without_what_carries_them_out() -> None:
+    code = (
+        "import sys; from volary import main;"
+        " print(*{name.split('.')[1] for name in sys.modules if name.startswith('volary.')})"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert set(loaded.stdout.split()) == {"cli", "demo", "main", "model"}
+
+
 #: As where the extra is not installed.
 _WITHOUT_SANDBOX = (
     "import sys; sys.modules['kube_sandbox'] = None; from volary import main; main.main()"

@@ -23,7 +23,7 @@ from volary.controller.persistence import change_signal
 from volary.controller.status import application_statuses, cluster_releases, run_requests
 from volary.manifests import redaction
 from volary.model import errors
-from volary.model.fleet import cluster_health, fleets, taints
+from volary.model.fleet import cluster_health, fleets
 from volary.placement.failover import decisions, move_plans
 from volary.store import records
 
@@ -279,8 +279,9 @@ async def test_a_cluster_is_cordoned_and_tainted_by_hand(served: Served) -> None
     with pytest.raises(refusals.Conflict):
         await fleet.ask("cordon", "eu", ANA, reason="1.36")
     assert (await fleet.ask("uncordon", "eu", ANA, reason="done")).schedulable
-    mark = taints.Taint("example.com/x", "1", taints.Effect.NO_EXECUTE, reason="flood")
-    tainted = await fleet.taint("us", ANA, mark)
+    tainted = await fleet.ask(
+        "taint", "us", ANA, key="example.com/x", value="1", effect="NoExecute", reason="flood"
+    )
     (shown,) = tainted.taints
     assert (shown.key, shown.value, shown.effect, shown.by, shown.reason) == (
         "example.com/x",
