@@ -58,10 +58,6 @@ async def resume_application(
 _LOG = logging.getLogger(__name__)
 
 
-#: What can be asked of an application that lost its repository.
-_FOR_ORPHANED = ("pause", "resume")
-
-
 class CommandHandler:
     """Takes requests from the store, one after another per application, and answers them."""
 
@@ -124,34 +120,26 @@ class CommandHandler:
         self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
     ) -> str:
         reason = request.document.get("reason", "")
-        if request.kind == "forget":
-            return await self._registry.forget(reconciler, request.by, reason)
-        if request.kind == "adopt":
-            repository = request.document["repository"]
-            return await self._registry.adopt(reconciler, repository, request.by)
-        if reconciler.why_orphaned and request.kind not in _FOR_ORPHANED:
-            return f"{reconciler.why_orphaned}, so nothing is started for it"
-        return await self._of_one_at_home(reconciler, request)
-
-    async def _of_one_at_home(
-        self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
-    ) -> str:
-        if request.kind == "rollback":
-            return await self._rollback(reconciler, request)
-        if request.kind == rebalancing.KIND:
-            return await rebalancing.carry_out(self._leader, reconciler, request)
-        if request.kind == "pause":
-            pause = state.Pause(
-                request.by,
-                self._leader.dependencies.clock.now(),
-                request.document.get("reason", ""),
-            )
-            return await pause_application(reconciler, pause)
-        if request.kind == "resume":
-            return await resume_application(
-                reconciler, request.by, self._leader.dependencies.clock.now()
-            )
-        return await self._sync(reconciler, request)
+        now = self._leader.dependencies.clock.now()
+        match request.kind:
+            case "forget":
+                refusal = await self._registry.forget(reconciler, request.by, reason)
+            case "adopt":
+                repository = request.document["repository"]
+                refusal = await self._registry.adopt(reconciler, repository, request.by)
+            case "pause":
+                refusal = await pause_application(reconciler, state.Pause(request.by, now, reason))
+            case "resume":
+                refusal = await resume_application(reconciler, request.by, now)
+            case _ if reconciler.why_orphaned:
+                refusal = f"{reconciler.why_orphaned}, so nothing is started for it"
+            case "rollback":
+                refusal = await self._rollback(reconciler, request)
+            case rebalancing.KIND:
+                refusal = await rebalancing.carry_out(self._leader, reconciler, request)
+            case _:
+                refusal = await self._sync(reconciler, request)
+        return refusal
 
     async def _of_run(self, request: records.RequestRecord) -> str:
         runs = self._leader.store.runs

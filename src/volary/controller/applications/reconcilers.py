@@ -112,7 +112,25 @@ class ApplicationReconciler:
         `noted` are fields of the status that are kept in the same step.
         """
         async with self._lock:
-            await self._submit(run_request, noted)
+            session = self._session
+            if session and run_request.is_from_commit and not session.runner.run.is_final:
+                run = session.runner.run
+                if await release_plans.reverts(
+                    self._leader.dependencies, self.place, run_request.commit, run
+                ):
+                    run_request = replace(run_request, reverts=run.id)
+            why = self._why_waiting(run_request)
+            status = replace(self._noting(noted), run_request=run_request, waiting_reason=why)
+            is_busy = session is not None or self._left_behind is not None
+            change = application_state.requested(
+                self._state_writer.state, status, run_request, is_busy=is_busy
+            )
+            await self._state_writer.write(change)
+            self._announce_settled(change)
+            notifications.triggered(
+                self._leader.notifier, self._leader.dependencies, run_request, self.record
+            )
+            await self._react()
         self.work()
 
     async def change(self, noted: Mapping[str, object] = _NOTHING, **columns: object) -> None:
@@ -159,9 +177,7 @@ class ApplicationReconciler:
         """Write down what the end of a run means for the application and its commit."""
         async with self._lock:
             self._session = None
-            change = await self._state_writer.conclude(run, origin)
-            if change.settled is not None:
-                self._settle(change.settled, change.settled_reason)
+            self._announce_settled(await self._state_writer.conclude(run, origin))
 
     async def forget(self, by: str, reason: str) -> str:
         """Delete the application, nothing in any cluster; returns why not, or nothing.
@@ -203,50 +219,13 @@ class ApplicationReconciler:
 
     # How a request is taken.
 
-    async def _submit(
-        self, run_request: run_requests.RunRequest, noted: Mapping[str, object]
-    ) -> None:
-        session, old = self._session, self.status.run_request
-        if session and run_request.is_from_commit and not session.runner.run.is_final:
-            run = session.runner.run
-            if await release_plans.reverts(
-                self._leader.dependencies, self.place, run_request.commit, run
-            ):
-                run_request = replace(run_request, reverts=run.id)
-        why = self._why_waiting(run_request)
-        queued = application_state.CommitChange(
-            run_request.commit, "queued", why or run_request.reason, run_request
-        )
-        await self._state_writer.keep_commit(queued)
-        status = (
-            self.record.status if self._is_busy else application_statuses.StatusWord.WAITING.value
-        )
-        reason = self.record.reason if self._is_busy else run_request.reason
-        await self._state_writer.keep(
-            replace(self._noting(noted), run_request=run_request, waiting_reason=why),
-            status=status,
-            reason=reason,
-        )
-        if old is not None and old.commit != run_request.commit:
-            reason = f"superseded by {run_request.commit[:7]} before it began"
-            superseded = application_state.CommitChange(old.commit, "superseded", reason, old)
-            await self._state_writer.keep_commit(superseded)
-            self._settle(old, reason)
-        notifications.triggered(
-            self._leader.notifier, self._leader.dependencies, run_request, self.record
-        )
-        await self._react()
-
-    def _settle(self, run_request: run_requests.RunRequest, reason: str) -> None:
-        """Tell those who were told of a request that no run of its own comes of it."""
-        leader = self._leader
-        notifications.settled(
-            leader.notifier, leader.dependencies, run_request, self.record, reason
-        )
-
-    @property
-    def _is_busy(self) -> bool:
-        return self._session is not None or self._left_behind is not None
+    def _announce_settled(self, change: application_state.StateChange) -> None:
+        """Notify those who know of a request when no run of its own comes of it."""
+        leader, reason = self._leader, change.settled_reason
+        if change.settled is not None:
+            notifications.settled(
+                leader.notifier, leader.dependencies, change.settled, self.record, reason
+            )
 
     def _why_waiting(self, run_request: run_requests.RunRequest) -> str:
         if self._left_behind is not None:
@@ -282,7 +261,6 @@ class ApplicationReconciler:
         """Work; a bug in one application must not harm the others."""
         try:
             await self._work()
-        # A bug in one application must not stop the others; it is logged with its trace.
         except Exception as error:
             if context.is_overtaken(error):
                 raise
@@ -336,10 +314,7 @@ class ApplicationReconciler:
                 what = f"run {self._left_behind.head.id} cannot go on: {trouble}; {retry}"
                 await self._state_writer.keep(self.status, reason=what)
             elif run_request is not None:
-                kind = self._leader.kinds[run_request.kind]
-                await self._state_writer.write(
-                    kind.delayed(self._state_writer.state, run_request, trouble, retry)
-                )
+                await self._state_writer.delay(run_request, trouble, retry)
 
     async def _begin(self, run_request: run_requests.RunRequest) -> str:
         """Make a request a run and carry it out; returns what keeps it from beginning."""
@@ -412,13 +387,10 @@ class ApplicationReconciler:
 
     async def _refuse(self, run_request: run_requests.RunRequest, reason: str) -> None:
         """Say that a request cannot become a run until somebody mends something."""
-        kind = self._leader.kinds[run_request.kind]
         async with self._lock:
-            await self._state_writer.write(
-                kind.refused(self._state_writer.state, run_request, reason)
-            )
-        if kind.announces_refusals:
-            leader = self._leader
+            await self._state_writer.refuse(run_request, reason)
+        leader = self._leader
+        if leader.kinds[run_request.kind].announces_refusals:
             notifications.refused(
                 leader.notifier, leader.dependencies, run_request, self.record, reason
             )

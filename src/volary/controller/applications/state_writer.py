@@ -11,7 +11,12 @@ from typing import TypeVar
 from volary.controller.leadership import context
 from volary.controller.persistence import redaction, retry
 from volary.controller.runs import ready_runs, run_kinds
-from volary.controller.status import application_state, application_statuses, run_origins
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    run_origins,
+    run_requests,
+)
 from volary.engine.observers import observer_events
 from volary.engine.persistence import codec, transitions
 from volary.engine.runs import state as run_state
@@ -121,6 +126,16 @@ class ApplicationStateWriter:
         kind = self._leader.kinds[origin.kind]
         await self.write(kind.begun(self.state, run, origin))
 
+    async def refuse(self, run_request: run_requests.RunRequest, reason: str) -> None:
+        """Keep that a request becomes no run until somebody mends something."""
+        kind = self._leader.kinds[run_request.kind]
+        await self.write(kind.refused(self.state, run_request, reason))
+
+    async def delay(self, run_request: run_requests.RunRequest, trouble: str, retry: str) -> None:
+        """Keep why a request cannot become a run yet, and when it is tried again."""
+        kind = self._leader.kinds[run_request.kind]
+        await self.write(kind.delayed(self.state, run_request, trouble, retry))
+
     async def conclude(
         self, run: run_state.Run, origin: run_origins.Origin
     ) -> application_state.StateChange:
@@ -141,7 +156,7 @@ class ApplicationStateWriter:
         return kept.version
 
     async def write(self, change: application_state.StateChange) -> None:
-        """Keep what a run's beginning or end, or a refusal, changes: commits first."""
+        """Keep what a request, or a run's beginning or end, changes: commits first."""
         for commit in change.commits:
             await self.keep_commit(commit)
         await self.keep(change.status, **change.columns)

@@ -57,8 +57,7 @@ def _closure(
         [
             cluster_window.window
             for cluster_window in listed
-            if cluster_window.selector is None
-            or selectors.matches(cluster_window.selector, cluster)
+            if selectors.matches(cluster_window.selector, cluster)
         ]
         for listed in (app.waves.windows.allow, app.waves.windows.deny)
     )

@@ -115,8 +115,7 @@ def _windows(
             targets = tuple(
                 cluster.name
                 for cluster in clusters
-                if cluster_window.selector is None
-                or selectors.matches(cluster_window.selector, cluster)
+                if selectors.matches(cluster_window.selector, cluster)
             )
             if targets:
                 yield policies.WindowRule(cluster_window.window, targets, deny)

@@ -53,6 +53,32 @@ class StateChange:
     settled_reason: str = ""
 
 
+def requested(
+    state: ApplicationState,
+    status: application_statuses.ApplicationStatus,
+    run_request: run_requests.RunRequest,
+    *,
+    is_busy: bool,
+) -> StateChange:
+    """Return what a new run request changes; the one that it replaces is superseded.
+
+    Args:
+        state: The application as it was kept last.
+        status: The one it has from now on, with the request.
+        run_request: It is new.
+        is_busy: A run is under way, so how the application stands stays said.
+    """
+    waiting, old = application_statuses.StatusWord.WAITING.value, state.status.run_request
+    columns = {} if is_busy else {"status": waiting, "reason": run_request.reason}
+    said = status.waiting_reason or run_request.reason
+    queued = CommitChange(run_request.commit, "queued", said, run_request)
+    if old is None or old.commit == run_request.commit:
+        return StateChange(status, columns, (queued,))
+    reason = f"superseded by {run_request.commit[:7]} before it began"
+    superseded = CommitChange(old.commit, "superseded", reason, old)
+    return StateChange(status, columns, (queued, superseded), settled=old, settled_reason=reason)
+
+
 def columns_of_end(
     record: records.ApplicationRecord,
     status: application_statuses.ApplicationStatus,

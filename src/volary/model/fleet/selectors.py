@@ -17,9 +17,9 @@ def mismatch(selector: rollouts.ClusterSelector, cluster: fleets.Cluster) -> str
     return next(_mismatches(selector, cluster), "")
 
 
-def matches(selector: rollouts.ClusterSelector, cluster: fleets.Cluster) -> bool:
-    """Say whether `cluster` is taken."""
-    return not mismatch(selector, cluster)
+def matches(selector: rollouts.ClusterSelector | None, cluster: fleets.Cluster) -> bool:
+    """Say whether `cluster` is taken; without a selector every one is."""
+    return selector is None or not mismatch(selector, cluster)
 
 
 def _mismatches(selector: rollouts.ClusterSelector, cluster: fleets.Cluster) -> Iterator[str]:

@@ -83,11 +83,7 @@ def rollback_order(division: Division) -> Division:
 def _members(
     wave: rollouts.Wave, left: Sequence[fleets.Cluster], of_all: int
 ) -> Sequence[fleets.Cluster]:
-    chosen = [
-        cluster
-        for cluster in left
-        if wave.targets is None or selectors.matches(wave.targets, cluster)
-    ]
+    chosen = [cluster for cluster in left if selectors.matches(wave.targets, cluster)]
     ordered = _ordered(wave, chosen)
     if wave.one_per:
         ordered = list(_one_per(wave.one_per, ordered))
