@@ -8,9 +8,9 @@ patches. Texts may hold ``${cluster.name}``, ``${cluster.region}``, ``${cluster.
 """
 
 import json as text_json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import assert_never, cast
+from typing import Any, assert_never, cast
 
 import yaml as plain_yaml
 
@@ -94,7 +94,7 @@ def _overridden(
     body = item.body
     try:
         for override in ordered:
-            body = _changed(replace(item, body=body), override, lambda text: fill(text, cluster))
+            body = _changed(replace(item, body=body), _filled_in(override, cluster))
     except errors.UserError as error:
         raise errors.user_error(
             f"the override for {cluster.name} does not fit {item.key.title}: "
@@ -105,7 +105,24 @@ def _overridden(
     return item.with_body(body)
 
 
-_Fill = Callable[[str], str]
+def _filled_in(change: overrides.Override, cluster: fleets.Cluster) -> overrides.Override:
+    """Return the override with what its values say of the cluster filled in."""
+    if isinstance(change, overrides.FieldOverride):
+        patches = [replace(patch, value=_filled(patch.value, cluster)) for patch in change.patches]
+        return replace(change, patches=tuple(patches))
+    return replace(change, value=_filled(change.value, cluster))
+
+
+def _filled(value: Any, cluster: fleets.Cluster) -> Any:
+    match value:
+        case str():
+            return fill(value, cluster)
+        case list() | tuple():
+            return type(value)(_filled(element, cluster) for element in value)
+        case Mapping():
+            return {key: _filled(inner, cluster) for key, inner in value.items()}
+        case _:
+            return value
 
 
 def fill(text: str, cluster: fleets.Cluster) -> str:
@@ -124,77 +141,59 @@ def fill(text: str, cluster: fleets.Cluster) -> str:
     return cluster_properties.PATTERN.sub(lambda match: known[match[1]], text)
 
 
-def _changed(item: manifest.Manifest, change: overrides.Override, filled: _Fill) -> json.JsonObject:
+def _changed(item: manifest.Manifest, change: overrides.Override) -> json.JsonObject:
     match change:
         case overrides.ImageOverride():
-            return _images(item, change, filled)
+            return _images(item, change)
         case overrides.ArgumentsOverride():
-            return _arguments(item, change, filled)
+            return _arguments(item, change)
         case overrides.EnvOverride():
-            return _environment(item, change, filled)
+            return _environment(item, change)
         case overrides.MetadataOverride():
-            return _metadata(item, change, filled)
+            return _metadata(item, change)
         case overrides.FieldOverride():
-            return _field(item, change, filled)
+            return _field(item, change)
         case overrides.PatchOverride():
-            return cast(
-                "json.JsonObject", json_pointers.patch(item.body, _with_value(change, filled))
-            )
+            return cast("json.JsonObject", json_pointers.patch(item.body, change))
         case _:
             assert_never(change)
 
 
-def _with_value(change: overrides.PatchOverride, filled: _Fill) -> overrides.PatchOverride:
-    return replace(change, value=_filled(change.value, filled))
+def _with_text(item: manifest.Manifest, path: str, text: str) -> json.JsonObject:
+    change = overrides.PatchOverride(path, overrides.Operator.REPLACE, text)
+    return cast("json.JsonObject", json_pointers.patch(item.body, change))
 
 
-def _filled(value: object, filled: _Fill) -> object:
-    if isinstance(value, str):
-        return filled(value)
-    if isinstance(value, list):
-        return [_filled(element, filled) for element in value]
-    if isinstance(value, dict):
-        return {key: _filled(inner, filled) for key, inner in value.items()}
-    return value
-
-
-def _images(
-    item: manifest.Manifest, change: overrides.ImageOverride, filled: _Fill
-) -> json.JsonObject:
+def _images(item: manifest.Manifest, change: overrides.ImageOverride) -> json.JsonObject:
     if change.path:
         written = json_pointers.read(item.body, change.path)
         if not isinstance(written, str):
             raise errors.user_error(f"{change.path} is no image")
-        patched = overrides.PatchOverride(
-            change.path, overrides.Operator.REPLACE, image(written, change, filled)
-        )
-        return cast("json.JsonObject", json_pointers.patch(item.body, patched))
+        return _with_text(item, change.path, image(written, change))
     if item.kind not in _IMAGES:
         return item.body
 
     def one(container: json.JsonObject) -> json.JsonObject:
         written = objects.text(container, "image")
-        return {**container, "image": image(written, change, filled)} if written else container
+        return {**container, "image": image(written, change)} if written else container
 
     return _containers(item, one)
 
 
-def image(written: str, change: overrides.ImageOverride, filled: _Fill = str) -> str:
+def image(written: str, change: overrides.ImageOverride) -> str:
     """Return an image's reference with one of its components changed.
 
     ``add`` appends to the component, ``remove`` clears it, ``replace`` sets it. A tag that is
     set takes the place of a digest, and a digest that of a tag (Karmada: imageOverrider).
     """
     parsed = images.parse(written)
-    value = filled(change.value)
     match change.component:
         case overrides.Component.REGISTRY:
-            parsed = replace(parsed, registry=_combined(parsed.registry, change.operator, value))
+            parsed = replace(parsed, registry=_combined(parsed.registry, change))
         case overrides.Component.REPOSITORY:
-            repository = _combined(parsed.repository, change.operator, value)
-            parsed = replace(parsed, repository=repository)
+            parsed = replace(parsed, repository=_combined(parsed.repository, change))
         case overrides.Component.TAG:
-            version = _combined(parsed.digest or parsed.tag, change.operator, value)
+            version = _combined(parsed.digest or parsed.tag, change)
             is_digest = ":" in version
             parsed = replace(
                 parsed,
@@ -207,14 +206,14 @@ def image(written: str, change: overrides.ImageOverride, filled: _Fill = str) ->
     return f"{host}{parsed.repository}{tag}{digest}"
 
 
-def _combined(old: str, operator: overrides.Operator, value: str) -> str:
-    match operator:
+def _combined(old: str, change: overrides.ImageOverride) -> str:
+    match change.operator:
         case overrides.Operator.ADD:
-            return f"{old}{value}"
+            return f"{old}{change.value}"
         case overrides.Operator.REMOVE:
             return ""
         case overrides.Operator.REPLACE:
-            return value
+            return change.value
 
 
 def _containers(
@@ -232,88 +231,66 @@ def _containers(
     return body
 
 
-def _arguments(
-    item: manifest.Manifest, change: overrides.ArgumentsOverride, filled: _Fill
-) -> json.JsonObject:
-    values = [filled(value) for value in change.value]
-
+def _arguments(item: manifest.Manifest, change: overrides.ArgumentsOverride) -> json.JsonObject:
     def one(container: json.JsonObject) -> json.JsonObject:
         if container.get("name") != change.container_name:
             return container
         old = objects.sequence(container, change.which.value)
-        if change.operator is overrides.Operator.ADD:
-            return {**container, change.which.value: [*old, *values]}
-        return {
-            **container,
-            change.which.value: [argument for argument in old if argument not in values],
-        }
+        new = (
+            [*old, *change.value]
+            if change.operator is overrides.Operator.ADD
+            else [argument for argument in old if argument not in change.value]
+        )
+        return {**container, change.which.value: new}
 
     return _containers(item, one)
 
 
-def _environment(
-    item: manifest.Manifest, change: overrides.EnvOverride, filled: _Fill
-) -> json.JsonObject:
-    values = {name: filled(value) for name, value in change.value.items()}
-
+def _environment(item: manifest.Manifest, change: overrides.EnvOverride) -> json.JsonObject:
     def one(container: json.JsonObject) -> json.JsonObject:
         if change.container_name not in ("", container.get("name")):
             return container
         old = list(objects.mappings(container, "env"))
-        known = {str(variable.get("name")) for variable in old}
-        kept = [variable for variable in old if variable.get("name") not in values]
-        match change.operator:
-            case overrides.Operator.REMOVE:
-                new = kept
-            case overrides.Operator.ADD:
-                new = [*kept, *_variables(values)]
-            case overrides.Operator.REPLACE:
-                present = {name: value for name, value in values.items() if name in known}
-                stays = [variable for variable in old if variable.get("name") not in present]
-                new = [*stays, *_variables(present)]
-            case _:
-                assert_never(change.operator)
+        known = [str(variable.get("name")) for variable in old]
+        values = _chosen(change.value, known, change.operator)
+        new = [variable for variable in old if variable.get("name") not in values]
+        if change.operator is not overrides.Operator.REMOVE:
+            new += [{"name": name, "value": value} for name, value in values.items()]
         return {**container, "env": new} if new or "env" in container else container
 
     return _containers(item, one)
 
 
-def _variables(values: Mapping[str, str]) -> list[json.JsonObject]:
-    return [{"name": name, "value": value} for name, value in values.items()]
-
-
-def _metadata(
-    item: manifest.Manifest, change: overrides.MetadataOverride, filled: _Fill
-) -> json.JsonObject:
+def _metadata(item: manifest.Manifest, change: overrides.MetadataOverride) -> json.JsonObject:
     old = objects.mapping(item.metadata, change.which.value)
-    match change.operator:
-        case overrides.Operator.ADD:
-            new = {**old, **{key: filled(value) for key, value in change.value.items()}}
-        case overrides.Operator.REMOVE:
-            new = {key: value for key, value in old.items() if key not in change.value}
-        case overrides.Operator.REPLACE:
-            present = {key: filled(v) for key, v in change.value.items() if key in old}
-            new = {**old, **present}
-        case _:
-            assert_never(change.operator)
+    if change.operator is overrides.Operator.REMOVE:
+        new = {key: value for key, value in old.items() if key not in change.value}
+    else:
+        new = {**old, **_chosen(change.value, old, change.operator)}
     return {**item.body, "metadata": {**item.metadata, change.which.value: new}}
 
 
-def _field(
-    item: manifest.Manifest, change: overrides.FieldOverride, filled: _Fill
-) -> json.JsonObject:
+def _chosen(
+    values: Mapping[str, str], present: Collection[str], operator: overrides.Operator
+) -> Mapping[str, str]:
+    """Return the values that count: only what is there can be replaced."""
+    if operator is not overrides.Operator.REPLACE:
+        return values
+    return {name: value for name, value in values.items() if name in present}
+
+
+def _field(item: manifest.Manifest, change: overrides.FieldOverride) -> json.JsonObject:
     written = json_pointers.read(item.body, change.path)
     if not isinstance(written, str):
         raise errors.user_error(f"{change.path} is no text that could hold a document")
     document = _parsed(written, change)
     for patch in change.patches:
-        document = json_pointers.patch(document, _with_value(patch, filled))
+        document = json_pointers.patch(document, patch)
     if change.document is overrides.Document.JSON:
         text = text_json.dumps(document, ensure_ascii=False)
     else:
         text = plain_yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
-    patched = overrides.PatchOverride(change.path, overrides.Operator.REPLACE, text)
-    return cast("json.JsonObject", json_pointers.patch(item.body, patched))
+    return _with_text(item, change.path, text)
 
 
 def _parsed(written: str, change: overrides.FieldOverride) -> object:

@@ -120,7 +120,6 @@ async def _decide(
         namespace_scopes.fill(desired, client.namespace, _scope_of(catalog)),
         owned.live,
         application=scope.application,
-        evidence=prune_decisions.Evidence(render_complete=True, list_complete=True),
         threshold=threshold,
         known=_scope_of(catalog),
         label=scope.label,

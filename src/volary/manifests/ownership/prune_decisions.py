@@ -32,16 +32,6 @@ UNLIMITED = Threshold(percent=100)
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What is known about how the two sides were read."""
-
-    #: The render ended without error.
-    render_complete: bool
-    #: Every kind and every page was listed, just now and without error.
-    list_complete: bool
-
-
-@dataclass(frozen=True, slots=True)
 class PruneDecision:
     """The decision: what to delete in which order, what is left and why."""
 
@@ -56,7 +46,6 @@ def decide_prune(
     live: Sequence[json.JsonObject],
     *,
     application: str,
-    evidence: Evidence,
     threshold: Threshold = DEFAULT_THRESHOLD,
     known: namespace_scopes.Scope | None = None,
     label: variant_words.VariantLabel | None = None,
@@ -64,6 +53,7 @@ def decide_prune(
 ) -> PruneDecision:
     """Decide which live objects of an application are no longer wanted.
 
+    Both sides must be complete: `desired` rendered, `live` listed just now, without an error.
     `desired` must have its namespaces filled in (`namespace_scopes`). With `variants` only
     their objects are looked at (PipeCD: the primary's rollout prunes the primary).
     """
@@ -89,7 +79,7 @@ def decide_prune(
         else:
             to_delete.append(manifest.Manifest(body))
     to_delete = _without_duplicates(to_delete)
-    refusal = _refusal(desired, to_delete, considered, evidence, threshold)
+    refusal = _refusal(desired, to_delete, considered, threshold)
     return PruneDecision(
         () if refusal else tuple(apply_order.for_deletion(to_delete)), tuple(skipped), refusal
     )
@@ -161,13 +151,8 @@ def _refusal(
     desired: Sequence[manifest.Manifest],
     to_delete: Sequence[manifest.Manifest],
     considered: int,
-    evidence: Evidence,
     threshold: Threshold,
 ) -> str:
-    if not evidence.render_complete:
-        return "nothing is pruned: the manifests were not rendered completely"
-    if not evidence.list_complete:
-        return "nothing is pruned: the cluster's objects were not listed completely"
     if not desired:
         return "nothing is pruned: the render is empty"
     allowed = max(threshold.always, considered * threshold.percent // 100)

@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 
 from volary.manifests.loading import namespace_scopes
@@ -8,7 +6,6 @@ from volary.model import json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 
-EVIDENCE = prune_decisions.Evidence(render_complete=True, list_complete=True)
 LABEL = variant.VariantLabel()
 
 
@@ -37,7 +34,7 @@ def decide(
         desired,
         objects,
         application="web",
-        **{"evidence": EVIDENCE, **options},  # type: ignore[arg-type]
+        **options,  # type: ignore[arg-type]
     )
 
 
@@ -74,21 +71,11 @@ def test_what_others_own_or_copied_stays_and_the_reason_is_told() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("evidence", "desired", "reason"),
-    [
-        (dataclasses.replace(EVIDENCE, render_complete=False), ["a"], "not rendered completely"),
-        (dataclasses.replace(EVIDENCE, list_complete=False), ["a"], "not listed completely"),
-        (EVIDENCE, [], "the render is empty"),
-    ],
-)
-def test_nothing_goes_on_absence_of_evidence(
-    evidence: prune_decisions.Evidence, desired: list[str], reason: str
-) -> None:
-    found = decide([wish(name) for name in desired], [live("b")], evidence=evidence)
+def test_nothing_goes_where_nothing_was_rendered() -> None:
+    found = decide([], [live("b")])
 
     assert names(found) == []
-    assert reason in found.refusal
+    assert "the render is empty" in found.refusal
 
 
 def test_too_much_at_once_needs_to_be_allowed() -> None:
