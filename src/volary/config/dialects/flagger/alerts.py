@@ -6,7 +6,6 @@ from Git: the settings have a receiver of the provider's name, with the address 
 
 from volary.config.decoding import readings
 from volary.config.dialects.flagger import schema, source
-from volary.model import applications
 
 #: What is told by severity: all of a release, what needs somebody, or what went wrong
 #: (Flagger: alerts and events).
@@ -33,7 +32,7 @@ def translate(read: source.Source) -> None:
         if name in receivers:
             continue
         receivers[name] = {}
-        provider = _provider(read, alert)
+        provider = read.read_neighbour(schema.AlertProvider, name)
         if provider is None:
             message = f"the AlertProvider {name} is not in the application's directory"
             hint = f"the receiver {name} of the controller's settings is told"
@@ -81,14 +80,3 @@ def _receiver(
         message = f"{', '.join(ignored)} of the AlertProvider {name} has no effect"
         read.reading.warn(at, message, "the address decides where it goes, and in whose name")
     return {"name": name, spec.type: {"hookURLFile": f"{name}.hook-url"}}
-
-
-def _provider(read: source.Source, alert: schema.Alert) -> schema.AlertProvider | None:
-    """Return the AlertProvider, if it is in the directory; its problems are noted."""
-    document = read.find("AlertProvider", alert.provider_ref.name)
-    if document is None or not source.is_flaggers(document):
-        return None
-    reading = readings.Reading(document, applications.Dialect.FLAGGER)
-    provider = reading.read(schema.AlertProvider, document.value, ())
-    read.note(reading.problems)
-    return provider

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from volary.config.dialects.flagger import metrics, source, webhooks_and_matches
+from volary.config.dialects.flagger import metrics, schema, source, webhooks_and_matches
 from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import external_stages, rollout_stages, traffic_stages
 
@@ -32,11 +32,12 @@ def translate(read: source.Source, method: str) -> timedelta:
         _size(read, rollout)
         rollout.set("createService", True, ("spec", "service"))
     length = timedelta(0)
-    if spec.skip_analysis or read.analysis is None:
+    analysis = read.analysis
+    if spec.skip_analysis or analysis is None:
         _without_analysis(read)
     else:
-        length = _progression(read, pipeline, can_divide=can_divide)
-        deadline = _promotion_deadline(read) if deadline else ""
+        length = _progression(read, analysis, pipeline, can_divide=can_divide)
+        deadline = _promotion_deadline(read, analysis) if deadline else ""
     pipeline.begin(rollout_stages.PRIMARY_ROLLOUT.name, written, timeout=deadline)
     pipeline.begin(rollout_stages.CANARY_CLEAN.name, written)
     return length + gates * _GATE_TIMEOUT
@@ -90,16 +91,17 @@ def _without_analysis(read: source.Source) -> None:
             read.reading.warn((*read.analysis_path, "webhooks", i), message)
 
 
-def _progression(read: source.Source, pipeline: source.Steps, *, can_divide: bool) -> timedelta:
-    analysis, at = read.analysis, read.analysis_path
-    assert analysis is not None
-    interval = _interval(read)
-    length = _length(read, interval)
+def _progression(
+    read: source.Source, analysis: schema.Analysis, pipeline: source.Steps, *, can_divide: bool
+) -> timedelta:
+    at = read.analysis_path
+    interval = _interval(read, analysis)
+    length = _length(read, analysis, interval)
     limit = max(_SHORTEST_TIMEOUT, 2 * length + timedelta(hours=1))
     step = pipeline.begin(traffic_stages.PROGRESSIVE_TRAFFIC.name, at, timeout=_text(limit))
     step.set("interval", _text(interval), (*at, "interval"))
     step.set("threshold", max(1, analysis.threshold), (*at, "threshold"))
-    _strategy(read, step, can_divide=can_divide)
+    _strategy(read, analysis, step, can_divide=can_divide)
     if analysis.step_weight_promotion:
         here = (*at, "stepWeightPromotion")
         step.set("stepWeightPromotion", analysis.step_weight_promotion, here)
@@ -109,7 +111,7 @@ def _progression(read: source.Source, pipeline: source.Steps, *, can_divide: boo
             step.set("mirrorWeight", analysis.mirror_weight, (*at, "mirrorWeight"))
     elif analysis.mirror_weight:
         read.reading.warn((*at, "mirrorWeight"), "has no effect without mirror: true")
-    _thresholds(read, step)
+    _thresholds(read, analysis, step)
     if analysis.session_affinity is not None:
         written: Any = read.reading.written((*at, "sessionAffinity"))
         cookie = {name: value for name, value in written.items() if value is not None}
@@ -121,9 +123,8 @@ def _progression(read: source.Source, pipeline: source.Steps, *, can_divide: boo
     return limit
 
 
-def _interval(read: source.Source) -> timedelta:
-    analysis, at = read.analysis, (*read.analysis_path, "interval")
-    assert analysis is not None
+def _interval(read: source.Source, analysis: schema.Analysis) -> timedelta:
+    at = (*read.analysis_path, "interval")
     interval = webhooks_and_matches.duration(read, analysis.interval, at) or _DEFAULT_INTERVAL
     if interval < _LEAST_INTERVAL:
         message = f"{analysis.interval} is read as 10s, Flagger's shortest interval"
@@ -131,10 +132,11 @@ def _interval(read: source.Source) -> timedelta:
     return max(interval, _LEAST_INTERVAL)
 
 
-def _strategy(read: source.Source, step: source.Step, *, can_divide: bool) -> None:
+def _strategy(
+    read: source.Source, analysis: schema.Analysis, step: source.Step, *, can_divide: bool
+) -> None:
     """Write by what canary's share grows: weights, or iterations with or without a match."""
-    analysis, at = read.analysis, read.analysis_path
-    assert analysis is not None
+    at = read.analysis_path
     iterations = analysis.iterations
     if not can_divide and iterations < 1:
         message = "without a router that divides traffic, Flagger makes 10 iterations of this"
@@ -155,12 +157,11 @@ def _strategy(read: source.Source, step: source.Step, *, can_divide: bool) -> No
         if analysis.max_weight:
             read.reading.warn((*at, "maxWeight"), "has no effect beside stepWeights")
         return
-    _weights(read, step)
+    _weights(read, analysis, step)
 
 
-def _weights(read: source.Source, step: source.Step) -> None:
-    analysis, at = read.analysis, read.analysis_path
-    assert analysis is not None
+def _weights(read: source.Source, analysis: schema.Analysis, step: source.Step) -> None:
+    at = read.analysis_path
     step.set("stepWeight", analysis.step_weight, (*at, "stepWeight"))
     last = analysis.max_weight or _ALL
     if analysis.max_weight:
@@ -174,9 +175,8 @@ def _weights(read: source.Source, step: source.Step) -> None:
             read.reading.warn((*at, "maxWeight"), message, hint)
 
 
-def _thresholds(read: source.Source, step: source.Step) -> None:
-    analysis, at = read.analysis, read.analysis_path
-    assert analysis is not None
+def _thresholds(read: source.Source, analysis: schema.Analysis, step: source.Step) -> None:
+    at = read.analysis_path
     deadline = read.spec.progress_deadline_seconds
     if deadline:
         step.set("progressDeadlineSeconds", deadline, ("spec", "progressDeadlineSeconds"))
@@ -190,10 +190,8 @@ def _thresholds(read: source.Source, step: source.Step) -> None:
         )
 
 
-def _length(read: source.Source, interval: timedelta) -> timedelta:
+def _length(read: source.Source, analysis: schema.Analysis, interval: timedelta) -> timedelta:
     """Return how long the checks take when none of them is repeated for a refused gate."""
-    analysis = read.analysis
-    assert analysis is not None
     if analysis.iterations > 0:
         looks = analysis.iterations
     elif analysis.step_weights:
@@ -204,12 +202,10 @@ def _length(read: source.Source, interval: timedelta) -> timedelta:
     return interval * (looks + max(1, analysis.threshold) + 2) + deadline
 
 
-def _promotion_deadline(read: source.Source) -> str:
-    analysis = read.analysis
-    assert analysis is not None
+def _promotion_deadline(read: source.Source, analysis: schema.Analysis) -> str:
     back = -(-_ALL // analysis.step_weight_promotion) if analysis.step_weight_promotion else 0
     deadline = timedelta(seconds=read.spec.progress_deadline_seconds or 600)
-    return _text(deadline + _interval(read) * back)
+    return _text(deadline + _interval(read, analysis) * back)
 
 
 def _text(duration: timedelta) -> str:

@@ -3,11 +3,9 @@
 import re
 from typing import Any
 
-from volary.config.decoding import readings
 from volary.config.dialects import drafts
 from volary.config.dialects.flagger import schema, source
 from volary.config.text import yaml
-from volary.model import applications
 
 _SUCCESS_RATE = "request-success-rate"
 _BUILT_IN = (_SUCCESS_RATE, "request-duration")
@@ -71,7 +69,7 @@ def _query(read: source.Source, metric: schema.Metric, at: yaml.Path) -> str:
             read.reading.error((*at, "name"), message, hint)
         return ""
     reference = (*at, "templateRef")
-    template = _template(read, metric)
+    template = read.read_neighbour(schema.MetricTemplate, metric.template_ref.name)
     if template is None:
         read.reading.error(
             reference,
@@ -123,24 +121,11 @@ def _renamed(read: source.Source, query: str) -> str:
     `service` is the variant's. Where a Service is the target, its variants are Services of those
     names, as Flagger's are, and our words mean the pods behind them.
     """
-    service = (read.spec.service.name if read.spec.service else "") or read.spec.target_ref.name
     if read.is_service:
-        return re.sub(f"{_TARGET}|{_SERVICE}", service, query)
+        return re.sub(f"{_TARGET}|{_SERVICE}", read.service, query)
     query = re.sub(f"{_TARGET}-primary", "{{ primary }}", query)
     query = re.sub(f"{_TARGET}-canary", "{{ target }}", query)
-    return re.sub(_SERVICE, service, query)
-
-
-def _template(read: source.Source, metric: schema.Metric) -> schema.MetricTemplate | None:
-    """Return the metric's template, if it is in the directory; its problems are noted."""
-    assert metric.template_ref is not None
-    document = read.find("MetricTemplate", metric.template_ref.name)
-    if document is None or not source.is_flaggers(document):
-        return None
-    reading = readings.Reading(document, applications.Dialect.FLAGGER)
-    template = reading.read(schema.MetricTemplate, document.value, ())
-    read.note(reading.problems)
-    return template
+    return re.sub(_SERVICE, read.service, query)
 
 
 def _type(read: source.Source, metric: schema.Metric) -> str:

@@ -4,55 +4,34 @@ They are written out in full, so that everything that Flagger would put into the
 the router then only changes weights in them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from volary.config.decoding import readings
 from volary.config.dialects.flagger import httproute, schema, source
 from volary.config.text import yaml
 
 _SERVICE: yaml.Path = ("spec", "service")
 _OBJECTS: yaml.Path = ("spec", "input", "objects")
 _ALL = 100
-#: Fields of the service that end up in a route, by what they are called.
-_ROUTE_FIELDS: Mapping[str, Callable[[schema.Service], object]] = {
-    "timeout": lambda read: read.timeout,
-    "backendTimeout": lambda read: read.backend_timeout,
-    "hosts": lambda read: read.hosts,
-    "gateways": lambda read: read.gateways,
-    "gatewayRefs": lambda read: read.gateway_refs,
-    "delegation": lambda read: read.delegation,
-    "match": lambda read: read.match,
-    "rewrite": lambda read: read.rewrite,
-    "retries": lambda read: read.retries,
-    "headers": lambda read: read.headers,
-    "corsPolicy": lambda read: read.cors_policy,
-    "trafficPolicy": lambda read: read.traffic_policy,
-    "mirror": lambda read: read.mirror,
-}
-_CARRIED = {
-    "istio": {
-        "timeout",
-        "hosts",
-        "gateways",
-        "delegation",
-        "match",
-        "rewrite",
-        "retries",
-        "headers",
-        "corsPolicy",
-        "trafficPolicy",
-    },
-    "gatewayapi": {
-        "timeout",
-        "backendTimeout",
-        "hosts",
-        "gatewayRefs",
-        "match",
-        "rewrite",
-        "headers",
-        "corsPolicy",
-        "mirror",
-    },
+_ISTIO, _GATEWAY_API = "istio", "gatewayapi"
+_BOTH = (_ISTIO, _GATEWAY_API)
+
+#: Fields of the service that end up in a route, with the routing methods that carry them over.
+_ROUTE_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "timeout": _BOTH,
+    "backendTimeout": (_GATEWAY_API,),
+    "hosts": _BOTH,
+    "gateways": (_ISTIO,),
+    "gatewayRefs": (_GATEWAY_API,),
+    "delegation": (_ISTIO,),
+    "match": _BOTH,
+    "rewrite": _BOTH,
+    "retries": (_ISTIO,),
+    "headers": _BOTH,
+    "corsPolicy": _BOTH,
+    "trafficPolicy": (_ISTIO,),
+    "mirror": (_GATEWAY_API,),
 }
 
 
@@ -61,16 +40,17 @@ def translate(read: source.Source, method: str) -> None:
     service_spec = read.spec.service
     if service_spec is None:
         return
-    for name, get in _ROUTE_FIELDS.items():
-        if get(service_spec) and name not in _CARRIED.get(method, set()):
+    written = dict(zip(readings.aliases(schema.Service), dict(service_spec).values(), strict=True))
+    for name, methods in _ROUTE_FIELDS.items():
+        if written[name] and method not in methods:
             message = f"has no effect with the provider {read.spec.provider or method}"
             read.reading.warn((*_SERVICE, name), message, "remove it")
-    service = service_spec.name or read.spec.target_ref.name
-    if method == "istio":
+    service = read.service
+    if method == _ISTIO:
         rules = _rules(service_spec, service) if read.is_service else [_rule(service_spec, service)]
         for i, made in enumerate((_virtual_service(read, service_spec, service), *rules)):
             read.put((*_OBJECTS, i), made, _SERVICE)
-    elif method == "gatewayapi":
+    elif method == _GATEWAY_API:
         made = httproute.make(read, service_spec, service)
         read.put((*_OBJECTS, 0), made, _SERVICE)
 

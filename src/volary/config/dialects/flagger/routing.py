@@ -82,13 +82,12 @@ def _provider(read: source.Source) -> str:
 def _service(read: source.Source) -> None:
     """Write the Service that leads to the workload (Flagger: apex Service)."""
     service_spec = read.spec.service
-    name = (service_spec.name if service_spec else "") or read.spec.target_ref.name
     at = (
         ("spec", "service", "name")
         if service_spec and service_spec.name
         else ("spec", "targetRef", "name")
     )
-    read.put(("spec", "service", "name"), name, at)
+    read.put(("spec", "service", "name"), read.service, at)
     if read.is_service:
         _target_service(read)
         return
@@ -152,8 +151,7 @@ def _written_service(read: source.Source, method: str) -> None:
     """Note a Service of the name in Git that leads to other pods than the router needs."""
     if read.is_service:
         return
-    service_spec = read.spec.service
-    name = (service_spec.name if service_spec else "") or read.spec.target_ref.name
+    name = read.service
     written = read.find("Service", name)
     if written is None or written.value.get("apiVersion") != "v1":
         return

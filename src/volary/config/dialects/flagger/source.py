@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from volary.config.decoding import readings
 from volary.config.dialects import drafts
 from volary.config.dialects.flagger import schema
 from volary.config.text import yaml
-from volary.model import errors
+from volary.model import applications
+
+N = TypeVar("N", schema.AlertProvider, schema.MetricTemplate)
 
 _GROUP = "flagger.app/"
 #: The label that tells variants apart.
@@ -56,6 +58,11 @@ class Source:
         return drafts.text(self.canary.metadata, "namespace")
 
     @property
+    def service(self) -> str:
+        """The name of the Service that leads to the workload."""
+        return (self.spec.service.name if self.spec.service else "") or self.spec.target_ref.name
+
+    @property
     def is_service(self) -> bool:
         """A Service is the target: what changes is where it leads, not what pods are."""
         target = self.spec.target_ref
@@ -75,11 +82,6 @@ class Source:
         """Write `value` to the draft; `written` is where the Canary says so."""
         self.draft.put(path, value, self.reading.where(written))
 
-    def note(self, problems: Sequence[errors.Problem]) -> None:
-        """Add problems of a neighbour, once each."""
-        known = self.reading.problems
-        known += [problem for problem in problems if problem not in known]
-
     def find(self, kind: str, name: str) -> yaml.Document | None:
         """Return the neighbour of that kind and name; None when there is none."""
         for neighbour in self.neighbours:
@@ -89,6 +91,17 @@ class Source:
             if drafts.text(value.get("metadata"), "name") == name:
                 return neighbour
         return None
+
+    def read_neighbour(self, kind: type[N], name: str) -> N | None:
+        """Return an object of Flagger's that is beside the Canary; its problems are noted."""
+        document = self.find(kind.__name__, name)
+        if document is None or not is_flaggers(document):
+            return None
+        reading = readings.Reading(document, applications.Dialect.FLAGGER)
+        neighbour = reading.read(kind, document.value, ())
+        known = self.reading.problems
+        known += [problem for problem in reading.problems if problem not in known]
+        return neighbour
 
 
 def is_flaggers(document: yaml.Document, kind: str = "") -> bool:

@@ -51,16 +51,7 @@ def webhooks(
 
 def call(webhook_entry: schema.Webhook) -> dict[str, Any]:
     """Return a webhook as our own dialect writes it, without defaults."""
-    written: dict[str, Any] = {
-        "name": webhook_entry.name,
-        "type": webhook_entry.type.value,
-        "url": webhook_entry.url,
-        "timeout": webhook_entry.timeout,
-        "retries": webhook_entry.retries,
-        "disableTLS": webhook_entry.disable_tls,
-        "muteAlert": webhook_entry.mute_alert,
-        "metadata": dict(webhook_entry.metadata),
-    }
+    written = webhook_entry.model_dump(mode="json", by_alias=True)
     return {name: value for name, value in written.items() if value}
 
 

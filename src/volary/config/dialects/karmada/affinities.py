@@ -27,12 +27,8 @@ def clusters(read: schema.ClusterAffinity | None) -> dict[str, Any]:
     chosen: dict[str, Any] = {
         "names": list(read.cluster_names),
         "matchLabels": dict(labels.match_labels),
-        "matchExpressions": [
-            requirement(match_expression) for match_expression in labels.match_expressions
-        ],
-        "matchFields": [
-            requirement(match_expression) for match_expression in fields.match_expressions
-        ],
+        "matchExpressions": [requirement(condition) for condition in labels.match_expressions],
+        "matchFields": [requirement(condition) for condition in fields.match_expressions],
         "exclude": list(read.exclude),
     }
     return {key: value for key, value in chosen.items() if value}
@@ -78,11 +74,6 @@ def _labelled(read: schema.LabelSelector, metadata: Mapping[str, Any]) -> bool:
     if not read.match_labels.items() <= labels.items():
         return False
     return all(
-        selectors.is_met(
-            rollouts.Requirement(
-                match_expression.key, match_expression.operator, tuple(match_expression.values)
-            ),
-            {labels[match_expression.key]} if match_expression.key in labels else None,
-        )
-        for match_expression in read.match_expressions
+        selectors.is_met(condition, {labels[condition.key]} if condition.key in labels else None)
+        for condition in read.match_expressions
     )

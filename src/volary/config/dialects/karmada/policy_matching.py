@@ -1,15 +1,20 @@
 """Which propagation policy is for which object, by Karmada's order of policies."""
 
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from volary.config.dialects import drafts
 from volary.config.dialects.karmada import affinities, policies, schema
 from volary.config.text import yaml
 
+T = TypeVar("T")
+
 Propagation = policies.Policy[schema.PropagationPolicy]
+
+#: Why all policies of an application have to agree.
+SAME_CLUSTERS = ", but an application is on the same clusters with all of its objects"
 #: Karmada sends these where what needs them goes, without a policy of their own.
 _BY_ITSELF = ("Namespace",)
 #: What ``propagateDeps`` may send along.
@@ -79,6 +84,30 @@ def match_policies(
         elif not _is_dependency(document.value, propagations):
             unclaimed.append(document)
     return PolicyMatches([(propagations[i], claimed[i]) for i in sorted(claimed)], unclaimed)
+
+
+def agreed(
+    propagations: Sequence[Propagation],
+    section: Callable[[Propagation], T],
+    path: yaml.Path,
+    differs: str,
+    *,
+    objects: str = "objects",
+) -> T:
+    """Return what the first policy says, and note the policies that say something else.
+
+    `differs` follows a policy's title; `objects` are what all of them would have to agree on.
+    """
+    first = propagations[0]
+    wanted = section(first)
+    for policy in propagations:
+        if section(policy) != wanted:
+            policy.reading.error(
+                path,
+                f"{policy.title} {differs.format(first.title)}",
+                f"put the {objects} of each placement into a directory of their own",
+            )
+    return wanted
 
 
 def _strength(policy: Propagation, body: Mapping[str, Any]) -> affinities.Strength:

@@ -22,17 +22,11 @@ _DIVIDED_KINDS = ("Deployment", "StatefulSet", "ReplicaSet", "Job", "Rollout")
 def targets(made: drafts.Draft, policies: Sequence[policy_matching.Propagation]) -> None:
     """Write which clusters the application is for; it has one answer for all of its objects."""
     first = policies[0]
-    chosen = _chosen(first)
     for policy in policies:
         unsupported_fields.check_placement(policy)
-        if _chosen(policy) != chosen:
-            policy.reading.error(
-                ("spec", "placement"),
-                f"{policy.title} chooses other clusters than {first.title}"
-                f" ({first.reading.where(())}), but an application is on the same clusters"
-                " with all of its objects",
-                "put the objects of each placement into a directory of their own",
-            )
+    differs = f"chooses other clusters than {{}} ({first.reading.where(())})"
+    differs += policy_matching.SAME_CLUSTERS
+    chosen = policy_matching.agreed(policies, _chosen, ("spec", "placement"), differs)
     if not chosen:
         return
     made.came_from(_TARGETS, first.reading.where(("spec", "placement")))
@@ -88,12 +82,8 @@ def replicas(
     if not about:
         return
     first = about[0]
-    spread = _spread(first)
-    for workload_policy in about:
-        if _spread(workload_policy) != spread:
-            message = f"{workload_policy.title} spreads replicas otherwise than {first.title}"
-            hint = "put the workloads of each placement into a directory of their own"
-            workload_policy.reading.error(_SCHEDULING, message, hint)
+    differs = "spreads replicas otherwise than {}"
+    spread = policy_matching.agreed(about, _spread, _SCHEDULING, differs, objects="workloads")
     for workload_policy in about:
         _check_weight(workload_policy)
         _without_effect(workload_policy)

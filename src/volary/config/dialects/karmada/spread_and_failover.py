@@ -18,19 +18,9 @@ _PURGES = {"Graciously": "Gracefully", "Immediately": "Directly"}
 def translate(made: drafts.Draft, policies: Sequence[policy_matching.Propagation]) -> None:
     """Write how the application is spread, and when it moves; its objects go together."""
     first = policies[0]
-    spread, moves = _spread(first), _failover(first)
-    for policy in policies:
-        for path, wanted, own in (
-            (_CONSTRAINTS, spread, _spread(policy)),
-            (_FAILOVER, moves, _failover(policy)),
-        ):
-            if own != wanted:
-                policy.reading.error(
-                    path,
-                    f"{policy.title} says something else than {first.title}, but an application is"
-                    " on the same clusters with all of its objects",
-                    "put the objects of each placement into a directory of their own",
-                )
+    differs = "says something else than {}" + policy_matching.SAME_CLUSTERS
+    spread = policy_matching.agreed(policies, _spread, _CONSTRAINTS, differs)
+    moves = policy_matching.agreed(policies, _failover, _FAILOVER, differs)
     _check(first)
     if spread:
         made.put(_SPREAD, spread, first.reading.where(_CONSTRAINTS))

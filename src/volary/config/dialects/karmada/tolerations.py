@@ -20,15 +20,8 @@ _KEYS = {
 def translate(made: drafts.Draft, policies: Sequence[policy_matching.Propagation]) -> None:
     """Write which marks the application tolerates; its objects go together."""
     first = policies[0]
-    wanted = _of(first)
-    for policy in policies:
-        if _of(policy) != wanted:
-            policy.reading.error(
-                _WRITTEN,
-                f"{policy.title} tolerates other taints than {first.title}, but an application is"
-                " on the same clusters with all of its objects",
-                "put the objects of each placement into a directory of their own",
-            )
+    differs = "tolerates other taints than {}" + policy_matching.SAME_CLUSTERS
+    wanted = policy_matching.agreed(policies, _of, _WRITTEN, differs)
     for place, one in enumerate(first.read.spec.placement.cluster_tolerations):
         _check(first, one, (*_WRITTEN, place))
     if wanted:

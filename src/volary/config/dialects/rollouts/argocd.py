@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from volary.config.decoding import base_sections, readings
+from volary.config.decoding import base_sections
 from volary.config.dialects.karmada import affinities
 from volary.config.dialects.rollouts import plans
 from volary.config.text import yaml
-from volary.model import applications, options
+from volary.model import options
 from volary.model.placement import rollouts
 
 _AT: yaml.Path = ("spec", "strategy")
@@ -45,9 +45,8 @@ class Strategy(base_sections.Section):
 
 def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:
     """Return the waves of the one ApplicationSet; its problems are in the plan's reading."""
-    document = plans.only(documents, ("ApplicationSet",))
-    reading = readings.Reading(document, applications.Dialect.VOLARY)
-    plan = plans.Plan(reading, approvers)
+    plan = plans.begin(documents, ("ApplicationSet",), approvers)
+    reading = plan.reading
     read = reading.read(Strategy, reading.written(_AT) or {}, _AT)
     if read is None:
         return plan

@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from volary.config.decoding import base_sections, readings
+from volary.config.decoding import base_sections
 from volary.config.dialects.karmada import schema as selectors
 from volary.config.dialects.rollouts import plans
 from volary.config.text import yaml
-from volary.model import applications, options
+from volary.model import options
 
 _KINDS = ("ClusterStagedUpdateStrategy", "StagedUpdateStrategy")
 _STAGES: yaml.Path = ("spec", "stages")
@@ -53,10 +53,9 @@ class Strategy(base_sections.Section):
 
 def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:
     """Return the waves of the one strategy; its problems are noted in the plan's reading."""
-    document = plans.only(documents, _KINDS)
-    reading = readings.Reading(document, applications.Dialect.VOLARY)
-    plan = plans.Plan(reading, approvers)
-    read = reading.read(Strategy, document.value, ())
+    plan = plans.begin(documents, _KINDS, approvers)
+    reading = plan.reading
+    read = reading.read(Strategy, reading.document.value, ())
     if read is None:
         return plan
     for i, stage in enumerate(read.spec.stages):

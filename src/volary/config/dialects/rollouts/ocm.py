@@ -162,9 +162,8 @@ class Strategy(base_sections.Section):
 
 def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:
     """Return the waves of the one ManifestWorkReplicaSet, with its Placement in the same file."""
-    document = plans.only(documents, ("ManifestWorkReplicaSet",))
-    reading = readings.Reading(document, applications.Dialect.VOLARY)
-    plan = plans.Plan(reading, approvers)
+    plan = plans.begin(documents, ("ManifestWorkReplicaSet",), approvers)
+    reading = plan.reading
     refs = reading.written(_REFS)
     if not isinstance(refs, list) or len(refs) != 1 or not isinstance(refs[0], dict):
         message = "exactly one placement can be converted"

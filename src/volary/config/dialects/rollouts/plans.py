@@ -76,8 +76,10 @@ def labels(read: selectors.LabelSelector | None) -> dict[str, Any]:
     return affinities.clusters(selectors.ClusterAffinity(labelSelector=read))
 
 
-def only(documents: Iterable[yaml.Document], kinds: Sequence[str]) -> yaml.Document:
-    """Return the one document of a kind.
+def begin(
+    documents: Iterable[yaml.Document], kinds: Sequence[str], approvers: Sequence[str]
+) -> Plan:
+    """Return a plan without waves for the one document of a kind.
 
     Raises:
         UserError: There is none, or several.
@@ -91,4 +93,4 @@ def only(documents: Iterable[yaml.Document], kinds: Sequence[str]) -> yaml.Docum
         names = " or ".join(kinds)
         count = f"{len(matches)} objects" if matches else "no object"
         raise errors.user_error(f"{count} of the kind {names} in the file", hint="one is expected")
-    return matches[0]
+    return Plan(readings.Reading(matches[0], applications.Dialect.VOLARY), approvers)
