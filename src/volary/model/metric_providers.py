@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
+from volary.model import options
+
 #: Stands in an address for the name of the cluster that is asked about.
 CLUSTER = "${CLUSTER}"
 #: How often Prometheus looks at a pod where nobody says (Flagger's and many charts' setting).
@@ -62,17 +64,18 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
-    """How the provider proves itself, and Volary to it; files are PEM."""
+class ProviderTls:
+    """Certificates."""
 
-    #: Empty: the system's authorities.
-    authority_file: str = ""
-    certificate_file: str = ""
-    key_file: str = ""
-    #: Empty: the address' host.
-    server_name: str = ""
-    #: The provider's certificate is not looked at.
-    insecure: bool = False
+    ca_file: options.File = options.option(
+        "Authorities that are believed, PEM; empty: the system's.", ""
+    )
+    cert_file: options.File = options.option("A certificate to show, PEM; with `keyFile`.", "")
+    key_file: options.File = options.option("Its private key, PEM.", "")
+    server_name: str = options.option(
+        "The name in the provider's certificate; empty: of the address.", ""
+    )
+    insecure_skip_verify: bool = options.option("Believe any certificate.", False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ class Access:
     token: Secret = Secret()
     headers: Mapping[str, str] = field(default_factory=dict)
     secret_headers: Mapping[str, Secret] = field(default_factory=dict)
-    tls: Tls = Tls()
+    tls: ProviderTls = ProviderTls()
 
     def address_of(self, cluster: str) -> str:
         """Return where to ask about a cluster; empty: about none in particular."""
@@ -101,14 +104,24 @@ class Access:
 class PrometheusOptions:
     """What only Prometheus, Thanos, Mimir and their like have; built-in queries are for them."""
 
-    #: Metrics that built-in queries read; None: those of the application's router.
-    metrics: Metrics | None = None
-    #: Label with the cluster's name, for built-in queries; empty: it has one cluster's data.
-    cluster_label: str = ""
-    namespace_label: str = "kubernetes_namespace"
-    pod_label: str = "kubernetes_pod_name"
-    #: Time between two looks at a pod.
-    scrape_interval: timedelta = USUAL_SCRAPE
+    metrics: Metrics | None = options.option(
+        "Whose metrics the built-in queries read. Default: those of the application's router.", None
+    )
+    cluster_label: str = options.option(
+        "Label with the cluster's name, for built-in queries, where several clusters' data are in "
+        "one place.",
+        "",
+    )
+    namespace_label: options.Text = options.option(
+        "Label with a pod's namespace, for `metrics: application`.", "kubernetes_namespace"
+    )
+    pod_label: options.Text = options.option(
+        "Label with a pod's name, for `metrics: application`.", "kubernetes_pod_name"
+    )
+    scrape_interval: timedelta = options.option(
+        "How often it looks at a pod. Metrics whose ranges are too short for that are a warning.",
+        USUAL_SCRAPE,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +176,14 @@ class DynatraceOptions:
 class HttpOptions:
     """How answers of any system are read."""
 
-    #: Where the numbers are, when the query does not say.
-    path: str = "$"
-    #: Queries, which come out of Git, may be more than a GET.
-    may_post: bool = False
+    json_path: options.Text = options.option(
+        "Where the numbers are, when the query does not say.", "$"
+    )
+    allow_post: bool = options.option(
+        "Let queries send `POST` with a body. They come from whoever may write application files, "
+        "and are sent with this provider's credentials.",
+        False,
+    )
 
 
 Options = (

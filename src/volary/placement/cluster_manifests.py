@@ -108,8 +108,11 @@ def _overridden(
 def _filled_in(change: overrides.Override, cluster: fleets.Cluster) -> overrides.Override:
     """Return the override with what its values say of the cluster filled in."""
     if isinstance(change, overrides.FieldOverride):
-        patches = [replace(patch, value=_filled(patch.value, cluster)) for patch in change.patches]
-        return replace(change, patches=tuple(patches))
+        json_patches, yaml_patches = (
+            tuple(replace(patch, value=_filled(patch.value, cluster)) for patch in patches)
+            for patches in (change.json_, change.yaml)
+        )
+        return replace(change, json_=json_patches, yaml=yaml_patches)
     return replace(change, value=_filled(change.value, cluster))
 
 
@@ -280,26 +283,26 @@ def _chosen(
 
 
 def _field(item: manifest.Manifest, change: overrides.FieldOverride) -> json.JsonObject:
-    written = json_pointers.read(item.body, change.path)
+    written = json_pointers.read(item.body, change.field_path)
     if not isinstance(written, str):
-        raise errors.user_error(f"{change.path} is no text that could hold a document")
+        raise errors.user_error(f"{change.field_path} is no text that could hold a document")
     document = _parsed(written, change)
     for patch in change.patches:
         document = json_pointers.patch(document, patch)
-    if change.document is overrides.Document.JSON:
+    if change.json_:
         text = text_json.dumps(document, ensure_ascii=False)
     else:
         text = plain_yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
-    return _with_text(item, change.path, text)
+    return _with_text(item, change.field_path, text)
 
 
 def _parsed(written: str, change: overrides.FieldOverride) -> object:
-    if change.document is overrides.Document.JSON:
+    if change.json_:
         try:
             return text_json.loads(written)
         except ValueError as error:
-            raise errors.user_error(f"{change.path} holds no JSON: {error}") from error
-    documents = yaml.load_all(written, change.path)
+            raise errors.user_error(f"{change.field_path} holds no JSON: {error}") from error
+    documents = yaml.load_all(written, change.field_path)
     if len(documents) != 1:
-        raise errors.user_error(f"{change.path} holds {len(documents)} documents, not one")
+        raise errors.user_error(f"{change.field_path} holds {len(documents)} documents, not one")
     return documents[0].value

@@ -105,11 +105,11 @@ def test_arguments_environment_and_metadata() -> None:
 
 
 def test_documents_inside_of_texts() -> None:
-    patch = overrides.PatchOverride("/a/b", Do.REPLACE, 2)
+    patches = (overrides.FieldPatch("/a/b", Do.REPLACE, 2),)
     found = one(
         CONFIG,
-        overrides.FieldOverride("/data/app.json", overrides.Document.JSON, (patch,)),
-        overrides.FieldOverride("/data/app.yaml", overrides.Document.YAML, (patch,)),
+        overrides.FieldOverride("/data/app.json", json_=patches),
+        overrides.FieldOverride("/data/app.yaml", yaml=patches),
     )
 
     assert found["data"] == {"app.json": '{"a": {"b": 2}}', "app.yaml": "a:\n  b: 2\n"}
@@ -174,7 +174,7 @@ def test_rules_are_for_some_clusters_and_some_objects() -> None:
             overrides.MetadataOverride(Do.ADD, {"a": "${cluster.moon}"}),
             "cluster eu-1 has no moon",
         ),
-        (overrides.FieldOverride("/spec/replicas", overrides.Document.JSON), "no text"),
+        (overrides.FieldOverride("/spec/replicas"), "no text"),
     ],
 )
 def test_what_does_not_fit_names_cluster_and_object(

@@ -19,13 +19,13 @@ from volary.http_client import answers
 from volary.model import clocks, errors, metric_providers
 
 
-def tls_context(settings: metric_providers.Tls) -> ssl.SSLContext:
+def tls_context(settings: metric_providers.ProviderTls) -> ssl.SSLContext:
     """Return the TLS context for a provider; made anew only when one of its files changed.
 
     Raises:
         errors.UserError: A file cannot be read, or is no certificate or key.
     """
-    files = (settings.authority_file, settings.certificate_file, settings.key_file)
+    files = (settings.ca_file, settings.cert_file, settings.key_file)
     try:
         times = tuple(Path(file).stat().st_mtime_ns for file in files if file)
         return _tls_context(settings, times)
@@ -36,14 +36,14 @@ def tls_context(settings: metric_providers.Tls) -> ssl.SSLContext:
 
 
 @lru_cache(maxsize=64)
-def _tls_context(settings: metric_providers.Tls, times: tuple[int, ...]) -> ssl.SSLContext:
-    made = ssl.create_default_context(cafile=settings.authority_file or None)
-    if settings.insecure:
+def _tls_context(settings: metric_providers.ProviderTls, times: tuple[int, ...]) -> ssl.SSLContext:
+    made = ssl.create_default_context(cafile=settings.ca_file or None)
+    if settings.insecure_skip_verify:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
-    if settings.certificate_file:
+    if settings.cert_file:
         # Without a password OpenSSL would ask for one on the terminal.
-        made.load_cert_chain(settings.certificate_file, settings.key_file or None, password="")
+        made.load_cert_chain(settings.cert_file, settings.key_file or None, password="")
     return made
 
 

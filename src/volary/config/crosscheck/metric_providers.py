@@ -52,7 +52,7 @@ def provider_findings(
             options = asked.options
             if not isinstance(options, metric_providers.HttpOptions):
                 continue
-            for name, fault in http_queries.refused_by_provider(rule, may_post=options.may_post):
+            for name, fault in http_queries.refused_by_provider(rule, may_post=options.allow_post):
                 message = f"{rule.name}: {asked.name} is not asked: {fault.message}"
                 yield (*where, name), message, fault.hint, _ERROR
 

@@ -89,8 +89,8 @@ class Section(pydantic.BaseModel):
             names = _in_order(list(fields), list(own))
             written = {name: written.get(name) or fields[name][0] for name in names}
             for table in ("later", "misplaced"):
-                if table not in vars(cls):
-                    setattr(cls, table, getattr(of, table, {}))
+                if table not in vars(cls) and hasattr(of, table):
+                    setattr(cls, table, getattr(of, table))
         cls.__annotations__ = written
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TypeVar, cast
 from urllib import parse
 
-from volary.config.decoding import file_paths, readings
+from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.fleet import provider_sections
 from volary.config.text import json_paths, yaml
 from volary.model import metric_providers
@@ -87,13 +87,13 @@ class _Place:
     """A `config` in its file."""
 
     def __init__(self, reading: readings.Reading, directory: str, at: yaml.Path) -> None:
-        self._reading, self._directory, self._at = reading, directory, at
+        self._reading, self.directory, self._at = reading, directory, at
 
     def error(self, path: yaml.Path, message: str, hint: str = "") -> None:
         self._reading.error((*self._at, *path), message, hint)
 
     def file(self, path: str) -> str:
-        return file_paths.resolve(path, self._directory) if path else ""
+        return file_paths.resolve(path, self.directory) if path else ""
 
     def secret(
         self,
@@ -238,39 +238,27 @@ def _secret_headers(
     return headers
 
 
-def _tls(place: _Place, read: provider_sections.ProviderTls) -> metric_providers.Tls:
+def _tls(place: _Place, read: metric_providers.ProviderTls) -> metric_providers.ProviderTls:
     if bool(read.cert_file) != bool(read.key_file):
         place.error(("tls", "certFile"), "certFile and keyFile go together")
     if read.insecure_skip_verify and read.ca_file:
         message = "no certificate is checked, so caFile has no effect"
         place.error(("tls", "insecureSkipVerify"), message, "keep caFile")
-    return metric_providers.Tls(
-        authority_file=place.file(read.ca_file),
-        certificate_file=place.file(read.cert_file),
-        key_file=place.file(read.key_file),
-        server_name=read.server_name,
-        insecure=read.insecure_skip_verify,
-    )
+    return file_paths.resolved(read, place.directory)
 
 
 def _prometheus(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
-    read = cast("provider_sections.PrometheusConfig", config)
+    options = base_sections.value_of(metric_providers.PrometheusOptions, config)
     for name, label in (
-        ("clusterLabel", read.cluster_label),
-        ("namespaceLabel", read.namespace_label),
-        ("podLabel", read.pod_label),
+        ("clusterLabel", options.cluster_label),
+        ("namespaceLabel", options.namespace_label),
+        ("podLabel", options.pod_label),
     ):
         if label and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", label):
             place.error((name,), "is not the name of a label")
-    if read.scrape_interval <= timedelta(0):
+    if options.scrape_interval <= timedelta(0):
         place.error(("scrapeInterval",), "must be more than 0")
-    return metric_providers.PrometheusOptions(
-        read.metrics,
-        read.cluster_label,
-        read.namespace_label,
-        read.pod_label,
-        read.scrape_interval,
-    )
+    return options
 
 
 def _datadog(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
@@ -314,12 +302,12 @@ def _dynatrace(place: _Place, config: provider_sections.Connection) -> metric_pr
 
 
 def _http(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
-    read = cast("provider_sections.HttpConfig", config)
+    options = base_sections.value_of(metric_providers.HttpOptions, config)
     try:
-        json_paths.parse(read.json_path)
+        json_paths.parse(options.json_path)
     except ValueError as error:
         place.error(("jsonPath",), str(error), "write $.data.value")
-    return metric_providers.HttpOptions(read.json_path, may_post=read.allow_post)
+    return options
 
 
 _OPTIONS: Mapping[

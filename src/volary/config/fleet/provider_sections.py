@@ -33,18 +33,6 @@ Variable = Annotated[str, pydantic.AfterValidator(_variable)]
 Many = Annotated[pydantic.StrictInt, Field(ge=1, le=1000)]
 
 
-class ProviderTls(base_sections.Section):
-    """Certificates."""
-
-    ca_file: str = options.option("Authorities that are believed, PEM; empty: the system's.", "")
-    cert_file: str = options.option("A certificate to show, PEM; with `keyFile`.", "")
-    key_file: str = options.option("Its private key, PEM.", "")
-    server_name: str = options.option(
-        "The name in the provider's certificate; empty: of the address.", ""
-    )
-    insecure_skip_verify: pydantic.StrictBool = options.option("Believe any certificate.", False)
-
-
 class Connection(base_sections.Section):
     """What the `config` of every type has."""
 
@@ -78,7 +66,9 @@ class Connection(base_sections.Section):
     header_env: dict[str, Variable] = options.option(
         "Sent along: variables of the environment with the value, by header.", {}
     )
-    tls: ProviderTls = Field(default_factory=ProviderTls, description="Certificates.")
+    tls: metric_providers.ProviderTls = options.option(
+        "Certificates.", metric_providers.ProviderTls()
+    )
     points: Annotated[metric_providers.Points, pydantic.BeforeValidator(_lower)] = options.option(
         "What of a series is measured: its newest point, or all of the interval (of Prometheus: "
         "an instant query, or a range query as in PipeCD).",
@@ -92,31 +82,14 @@ class Connection(base_sections.Section):
     )
 
 
-class PrometheusConfig(Connection):
+class PrometheusConfig(Connection, of=metric_providers.PrometheusOptions):
     """Prometheus, and what speaks like it: Thanos, Mimir, VictoriaMetrics."""
 
     tenant: str = options.option("Tenant of Mimir, Cortex or Thanos.", "")
     tenant_header: str = options.option(
         "Header of the tenant; of Thanos: `THANOS-TENANT`.", "X-Scope-OrgID"
     )
-    metrics: metric_providers.Metrics | None = options.option(
-        "Whose metrics the built-in queries read. Default: those of the application's router.", None
-    )
-    cluster_label: str = options.option(
-        "Label with the cluster's name, for built-in queries, where several clusters' data are in "
-        "one place.",
-        "",
-    )
-    namespace_label: base_sections.Text = options.option(
-        "Label with a pod's namespace, for `metrics: application`.", "kubernetes_namespace"
-    )
-    pod_label: base_sections.Text = options.option(
-        "Label with a pod's name, for `metrics: application`.", "kubernetes_pod_name"
-    )
-    scrape_interval: values.Duration = options.option(
-        "How often it looks at a pod. Metrics whose ranges are too short for that are a warning.",
-        metric_providers.USUAL_SCRAPE,
-    )
+    metrics: metric_providers.Metrics | None
 
 
 class DatadogConfig(Connection):
@@ -181,17 +154,8 @@ class DynatraceConfig(Connection):
     """Dynatrace; its token is `tokenFile` or `tokenEnv`."""
 
 
-class HttpConfig(Connection):
+class HttpConfig(Connection, of=metric_providers.HttpOptions):
     """Any system that answers with JSON."""
-
-    json_path: base_sections.Text = options.option(
-        "Where the numbers are, when the query does not say.", "$"
-    )
-    allow_post: pydantic.StrictBool = options.option(
-        "Let queries send `POST` with a body. They come from whoever may write application files, "
-        "and are sent with this provider's credentials.",
-        False,
-    )
 
 
 CONFIGS: Mapping[metric_providers.ProviderType, type[Connection]] = {

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from pydantic import Field
-
 from volary.config.decoding import base_sections, readings
 from volary.config.fleet import cluster_properties
 from volary.config.placement import wave_rules
@@ -13,30 +11,8 @@ from volary.model import options
 from volary.model.fleet import taints
 from volary.model.placement import failover_rules, overrides, rollouts, spread_constraints
 
-Operator = overrides.Operator
 #: The field of `Placement` is called like the module.
 ReplicaDivision = overrides.ReplicaDivision
-_OPERATOR = "`add`, `remove` or `replace`."
-
-
-class FieldPatch(base_sections.Section):
-    """One operation on the document inside a field."""
-
-    sub_path: base_sections.Text = Field(description="JSON pointer inside the document.")
-    operator: Operator = Field(description=_OPERATOR)
-    value: object = options.option("What is added or set.", None)
-
-
-class FieldOverride(base_sections.Section):
-    """A change of a document that is the text of a field."""
-
-    field_path: base_sections.Text = Field(
-        description="JSON pointer to the text, such as `/data/app.yaml`."
-    )
-    json_: list[FieldPatch] = options.option("Changes of a text that is JSON.", [], key="json")
-    yaml: list[FieldPatch] = options.option(
-        "Changes of a text that is YAML; its comments are lost.", []
-    )
 
 
 class Overriders(base_sections.Section):
@@ -48,7 +24,7 @@ class Overriders(base_sections.Section):
     env: list[overrides.EnvOverride] = options.option("Environment variables.", [])
     labels: list[overrides.MetadataOverride] = options.option("Labels.", [])
     annotations: list[overrides.MetadataOverride] = options.option("Annotations.", [])
-    fields: list[FieldOverride] = options.option("Documents inside of texts.", [])
+    fields: list[overrides.FieldOverride] = options.option("Documents inside of texts.", [])
     patches: list[overrides.PatchOverride] = options.option("Anything else, last.", [])
 
 
@@ -126,7 +102,8 @@ def _changes(
     for change in read.annotations:
         yield replace(change, which=overrides.Metadata.ANNOTATIONS)
     for place, field in enumerate(read.fields):
-        yield _field(reading, field, (*path, "fields", place))
+        _check_field(reading, field, (*path, "fields", place))
+        yield field
     for place, patch in enumerate(read.patches):
         _check_pointer(reading, patch.path, (*path, "patches", place, "path"))
         yield patch
@@ -152,25 +129,13 @@ def _arguments(
         yield replace(change, which=which)
 
 
-def _field(
-    reading: readings.Reading, read: FieldOverride, path: yaml.Path
-) -> overrides.FieldOverride:
+def _check_field(reading: readings.Reading, read: overrides.FieldOverride, path: yaml.Path) -> None:
     if bool(read.json_) == bool(read.yaml):
         reading.error(path, "exactly one of json and yaml is needed", "say what the text is")
     _check_pointer(reading, read.field_path, (*path, "fieldPath"))
-    document = overrides.Document.YAML if read.yaml else overrides.Document.JSON
-    key = document.value
-    patches = read.yaml or read.json_
-    for place, field_patch in enumerate(patches):
+    key = "yaml" if read.yaml else "json"
+    for place, field_patch in enumerate(read.yaml or read.json_):
         _check_pointer(reading, field_patch.sub_path, (*path, key, place, "subPath"))
-    return overrides.FieldOverride(
-        read.field_path,
-        document,
-        tuple(
-            overrides.PatchOverride(patch.sub_path, patch.operator, patch.value)
-            for patch in patches
-        ),
-    )
 
 
 def _check_pointer(reading: readings.Reading, pointer: str, path: yaml.Path) -> None:

@@ -90,9 +90,7 @@ class HttpCheck(base_sections.Section):
         "Method; there is no body.", "GET"
     )
     headers: list[Header] = options.option("Sent along.", [])
-    expected_code: int = Field(
-        default=200, ge=100, le=599, strict=True, description="The good status."
-    )
+    expected_code: pydantic.StrictInt = options.option("The good status.", 200, least=100, most=599)
     interval: values.Duration | None = options.option("Time between two requests.", None)
     timeout: values.Duration = options.option(
         "Limit of each request, at most 5m.", timedelta(seconds=30)
@@ -120,16 +118,13 @@ class StageAnalysis(base_sections.Section):
     )
 
 
-class Analysis(StageAnalysis):
+class Analysis(base_sections.OnTargets, StageAnalysis):
     """Measure the new version and judge it."""
 
     later: ClassVar[Mapping[str, str]] = {
         "restartThreshold": "counting restarts, which PipeCD reads and does not do either",
     }
 
-    multi_targets: list[values.ClusterName] = options.option(
-        "Clusters the stage is limited to; empty: all.", []
-    )
     duration: values.Duration = Field(description="How long is measured, more than 0.")
     hold_for: values.Duration = options.option(
         "How long after `duration` data are waited for where `noData` is `hold`.",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, cast
 
+import pydantic
 from pydantic import Field
 
 from volary.config.decoding import base_sections, values
@@ -47,8 +48,8 @@ class ProgressiveTraffic(base_sections.OnTargets, of=traffic_stages.ProgressiveT
     metrics: list[metric_sections.Metric]
     match: list[RequestMatch]
     immediate: bool
-    progress_deadline_seconds: int = Field(
-        default=600, ge=1, strict=True, description="How long canary may stay not ready."
+    progress_deadline_seconds: pydantic.StrictInt = options.option(
+        "How long canary may stay not ready.", 600, least=1
     )
 
 

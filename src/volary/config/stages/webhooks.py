@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from urllib import parse
 
+import pydantic
 from pydantic import Field
 
 from volary.config.decoding import base_sections, readings, values
@@ -14,16 +15,12 @@ from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import external_stages, stage_kind
 
 _LONGEST = timedelta(minutes=5)
-_MOST_RETRIES = 10
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 
 
-class WebhookGate(base_sections.Section):
+class WebhookGate(base_sections.OnTargets):
     """Wait until a webhook agrees; the stage's timeout is how long it is asked."""
 
-    multi_targets: list[values.ClusterName] = options.option(
-        "Clusters the stage is limited to; empty: all.", []
-    )
     url: base_sections.Text = Field(description="Address, `https://` or `http://`.")
     name: str = options.option("Name, for the log; empty: the address' host.", "")
     interval: values.Duration = options.option(
@@ -32,14 +29,9 @@ class WebhookGate(base_sections.Section):
     timeout: values.Duration = options.option(
         "How long an answer may take, at most 5m.", timedelta(seconds=10)
     )
-    retries: int = Field(
-        default=0, ge=0, le=_MOST_RETRIES, strict=True, description="As for other webhooks."
-    )
-    disable_tls: bool = Field(
-        default=False,
-        alias="disableTLS",
-        strict=True,
-        description="Do not verify the server's certificate.",
+    retries: pydantic.StrictInt = options.option("As for other webhooks.", 0, least=0, most=10)
+    disable_tls: pydantic.StrictBool = options.option(
+        "Do not verify the server's certificate.", False, key="disableTLS"
     )
     metadata: dict[str, str] = options.option(
         "Sent along; `${CLUSTER}` stands for the cluster's name.", {}

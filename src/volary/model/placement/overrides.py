@@ -40,13 +40,6 @@ class Arguments(StrEnum):
     ARGS = "args"
 
 
-class Document(StrEnum):
-    """How the text of a field is read."""
-
-    JSON = "json"
-    YAML = "yaml"
-
-
 _OPERATOR = "`add`, `remove` or `replace`."
 
 
@@ -102,12 +95,33 @@ class PatchOverride:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldOverride:
-    """Patches a document that is the text of a field, such as an entry of a ConfigMap."""
+class FieldPatch:
+    """One operation on the document inside a field."""
 
-    path: str
-    document: Document
-    patches: tuple[PatchOverride, ...] = ()
+    sub_path: Annotated[options.Text, options.Option("JSON pointer inside the document.")]
+    operator: Annotated[Operator, options.Option(_OPERATOR)]
+    value: object = options.option("What is added or set.", None)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOverride:
+    """A change of a document that is the text of a field."""
+
+    field_path: Annotated[
+        options.Text, options.Option("JSON pointer to the text, such as `/data/app.yaml`.")
+    ]
+    json_: tuple[FieldPatch, ...] = options.option(
+        "Changes of a text that is JSON.", (), key="json"
+    )
+    yaml: tuple[FieldPatch, ...] = options.option(
+        "Changes of a text that is YAML; its comments are lost.", ()
+    )
+
+    @property
+    def patches(self) -> tuple[PatchOverride, ...]:
+        """The operations, as those on a manifest."""
+        given = self.yaml or self.json_
+        return tuple(PatchOverride(patch.sub_path, patch.operator, patch.value) for patch in given)
 
 
 Override = (

@@ -319,13 +319,13 @@ class Authority:
 
 async def test_certificates_are_verified(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
-    trusted = metric_providers.Tls(authority_file=str(authority.file))
+    trusted = metric_providers.ProviderTls(ca_file=str(authority.file))
     other_name = replace(trusted, server_name="prometheus.internal")
     tries = {
-        "system's authorities": metric_providers.Tls(),
+        "system's authorities": metric_providers.ProviderTls(),
         "own authority": trusted,
         "own authority, other name": other_name,
-        "not looked at": metric_providers.Tls(insecure=True),
+        "not looked at": metric_providers.ProviderTls(insecure_skip_verify=True),
     }
     found: dict[str, str] = {}
     for title, names in (("address", ["127.0.0.1"]), ("name", ["prometheus.internal"])):
@@ -350,9 +350,9 @@ async def test_certificates_are_verified(tmp_path: Path) -> None:
 
 async def test_a_certificate_is_shown(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
-    tls = metric_providers.Tls(
-        authority_file=str(authority.file),
-        certificate_file=str(authority.certificate),
+    tls = metric_providers.ProviderTls(
+        ca_file=str(authority.file),
+        cert_file=str(authority.certificate),
         key_file=str(authority.key),
     )
     async with scripted_server.serve(authority.context(["127.0.0.1"], demand=True)) as server:

@@ -74,7 +74,9 @@ def test_providers_are_read() -> None:
             password=Secret("/run/password"),
             headers={"X-Team": "web", "X-Scope-OrgID": "web"},
             secret_headers={"X-Gate": Secret(variable="GATE")},
-            tls=metric_providers.Tls("conf/ca.pem", "conf/c.pem", "conf/k.pem", "prometheus"),
+            tls=metric_providers.ProviderTls(
+                "conf/ca.pem", "conf/c.pem", "conf/k.pem", "prometheus"
+            ),
         ),
         metric_providers.PrometheusOptions(metric_providers.Metrics.LINKERD, "cluster"),
         points=metric_providers.Points.ALL,

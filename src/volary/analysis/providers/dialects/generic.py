@@ -28,7 +28,7 @@ class Generic(dialect.Dialect[metric_providers.HttpOptions]):
                 raise dialect.AnswerError(fault.message)
         http_query = http_queries.read(self._dated(text))
         _refuse(http_queries.faults(http_query))
-        if not self.options.may_post:
+        if not self.options.allow_post:
             for fault in http_queries.forbidden(http_query):
                 raise dialect.AnswerError(f"is not asked: {fault.message}; {fault.hint}")
         address = parse.urlsplit(http_query.path)
@@ -45,7 +45,7 @@ class Generic(dialect.Dialect[metric_providers.HttpOptions]):
     def _path(self) -> json_paths.Path:
         written = http_queries.read(self._dated(self.asked.text)).numbers
         try:
-            return json_paths.parse(written[0] if written else self.options.path)
+            return json_paths.parse(written[0] if written else self.options.json_path)
         except ValueError as error:
             raise dialect.AnswerError(f"is not asked: {error}") from None
 
