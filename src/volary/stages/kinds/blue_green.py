@@ -6,8 +6,11 @@ delay after that, so a rollback is one write. K8S_PRIMARY_ROLLOUT then brings pr
 new version behind canary's back, and takes the traffic over.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Any
+
+import msgspec
 
 from volary.model import errors, json, phrases
 from volary.model.objects import manifest
@@ -18,7 +21,6 @@ from volary.stages.kinds import traffic_routing
 from volary.stages.rollouts import rendering
 from volary.stages.runtime import execution, stage_runners, stage_webhooks
 from volary.stages.traffic import division, readiness_watch, routes
-from volary.stages.traffic.routers import registry
 
 _Hook = webhook.WebhookType
 _CANARY = division.Division(0, canary=division.ALL)
@@ -26,7 +28,20 @@ _CANARY = division.Division(0, canary=division.ALL)
 _ASK_INTERVAL = timedelta(seconds=10)
 #: How long there may be nothing to judge by.
 _NO_DATA_LIMIT = timedelta(minutes=10)
-_STARTED, _DONE, _FAILED, _SWITCHED = "started", "done", "failed", "switched"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the stage is: what is kept over a restart."""
+
+    #: The analysis that is made; ``switch``: that is done.
+    title: str = ""
+    #: When it began.
+    started: str = ""
+    done: int = 0
+    failed: int = 0
+    #: Canary gets the traffic.
+    switched: bool = False
 
 
 def plan(
@@ -35,14 +50,10 @@ def plan(
     """Return what the stage applies: the preview Service.
 
     Raises:
-        UserError: when there is nothing to copy, or the router cannot switch.
+        UserError: when there is nothing to copy.
     """
-    application, source = sources.application, sources.manifests
-    router = registry.choose(application)
-    router.check(_CANARY)
-    router.routed(router.find(source), _CANARY)
     return stage_runners.Rollout(
-        rendering.preview(source, application, options, commit=sources.commit)
+        rendering.preview(sources.manifests, sources.application, options, commit=sources.commit)
     )
 
 
@@ -57,10 +68,9 @@ async def run(work: execution.Work, options: traffic_stages.BlueGreenOptions) ->
         source,
         stage_webhooks.StageWebhooks(work, options.webhooks, about),
         readiness_watch.ReadinessWatch(work, source, options.ready_threshold, work.remaining),
-        await context.task_state.load(),
     )
     async with switch.watch.kept(), switch.webhooks.reporting():
-        return await switch.carry_out()
+        return await switch.carry_out(await context.task_state.load())
 
 
 @dataclass(slots=True)
@@ -72,13 +82,13 @@ class Switch:
     source: list[manifest.Manifest]
     webhooks: stage_webhooks.StageWebhooks
     watch: readiness_watch.ReadinessWatch
-    #: What an earlier process remembered; empty: this is the first.
-    known: json.JsonObject = field(default_factory=dict)
-    #: Canary gets the traffic.
-    is_switched: bool = False
+    progress: Progress = field(default_factory=Progress)
 
-    async def carry_out(self) -> str:
+    async def carry_out(self, known: json.JsonObject) -> str:
         """Switch, and return the sentence that says how it stands.
+
+        Args:
+            known: What an earlier process remembered; empty: this is the first.
 
         Raises:
             StageFailedError: when canary is not good enough; primary has the traffic then.
@@ -86,10 +96,12 @@ class Switch:
         """
         seen = await routes.observe(self.work, self.source)
         is_there = seen is not None and seen.canary == division.ALL
-        self.is_switched = is_there and bool(self.known.get(_SWITCHED))
-        if self.known:
+        if known:
             self.work.touched = True
-        if not self.is_switched:
+            self.progress = msgspec.convert(known, Progress)
+        if not is_there:
+            self.progress = replace(self.progress, switched=False)
+        if not self.progress.switched:
             await self._before()
             await self._switch()
         self.watch.has_traffic = True
@@ -100,8 +112,8 @@ class Switch:
     async def _before(self) -> None:
         """Everything that canary has to stand before it gets traffic."""
         self.webhooks.describe(phase="Waiting")
-        while not (readiness := await self.watch.look()).is_ready:
-            self.work.context.progress(f"waiting for canary: {readiness.sentence}")
+        while lack := await self.watch.look():
+            self.work.context.progress(f"waiting for canary: {lack}")
             await self._rest(timedelta(seconds=1))
         await self._preview()
         await self._gate(_Hook.CONFIRM_ROLLOUT, None)
@@ -136,7 +148,7 @@ class Switch:
             self.webhooks.about.namespace,
             checks.metrics if checks else (),
             threshold=checks.threshold if checks else 1,
-            started=metric_checks.start_time(self.known.get(_STARTED), self.work.context.clock),
+            started=metric_checks.start_time(self.progress.started, self.work.context.clock),
         )
 
     async def _analyse(self, title: str, checks: traffic_stages.Checks | None) -> None:
@@ -147,27 +159,29 @@ class Switch:
         """
         if checks is None:
             return
-        count = await self._begin(title)
+        if self.progress.title != title:
+            started = self.work.context.clock.now().isoformat()
+            await self._remember(title=title, started=started, done=0, failed=0)
         checker, patience = await self._checker(checks), metric_checks.UnknownLimit(_NO_DATA_LIMIT)
         hooks = stage_webhooks.StageWebhooks(self.work, checks.webhooks, self.webhooks.about)
-        while count[_DONE] < checks.count:
+        while self.progress.done < checks.count:
             # Metrics tell of the time before; a webhook can be asked at once.
-            if checks.metrics or count[_DONE]:
+            if checks.metrics or self.progress.done:
                 await self._rest(checks.interval)
             await self._ask_rollback()
-            finding = await self._check(hooks, checker, is_first=not count[_DONE])
+            finding = await self._check(hooks, checker, is_first=not self.progress.done)
             finding = patience.with_(finding)
-            count = self._counted(count, finding)
-            await self._remember(title, count)
-            said = f"{title}: {count[_DONE]} of {checks.count} checks, {count[_FAILED]} failed"
+            await self._count(finding)
+            done, failed = self.progress.done, self.progress.failed
+            said = f"{title}: {done} of {checks.count} checks, {failed} failed"
             self.work.context.progress(f"{said}: {finding.reason}" if finding.reason else said)
             if finding.result >= metric_checks.Result.FAILED:
                 self.work.caution(f"{title}: {finding.reason}")
-            is_over = count[_FAILED] >= checks.threshold
+            is_over = failed >= checks.threshold
             if is_over or finding.result is metric_checks.Result.CONDEMNED:
                 reason = f"{title} analysis failed: {finding.reason}"
                 raise execution.StageFailedError(await self._give_up(reason))
-        self.work.note(f"{title} analysis passed, {count[_FAILED]} failed checks")
+        self.work.note(f"{title} analysis passed, {self.progress.failed} failed checks")
 
     async def _check(
         self, hooks: stage_webhooks.StageWebhooks, checker: metric_checks.Checker, *, is_first: bool
@@ -176,39 +190,26 @@ class Switch:
         for kind in kinds:
             if refusal := await hooks.refusal(kind):
                 return metric_checks.Finding(metric_checks.Result.FAILED, refusal)
-        readiness = await self._look()
-        if not readiness.is_ready:
-            return metric_checks.Finding(metric_checks.Result.FAILED, readiness.sentence)
+        if lack := await self._look():
+            return metric_checks.Finding(metric_checks.Result.FAILED, lack)
         return await checker()
 
-    @staticmethod
-    def _counted(count: dict[str, int], finding: metric_checks.Finding) -> dict[str, int]:
-        """Return the counts with a finding; what could not be judged does not count."""
+    async def _count(self, finding: metric_checks.Finding) -> None:
+        """Count a check; what could not be judged does not count."""
         if finding.result is metric_checks.Result.UNKNOWN:
-            return count
-        failed = int(finding.result >= metric_checks.Result.FAILED)
-        return {_DONE: count[_DONE] + 1, _FAILED: count[_FAILED] + failed}
+            return
+        failed = self.progress.failed + (finding.result >= metric_checks.Result.FAILED)
+        await self._remember(done=self.progress.done + 1, failed=failed)
 
-    async def _begin(self, title: str) -> dict[str, int]:
-        """Return how many checks of an analysis were made before a restart."""
-        if self.known.get("title") != title:
-            started = self.work.context.clock.now().isoformat()
-            self.known = {_STARTED: started, _DONE: 0, _FAILED: 0}
-        count = {_DONE: int(self.known[_DONE]), _FAILED: int(self.known[_FAILED])}
-        await self._remember(title, count)
-        return count
-
-    async def _remember(self, title: str, count: dict[str, int]) -> None:
-        more = {"title": title, _SWITCHED: self.is_switched}
-        self.known = {_STARTED: self.known.get(_STARTED, ""), **count, **more}
-        await self.work.context.task_state.save(self.known)
+    async def _remember(self, **changes: Any) -> None:
+        self.progress = replace(self.progress, **changes)
+        await self.work.context.task_state.save(msgspec.to_builtins(self.progress))
 
     async def _switch(self) -> None:
         context = self.work.context
         context.weights("switching", _CANARY.shares, {})
         # Remembered first: from here on canary may have the traffic.
-        self.is_switched = True
-        await self._remember("switch", {_DONE: 0, _FAILED: 0})
+        await self._remember(title="switch", done=0, failed=0, switched=True)
         observed = await routes.divide(self.work, self.source, _CANARY)
         context.weights("all traffic goes to canary", _CANARY.shares, observed.shares)
         self.webhooks.report(f"{self.webhooks.about.name}: all traffic goes to canary")
@@ -228,7 +229,7 @@ class Switch:
         if asked:
             raise execution.StageFailedError(await self._give_up(f"{asked} asked to roll back"))
 
-    async def _look(self) -> readiness_watch.CanaryReadiness:
+    async def _look(self) -> str:
         try:
             return await self.watch.look()
         except execution.StageFailedError as error:
@@ -243,21 +244,22 @@ class Switch:
     async def _give_up(self, sentence: str) -> str:
         """Switch back at once where canary has the traffic, and return why."""
         self.webhooks.report(f"Canary failed! {sentence}", is_warning=True)
-        if not self.is_switched:
+        if not self.progress.switched:
             return sentence
         try:
             await routes.divide(self.work, self.source, division.PRIMARY)
         except errors.VolaryError as error:
             self.work.caution(f"the traffic could not be switched back yet: {error}")
             return sentence
-        self.is_switched = self.watch.has_traffic = False
+        self.progress = replace(self.progress, switched=False)
+        self.watch.has_traffic = False
         self.work.caution(f"switched back: {sentence}")
         return f"{sentence}; traffic is back at primary"
 
 
 def _check(sources: stage_runners.Sources, options: traffic_stages.BlueGreenOptions) -> None:
     del options
-    traffic_routing.check_own_routes(sources)
+    traffic_routing.check(sources, division.PRIMARY, _CANARY)
 
 
 RUNNER = stage_runners.StageRunner(kind=traffic_stages.BLUE_GREEN, run=run, check=_check, plan=plan)

@@ -35,8 +35,7 @@ async def drain(
         StageFailedError: when primary cannot take it; then nothing was changed.
         UserError: when a route that may not be edited still leads there.
     """
-    candidates = live_routes.candidates(source, work.context.application)
-    for route_object in await live_routes.read(work, candidates):
+    for route_object in await live_routes.of(work, source):
         if route_object.live is not None and _drained(route_object, which).lines:
             await routes.move(work, route_object, lambda now: _drained(now, which), source)
 

@@ -20,9 +20,10 @@ from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 from volary.planner import traffic_steps
+from volary.stages.kinds import progressive_traffic
 from volary.stages.rollouts import rendering, service_rollouts
 from volary.stages.runtime import contexts, execution, stage_runners
-from volary.stages.traffic import division, live_routes, routes
+from volary.stages.traffic import live_routes, routes
 
 
 def step_options(begun: contexts.Stages) -> traffic_stages.ProgressiveTrafficOptions | None:
@@ -49,19 +50,11 @@ async def return_in_steps(work: execution.Work, source: Sequence[manifest.Manife
         if seen is None or not seen.canary:
             return
         weight = traffic_steps.next_weight_back(wanted, seen.canary)
-        primary, canary, baseline = traffic_steps.shares(
-            traffic_steps.Position(weight=weight), seen.baseline
-        )
-        asked = division.Division(
-            primary,
-            canary,
-            baseline,
-            affinity=wanted.session_affinity,
-            interval=wanted.interval,
-        )
+        position = traffic_steps.Position(weight=weight)
+        asked = progressive_traffic.divided(wanted, position, seen.baseline)
         observed = await routes.divide(work, source, asked)
         work.context.weights("traffic returns to primary", asked.shares, observed.shares)
-        if not canary:
+        if not asked.canary:
             return
         await work.pause(wanted.interval)
 
@@ -120,8 +113,7 @@ async def run(work: execution.Work, options: Options) -> str:
     context = work.context
     source = await work.load(context.target_source)
     planned = plan(stage_runners.Sources(context.application, source, context.commit), options)
-    candidates = live_routes.candidates(planned.manifests, context.application)
-    route_objects = await live_routes.read(work, candidates)
+    route_objects = await live_routes.of(work, planned.manifests)
     held = live_routes.keep_live(planned.manifests, route_objects)
     now, late = live_routes.split_new(held, route_objects)
     services: list[manifest.Manifest] = []

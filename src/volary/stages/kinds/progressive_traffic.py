@@ -10,11 +10,11 @@ When the checks have failed too often, this stage gives canary's traffic back it
 fails; removing canary is the rollback's work.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from volary.model import applications, errors, json
+from volary.model import errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import traffic_stages
@@ -23,8 +23,7 @@ from volary.stages.judgement import metric_checks
 from volary.stages.kinds import traffic_routing
 from volary.stages.rollouts import scaling
 from volary.stages.runtime import barriers, execution, stage_runners, stage_webhooks
-from volary.stages.traffic import division, live_routes, readiness_watch, routes, variant_pods
-from volary.stages.traffic.routers import registry
+from volary.stages.traffic import division, live_routes, readiness_watch, routes
 
 _Hook = webhook.WebhookType
 _STARTED = "started"
@@ -44,32 +43,6 @@ class Report:
     is_ready: bool
     #: What speaks against going on; empty: nothing.
     reason: str = ""
-
-
-def plan(
-    source: Sequence[manifest.Manifest],
-    application: applications.Application,
-    options: traffic_stages.ProgressiveTrafficOptions,
-) -> None:
-    """Find out whether the router can take every step.
-
-    Raises:
-        UserError: when it cannot, or the manifests lack what it needs.
-    """
-    router = registry.choose(application)
-    item = router.find(source)
-    top = traffic_steps.Position(
-        weight=traffic_steps.maximum(options) if not options.iterations else 100
-    )
-    ways = [top]
-    if options.mirror:
-        ways.append(traffic_steps.Position(mirrored=True))
-    for way in ways:
-        wanted = divided(options, way)
-        router.check(wanted)
-        for which in wanted.needed:
-            variant_pods.labels(source, application, which)
-        router.routed(item, wanted)
 
 
 def divided(
@@ -254,11 +227,11 @@ class CanaryProgression:
             reason = f"{asked} asked to roll back"
             return Report(self.position, traffic_steps.Answers(rollback=True), True, reason)
         try:
-            readiness = await self.watch.look()
+            lack = await self.watch.look()
         except execution.StageFailedError as error:
             raise execution.StageFailedError(await self._give_up(str(error))) from error
-        if not readiness.is_ready:
-            return Report(self.position, traffic_steps.Answers(), False, readiness.sentence)
+        if lack:
+            return Report(self.position, traffic_steps.Answers(), False, lack)
         if traffic_steps.has_failed(self.options, self.position):
             return Report(self.position, traffic_steps.Answers(), True)
         finding = self.patience.with_(await self._check())
@@ -374,11 +347,19 @@ def _objections(reports: Mapping[str, Report]) -> str:
     return "; ".join(f"{target}: {reason}" for target, reason in objections.items())
 
 
-def _check(
+def check(
     sources: stage_runners.Sources, options: traffic_stages.ProgressiveTrafficOptions
 ) -> None:
-    traffic_routing.check_own_routes(sources)
-    plan(sources.manifests, sources.application, options)
+    """Find out whether the router can take every step.
+
+    Raises:
+        UserError: when it cannot, or the manifests lack what it needs.
+    """
+    top = traffic_steps.ALL if options.iterations else traffic_steps.maximum(options)
+    ways = [traffic_steps.Position(weight=top)]
+    if options.mirror:
+        ways.append(traffic_steps.Position(mirrored=True))
+    traffic_routing.check(sources, division.PRIMARY, *(divided(options, way) for way in ways))
 
 
-RUNNER = stage_runners.StageRunner(kind=traffic_stages.PROGRESSIVE_TRAFFIC, run=run, check=_check)
+RUNNER = stage_runners.StageRunner(kind=traffic_stages.PROGRESSIVE_TRAFFIC, run=run, check=check)

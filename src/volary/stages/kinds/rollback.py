@@ -83,9 +83,7 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
         running_options(context.application, live),
         commit=context.running_commit,
     )
-    route_objects = await live_routes.read(
-        work, live_routes.candidates(rendered, context.application)
-    )
+    route_objects = await live_routes.of(work, rendered)
     services: list[manifest.Manifest] = []
     if service_targets.is_target(context.application):
         # Primary has to be what ran before it gets anything back.
@@ -115,8 +113,7 @@ async def _undo_first_deployment(work: execution.Work) -> str:
     work.note("there is no running version to go back to: this was the first deployment")
     source = await work.load(context.target_source)
     # Primary takes the traffic where it can; everything goes in the end.
-    candidates = live_routes.candidates(source, context.application)
-    await _return_now(work, await live_routes.read(work, candidates), source)
+    await _return_now(work, await live_routes.of(work, source), source)
     gone = [await clean.remove(work, which) for which in _VARIANTS]
     result = await work.remove_brought(only_created_by(context.commit))
     gone.append(clean.removed("primary", result.deleted))

@@ -3,32 +3,25 @@
 Nothing is sent to a variant without a ready pod, and what was written is read back.
 """
 
-from collections.abc import Sequence
-
-from volary.model import applications
-from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import traffic_stages
 from volary.stages.runtime import execution, stage_runners
 from volary.stages.traffic import division, routes, variant_pods, weights
 from volary.stages.traffic.routers import registry
 
 
-def plan(
-    source: Sequence[manifest.Manifest],
-    application: applications.Application,
-    options: traffic_stages.TrafficOptions,
-) -> weights.Change:
-    """Return the object that carries the routes, as it should be, with a line per route.
+def check(sources: stage_runners.Sources, *divisions: division.Division) -> None:
+    """Refuse divisions that the router cannot make with these manifests.
 
     Raises:
         UserError: when the router cannot divide traffic like this, or the manifests lack
             what it needs.
     """
-    router, wanted = registry.choose(application), division.of(options)
-    router.check(wanted)
-    for which in wanted.needed:
-        variant_pods.labels(source, application, which)
-    return router.routed(registry.find(source, application), wanted)
+    application, router = sources.application, registry.choose(sources.application)
+    for wanted in divisions:
+        router.check(wanted)
+        for which in wanted.needed:
+            variant_pods.labels(sources.manifests, application, which)
+        router.routed(registry.find(sources.manifests, application), wanted)
 
 
 async def run(work: execution.Work, options: traffic_stages.TrafficOptions) -> str:
@@ -52,12 +45,7 @@ def _said(observed: division.Observed) -> str:
 
 
 def _check(sources: stage_runners.Sources, options: traffic_stages.TrafficOptions) -> None:
-    plan(sources.manifests, sources.application, options)
-
-
-def check_own_routes(sources: stage_runners.Sources) -> None:
-    """Refuse a router that cannot even give everything to primary."""
-    plan(sources.manifests, sources.application, traffic_stages.TrafficOptions(100))
+    check(sources, division.of(options))
 
 
 RUNNER = stage_runners.StageRunner(kind=traffic_stages.TRAFFIC_ROUTING, run=run, check=_check)

@@ -70,6 +70,11 @@ def candidates(
         return []
 
 
+async def of(work: execution.Work, manifests: Sequence[manifest.Manifest]) -> list[RouteObject]:
+    """Read the objects that may carry the application's routes; there may be none."""
+    return await read(work, candidates(manifests, work.context.application))
+
+
 async def read(work: execution.Work, items: Sequence[manifest.Manifest]) -> list[RouteObject]:
     """Read the live counterparts of objects that carry routes."""
     client, router = work.context.client, registry.choose(work.context.application)

@@ -74,17 +74,6 @@ async def _watch_canary(work: execution.Work, source: Sequence[manifest.Manifest
             await asyncio.sleep(_RETRY_INTERVAL.total_seconds())
 
 
-@dataclass(frozen=True, slots=True)
-class CanaryReadiness:
-    """How canary's workloads are."""
-
-    ready: int
-    total: int
-    #: Enough of the pods are ready.
-    is_ready: bool
-    sentence: str
-
-
 @dataclass(slots=True)
 class ReadinessWatch:
     """Watches canary's pods on one cluster."""
@@ -120,17 +109,27 @@ class ReadinessWatch:
         async with execution.in_background(self._watch()):
             yield
 
-    async def look(self) -> CanaryReadiness:
-        """Say whether enough of canary's pods are ready.
+    async def look(self) -> str:
+        """Return why too few of canary's pods are ready; empty when enough are.
 
         Raises:
             StageFailedError: when they have been too few for too long, or cannot become more.
         """
-        if service_targets.is_target(self.work.context.application):
-            return await self._look_behind()
+        is_service = service_targets.is_target(self.work.context.application)
+        lack = await (self._lack_behind_service() if is_service else self._lack())
+        now = asyncio.get_running_loop().time()
+        if not lack:
+            self._short_since = None
+            return ""
+        if self._short_since is None:
+            self._short_since = now
+        seconds = self.deadline.total_seconds()
+        if now - self._short_since >= seconds:
+            raise execution.StageFailedError(f"{lack}, for {seconds:g} seconds now")
+        return lack
+
+    async def _lack(self) -> str:
         live = await self._workloads()
-        counts = [workload_health.pod_counts(body) for body in live]
-        ready, total = sum(count[0] for count in counts), sum(count[1] for count in counts)
         rules = self.work.context.application.health
         judged = (assessment.assess(body, rules) for body in live)
         permanent_failure = next((health for health in judged if health.permanent), None)
@@ -138,13 +137,16 @@ class ReadinessWatch:
             raise execution.StageFailedError(
                 f"canary cannot become ready: {permanent_failure.reason}"
             )
-        enough = bool(live) and all(got * 100 >= wanted * self.threshold for got, wanted in counts)
-        sentence = f"{ready} of {total} canary pods ready" if live else "there is no canary"
-        self._check_deadline(sentence, enough=enough)
-        return CanaryReadiness(ready, total, enough, sentence)
+        if not live:
+            return "there is no canary"
+        counts = [workload_health.pod_counts(body) for body in live]
+        if all(ready * 100 >= wanted * self.threshold for ready, wanted in counts):
+            return ""
+        ready, total = sum(count[0] for count in counts), sum(count[1] for count in counts)
+        return f"{ready} of {total} canary pods ready"
 
-    async def _look_behind(self) -> CanaryReadiness:
-        """Say whether enough of the pods are ready that a Service, rolled out itself, leads to."""
+    async def _lack_behind_service(self) -> str:
+        """Look at the pods that a Service leads to, which is rolled out itself."""
         listed = await self.work.context.client.list(
             await self._kind("", "Pod"),
             namespace=self.namespace,
@@ -152,21 +154,9 @@ class ReadinessWatch:
         )
         live = [item for item in listed.items if _counts(item)]
         ready = sum(readiness.is_ready_pod(pod) for pod in live)
-        enough = bool(live) and ready > 0 and ready * 100 >= len(live) * self.threshold
-        sentence = f"{ready} of {len(live)} pods behind canary ready"
-        self._check_deadline(sentence, enough=enough)
-        return CanaryReadiness(ready, len(live), enough, sentence)
-
-    def _check_deadline(self, sentence: str, *, enough: bool) -> None:
-        now = asyncio.get_running_loop().time()
-        if enough:
-            self._short_since = None
-            return
-        if self._short_since is None:
-            self._short_since = now
-        if now - self._short_since >= self.deadline.total_seconds():
-            seconds = f"{self.deadline.total_seconds():g}"
-            raise execution.StageFailedError(f"{sentence}, for {seconds} seconds now")
+        if ready and ready * 100 >= len(live) * self.threshold:
+            return ""
+        return f"{ready} of {len(live)} pods behind canary ready"
 
     async def snapshot(self) -> list_snapshot.ListSnapshot:
         """Return a look at the cluster that knows canary's pods, if they are watched."""

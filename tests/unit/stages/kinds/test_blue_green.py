@@ -330,6 +330,6 @@ def test_a_router_that_cannot_switch_is_refused_before_the_run() -> None:
     assert [item.name for item in shown.manifests] == ["shop-preview"]
     assert blue_green.plan(sources, options()).manifests == []
     with pytest.raises(errors.UserError):
-        blue_green.plan(stage_runners.Sources(given.application, given.source[:1]), options())
+        blue_green._check(stage_runners.Sources(given.application, given.source[:1]), options())
     with pytest.raises(errors.UserError):
         blue_green._check(stage_runners.Sources(SELECTING, given.source[1:], "new"), options())

@@ -16,7 +16,7 @@ from volary.model import analysis, errors, json
 from volary.model.pipeline import traffic, webhook
 from volary.model.pipeline.stage_kinds import stage_kind, traffic_stages
 from volary.stages.kinds import progressive_traffic
-from volary.stages.runtime import execution, rendezvouses, task_states
+from volary.stages.runtime import execution, rendezvouses, stage_runners, task_states
 
 pytestmark = pytest.mark.looptime
 Options = traffic_stages.ProgressiveTrafficOptions
@@ -399,9 +399,10 @@ def test_how_traffic_is_divided_at_a_position() -> None:
 )
 def test_what_the_router_cannot_do_is_refused_before_the_run(chosen: Options) -> None:
     given = World()
-    progressive_traffic.plan(given.source, given.application, options())
+    sources = stage_runners.Sources(given.application, given.source)
+    progressive_traffic.check(sources, options())
     with pytest.raises(errors.UserError):
-        progressive_traffic.plan(given.source, given.application, chosen)
+        progressive_traffic.check(sources, chosen)
 
 
 def test_objections_name_the_cluster_where_there_are_several() -> None:

@@ -7,7 +7,8 @@ from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import traffic_stages
 from volary.stages.kinds import progressive_traffic, traffic_routing
-from volary.stages.traffic import variant_pods
+from volary.stages.runtime import stage_runners
+from volary.stages.traffic import division, variant_pods
 
 KEY = "pipecd.dev/variant"
 
@@ -81,9 +82,10 @@ def test_it_is_found_out_before_anything_is_written() -> None:
         "spec": {"hosts": ["shop"], "http": [{"name": "main", "route": [route]}]},
     }
     source = [service(**{KEY: "primary"}), manifest.Manifest(entry)]
+    sources = stage_runners.Sources(ISTIO, source)
 
     with pytest.raises(errors.UserError, match="has no pods"):
-        traffic_routing.plan(source, ISTIO, traffic_stages.TrafficOptions(primary=80, canary=20))
+        traffic_routing.check(sources, division.Division(80, canary=20))
     steps = traffic_stages.ProgressiveTrafficOptions(step_weight=20)
     with pytest.raises(errors.UserError, match="has no pods"):
-        progressive_traffic.plan(source, ISTIO, steps)
+        progressive_traffic.check(sources, steps)
