@@ -270,7 +270,7 @@ def _metadata(item: manifest.Manifest, change: overrides.MetadataOverride) -> js
         new = {key: value for key, value in old.items() if key not in change.value}
     else:
         new = {**old, **_chosen(change.value, old, change.operator)}
-    return {**item.body, "metadata": {**item.metadata, change.which.value: new}}
+    return item.with_metadata({change.which.value: new}).body
 
 
 def _chosen(

@@ -81,12 +81,12 @@ def track(
         VARIANT: variant.value,
         label.key: value,
     }
-    metadata = {
-        **item.metadata,
-        "labels": {**objects.mapping(item.metadata, "labels"), **labels},
-        "annotations": {**objects.mapping(item.metadata, "annotations"), **annotations},
-    }
-    return item.with_body({**item.body, "metadata": metadata})
+    return item.with_metadata(
+        {
+            "labels": {**objects.mapping(item.metadata, "labels"), **labels},
+            "annotations": {**objects.mapping(item.metadata, "annotations"), **annotations},
+        }
+    )
 
 
 def track_all(

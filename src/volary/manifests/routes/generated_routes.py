@@ -42,8 +42,7 @@ def with_route_name(
     copy: manifest.Manifest, app: applications.Application, which: variant.Variant
 ) -> manifest.Manifest:
     """Return a variant's Service with the name by which routes know it."""
-    metadata = {**copy.metadata, "name": backends.of(app).name(which)}
-    return copy.with_body({**copy.body, "metadata": metadata})
+    return copy.with_metadata({"name": backends.of(app).name(which)})
 
 
 def add(

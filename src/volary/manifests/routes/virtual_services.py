@@ -204,8 +204,7 @@ def route(item: manifest.Manifest, how: Routing, weights: traffic_stages.Traffic
             routes.append({**entry, "route": list(_entries(entry, how, shares))})
             lines.append(f"Updated route {title}: {_describe_shares(shares)}")
             updated += 1
-    spec = {**objects.mapping(item.body, "spec"), "http": routes}
-    return Routed(item.with_body({**item.body, "spec": spec}), tuple(lines), updated)
+    return Routed(item.with_spec({"http": routes}), tuple(lines), updated)
 
 
 def observed_shares(route: json.JsonObject, how: Routing) -> dict[Variant, int]:

@@ -58,9 +58,7 @@ def variant_copy(
     """
     made = services.duplicate(item, suffix=backends.suffix(app, which))
     annotations = {**objects.mapping(made.metadata, "annotations"), **_TAKEN_OVER}
-    name = backends.of(app).name(which)
-    metadata = {**made.metadata, "name": name, "annotations": annotations}
-    return made.with_body({**made.body, "metadata": metadata})
+    return made.with_metadata({"name": backends.of(app).name(which), "annotations": annotations})
 
 
 def canary_service(

@@ -113,7 +113,7 @@ def add_suffix(item: manifest.Manifest, suffix: str) -> manifest.Manifest:
             hint="choose a shorter name, or a shorter suffix in the stage's options",
             where=item.origin,
         )
-    return item.with_body({**item.body, "metadata": {**item.metadata, "name": name}})
+    return item.with_metadata({"name": name})
 
 
 def check_suffix(suffix: str) -> None:

@@ -38,5 +38,4 @@ def label_pods(item: manifest.Manifest, key: str, value: str) -> manifest.Manife
 def select(item: manifest.Manifest, key: str, value: str) -> manifest.Manifest:
     """Return the Service with the label in its selector."""
     selector = {**objects.mapping(item.body, "spec", "selector"), key: value}
-    spec = {**objects.mapping(item.body, "spec"), "selector": selector}
-    return item.with_body({**item.body, "spec": spec})
+    return item.with_spec({"selector": selector})

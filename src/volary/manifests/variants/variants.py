@@ -231,8 +231,7 @@ def _workload(
     suffix = options.suffix or label.value(variant)
     copy = services.add_suffix(item, suffix)
     copy = variant_labels.label_workload(copy, label.key, label.value(variant))
-    spec = {**objects.mapping(copy.body, "spec"), "replicas": _count(item, options)}
-    return _without_status(copy.with_body({**copy.body, "spec": spec}))
+    return _without_status(copy.with_spec({"replicas": _count(item, options)}))
 
 
 def _count(item: manifest.Manifest, options: rollout_stages.VariantRolloutOptions) -> int:
@@ -278,8 +277,7 @@ def _follow_service(
     name = objects.text(copy.body, "spec", "serviceName")
     if not name or f"{name}-{suffix}" not in [item.name for item in made]:
         return copy
-    spec = {**objects.mapping(copy.body, "spec"), "serviceName": f"{name}-{suffix}"}
-    return copy.with_body({**copy.body, "spec": spec})
+    return copy.with_spec({"serviceName": f"{name}-{suffix}"})
 
 
 def _without_status(item: manifest.Manifest) -> manifest.Manifest:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from volary.manifests import objects
 from volary.manifests.workloads import workloads
-from volary.model import json
 from volary.model.objects import manifest
 
 #: The second is KEDA's, which makes one of the first.
@@ -45,9 +44,4 @@ def bounds(scaler: manifest.Manifest) -> tuple[int, int]:
 def with_bounds(scaler: manifest.Manifest, least: int, most: int) -> manifest.Manifest:
     """Return an autoscaler with other bounds."""
     low, _, high, _ = _BOUNDS[scaler.kind]
-    spec: json.JsonObject = {
-        **objects.mapping(scaler.body, "spec"),
-        low: least,
-        high: most,
-    }
-    return scaler.with_body({**scaler.body, "spec": spec})
+    return scaler.with_spec({low: least, high: most})

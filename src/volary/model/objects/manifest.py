@@ -93,3 +93,13 @@ class Manifest:
     def with_body(self, body: json.JsonObject) -> "Manifest":
         """Return a manifest from the same place with another body."""
         return replace(self, body=body)
+
+    def with_metadata(self, changes: json.JsonObject) -> "Manifest":
+        """Return the manifest with other values in these fields of its metadata."""
+        return self.with_body({**self.body, "metadata": {**self.metadata, **changes}})
+
+    def with_spec(self, changes: json.JsonObject) -> "Manifest":
+        """Return the manifest with other values in these fields of its specification."""
+        spec = self.body.get("spec")
+        known = spec if isinstance(spec, dict) else {}
+        return self.with_body({**self.body, "spec": {**known, **changes}})

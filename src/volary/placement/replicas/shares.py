@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from volary.manifests import objects
 from volary.manifests.workloads import autoscalers
-from volary.model import errors
+from volary.model import errors, json
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.placement import overrides
@@ -86,10 +86,9 @@ def _with(item: manifest.Manifest, share: assignment.Share) -> manifest.Manifest
     if item.kind in autoscalers.KINDS:
         return autoscalers.with_bounds(item, share.least or 0, share.replicas)
     key = "parallelism" if item.kind == "Job" else "replicas"
-    changes: dict[str, object] = {key: share.replicas}
+    changes: json.JsonObject = {key: share.replicas}
     has_completions = objects.value(item.body, "spec", "completions") is not None
     # A Job without any pods, that nobody says the end of, would never end.
     if has_completions or (item.kind == "Job" and not share.replicas):
         changes["completions"] = share.completions or 0
-    spec = {**objects.mapping(item.body, "spec"), **changes}
-    return item.with_body({**item.body, "spec": spec})
+    return item.with_spec(changes)

@@ -107,8 +107,7 @@ def preview(
             matching_services[0], suffix=_PREVIEW, key=label.key, value=label.canary_value
         )
     if options.preview_service:
-        metadata = {**copy.metadata, "name": options.preview_service}
-        copy = copy.with_body({**copy.body, "metadata": metadata})
+        copy = copy.with_metadata({"name": options.preview_service})
     variants.check_free([copy], manifests)
     return _marked([copy], application, variant.Variant.CANARY, commit)
 

@@ -140,8 +140,7 @@ def is_scaled_by_others(item: manifest.Manifest, source: Sequence[manifest.Manif
 
 
 def _with_replicas(item: manifest.Manifest, count: int) -> manifest.Manifest:
-    spec = {**objects.mapping(item.body, "spec"), "replicas": count}
-    return item.with_body({**item.body, "spec": spec})
+    return item.with_spec({"replicas": count})
 
 
 def _scale(item: manifest.Manifest, count: int) -> json.JsonObject:

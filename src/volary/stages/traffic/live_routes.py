@@ -130,9 +130,7 @@ def _with_live_routes(item: manifest.Manifest, route_object: RouteObject) -> man
     """Return an item with the live routes; with all of them where Git does not know any."""
     router, live = route_object.router, route_object.live or {}
     if generated_routes.is_generated(item):
-        routed = objects.mapping(router.fields(live), "spec")
-        spec = {**objects.mapping(item.body, "spec"), **routed}
-        held = item.with_body({**item.body, "spec": spec})
+        held = item.with_spec(objects.mapping(router.fields(live), "spec"))
     else:
         held = router.held(item, live)
     return route_ports.follow(held, item, variant.Variant.PRIMARY, router.application)

@@ -49,12 +49,11 @@ class Nginx(router.Router):
             if key not in [self._key(annotation) for annotation in _OURS]
         }
         annotations = {**kept, **{self._key(key): value for key, value in said.items()}}
-        metadata = {**item.metadata, "annotations": annotations}
         words = weights.title(wanted.shares)
         if wanted.match:
             words += ", requests that match to canary"
         line = f"Ingress {item.name}: {words}"
-        return weights.Change(item.with_body({**item.body, "metadata": metadata}), (line,))
+        return weights.Change(item.with_metadata({"annotations": annotations}), (line,))
 
     def drained(self, live: manifest.Manifest, leaving: variant.Variant) -> weights.Change:
         """Return the canary Ingress without any traffic; only canary ever has some."""

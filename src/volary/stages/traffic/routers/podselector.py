@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from volary.manifests import objects
+from volary.manifests.services import variant_labels
 from volary.model import errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -60,7 +61,7 @@ class PodSelector(router.Router):
         label = self.application.variant_label
         chosen = variant.Variant.CANARY if wanted.canary == _ALL else variant.Variant.PRIMARY
         line = f"Service {item.name}: all traffic to {chosen.value}"
-        return weights.Change(_selecting(item, label.key, label.value(chosen)), (line,))
+        return weights.Change(variant_labels.select(item, label.key, label.value(chosen)), (line,))
 
     def drained(self, live: manifest.Manifest, leaving: variant.Variant) -> weights.Change:
         """Return the Service with all traffic on primary when `leaving` had it."""
@@ -74,7 +75,7 @@ class PodSelector(router.Router):
         value = objects.mapping(live, *self.path).get(key)
         if value is None or key not in objects.mapping(item.body, *self.path):
             return item
-        return _selecting(item, key, value)
+        return variant_labels.select(item, key, value)
 
     def fields(self, body: json.JsonObject) -> json.JsonObject:
         """Return the selector."""
@@ -91,12 +92,6 @@ class PodSelector(router.Router):
         """Return nothing."""
         del body
         return {}
-
-
-def _selecting(item: manifest.Manifest, key: str, value: object) -> manifest.Manifest:
-    spec = objects.mapping(item.body, "spec")
-    selector = {**objects.mapping(spec, "selector"), key: value}
-    return item.with_body({**item.body, "spec": {**spec, "selector": selector}})
 
 
 def _check(service: manifest.Manifest, label: variant.VariantLabel) -> None:
