@@ -10,7 +10,7 @@ from volary.controller.api import command_client, representations
 from volary.controller.fleet import cluster_registry
 from volary.controller.placement import rebalancing
 from volary.controller.runs import ready_runs
-from volary.controller.status import application_statuses
+from volary.controller.status import application_state, application_statuses
 from volary.model.placement import failover_rules
 from volary.placement.failover import eviction_limits
 from volary.store import pagination, records, stores
@@ -148,11 +148,8 @@ class PlacementService:
         if not self.register.is_leader:
             await self.register.load()
         status = application_statuses.from_document(known.document)
-        place = ready_runs.ApplicationSource(
-            known.name, known.repository, known.path, known.branch, status.targets
-        )
-        seen = rebalancing.KnownClusters(self.register.known, self.register.rules)
-        made = await rebalancing.plan(self.dependencies, place, status, seen, by=by)
+        place = ready_runs.source_of(application_state.ApplicationState(known, status))
+        made = await rebalancing.plan(self.dependencies, place, status, self.register, by=by)
         return Rebalance(
             known.name,
             made.reason,

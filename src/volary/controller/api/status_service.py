@@ -9,7 +9,7 @@ from volary.controller import refusals
 from volary.controller.api import conversions, representations, status_representations
 from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.runs import ready_runs
-from volary.controller.status import application_statuses, run_origins
+from volary.controller.status import application_state, application_statuses, run_origins
 from volary.manifests import redaction
 from volary.manifests.health import fleet_status
 from volary.model import applications, errors, statuses
@@ -84,9 +84,7 @@ class StatusService:
         commit = application_status.releases.running or application_status.head or known.branch
         if last is not None and application_status.under_way:
             commit = last.head.commit
-        place = ready_runs.ApplicationSource(
-            known.name, known.repository, known.path, known.branch, application_status.targets
-        )
+        place = ready_runs.source_of(application_state.ApplicationState(known, application_status))
         self._problems.pop(known.name, None)
         try:
             project = await ready_runs.open_application(self.dependencies, place, commit)

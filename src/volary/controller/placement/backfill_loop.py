@@ -152,13 +152,19 @@ class BackfillLoop:
         if not status.releases.completed:
             await self._begin_with(reconciler, commit)
             status = reconciler.status
-        await self._learn_identities(reconciler)
-        await self._forget_leavers(reconciler)
+        identity = self.leader.register.identity
+        # Who a cluster is that was not known when it got the release.
+        await _change_releases(
+            reconciler, lambda releases: release_changes.learned(releases, identity)
+        )
+        # Nothing waits for clusters that left the fleet; who comes back is a newcomer.
+        here = self.leader.dependencies.clusters.fleet.names
+        await _change_releases(
+            reconciler, lambda releases: release_changes.restricted_to(releases, here)
+        )
         app = (await self.leader.open(reconciler.place, commit)).application
         names = self._where(app, status)
-        missing = cluster_releases.missing_clusters(
-            status.releases, names, self.leader.register.identity
-        )
+        missing = cluster_releases.missing_clusters(status.releases, names, identity)
         self._tries.forget(reconciler.name, missing)
         if not missing and not reconciler.status.releases.waiting:
             self._settled[reconciler.name] = self._looked_at(reconciler)
@@ -166,7 +172,8 @@ class BackfillLoop:
         why = {name: self._why_not_now(reconciler, app, name, known) for name in missing}
         ready = tuple(name for name in missing if not why[name]) if may_begin else ()
         if not ready:
-            await self._note(reconciler, {name: told for name, told in why.items() if told})
+            waiting = {name: told for name, told in why.items() if told}
+            await _change_releases(reconciler, lambda releases: releases.with_reasons(waiting))
             return False
         await self._request_run(reconciler, commit, {name: missing[name] for name in ready})
         return True
@@ -214,36 +221,14 @@ class BackfillLoop:
             project = await self.leader.open(reconciler.place, commit)
             names = self._where(project.application, reconciler.status)
         identity = self.leader.register.identity
-        await reconciler.amend(
-            lambda now: (
-                now
-                if now.releases.completed
-                else replace(
-                    now,
-                    releases=release_changes.begun_with(now.releases, commit, names, identity),
-                )
-            )
+        await _change_releases(
+            reconciler,
+            lambda releases: (
+                releases
+                if releases.completed
+                else release_changes.begun_with(releases, commit, names, identity)
+            ),
         )
-
-    async def _learn_identities(self, reconciler: reconcilers.ApplicationReconciler) -> None:
-        """Keep who a cluster is that was not known when it got the release."""
-        identity = self.leader.register.identity
-        known = reconciler.status.releases
-        if release_changes.learned(known, identity) != known:
-            await reconciler.amend(
-                lambda now: replace(now, releases=release_changes.learned(now.releases, identity))
-            )
-
-    async def _forget_leavers(self, reconciler: reconcilers.ApplicationReconciler) -> None:
-        """Have nothing wait for clusters that left the fleet; who comes back is a newcomer."""
-        names = self.leader.dependencies.clusters.fleet.names
-        known = reconciler.status.releases
-        if release_changes.restricted_to(known, names) != known:
-            await reconciler.amend(
-                lambda now: replace(
-                    now, releases=release_changes.restricted_to(now.releases, names)
-                )
-            )
 
     def _where(
         self,
@@ -300,15 +285,14 @@ class BackfillLoop:
         _LOG.info("application %s: %s", reconciler.name, run_request.reason)
         await reconciler.amend(lambda status: _with_request(status, run_request))
 
-    async def _note(
-        self, reconciler: reconcilers.ApplicationReconciler, waiting: Mapping[str, str]
-    ) -> None:
-        """Keep why clusters wait, when that changed."""
-        if waiting == reconciler.status.releases.waiting:
-            return
-        await reconciler.amend(
-            lambda now: replace(now, releases=now.releases.with_reasons(waiting))
-        )
+
+async def _change_releases(
+    reconciler: reconcilers.ApplicationReconciler,
+    change: Callable[[cluster_releases.ClusterReleases], cluster_releases.ClusterReleases],
+) -> None:
+    """Keep what `change` makes of what the clusters have, unless that is what they have."""
+    if change(reconciler.status.releases) != reconciler.status.releases:
+        await reconciler.amend(lambda now: replace(now, releases=change(now.releases)))
 
 
 def _is_backfilling(reconciler: reconcilers.ApplicationReconciler) -> bool:

@@ -215,8 +215,8 @@ class FailoverLoop:
     ) -> decisions.Situation:
         """Return everything that a decision about an application looks at."""
         dependencies, policy = self.leader.dependencies, project.application.failover
-        seen = rebalancing.KnownClusters(self._known, self.leader.register.rules)
-        situation = rebalancing.situation(dependencies, project, status, seen, self._now())
+        rules = self.leader.register.rules
+        situation = rebalancing.situation(dependencies, project, status, self._known, rules)
         if policy is None:
             return situation
         if policy.application is not None:

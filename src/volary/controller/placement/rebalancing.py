@@ -1,12 +1,12 @@
 """Places an application anew because somebody asks: what would move, and having it moved."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 
 from volary.config.crosscheck import fleet_checks
 from volary.controller import refusals
 from volary.controller.applications import reconcilers
+from volary.controller.fleet import cluster_registry
 from volary.controller.leadership import context
 from volary.controller.planning import projects, replica_assignment
 from volary.controller.runs import moves, ready_runs
@@ -18,20 +18,12 @@ from volary.store import records
 KIND = "rebalance"
 
 
-@dataclass(frozen=True, slots=True)
-class KnownClusters:
-    """What is known of the clusters."""
-
-    clusters: Mapping[str, cluster_health.ClusterHealth]
-    rules: cluster_health.HealthRules
-
-
 def situation(
     dependencies: ready_runs.Dependencies,
     project: projects.Project,
     status: application_statuses.ApplicationStatus,
-    known: KnownClusters,
-    now: datetime,
+    known: Mapping[str, cluster_health.ClusterHealth],
+    rules: cluster_health.HealthRules,
 ) -> decisions.Situation:
     """Return where an application is and could be, without looking at anything."""
     app = project.application
@@ -42,16 +34,15 @@ def situation(
     placed = replace(status.placed, chosen=here)
     divides = replica_assignment.divides_replicas(app)
     has_shares = status.releases.is_divided or not divides
-    return decisions.Situation(
-        app, targets, known.clusters, placed, now, known.rules, has_shares=has_shares
-    )
+    now = dependencies.clock.now()
+    return decisions.Situation(app, targets, known, placed, now, rules, has_shares=has_shares)
 
 
 async def plan(
     dependencies: ready_runs.Dependencies,
     place: ready_runs.ApplicationSource,
     status: application_statuses.ApplicationStatus,
-    known: KnownClusters,
+    register: cluster_registry.ClusterRegistry,
     *,
     by: str,
 ) -> rebalance.Rebalance:
@@ -65,7 +56,7 @@ async def plan(
     if not commit:
         raise refusals.conflict("no release of it was completed yet: there is nothing to place")
     project = await ready_runs.open_application(dependencies, place, commit)
-    looked = situation(dependencies, project, status, known, dependencies.clock.now())
+    looked = situation(dependencies, project, status, register.known, register.rules)
     choice = rebalance.choose(looked)
     if choice.failure or not choice.names:
         raise refusals.conflict(choice.failure or "no cluster that it may be on answers")
@@ -89,14 +80,7 @@ async def carry_out(
     before = reconciler.status
     if before.move is not None or reconciler.is_moving:
         return "it is moving already; ask again when that has ended"
-    known = KnownClusters(leader.register.known, leader.register.rules)
-    made = await plan(
-        leader.dependencies,
-        reconciler.place,
-        before,
-        known,
-        by=request.by,
-    )
+    made = await plan(leader.dependencies, reconciler.place, before, leader.register, by=request.by)
     if made.is_empty and not made.leaving and not before.placed.away:
         return "nothing would move: it is where it would be placed anew"
     move = run_requests.RunRequest(

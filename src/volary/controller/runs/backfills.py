@@ -7,7 +7,7 @@ application's status change: the release is everywhere then. All but `prepare` i
 
 from dataclasses import replace
 
-from volary.controller.planning import preparation, replica_assignment
+from volary.controller.planning import replica_assignment
 from volary.controller.runs import moves, ready_runs, run_kinds
 from volary.controller.status import (
     application_state,
@@ -22,6 +22,7 @@ from volary.model import statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_plans
+from volary.placement.replicas import assignment
 
 _STOPS = "autoRollback is off"
 
@@ -48,13 +49,8 @@ class Backfill:
             name: cluster_releases.commit_before_backfill(status.releases, name)
             for name in run_request.targets
         }
-        numbers = replica_assignment.ReplicaNumbers()
-        if replica_assignment.divides_replicas(app):
-            assigned = status.releases.assigned
-            numbers = replica_assignment.ReplicaNumbers(assigned, assigned)
-        again = await preparation.reopen(
-            project, running, dependencies.renderer, dependencies.clusters.fleet, numbers
-        )
+        divides = replica_assignment.divides_replicas(app)
+        assigned = status.releases.assigned if divides else assignment.EMPTY
         holds = (
             policies.OnFailure.ROLLBACK if app.planner.auto_rollback else policies.OnFailure.STOP
         )
@@ -76,11 +72,11 @@ class Backfill:
         origin = replace(
             ready_runs.origin_of(place, run_request, project, run_request.targets),
             strategy=run_plans.Strategy.QUICK_SYNC.value,
-            assigned=numbers.now,
-            assigned_before=numbers.now,
+            assigned=assigned,
+            assigned_before=assigned,
             chosen=status.placed.chosen,
         )
-        return ready_runs.of_plan(dependencies, app, again, run, origin)
+        return await ready_runs.take_up_project(dependencies, project, run, origin)
 
     def begun(
         self,
@@ -90,13 +86,9 @@ class Backfill:
     ) -> application_state.StateChange:
         """Take the run as under way; how the last release stands stays said."""
         status = application.status
+        left = _without(status, run.id)
         return application_state.StateChange(
-            replace(
-                status,
-                backfill=_without(status, run.id),
-                run=run.id,
-                under_way=True,
-            )
+            replace(status, backfill=left, run=run.id, under_way=True)
         )
 
     def concluded(

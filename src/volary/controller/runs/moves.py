@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from volary.controller.planning import preparation, projects, replica_assignment
+from volary.controller.planning import projects, replica_assignment
 from volary.controller.runs import ready_runs, run_kinds
 from volary.controller.status import (
     application_state,
@@ -193,24 +193,17 @@ class Move:
         running = {
             name: status.releases.of(name).commit or run_request.commit for name in shift.clusters
         }
-        # Both sides with the new numbers: what a cluster runs already is brought its new part.
-        again = await preparation.reopen(
-            project,
-            running,
-            dependencies.renderer,
-            dependencies.clusters.fleet,
-            replace(numbers, before=numbers.now),
-        )
         run = run_builder.new_run(
             run_request.id, _plan_of(project, shift, running, remembered), dependencies.clock.now()
         )
         origin = replace(
             ready_runs.origin_of(place, run_request, project, shift.clusters),
+            # Both sides: what a cluster runs already is brought its new part.
             assigned=numbers.now,
             assigned_before=numbers.now,
             chosen=status.placed.chosen,
         )
-        return ready_runs.of_plan(dependencies, project.application, again, run, origin)
+        return await ready_runs.take_up_project(dependencies, project, run, origin)
 
     def begun(
         self,
@@ -222,12 +215,7 @@ class Move:
         move = application.status.move
         left = None if move is not None and move.id == run.id else move
         return application_state.StateChange(
-            replace(
-                application.status,
-                move=left,
-                run=run.id,
-                under_way=True,
-            )
+            replace(application.status, move=left, run=run.id, under_way=True)
         )
 
     def concluded(

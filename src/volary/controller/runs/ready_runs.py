@@ -109,7 +109,9 @@ async def take_up_project(
     run: state.Run,
     origin: run_origins.Origin,
 ) -> ReadyRun:
-    """Return a stored run, ready to go on, with its application opened at the run's commit.
+    """Return a run ready to go on as it is, with its application opened at the run's commit.
+
+    It was stored, or its plan stands without asking a cluster.
 
     Raises:
         errors.UserError: What it is pinned to cannot be opened any more.
@@ -128,7 +130,7 @@ async def take_up_project(
 def of_plan(
     dependencies: Dependencies,
     application: applications.Application,
-    opened: preparation.ReopenedRun,
+    opened: preparation.PreparedRun | preparation.ReopenedRun,
     run: state.Run,
     origin: run_origins.Origin,
 ) -> ReadyRun:

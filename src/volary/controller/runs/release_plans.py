@@ -177,23 +177,9 @@ async def ready(
         # Of a wave with a rule for it, a cluster may be back when its turn comes.
         if target not in prepared.waves.lenient:
             run = _leave_unreachable(run, target, reason)
-    both = (prepared.manifests, prepared.old_manifests)
-    return ready_runs.ReadyRun(
-        run,
-        ready_runs.performer(
-            dependencies,
-            prepared.project.application,
-            prepared.rendering,
-            ready_runs.script_environment(
-                dependencies,
-                place.repository,
-                run_request.by or run_request.author,
-                prepared.plan.summary,
-            ),
-        ),
-        ready_runs.masker(dependencies, *both),
-        await _origin(dependencies, place, run_request, prepared),
-    )
+    origin = await _origin(dependencies, place, run_request, prepared)
+    application = prepared.project.application
+    return ready_runs.of_plan(dependencies, application, prepared, run, origin)
 
 
 async def reverts(
