@@ -16,9 +16,9 @@ from volary.server.http import middleware, openapi, problems
 from volary.server.routes import (
     applications,
     clusters,
+    commands,
     operations,
     overview,
-    run_commands,
     runs,
     streaming,
 )
@@ -28,8 +28,8 @@ ROUTERS = (
     operations.router,
     applications.router,
     runs.router,
-    run_commands.router,
     clusters.router,
+    commands.router,
     overview.router,
     streaming.router,
 )

@@ -1,6 +1,5 @@
-"""Applications, their commits, and what can be asked for them."""
+"""Applications: how they are and where, their commits, and what a sync would do."""
 
-import functools
 from typing import Annotated
 
 import fastapi
@@ -17,8 +16,7 @@ from volary.server.routes import bodies, commands, response_schemas
 from volary.store import records
 
 router = response_schemas.router("applications")
-_SYNC, _PLAN, _ROLLBACK = bodies.Sync(), bodies.PlanRequest(), bodies.RollbackRequest()
-_PAUSE = bodies.Pause()
+_PLAN = bodies.PlanRequest()
 Status = Annotated[
     paging.Word,
     fastapi.Query(
@@ -141,65 +139,3 @@ async def plan_rebalance(request: requests.Request, application: str) -> respons
     """Say what a rebalance would move; changes nothing."""
     service, asker = server_state.of(request).service.placements, commands.asker(request)
     return encoding.one(request, await service.plan(application, asker))
-
-
-async def _ask(
-    request: requests.Request, kind: str, application: str, body: bodies.Body | None = None
-) -> responses.Response:
-    ask = functools.partial(server_state.of(request).service.ask_application, kind)
-    return await commands.carry_out(request, ask, application, body)
-
-
-@commands.command(router, commands.APPLICATION, "sync", Permission.DEPLOY)
-async def sync(
-    request: requests.Request, application: str, body: bodies.Sync = _SYNC
-) -> responses.Response:
-    """Roll a commit out."""
-    service = server_state.of(request).service
-    return await commands.carry_out(request, service.sync, application, body)
-
-
-@commands.command(router, commands.APPLICATION, "rollback", Permission.DEPLOY)
-async def rollback(
-    request: requests.Request, application: str, body: bodies.RollbackRequest = _ROLLBACK
-) -> responses.Response:
-    """Roll back the last change, the last wave first; or go to a commit that ran before."""
-    return await _ask(request, "rollback", application, body)
-
-
-@commands.command(router, commands.APPLICATION, "pause", Permission.DEPLOY)
-async def pause_application(
-    request: requests.Request, application: str, body: bodies.Pause = _PAUSE
-) -> responses.Response:
-    """Pause it, its run under way included, until it is resumed."""
-    return await _ask(request, "pause", application, body)
-
-
-@commands.command(router, commands.APPLICATION, "resume", Permission.DEPLOY)
-async def resume_application(request: requests.Request, application: str) -> responses.Response:
-    """Resume after a pause, the run under way at the commit it is pinned to."""
-    return await _ask(request, "resume", application)
-
-
-@commands.command(router, commands.APPLICATION, "rebalance", Permission.DEPLOY)
-async def rebalance(request: requests.Request, application: str) -> responses.Response:
-    """Place an application anew: what moved away may come back, replicas are divided anew."""
-    service = server_state.of(request).service.placements
-    return await commands.carry_out(request, service.rebalance, application)
-
-
-@commands.command(router, commands.APPLICATION, "adopt", Permission.ADMINISTER)
-async def adopt(
-    request: requests.Request, application: str, body: bodies.Adopt
-) -> responses.Response:
-    """Have an application whose repository is gone go on with its namesake in another one."""
-    return await _ask(request, "adopt", application, body)
-
-
-@commands.command(router, commands.APPLICATION, "forget", Permission.ADMINISTER)
-async def forget(
-    request: requests.Request, application: str, body: bodies.Forget
-) -> responses.Response:
-    """Drop what is kept of an application that is gone; nothing changes in any cluster."""
-    service = server_state.of(request).service
-    return await commands.carry_out(request, service.forget_application, application, body)

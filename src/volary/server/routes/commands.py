@@ -1,12 +1,19 @@
-"""How routes of commands are declared, and carried out by a method of the service."""
+"""Commands: what can be asked of an application, a run or a cluster, and who may ask for it.
 
-from collections.abc import Awaitable, Callable
+A command is a row of a table: its verb ends the path, and its body has the options of the
+service's method.
+"""
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-import fastapi
 from starlette import requests, responses
 
 from volary.controller.api import cluster_service, representations
+from volary.controller.api import service as services
 from volary.server import server_state
 from volary.server.authentication import logins
 from volary.server.authorization import access
@@ -14,49 +21,175 @@ from volary.server.http import encoding
 from volary.server.permissions import Permission
 from volary.server.routes import bodies, response_schemas
 
+router = response_schemas.router("commands")
+
 
 @dataclass(frozen=True, slots=True)
-class Noun:
-    """What commands are about."""
+class _Command:
+    """What a command needs, what its body is (None: it has none), and what it does."""
 
-    name: str
-    path: str
-    scope: access.Scope
-    #: What is answered.
-    representation: type[representations.Representation] = representations.Accepted
+    permission: Permission
+    body: type[bodies.Body] | None
+    description: str
 
 
-APPLICATION = Noun("application", "/applications/{application}", access.Scope.APPLICATION)
-RUN = Noun("run", "/runs/{run}", access.Scope.RUN)
-CLUSTER = Noun(
-    "cluster", "/clusters/{cluster:path}", access.Scope.EVERYTHING, cluster_service.Cluster
-)
+_DEPLOY, _APPROVE, _ADMINISTER = Permission.DEPLOY, Permission.APPROVE, Permission.ADMINISTER
+_APPLICATION: Mapping[str, _Command] = {
+    "sync": _Command(_DEPLOY, bodies.Sync, "Roll a commit out."),
+    "rollback": _Command(
+        _DEPLOY,
+        bodies.RollbackRequest,
+        "Roll back the last change, the last wave first; or go to a commit that ran before.",
+    ),
+    "pause": _Command(
+        _DEPLOY, bodies.Pause, "Pause it, its run under way included, until it is resumed."
+    ),
+    "resume": _Command(
+        _DEPLOY, None, "Resume after a pause, the run under way at the commit it is pinned to."
+    ),
+    "rebalance": _Command(
+        _DEPLOY,
+        None,
+        "Place an application anew: what moved away may come back, replicas are divided anew.",
+    ),
+    "adopt": _Command(
+        _ADMINISTER,
+        bodies.Adopt,
+        "Have an application whose repository is gone go on with its namesake in another one.",
+    ),
+    "forget": _Command(
+        _ADMINISTER,
+        bodies.Forget,
+        "Drop what is kept of an application that is gone; nothing changes in any cluster.",
+    ),
+}
+_RUN: Mapping[str, _Command] = {
+    "approve": _Command(_APPROVE, bodies.Decision, "Approve what the run waits for."),
+    "reject": _Command(_APPROVE, bodies.Decision, "Reject what the run waits for; it ends."),
+    "withdraw": _Command(
+        _APPROVE, bodies.Decision, "Withdraw your approval before anything has begun."
+    ),
+    "promote": _Command(
+        _APPROVE,
+        bodies.Promote,
+        "End what the current wave waits for at its end: soak, webhook, analysis; never approvals.",
+    ),
+    "unfreeze": _Command(
+        Permission.BREAK_GLASS,
+        bodies.Unfreeze,
+        "Let the run change clusters whose windows are closed.",
+    ),
+    "pause": _Command(_DEPLOY, bodies.Pause, "Start nothing new until resumed."),
+    "resume": _Command(_DEPLOY, None, "Go on after a pause."),
+    "cancel": _Command(
+        _DEPLOY, bodies.Cancel, "End the run, going back or leaving everything as it is."
+    ),
+    "retry": _Command(
+        _DEPLOY, bodies.Retry, "Try again what failed, everywhere or on some clusters."
+    ),
+    "skip": _Command(
+        _DEPLOY,
+        bodies.Skip,
+        "Go on without a cluster, or without the rest of a stage that only measures or waits.",
+    ),
+}
+_CLUSTER: Mapping[str, _Command] = {
+    "cordon": _Command(_ADMINISTER, bodies.ClusterReason, "Start nothing new in a cluster."),
+    "drain": _Command(
+        _ADMINISTER,
+        bodies.ClusterReason,
+        "Start nothing new in a cluster, and move what runs there to other clusters.",
+    ),
+    "uncordon": _Command(
+        _ADMINISTER,
+        bodies.ClusterReason,
+        "Let a cluster take part again; releases it missed are backfilled.",
+    ),
+    "taint": _Command(
+        _ADMINISTER,
+        bodies.Taint,
+        "Taint a cluster, so that applications that do not tolerate the taint stay away.",
+    ),
+    "untaint": _Command(_ADMINISTER, bodies.Untaint, "Remove a taint that was added by hand."),
+}
 
 
-def command(
-    router: fastapi.APIRouter, noun: Noun, verb: str, permission: Permission
-) -> Callable[[access.EndpointT], access.EndpointT]:
-    """Declare the route of a command, what it needs, and its name in the audit."""
-
-    def declare(endpoint: access.EndpointT) -> access.EndpointT:
-        access.needs(permission, noun.scope, action=f"{noun.name}.{verb}")(endpoint)
-        answers = response_schemas.accepted(noun.representation)
-        return router.post(f"{noun.path}/{verb}", status_code=202, responses=answers)(endpoint)
-
-    return declare
+#: Carries a command out: given a name, who asks, and the options.
+_Method = Callable[..., Awaitable[representations.Representation]]
 
 
-async def carry_out(
-    request: requests.Request,
-    method: Callable[..., Awaitable[representations.Representation]],
-    name: str,
-    body: bodies.Body | None = None,
-) -> responses.Response:
-    """Ask the service for a command in the name of whoever asks; the body has its options."""
-    options = dict(body) if body else {}
-    return encoding.accepted(request, await method(name, asker=asker(request), **options))
+def _method(service: services.Service, noun: str, verb: str) -> _Method:
+    """Return the service's method for a command."""
+    own: dict[str, _Method] = {
+        "application.sync": service.sync,
+        "application.rebalance": service.placements.rebalance,
+        "application.forget": service.forget_application,
+        "cluster.untaint": service.fleet.untaint,
+    }
+    ask: dict[str, _Method] = {
+        "application": service.ask_application,
+        "run": service.ask_run,
+        "cluster": service.fleet.ask,
+    }
+    return own.get(f"{noun}.{verb}") or functools.partial(ask[noun], verb)
 
 
 def asker(request: requests.Request) -> representations.Actor:
     """Return who asks, and from where."""
     return representations.Actor(server_state.person(request).name, logins.address_of(request))
+
+
+def _endpoint(
+    noun: str, verb: str, body: type[bodies.Body] | None
+) -> Callable[..., Awaitable[responses.Response]]:
+    async def endpoint(request: requests.Request, **given: Any) -> responses.Response:
+        method = _method(server_state.of(request).service, noun, verb)
+        options = dict(given["body"]) if body else {}
+        done = await method(given[noun], asker=asker(request), **options)
+        return encoding.accepted(request, done)
+
+    # The framework reads from the signature what the path and the body hold.
+    parameter = functools.partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
+    parameters = [
+        parameter("request", annotation=requests.Request),
+        parameter(noun, annotation=str),
+    ]
+    if body:
+        is_needed = any(field.is_required() for field in body.model_fields.values())
+        default = inspect.Parameter.empty if is_needed else body()
+        parameters.append(parameter("body", annotation=body, default=default))
+    endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        parameters, return_annotation=responses.Response
+    )
+    return endpoint
+
+
+def _add(
+    commands: Mapping[str, _Command],
+    path: str,
+    noun: str,
+    scope: access.Scope,
+    answer: type[representations.Representation] = representations.Accepted,
+) -> None:
+    for verb, command in commands.items():
+        needs = access.needs(command.permission, scope, action=f"{noun}.{verb}")
+        router.add_api_route(
+            f"{path}/{verb}",
+            needs(_endpoint(noun, verb, command.body)),
+            methods=["POST"],
+            name=verb,
+            description=command.description,
+            status_code=202,
+            responses=response_schemas.accepted(answer),
+        )
+
+
+_add(_APPLICATION, "/applications/{application}", "application", access.Scope.APPLICATION)
+_add(_RUN, "/runs/{run}", "run", access.Scope.RUN)
+_add(
+    _CLUSTER,
+    "/clusters/{cluster:path}",
+    "cluster",
+    access.Scope.EVERYTHING,
+    cluster_service.Cluster,
+)
