@@ -126,8 +126,8 @@ class Routed:
 
 def find(
     manifests: Sequence[manifest.Manifest], app: applications.Application
-) -> tuple[manifest.Manifest, str]:
-    """Return the application's VirtualService, with a note when there was a choice.
+) -> manifest.Manifest:
+    """Return the application's VirtualService.
 
     The reference in the configuration decides; without one a VirtualService that is named
     like the Service, else the first (PipeCD: VirtualService reference).
@@ -151,13 +151,8 @@ def find(
             f"unable to find any VirtualService manifest{named}",
             hint="the istio method changes a VirtualService among the application's manifests",
         )
-    candidates.sort(key=lambda item: bool(app.service.name) and item.name != app.service.name)
-    note = (
-        f"Found {len(candidates)} VirtualService manifests, using {candidates[0].name}"
-        if len(candidates) > 1
-        else ""
-    )
-    return candidates[0], note
+    named_alike = (item for item in candidates if item.name == app.service.name)
+    return next(named_alike, candidates[0])
 
 
 def routing(app: applications.Application, item: manifest.Manifest) -> Routing:

@@ -114,6 +114,12 @@ class Judge:
             measurements=tuple(_answered(self._kept.get(rule.name, ()))),
         )
 
+    def known_series(self, rule: analysis.Rule) -> dict[str, analysis.Series]:
+        """Return what this cluster measured for a rule, and what others have said, by cluster."""
+        said = self.context.rendezvous.said(f"{LAST_ANALYSIS} {rule.name}")
+        others = cast("Mapping[str, analysis.Series]", said)
+        return {**others, self.context.target: self.series(rule)}
+
     async def look(self, rule: analysis.Rule, at: datetime) -> analysis.Check:
         """Measure a rule once, all of its sides at the same time, and judge that look."""
         asked = [self._measure(rule, side, at) for side in self._sides(rule)]
@@ -204,8 +210,8 @@ class Judge:
     async def _known(self, rule: analysis.Rule, number: int) -> dict[str, analysis.Series]:
         """Return the series of every cluster that has spoken, this one's too."""
         rendezvous, target = self.context.rendezvous, self.context.target
-        topic, mine = f"{LAST_ANALYSIS} {rule.name}", self.series(rule)
-        rendezvous.post(target, topic, mine)
+        topic = f"{LAST_ANALYSIS} {rule.name}"
+        rendezvous.post(target, topic, self.series(rule))
         if rule.decider is not analysis.Decider.PER_CLUSTER:
             rendezvous.post(target, f"{topic} {number}", True)
             patience = min(rule.timeout, rule.interval) + timedelta(seconds=1)
@@ -215,8 +221,7 @@ class Judge:
             except TimeoutError:
                 line = f"{rule.name}: not every cluster was measured in time"
                 self.context.report.log(line, level=executor.LogLevel.WARNING)
-        said = cast("Mapping[str, analysis.Series]", rendezvous.said(topic))
-        return {**said, target: mine}
+        return self.known_series(rule)
 
     def _sides(self, rule: analysis.Rule) -> list[Side]:
         judged, reference = analysis.Role.JUDGED, analysis.Role.REFERENCE

@@ -8,11 +8,10 @@ stage up, unless the rule says otherwise.
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
-from typing import cast
 
 from volary.analysis.verdicts import checks, samples
 from volary.model import analysis, clocks
@@ -116,7 +115,7 @@ class _MetricChecks:
         await self.judge.verdict(rule, at, self.round)
         if rule.decider is analysis.Decider.PER_CLUSTER:
             return own
-        pooled = of_look(rule, of_series(rule, list(self._all(rule).values())))
+        pooled = of_look(rule, of_series(rule, list(self.judge.known_series(rule).values())))
         both = rule.decider is analysis.Decider.BOTH
         return own if both and own.result > pooled.result else pooled
 
@@ -135,12 +134,6 @@ class _MetricChecks:
             and self.round % _NOW_AND_THEN > 0
             and before == own.result
         )
-
-    def _all(self, rule: analysis.Rule) -> Mapping[str, analysis.Series]:
-        context = self.judge.context
-        said = context.rendezvous.said(f"{cluster_judges.LAST_ANALYSIS} {rule.name}")
-        mine = {context.target: self.judge.series(rule)}
-        return {**cast("Mapping[str, analysis.Series]", said), **mine}
 
 
 def start_time(remembered: object, clock: clocks.Clock) -> datetime:

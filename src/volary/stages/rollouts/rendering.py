@@ -4,7 +4,6 @@ Stages apply exactly this, and ``volary render`` prints exactly this.
 """
 
 from collections.abc import Sequence
-from typing import assert_never
 
 from volary.manifests.loading import apply_order
 from volary.manifests.ownership import tracking
@@ -125,25 +124,14 @@ def of_variant(
     Without options primary is what a quick sync applies, canary and baseline what
     their stages apply by default.
     """
-    copied = options if isinstance(options, rollout_stages.VariantRolloutOptions) else None
-    match wanted:
-        case variant.Variant.PRIMARY:
-            own = (
-                options
-                if isinstance(
-                    options, rollout_stages.SyncOptions | rollout_stages.PrimaryRolloutOptions
-                )
-                else application.quick_sync
-            )
-            return primary(manifests, application, own, commit=commit)
-        case variant.Variant.CANARY:
-            copied = copied or rollout_stages.VariantRolloutOptions()
-            return canary(manifests, application, copied, commit=commit)
-        case variant.Variant.BASELINE:
-            copied = copied or rollout_stages.VariantRolloutOptions()
-            return baseline(manifests, application, copied, commit=commit)
-        case _:
-            assert_never(wanted)
+    if wanted is variant.Variant.PRIMARY:
+        if isinstance(options, rollout_stages.SyncOptions | rollout_stages.PrimaryRolloutOptions):
+            return primary(manifests, application, options, commit=commit)
+        return primary(manifests, application, application.quick_sync, commit=commit)
+    if not isinstance(options, rollout_stages.VariantRolloutOptions):
+        options = rollout_stages.VariantRolloutOptions()
+    make = canary if wanted is variant.Variant.CANARY else baseline
+    return make(manifests, application, options, commit=commit)
 
 
 def _check_some(manifests: Sequence[manifest.Manifest]) -> None:

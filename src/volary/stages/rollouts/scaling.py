@@ -36,10 +36,7 @@ async def with_live_replicas(
     ]
     if not open_ones:
         return list(source)
-    counts = await _counts(work, open_ones, source)
-    return [
-        _with_replicas(item, counts[item.key]) if item.key in counts else item for item in source
-    ]
+    return await _with_counts(work, open_ones, source)
 
 
 async def scale_canary(
@@ -55,48 +52,43 @@ async def scale_canary(
         StoppedError: asked to stop.
     """
     chosen = workloads.find(source, work.context.application.workloads)
-    counts = await _counts(work, chosen, source)
-    live_sized = [
-        _with_replicas(item, counts[item.key]) if item.key in counts else item for item in source
-    ]
-    wanted = _canaries(work, live_sized, share)
+    wanted = _canaries(work, await _with_counts(work, chosen, source), share)
     placement = await resource_mapping.map_manifests(work.context.client, wanted, defining=source)
     grown: list[manifest.Manifest] = []
     for mapped_manifest in placement.mapped:
+        item, title = mapped_manifest.item, mapped_manifest.item.key.title
         now = await live_objects.get(work.context.client, mapped_manifest)
         if now is None:
-            raise errors.PermanentError(
-                f"{mapped_manifest.item.key.title} is not there to be scaled"
-            )
-        count = workloads.replicas(mapped_manifest.item.body)
+            raise errors.PermanentError(f"{title} is not there to be scaled")
+        count = workloads.replicas(item.body)
         if workloads.replicas(now) >= count:
             continue
         work.check_stop()
         work.touched = True
-        work.context.progress(f"scaling {mapped_manifest.item.key.title} to {count}")
+        work.context.progress(f"scaling {title} to {count}")
         await work.context.client.apply(
             mapped_manifest.resource,
-            _scale(mapped_manifest.item, count),
+            _scale(item, count),
             field_manager=steps.SCALE_MANAGER,
             force=True,
         )
-        work.note(f"{mapped_manifest.item.key.title} has {count} pods for {share}% of the traffic")
-        grown.append(mapped_manifest.item)
+        work.note(f"{title} has {count} pods for {share}% of the traffic")
+        grown.append(item)
     return await work.wait_ready(grown) if grown else ""
 
 
-async def _counts(
+async def _with_counts(
     work: execution.Work, items: Sequence[manifest.Manifest], source: Sequence[manifest.Manifest]
-) -> dict[object, int]:
-    """Return how many pods the live counterparts want, by the key of the manifest."""
+) -> list[manifest.Manifest]:
+    """Return the source with as many pods in `items` as their live counterparts want."""
     placement = await resource_mapping.map_manifests(work.context.client, items, defining=source)
     live = await live_objects.read(work.context.client, placement.mapped)
-    by_name = {(key.kind, key.name): workloads.replicas(body) for key, body in live.items()}
-    return {
-        item.key: max(1, by_name[(item.kind, item.name)])
-        for item in items
-        if (item.kind, item.name) in by_name
-    }
+    counts = {(key.kind, key.name): workloads.replicas(body) for key, body in live.items()}
+    keys = {item.key for item in items if (item.kind, item.name) in counts}
+    return [
+        _with_replicas(item, max(1, counts[item.kind, item.name])) if item.key in keys else item
+        for item in source
+    ]
 
 
 def _canaries(

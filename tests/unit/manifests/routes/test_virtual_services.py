@@ -224,12 +224,9 @@ def test_the_virtual_service_is_found_by_reference_by_the_services_name_or_as_th
     first, second = service(), service()
     second = second.with_body({**second.body, "metadata": {"name": "other"}})
 
-    assert virtual_services.find([first, second], app(virtual_service="other")) == (second, "")
-    assert virtual_services.find([first, second], app("other"))[0] is second
-    assert virtual_services.find([first, second], app("x")) == (
-        first,
-        "Found 2 VirtualService manifests, using shop",
-    )
+    assert virtual_services.find([first, second], app(virtual_service="other")) is second
+    assert virtual_services.find([first, second], app("other")) is second
+    assert virtual_services.find([first, second], app("x")) is first
     with pytest.raises(errors.UserError, match="unable to find any VirtualService manifest named"):
         virtual_services.find([first], app(virtual_service="gone"))
     with pytest.raises(errors.UserError, match='support only "VirtualService" kind'):

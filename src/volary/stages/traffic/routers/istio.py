@@ -25,7 +25,7 @@ class Istio(router.Router):
 
     def find(self, manifests: Sequence[manifest.Manifest]) -> manifest.Manifest:
         """Return the VirtualService that carries the routes; its host has to be known."""
-        item, _ = virtual_services.find(manifests, self.application)
+        item = virtual_services.find(manifests, self.application)
         virtual_services.routing(self.application, item)
         return item
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from volary.manifests import objects
-from volary.manifests.services import variant_labels
+from volary.manifests.services import services, variant_labels
 from volary.model import errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -20,13 +20,9 @@ class PodSelector(router.Router):
 
     def find(self, manifests: Sequence[manifest.Manifest]) -> manifest.Manifest:
         """Return the Service; its selector has to say primary in Git (PipeCD does the same)."""
-        name = self.application.service.name
-        candidates = [
-            item
-            for item in manifests
-            if item.kind == "Service" and not item.group and name in ("", item.name)
-        ]
+        candidates = services.find(manifests, self.application.service)
         if not candidates:
+            name = self.application.service.name
             wanted = f"Service {name}" if name else "Service"
             raise errors.user_error(
                 f"there is no {wanted} among the manifests to route traffic with",
