@@ -265,9 +265,14 @@ class Alert:
 class Strategy:
     """A pipeline of its own for some of the clusters; its stages carry its name."""
 
-    name: str
-    #: Among the clusters that no strategy before it has taken.
-    targets: TargetSelector = field(default_factory=TargetSelector)
+    name: Annotated[
+        options.DnsLabel, options.Form.NOT_EMPTY, options.Option("Shown beside its stages.")
+    ]
+    targets: TargetSelector = options.option(
+        "Its clusters, among those that no strategy above has taken. Empty: all that are left; "
+        "only the last strategy may leave it out.",
+        TargetSelector(),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -307,9 +307,8 @@ def _pipecd(
     )
     name = read.spec.name or default_name
     _check_name(reading, name, ("spec", "name"))
-    metadata = application_sections.Metadata.model_construct(name=name, labels=read.spec.labels)
     built = assembly.assemble(
-        reading, metadata, read.spec, kubernetes, applications.TargetSelector()
+        reading, name, read.spec.labels, read.spec, kubernetes, applications.TargetSelector()
     )
     consistency.check(reading, built, kubernetes, base, directory)
     return built, base
@@ -327,9 +326,10 @@ def _volary(
     if read.spec.targets.names and read.spec.targets.match_labels:
         message = "names and matchLabels are both given"
         reading.error(("spec", "targets"), message, "keep one of them")
-    metadata = application_sections.Metadata.model_construct(name=name, labels=read.metadata.labels)
     wave_rules.check_selector(reading, read.spec.targets, ("spec", "targets"))
-    built = assembly.assemble(reading, metadata, read.spec, read.spec, read.spec.targets)
+    built = assembly.assemble(
+        reading, name, read.metadata.labels, read.spec, read.spec, read.spec.targets
+    )
     consistency.check(reading, built, read.spec, base, directory)
     return built, base
 

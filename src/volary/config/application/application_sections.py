@@ -7,7 +7,7 @@ editors and the reference page are made from these models.
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -181,17 +181,9 @@ class Metadata(base_sections.Section):
     labels: dict[str, str] = options.option("Free labels.", {})
 
 
-class Strategy(base_sections.Section):
+class Strategy(base_sections.Section, of=applications.Strategy):
     """A pipeline for some of the clusters."""
 
-    name: Annotated[values.DnsLabel, Field(min_length=1)] = Field(
-        description="Shown beside its stages."
-    )
-    targets: rollouts.ClusterSelector = options.option(
-        "Its clusters, among those that no strategy above has taken. Empty: all that are left; "
-        "only the last strategy may leave it out.",
-        rollouts.ClusterSelector(),
-    )
     pipeline: stage_sections.Pipeline = Field(
         default_factory=stage_sections.Pipeline,
         description="The steps of a rollout on these clusters; empty: a `K8S_SYNC` with the "

@@ -1,5 +1,6 @@
 """Who is named in notifications about an application, and who is told, from its file."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from volary.config.application import application_sections, cluster_strategies
@@ -27,7 +28,8 @@ _NEVER_SENT = (
 
 def assemble(
     reading: readings.Reading,
-    metadata: application_sections.Metadata,
+    name: str,
+    labels: Mapping[str, str],
     spec: application_sections.Spec,
     kubernetes: application_sections.Kubernetes,
     targets: applications.TargetSelector,
@@ -36,7 +38,8 @@ def assemble(
 
     Args:
         reading: Where problems are noted.
-        metadata: Its name and labels.
+        name: Its name.
+        labels: Its labels.
         spec: What both dialects have.
         kubernetes: The part about Kubernetes, wherever the dialect has it.
         targets: The clusters it is for.
@@ -47,9 +50,9 @@ def assemble(
     _check_triggers(reading, spec.trigger)
     chosen, stages = _stages(reading, spec, quick_sync, router.method)
     application = applications.Application(
-        name=metadata.name,
+        name=name,
         dialect=reading.dialect,
-        labels=metadata.labels,
+        labels=labels,
         description=spec.description,
         targets=targets,
         input=kubernetes.input,

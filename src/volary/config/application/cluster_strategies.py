@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from volary.config.application import application_sections
-from volary.config.decoding import readings
+from volary.config.decoding import base_sections, readings
 from volary.config.placement import wave_rules
 from volary.config.stages import pipelines
 from volary.config.text import yaml
@@ -38,11 +38,11 @@ def convert(
     stages: list[pipeline_pipelines.Stage] = []
     first = 0
     for i, entry in enumerate(entries):
-        _check(reading, entries, i)
-        wave_rules.check_selector(reading, entry.targets, (*PATH, i, "targets"))
-        strategies.append(applications.Strategy(entry.name, entry.targets))
+        strategy = base_sections.value_of(applications.Strategy, entry)
+        _check(reading, strategy, strategies, (*PATH, i), is_last=i == len(entries) - 1)
+        strategies.append(strategy)
         for stage in _stages(reading, entry, quick_sync, method, i):
-            stages.append(replace(stage, index=first + stage.index, strategy=entry.name))
+            stages.append(replace(stage, index=first + stage.index, strategy=strategy.name))
         first += max(1, len(entry.pipeline.stages))
     return tuple(strategies), tuple(stages)
 
@@ -60,18 +60,22 @@ def _stages(
 
 
 def _check(
-    reading: readings.Reading, entries: Sequence[application_sections.Strategy], index: int
+    reading: readings.Reading,
+    read: applications.Strategy,
+    above: Sequence[applications.Strategy],
+    path: yaml.Path,
+    *,
+    is_last: bool,
 ) -> None:
-    entry, path = entries[index], (*PATH, index)
-    if entry.name in {entry.name for entry in entries[:index]}:
-        reading.error((*path, "name"), f"the strategy {entry.name} is listed twice")
-    if entry.targets.names and entry.targets.match_labels:
+    if read.name in {strategy.name for strategy in above}:
+        reading.error((*path, "name"), f"the strategy {read.name} is listed twice")
+    if read.targets.names and read.targets.match_labels:
         here = (*path, "targets")
         reading.error(here, "names and matchLabels are both given", "keep one of them")
-    is_open = entry.targets == applications.TargetSelector()
-    if is_open and index < len(entries) - 1:
-        message = f"{entry.name} takes every cluster, none is left for the strategies below it"
+    if read.targets == applications.TargetSelector() and not is_last:
+        message = f"{read.name} takes every cluster, none is left for the strategies below it"
         reading.error(path, message, "add targets, or move it to the end")
+    wave_rules.check_selector(reading, read.targets, (*path, "targets"))
 
 
 def assign(

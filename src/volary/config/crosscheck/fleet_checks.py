@@ -1,10 +1,11 @@
 """An application compared with the fleet it shall be deployed to."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from volary.config.application import cluster_strategies
-from volary.config.crosscheck import eligibility, metric_providers, override_targets
+from volary.config.crosscheck import eligibility, metric_providers
 from volary.config.decoding import readings
+from volary.config.fleet import cluster_properties
 from volary.config.text import yaml
 from volary.model import applications, errors
 from volary.model import metric_providers as model_metric_providers
@@ -75,8 +76,10 @@ def deployment_targets(
     )
 
 
-_Finding = tuple[yaml.Path, str, str, errors.Severity]
+_Finding = metric_providers.Finding
 _ERROR, _WARNING = errors.Severity.ERROR, errors.Severity.WARNING
+_OVERRIDES: yaml.Path = ("spec", "placement", "overrides")
+_WEIGHTS: yaml.Path = ("spec", "placement", "replicas", "weights")
 
 
 def _findings(
@@ -91,15 +94,15 @@ def _findings(
     targets = deployment_targets(app, clusters)
     yield from _suspended(targets)
     yield from _tainted(app, targets)
-    if not any(not eligibility.exclusion_reason(app, target) for target in targets):
+    active = [target for target in targets if not eligibility.exclusion_reason(app, target)]
+    if not active:
         path = (*base, "input", "multiTargets") if app.input.multi_targets else ("spec", "targets")
         yield path, "no cluster is left to deploy to", "", _ERROR
         return
-    active = [target for target in targets if not eligibility.exclusion_reason(app, target)]
-    yield from override_targets.findings(app, clusters, active)
+    yield from _unfit_overrides(app, clusters, active)
     yield from _nowhere_to_go(app)
-    yield from _without_strategy(app, targets)
-    yield from _empty_stages(app, clusters, targets, base)
+    yield from _without_strategy(app, active)
+    yield from _empty_stages(app, clusters, {target.name for target in active}, base)
 
 
 def _no_targets(app: applications.Application, clusters: fleets.Fleet) -> str:
@@ -128,12 +131,7 @@ def _limits(
 def _unknown_names(
     app: applications.Application, clusters: fleets.Fleet, base: yaml.Path
 ) -> Iterator[_Finding]:
-    named: list[tuple[yaml.Path, str]] = [
-        (("spec", "targets", "names", i), name) for i, name in enumerate(app.targets.names)
-    ]
-    named += [
-        (("spec", "targets", "exclude", i), name) for i, name in enumerate(app.targets.exclude)
-    ]
+    named = list(_of_selector(app.targets, ("spec", "targets")))
     for i, entry in enumerate(app.input.multi_targets):
         named.append(((*base, "input", "multiTargets", i, "target", "name"), entry.target.name))
     for i, strategy in enumerate(app.strategies):
@@ -150,10 +148,16 @@ def _unknown_names(
             named += _of_selector(window.selector, path)
     for path, names in _limits(app, base):
         named += [((*path, i), name) for i, name in enumerate(names)]
+    yield from _unknown(named, clusters, _ERROR)
+
+
+def _unknown(
+    named: Iterable[tuple[yaml.Path, str]], clusters: fleets.Fleet, severity: errors.Severity
+) -> Iterator[_Finding]:
     for path, name in named:
         if name not in clusters.names:
             hint = readings.did_you_mean(name, clusters.names)
-            yield path, f"unknown target {name}: the fleet has no such cluster", hint, _ERROR
+            yield path, f"unknown target {name}: the fleet has no such cluster", hint, severity
 
 
 def _of_selector(
@@ -163,6 +167,61 @@ def _of_selector(
     if selector is not None:
         for key, names in (("names", selector.names), ("exclude", selector.exclude)):
             yield from (((*path, key, place), name) for place, name in enumerate(names))
+
+
+def _unfit_overrides(
+    app: applications.Application, clusters: fleets.Fleet, targets: Sequence[fleets.Cluster]
+) -> Iterator[_Finding]:
+    """Yield what does not fit: names nobody has, what is for no target, properties that lack."""
+    # Policies of Karmada's are often shared by many applications and fleets.
+    is_theirs = app.dialect is applications.Dialect.KARMADA
+    severity = _WARNING if is_theirs else _ERROR
+    for path, selector in _override_selectors(app.differences):
+        unknown = list(_unknown(_of_selector(selector, path), clusters, severity))
+        yield from unknown
+        if not unknown and not any(selectors.matches(selector, target) for target in targets):
+            yield path, "none of the application's clusters is chosen", "", _WARNING
+    for place, rule in enumerate(app.differences.rules):
+        yield from _absent_properties(rule, targets, (*_OVERRIDES, place))
+
+
+def _override_selectors(
+    wanted: overrides.Differences,
+) -> Iterator[tuple[yaml.Path, rollouts.ClusterSelector]]:
+    for place, rule in enumerate(wanted.rules):
+        yield (*_OVERRIDES, place, "targets"), rule.targets
+    for place, weight in enumerate(wanted.replicas.weights):
+        yield (*_WEIGHTS, place, "targets"), weight.targets
+
+
+def _absent_properties(
+    rule: overrides.Rule, targets: Iterable[fleets.Cluster], path: yaml.Path
+) -> Iterator[_Finding]:
+    lacking: dict[str, list[str]] = {}
+    written = [text for override in rule.overrides for text in _texts(override)]
+    for cluster in targets:
+        if selectors.matches(rule.targets, cluster):
+            for word in dict.fromkeys(
+                word for text in written for word in cluster_properties.absent(text, cluster)
+            ):
+                lacking.setdefault(word, []).append(cluster.name)
+    for word, names in lacking.items():
+        verb = "has" if len(names) == 1 else "have"
+        text = f"{', '.join(names)} {verb} no {word}, which the override asks for"
+        hint = "write it in the fleet file, or limit the override with targets"
+        yield path, text, hint, _ERROR
+
+
+def _texts(change: overrides.Override) -> Iterator[str]:
+    """Yield the texts in which a cluster's properties are filled in."""
+    match change:
+        case overrides.ImageOverride() | overrides.PatchOverride():
+            written: object = change.value
+        case overrides.FieldOverride():
+            written = [patch.value for patch in change.patches]
+        case _:
+            written = change.value
+    yield from (text for _, text in cluster_properties.texts(written))
 
 
 def _left_out(
@@ -207,11 +266,10 @@ def _nowhere_to_go(app: applications.Application) -> Iterator[_Finding]:
 
 
 def _without_strategy(
-    app: applications.Application, targets: tuple[fleets.Cluster, ...]
+    app: applications.Application, active: Sequence[fleets.Cluster]
 ) -> Iterator[_Finding]:
     if not app.strategies:
         return
-    active = [target for target in targets if not eligibility.exclusion_reason(app, target)]
     assigned = cluster_strategies.assign(app, active)
     taken = {name for members in assigned.values() for name in members}
     left = [cluster.name for cluster in active if cluster.name not in taken]
@@ -240,13 +298,12 @@ def _outside(
 def _empty_stages(
     app: applications.Application,
     clusters: fleets.Fleet,
-    targets: tuple[fleets.Cluster, ...],
+    active: Set[str],
     base: yaml.Path,
 ) -> Iterator[_Finding]:
-    active = {target.name for target in targets if not eligibility.exclusion_reason(app, target)}
     for path, names in _limits(app, base):
         gone = [name for name in names if name in clusters.names and name not in active]
-        if gone and not active.intersection(names):
+        if gone and active.isdisjoint(names):
             text = f"no cluster is left here: limited to {_names(names)}"
             yield path, text, f"the targets are {_names(sorted(active))}", _ERROR
         elif gone:

@@ -1,4 +1,4 @@
-"""From ``spreadConstraints`` and ``failover`` to ``placement``: how it is spread, when it moves."""
+"""From ``clusterTolerations``, ``spreadConstraints`` and ``failover`` to ``placement``."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from volary.config.dialects import drafts
 from volary.config.dialects.karmada import policy_matching, schema
 from volary.config.text import yaml
+from volary.model.fleet import taints
 
 _SPREAD: yaml.Path = ("spec", "placement", "spread")
 _CONSTRAINTS: yaml.Path = ("spec", "placement", "spreadConstraints")
@@ -13,11 +14,24 @@ _MOVES: yaml.Path = ("spec", "placement", "failover")
 _FAILOVER: yaml.Path = ("spec", "failover")
 #: The older spellings, and ours.
 _PURGES = {"Graciously": "Gracefully", "Immediately": "Directly"}
+_TOLERATIONS: yaml.Path = ("spec", "placement", "tolerations")
+_CLUSTER_TOLERATIONS: yaml.Path = ("spec", "placement", "clusterTolerations")
+#: The marks of a cluster's health, as Karmada calls them and as they are called here.
+_KEYS = {
+    "cluster.karmada.io/not-ready": taints.NOT_READY,
+    "cluster.karmada.io/unreachable": taints.UNREACHABLE,
+}
 
 
 def translate(made: drafts.Draft, policies: Sequence[policy_matching.Propagation]) -> None:
-    """Write how the application is spread, and when it moves; its objects go together."""
+    """Write which taints the application tolerates, how it is spread, and when it moves."""
     first = policies[0]
+    differs = "tolerates other taints than {}" + policy_matching.SAME_CLUSTERS
+    tolerated = policy_matching.agreed(policies, _tolerations, _CLUSTER_TOLERATIONS, differs)
+    for place, toleration in enumerate(first.read.spec.placement.cluster_tolerations):
+        _check_toleration(first, toleration, (*_CLUSTER_TOLERATIONS, place))
+    if tolerated:
+        made.put(_TOLERATIONS, tolerated, first.reading.where(_CLUSTER_TOLERATIONS))
     differs = "says something else than {}" + policy_matching.SAME_CLUSTERS
     spread = policy_matching.agreed(policies, _spread, _CONSTRAINTS, differs)
     moves = policy_matching.agreed(policies, _failover, _FAILOVER, differs)
@@ -106,3 +120,34 @@ def _behaviour(read: schema.FailoverBehaviour, toleration: int) -> dict[str, Any
     if read.grace_period_seconds is not None:
         section["gracePeriod"] = f"{read.grace_period_seconds}s"
     return section
+
+
+def _tolerations(policy: policy_matching.Propagation) -> list[dict[str, Any]]:
+    read = policy.read.spec.placement.cluster_tolerations
+    return [_toleration(toleration) for toleration in read if _is_carried_over(toleration)]
+
+
+def _toleration(read: schema.Toleration) -> dict[str, Any]:
+    section = {
+        "key": _KEYS.get(read.key, read.key),
+        "operator": read.operator,
+        "value": read.value,
+        "effect": read.effect,
+        "tolerationSeconds": read.toleration_seconds,
+    }
+    return {key: value for key, value in section.items() if value not in ("", None)}
+
+
+def _is_carried_over(read: schema.Toleration) -> bool:
+    return read.effect in ("", *taints.Effect) and read.operator in ("", *taints.TolerationOperator)
+
+
+def _check_toleration(
+    policy: policy_matching.Propagation, read: schema.Toleration, path: yaml.Path
+) -> None:
+    if read.operator not in ("", *taints.TolerationOperator):
+        message = f"the operator {read.operator} is unknown"
+        policy.reading.error((*path, "operator"), message, "write Equal or Exists")
+    elif read.effect not in ("", *taints.Effect):
+        message = f"has no effect: no cluster is marked with {read.effect}"
+        policy.reading.warn((*path, "effect"), message, "write NoSchedule or NoExecute")

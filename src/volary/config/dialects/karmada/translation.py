@@ -10,7 +10,6 @@ from volary.config.dialects.karmada import (
     policy_matching,
     propagation,
     spread_and_failover,
-    tolerations,
     unsupported_fields,
 )
 from volary.config.text import yaml
@@ -100,7 +99,6 @@ def _propagate(
         unsupported_fields.check_propagation(propagation_policy)
         _overrides_are_there(propagation_policy, policy_set)
     propagation.suspension(about)
-    tolerations.translate(made, about)
     spread_and_failover.translate(made, about)
     _warn_overruled_moves(about, own)
     if own.has_targets:
