@@ -21,6 +21,7 @@ from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
 from volary.controller.runs import ready_runs, release_plans
 from volary.controller.status import application_state, application_statuses, run_requests
+from volary.model import json
 from volary.model.runs import run_plans
 from volary.store import pagination, records, stores
 
@@ -233,11 +234,7 @@ class Service:
             refusals.NotFound: There is no such application.
             refusals.Conflict: It cannot take this as it stands; says why.
         """
-        await self._application(application)
-        async with self.audit_trail.noting(
-            asker, f"application.{kind}", application=application, document=options
-        ):
-            run = await self.asker.ask(kind, asker.by, application=application, document=options)
+        run = await self._ask_application(kind, application, asker, options)
         known = conversions.of_application(await self._application(application))
         if known.waiting is not None and known.waiting.run == run:
             return representations.Accepted(run, known.waiting.waiting_reason)
@@ -252,12 +249,7 @@ class Service:
             refusals.NotFound: There is no such application.
             refusals.Conflict: Its file is there, or a run of it is under way.
         """
-        await self._application(application)
-        said = {"reason": reason}
-        async with self.audit_trail.noting(
-            asker, "application.forget", application=application, document=said
-        ):
-            await self.asker.ask("forget", asker.by, application=application, document=said)
+        await self._ask_application("forget", application, asker, {"reason": reason})
         return representations.Accepted("", _FORGOTTEN)
 
     async def ask_run(
@@ -284,6 +276,15 @@ class Service:
 
     # Inside.
 
+    async def _ask_application(
+        self, kind: str, application: str, asker: representations.Actor, document: json.JsonObject
+    ) -> str:
+        await self._application(application)
+        async with self.audit_trail.noting(
+            asker, f"application.{kind}", application=application, document=document
+        ):
+            return await self.asker.ask(kind, asker.by, application=application, document=document)
+
     async def _plan(
         self, known: records.ApplicationRecord, commit: str, strategy: run_plans.Strategy | None
     ) -> representations.Plan:
@@ -296,11 +297,8 @@ class Service:
             at=self.dependencies.clock.now(),
             strategy=strategy,
         )
-        prepared = await release_plans.plan(
-            self.dependencies,
-            application_state.ApplicationState(known, status),
-            run_request,
-        )
+        application = application_state.ApplicationState(known, status)
+        prepared = await release_plans.plan(self.dependencies, application, run_request)
         shown = await previews.preview_run(
             prepared,
             self.dependencies.clusters,

@@ -20,7 +20,7 @@ from volary.engine.persistence import codec
 from volary.gitops import application_names, repository_state
 from volary.model import errors
 from volary.model.runs import run_records
-from volary.store import records
+from volary.store import pagination, records
 
 _LOG = logging.getLogger(__name__)
 
@@ -132,25 +132,13 @@ class ApplicationRegistry:
             return f"there is no repository {repository} in the settings"
         async with self._locks[repository]:
             seen = self._seen.get(repository)
-            candidates = (
-                [
-                    application
-                    for application in seen.applications
-                    if application.name == reconciler.name
-                ]
-                if seen
-                else []
-            )
-            if seen is None or not candidates:
-                return (
-                    f"{repository} has no application called {reconciler.name}, as it was seen last"
-                )
-            self._name_index.places[reconciler.name] = application_names.ApplicationLocation(
-                repository, candidates[0].path
-            )
-            _LOG.warning(
-                "application %s goes on with %s: %s says so", reconciler.name, repository, by
-            )
+            name, applications = reconciler.name, seen.applications if seen else ()
+            paths = [discovered.path for discovered in applications if discovered.name == name]
+            if seen is None or not paths:
+                return f"{repository} has no application called {name}, as it was seen last"
+            location = application_names.ApplicationLocation(repository, paths[0])
+            self._name_index.places[name] = location
+            _LOG.warning("application %s goes on with %s: %s says so", name, repository, by)
             await self._take(seen)
         return ""
 
@@ -308,22 +296,13 @@ class ApplicationRegistry:
             _LOG.exception("application %s was not reconciled", name)
 
     async def _records(self) -> list[records.ApplicationRecord]:
-        application_records: list[records.ApplicationRecord] = []
-        wanted, cursor = records.ApplicationFilter(with_removed=True), ""
-        while True:
-            page = await self._page(wanted, cursor)
-            application_records += page.items
-            cursor = page.cursor
-            if not cursor:
-                return application_records
-
-    async def _page(
-        self, wanted: records.ApplicationFilter, cursor: str
-    ) -> records.Page[records.ApplicationRecord]:
-        store = self._leader.store
-        return await retry.until_available(
-            lambda: store.applications.list(wanted, cursor=cursor, limit=_PAGE), "taking up"
+        store, wanted = self._leader.store, records.ApplicationFilter(with_removed=True)
+        pages = pagination.every(
+            lambda cursor: retry.until_available(
+                lambda: store.applications.list(wanted, cursor=cursor, limit=_PAGE), "taking up"
+            )
         )
+        return [known async for known in pages]
 
     async def _load_run(self, run_id: str) -> run_records.StoredRun | None:
         store = self._leader.store

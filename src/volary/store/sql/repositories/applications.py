@@ -35,7 +35,7 @@ class Applications:
 
     async def _keep_all(self, writes: Sequence[_Write]) -> list[int | Exception]:
         async with self._base.writing() as connection:
-            refused = await fences.refusals(connection, [write.fence for write in writes])
+            refused = await fences.refusals(connection, writes)
             known = await _known(connection, [write.item.name for write in writes])
             results: list[int | Exception] = []
             changed: list[records.ApplicationRecord] = []

@@ -29,7 +29,7 @@ class Commits:
         self, writes: Sequence[fences.Fenced[records.CommitRecord]]
     ) -> list[Exception | None]:
         async with self._base.writing() as connection:
-            refused = await fences.refusals(connection, [write.fence for write in writes])
+            refused = await fences.refusals(connection, writes)
             values = [
                 rows.values(write.item)
                 for write, refusal in zip(writes, refused, strict=True)

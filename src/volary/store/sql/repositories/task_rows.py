@@ -35,7 +35,7 @@ class _TaskRows(Generic[Item]):
         self, writes: Sequence[fences.Fenced[Sequence[Item]]]
     ) -> list[Exception | None]:
         async with self._base.writing() as connection:
-            refused = await fences.refusals(connection, [write.fence for write in writes])
+            refused = await fences.refusals(connection, writes)
             accepted = [
                 self._values(item)
                 for write, refusal in zip(writes, refused, strict=True)

@@ -47,11 +47,11 @@ async def check(connection: sa_async.AsyncConnection, fence: run_records.Fence |
 
 
 async def refusals(
-    connection: sa_async.AsyncConnection, shown: Sequence[run_records.Fence | None]
+    connection: sa_async.AsyncConnection, writes: Sequence[Fenced[Item]]
 ) -> list[errors.VolaryError | None]:
-    """Return of each fence why it lets nobody pass; None: it does."""
-    known = await numbers(connection, {fence.name for fence in shown if fence})
-    return [_refusal(fence, known) for fence in shown]
+    """Return of each write why its fence lets nobody pass; None: it does."""
+    known = await numbers(connection, {write.fence.name for write in writes if write.fence})
+    return [_refusal(write.fence, known) for write in writes]
 
 
 def _refusal(
