@@ -39,7 +39,7 @@ class ApplicationRegistry:
         self._leader = leader
         self._repository_errors = repository_errors
         self._reconcilers: dict[str, reconcilers.ApplicationReconciler] = {}
-        self._name_index = application_identity.NameIndex()
+        self._names = application_names.ApplicationNames()
         #: What was seen last, by the name of the reconciler.
         self._newest: dict[str, repository_state.DiscoveredApplication] = {}
         #: What was seen last, by the name of the repository.
@@ -72,7 +72,7 @@ class ApplicationRegistry:
         ):
             await self._drop(reconciler)
         elif known.removed is None and known.repository:
-            self._name_index.places[known.name] = application_names.ApplicationLocation(
+            self._names.owners[known.name] = application_names.ApplicationLocation(
                 known.repository, known.path
             )
             if (
@@ -93,7 +93,8 @@ class ApplicationRegistry:
 
     async def _take(self, seen: repository_state.RepositoryState) -> None:
         orphans = self._orphans_by_path()
-        found_names = self._name_index.of_seen(
+        found_names = application_identity.names_of_seen(
+            self._names,
             seen,
             lambda candidate: self._continued(candidate, seen, orphans.get(candidate.path, ())),
         )
@@ -107,7 +108,7 @@ class ApplicationRegistry:
             known = reconciler.record
             if known.repository != seen.name or name in found_names or known.removed is not None:
                 continue
-            self._name_index.places.pop(name, None)
+            self._names.owners.pop(name, None)
             gone = (
                 self._drop(reconciler)
                 if application_identity.is_placeholder(name)
@@ -137,7 +138,7 @@ class ApplicationRegistry:
             if seen is None or not paths:
                 return f"{repository} has no application called {name}, as it was seen last"
             location = application_names.ApplicationLocation(repository, paths[0])
-            self._name_index.places[name] = location
+            self._names.owners[name] = location
             _LOG.warning("application %s goes on with %s: %s says so", name, repository, by)
             await self._take(seen)
         return ""
@@ -192,7 +193,7 @@ class ApplicationRegistry:
 
     def _leave(self, name: str) -> None:
         self._reconcilers.pop(name, None)
-        self._name_index.places.pop(name, None)
+        self._names.owners.pop(name, None)
         self._newest.pop(name, None)
 
     def _now(self) -> datetime:

@@ -8,7 +8,7 @@ not evident a person says so.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from volary.config.text import git_addresses
 from volary.controller.status import application_statuses, run_origins
@@ -68,53 +68,39 @@ def is_placeholder(name: str) -> bool:
     return _PLACEHOLDER_MARK in name
 
 
-@dataclass(slots=True)
-class NameIndex:
-    """Who has which name."""
+def names_of_seen(
+    names: application_names.ApplicationNames,
+    seen: repository_state.RepositoryState,
+    continued: Callable[[repository_state.DiscoveredApplication], str] = lambda _: "",
+) -> Mapping[str, repository_state.DiscoveredApplication]:
+    """Return what was found by what it is called here; who has which name is kept in `names`.
 
-    places: dict[str, application_names.ApplicationLocation] = field(default_factory=dict)
+    Who had a name keeps it while its file is there; whole files come before broken ones, and one
+    that cannot be read is called as it was before.
 
-    def of_seen(
-        self,
-        seen: repository_state.RepositoryState,
-        continued: Callable[[repository_state.DiscoveredApplication], str] = lambda _: "",
-    ) -> Mapping[str, repository_state.DiscoveredApplication]:
-        """Return what was found by what it is called here.
-
-        Who had a name keeps it while its file is there; whole files come before broken ones.
-
-        Args:
-            seen: A repository and its files.
-            continued: Says which application that lost its repository a file goes on with; empty:
-                with none.
-        """
-        found_names: dict[str, repository_state.DiscoveredApplication] = {}
-        here = {application.path for application in seen.applications}
-        for discovered in sorted(
-            seen.applications, key=lambda candidate: candidate.application is None
-        ):
-            mine = application_names.ApplicationLocation(seen.name, discovered.path)
-            if name := continued(discovered):
-                self.places[name] = mine
-            name = self._name(discovered, mine)
-            owner = self.places.get(name, mine)
-            gone = owner.repository == seen.name and owner.path not in here
-            if owner == mine or gone:
-                self.places[name] = mine
-                found_names[name] = discovered
-            else:
-                found_names[
-                    f"{discovered.name}{_PLACEHOLDER_MARK}{seen.name}/{discovered.path}"
-                ] = discovered
-        return found_names
-
-    def _name(
-        self,
-        discovered: repository_state.DiscoveredApplication,
-        mine: application_names.ApplicationLocation,
-    ) -> str:
-        """Return what a file is called; one that cannot be read as it was called before."""
-        if discovered.application is not None:
-            return discovered.name
-        known = (name for name, place in self.places.items() if place == mine)
-        return next(known, discovered.name)
+    Args:
+        names: Who has which name.
+        seen: A repository and its files.
+        continued: Says which application that lost its repository a file goes on with; empty:
+            with none.
+    """
+    applications: dict[str, repository_state.DiscoveredApplication] = {}
+    here = {application.path for application in seen.applications}
+    for discovered in sorted(
+        seen.applications, key=lambda candidate: candidate.application is None
+    ):
+        mine = application_names.ApplicationLocation(seen.name, discovered.path)
+        if name := continued(discovered):
+            names.owners[name] = mine
+        name = discovered.name
+        if discovered.application is None:
+            name = names.of(mine) or name
+        owner = names.owners.get(name, mine)
+        gone = owner.repository == seen.name and owner.path not in here
+        if owner == mine or gone:
+            names.owners[name] = mine
+            applications[name] = discovered
+        else:
+            placeholder = f"{discovered.name}{_PLACEHOLDER_MARK}{seen.name}/{discovered.path}"
+            applications[placeholder] = discovered
+    return applications

@@ -83,24 +83,26 @@ def test_an_older_runs_commits_are_looked_for_where_the_application_is_now() -> 
 
 def test_a_file_that_goes_on_with_an_application_has_its_name_also_while_it_is_broken() -> None:
     broken = replace(FOUND, name="directory", application=None)
-    held = application_identity.NameIndex(
+    held = application_names.ApplicationNames(
         {"shop": application_names.ApplicationLocation("infra", "shop/app.yaml")}
     )
 
-    first = held.of_seen(replace(SEEN, applications=(broken,)), lambda _: "shop")
-    later = held.of_seen(replace(SEEN, applications=(broken,)))
+    first = application_identity.names_of_seen(
+        held, replace(SEEN, applications=(broken,)), lambda _: "shop"
+    )
+    later = application_identity.names_of_seen(held, replace(SEEN, applications=(broken,)))
 
     assert (set(first), set(later)) == ({"shop"}, {"shop"})
 
 
 def test_a_name_stays_with_its_file_and_another_one_gets_a_stand_in() -> None:
-    held = application_identity.NameIndex(
+    held = application_names.ApplicationNames(
         {"shop": application_names.ApplicationLocation("infra", "shop/app.yaml")}
     )
 
-    refused = held.of_seen(SEEN)
-    del held.places["shop"]
-    taken = held.of_seen(SEEN)
+    refused = application_identity.names_of_seen(held, SEEN)
+    del held.owners["shop"]
+    taken = application_identity.names_of_seen(held, SEEN)
 
     assert (set(refused), set(taken)) == ({"shop@platform/shop/app.yaml"}, {"shop"})
     assert application_identity.is_placeholder(next(iter(refused)))
