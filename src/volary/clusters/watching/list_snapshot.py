@@ -25,7 +25,7 @@ class ListSnapshot:
         """Return a complete collection, as it was when it was asked for first.
 
         Raises:
-            cluster_errors.ClusterError: when it cannot be listed; nothing is kept of that.
+            VolaryError: when it cannot be listed; nothing is kept of that.
         """
         key = (resource.title, namespace, label_selector)
         if key not in self._seen:

@@ -17,7 +17,7 @@ from volary.engine.state_machine import deadlines, requests
 from volary.manifests.diff import value_diff
 from volary.model import json
 from volary.model.runs import run_records
-from volary.placement.replicas import assignment
+from volary.placement.replicas import assignment, divisible_workloads
 from volary.store import records
 
 
@@ -152,7 +152,7 @@ def of_assignment(made: assignment.Assignment) -> tuple[representations.Workload
 def _divided(
     divided: assignment.WorkloadAssignment, made: assignment.Assignment
 ) -> representations.WorkloadReplicas:
-    def one(name: str, share: assignment.Share) -> representations.ClusterReplicas:
+    def one(name: str, share: divisible_workloads.Share) -> representations.ClusterReplicas:
         read_at = made.read_at.get(name) if name in divided.room else None
         return representations.ClusterReplicas(
             name,

@@ -217,7 +217,7 @@ async def _observe(
     return assignment.Assignment(divided), silent
 
 
-Shares = Mapping[manifest.ResourceKey, assignment.Share]
+Shares = Mapping[manifest.ResourceKey, divisible_workloads.Share]
 
 
 async def observe(
@@ -258,7 +258,7 @@ async def _live(
     placement = await resource_mapping.map_manifests(client, wanted)
     live = await live_objects.read(client, placement.mapped)
     by_name = {(key.kind, key.name): body for key, body in live.items()}
-    shares: dict[manifest.ResourceKey, assignment.Share] = {}
+    shares: dict[manifest.ResourceKey, divisible_workloads.Share] = {}
     for item in wanted:
         body = by_name.get((item.kind, item.name))
         if body is None:
@@ -269,13 +269,13 @@ async def _live(
     return shares
 
 
-def _share(item: manifest.Manifest) -> assignment.Share:
+def _share(item: manifest.Manifest) -> divisible_workloads.Share:
     if item.kind in autoscalers.KINDS:
         least, most = autoscalers.bounds(item)
-        return assignment.Share(most, least=least)
+        return divisible_workloads.Share(most, least=least)
     key = "parallelism" if item.kind == "Job" else "replicas"
     completions = objects.value(item.body, "spec", "completions")
-    return assignment.Share(
+    return divisible_workloads.Share(
         objects.number(item.body, "spec", key, default=1),
         completions if isinstance(completions, int) and item.kind == "Job" else None,
     )

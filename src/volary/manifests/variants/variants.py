@@ -15,7 +15,6 @@ from volary.model.pipeline import variant as variant_words
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 
 DEFAULT_REPLICAS = 1
-_WHOLE = 100
 
 
 def calculate_replicas(wanted: rollout_stages.Replicas | None, total: int) -> int:
@@ -23,11 +22,7 @@ def calculate_replicas(wanted: rollout_stages.Replicas | None, total: int) -> in
 
     Percentages are rounded up; ``0`` and ``0%`` mean the default (PipeCD: Calculate).
     """
-    if wanted is None or wanted.number == 0:
-        return DEFAULT_REPLICAS
-    if not wanted.is_percentage:
-        return wanted.number
-    return -(-wanted.number * total // _WHOLE)
+    return DEFAULT_REPLICAS if wanted is None or wanted.number == 0 else wanted.of(total)
 
 
 Variant = variant_words.Variant

@@ -21,28 +21,11 @@ from volary.placement.replicas import divisible_workloads, division
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """What one cluster gets of one workload."""
-
-    #: Of a Job its parallelism, of an autoscaler the most replicas.
-    replicas: int
-    #: Of a Job that has some.
-    completions: int | None = None
-    #: Of an autoscaler.
-    least: int | None = None
-
-    def __str__(self) -> str:
-        if self.least is not None:
-            return f"{self.least} to {self.replicas}"
-        return str(self.replicas)
-
-
-@dataclass(frozen=True, slots=True)
 class ClusterShare:
     """What one cluster gets of the workload, or the autoscaler, of this key."""
 
     key: manifest.ResourceKey
-    share: Share
+    share: divisible_workloads.Share
     #: How the numbers of its assignment came about, one sentence.
     reason: str = ""
 
@@ -53,7 +36,7 @@ class WorkloadAssignment:
 
     key: manifest.ResourceKey
     #: By cluster; one that is not here has no say in it.
-    shares: Mapping[str, Share]
+    shares: Mapping[str, divisible_workloads.Share]
     #: How the numbers came about, one sentence.
     reason: str = ""
     #: By cluster: how many more would have fit when it was read.
@@ -244,7 +227,7 @@ def _divide(workload: divisible_workloads.Workload, situation: _Situation) -> Wo
     return WorkloadAssignment(workload.key, shares, reason, room)
 
 
-_Decided = tuple[dict[str, Share], str, dict[str, int]]
+_Decided = tuple[dict[str, divisible_workloads.Share], str, dict[str, int]]
 
 
 def _by_weight(workload: divisible_workloads.Workload, situation: _Situation) -> _Decided:
@@ -253,7 +236,7 @@ def _by_weight(workload: divisible_workloads.Workload, situation: _Situation) ->
     A cluster that is divided over without rendering anything now (it is cordoned, or lost) has its
     share all the same: that is what backfill brings.
     """
-    shares: dict[str, Share] = {}
+    shares: dict[str, divisible_workloads.Share] = {}
     silent = workload.amount if workload.is_uniform else None
     for amount in dict.fromkeys(workload.amounts.values()):
         numbers = division.by_weights(amount.replicas, situation.policy.weights, situation.clusters)
@@ -355,9 +338,9 @@ def _current(
 
 def _shares(
     workload: divisible_workloads.Workload,
-    amount: divisible_workloads.Amount,
+    amount: divisible_workloads.Share,
     numbers: Mapping[str, int],
-) -> dict[str, Share]:
+) -> dict[str, divisible_workloads.Share]:
     """Return the shares with completions and least replicas, divided by the numbers of pods."""
     least = amount.least
     if least is not None:
@@ -366,13 +349,16 @@ def _shares(
         # What may go down to no pod at all (KEDA) may do so everywhere.
         floor = min(1, least)
         return {
-            name: Share(most, least=max(floor, lower.get(name, 0)))
+            name: divisible_workloads.Share(most, least=max(floor, lower.get(name, 0)))
             for name, most in numbers.items()
         }
     if amount.completions is None:
-        return {name: Share(count) for name, count in numbers.items()}
+        return {name: divisible_workloads.Share(count) for name, count in numbers.items()}
     divided = division.webster(amount.completions, numbers)
-    return {name: Share(count, divided.get(name, 0)) for name, count in numbers.items()}
+    return {
+        name: divisible_workloads.Share(count, divided.get(name, 0))
+        for name, count in numbers.items()
+    }
 
 
 def _at_least_one(
@@ -398,5 +384,5 @@ def _at_least_one(
     return counts
 
 
-def _listed(shares: Mapping[str, Share]) -> str:
+def _listed(shares: Mapping[str, divisible_workloads.Share]) -> str:
     return ", ".join(f"{name} {share}" for name, share in shares.items()) or "no cluster"

@@ -7,14 +7,16 @@ of pods that the node allows counts like a resource. Affinity between pods, spre
 quotas and volumes are not looked at, so that the answer is an upper bound.
 """
 
+import functools
+import operator
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
 from volary.manifests import objects
-from volary.manifests.workloads import quantities, workloads
+from volary.manifests.workloads import quantities
 from volary.model import json
 
 _PODS = "pods"
@@ -192,30 +194,19 @@ def _requests(body: json.JsonObject) -> dict[str, Decimal]:
 
 
 def _amounts(written: Mapping[str, object]) -> dict[str, Decimal]:
-    return dict(_parsed(written))
+    parsed = ((name, quantities.parse(value)) for name, value in written.items())
+    return {name: amount for name, amount in parsed if amount is not None}
 
 
-def _parsed(written: Mapping[str, object]) -> Iterator[tuple[str, Decimal]]:
-    for name, value in written.items():
-        amount = quantities.parse(value)
-        if amount is not None:
-            yield name, amount
-
-
-def _sum(one: Amounts, other: Amounts) -> dict[str, Decimal]:
+def _combined(
+    how: Callable[[Decimal, Decimal], Decimal], one: Amounts, other: Amounts
+) -> dict[str, Decimal]:
+    nothing = Decimal()
     return {
-        resource: one.get(resource, Decimal()) + other.get(resource, Decimal())
+        resource: how(one.get(resource, nothing), other.get(resource, nothing))
         for resource in {*one, *other}
     }
 
 
-def _maximum(one: Amounts, other: Amounts) -> dict[str, Decimal]:
-    return {
-        resource: max(one.get(resource, Decimal()), other.get(resource, Decimal()))
-        for resource in {*one, *other}
-    }
-
-
-def pod_of(body: json.JsonObject) -> json.JsonObject:
-    """Return the specification of the pods that a workload makes; empty when it makes none."""
-    return workloads.pod_spec(body) or {}
+_sum = functools.partial(_combined, operator.add)
+_maximum = functools.partial(_combined, max)

@@ -12,20 +12,25 @@ from volary.manifests.workloads import autoscalers, workloads
 from volary.model import errors, json
 from volary.model.objects import manifest
 from volary.model.placement import overrides
-from volary.placement.replicas import capacity
 
 _JOB = "Job"
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
-    """What is divided of one workload."""
+class Share:
+    """What is divided of one workload, or what one cluster gets of that."""
 
-    #: Of an autoscaler the most.
+    #: Of a Job its parallelism, of an autoscaler the most replicas.
     replicas: int
+    #: Of a Job that has some.
     completions: int | None = None
     #: Of an autoscaler.
     least: int | None = None
+
+    def __str__(self) -> str:
+        if self.least is not None:
+            return f"{self.least} to {self.replicas}"
+        return str(self.replicas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +39,13 @@ class Workload:
 
     key: manifest.ResourceKey
     #: By cluster; they are the same but for applications that render otherwise for each.
-    amounts: Mapping[str, Amount]
+    amounts: Mapping[str, Share]
     #: The specification of its pods, by cluster.
     pods: Mapping[str, json.JsonObject] = field(default_factory=dict)
     origin: errors.Location = errors.NOWHERE
 
     @property
-    def amount(self) -> Amount:
+    def amount(self) -> Share:
         """What the first cluster divides."""
         return next(iter(self.amounts.values()))
 
@@ -69,7 +74,7 @@ def find(
     """
     if policy.division is not overrides.Division.DIVIDED:
         return ()
-    amounts: dict[manifest.ResourceKey, dict[str, Amount]] = {}
+    amounts: dict[manifest.ResourceKey, dict[str, Share]] = {}
     pods: dict[manifest.ResourceKey, dict[str, json.JsonObject]] = {}
     origins: dict[manifest.ResourceKey, errors.Location] = {}
     for cluster, listed in manifests.items():
@@ -91,7 +96,7 @@ def autoscaled(
                 yield item, scaler
 
 
-def amount_of(item: manifest.Manifest) -> Amount | None:
+def amount_of(item: manifest.Manifest) -> Share | None:
     """Return what is divided of a manifest; None: nothing is."""
     key = "parallelism" if item.kind == _JOB else "replicas"
     if not (workloads.has_replicas(item) or item.kind == _JOB):
@@ -102,16 +107,16 @@ def amount_of(item: manifest.Manifest) -> Amount | None:
     count = 1 if written is None else written
     completions = objects.value(item.body, "spec", "completions")
     if item.kind != _JOB or not isinstance(completions, int) or isinstance(completions, bool):
-        return Amount(count)
-    return Amount(min(count, completions), completions)
+        return Share(count)
+    return Share(min(count, completions), completions)
 
 
 def _of_cluster(
     manifests: Sequence[manifest.Manifest], policy: overrides.ReplicaDivision
-) -> Iterator[tuple[manifest.Manifest, Amount, json.JsonObject]]:
+) -> Iterator[tuple[manifest.Manifest, Share, json.JsonObject]]:
     scaled = {item.key: scaler for item, scaler in autoscaled(manifests)}
     for item in manifests:
-        pod = capacity.pod_of(item.body)
+        pod = workloads.pod_spec(item.body) or {}
         scaler = scaled.get(item.key)
         if scaler is None:
             amount = amount_of(item)
@@ -121,11 +126,11 @@ def _of_cluster(
             yield scaler, _bounds(scaler), pod
 
 
-def _bounds(scaler: manifest.Manifest) -> Amount:
+def _bounds(scaler: manifest.Manifest) -> Share:
     least, most = autoscalers.bounds(scaler)
     if least > most:
         raise errors.user_error(
             f"{scaler.key.title} has at least {least} replicas, and at most {most}",
             where=scaler.origin,
         )
-    return Amount(most, least=least)
+    return Share(most, least=least)

@@ -10,7 +10,7 @@ from volary.model.objects import manifest
 from volary.model.placement import overrides
 from volary.placement.replicas import assignment, divisible_workloads
 
-_NONE = assignment.Share(0)
+_NONE = divisible_workloads.Share(0)
 
 
 def apply(
@@ -63,7 +63,7 @@ def unassigned(workload: divisible_workloads.Workload) -> errors.UserError:
     )
 
 
-_Known = dict[manifest.ResourceKey, assignment.Share | None]
+_Known = dict[manifest.ResourceKey, divisible_workloads.Share | None]
 
 
 def _shared(manifests: Sequence[manifest.Manifest], known: _Known) -> list[manifest.Manifest]:
@@ -82,7 +82,7 @@ def _shared(manifests: Sequence[manifest.Manifest], known: _Known) -> list[manif
     ]
 
 
-def _with(item: manifest.Manifest, share: assignment.Share) -> manifest.Manifest:
+def _with(item: manifest.Manifest, share: divisible_workloads.Share) -> manifest.Manifest:
     if item.kind in autoscalers.KINDS:
         return autoscalers.with_bounds(item, share.least or 0, share.replicas)
     key = "parallelism" if item.kind == "Job" else "replicas"

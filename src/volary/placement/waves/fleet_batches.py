@@ -37,9 +37,9 @@ def pods(
         UserError: The clusters may not hold as many.
     """
     total = sum(held.values())
-    count = _rounded_up(wanted, total)
+    count = wanted.of(total)
     limits = {
-        name: min(count, _rounded_up(most, own)) if most is not None else count
+        name: min(count, most.of(own)) if most is not None else count
         for name, own in held.items()
         if own > 0
     }
@@ -120,7 +120,3 @@ def traffic(
             hint="roll out to more clusters, or ask for less",
         )
     return fleet_traffic
-
-
-def _rounded_up(share: rollout_stages.Replicas, of: int) -> int:
-    return -(-share.number * of // _ALL) if share.is_percentage else share.number

@@ -12,7 +12,7 @@ from volary.model import applications
 from volary.model.fleet import cluster_health, fleets
 from volary.model.objects import manifest
 from volary.model.placement import overrides, rollouts
-from volary.placement.replicas import assignment
+from volary.placement.replicas import assignment, divisible_workloads
 
 NOW = datetime(2026, 12, 24, 12, tzinfo=UTC)
 EU = fleets.Cluster("eu", labels={"env": "prod"})
@@ -72,7 +72,7 @@ def test_a_newcomer_has_no_share_of_divided_replicas() -> None:
     divided = overrides.ReplicaDivision(overrides.Division.DIVIDED)
     app = replace(SHOP, differences=overrides.Differences(replicas=divided))
     key = manifest.ResourceKey("apps", "Deployment", "", "shop")
-    elsewhere = assignment.WorkloadAssignment(key, {"us": assignment.Share(4)})
+    elsewhere = assignment.WorkloadAssignment(key, {"us": divisible_workloads.Share(4)})
     application_status = application_statuses.ApplicationStatus(
         releases=cluster_releases.ClusterReleases().with_shares(
             assignment.Assignment((elsewhere,)), ("us",)

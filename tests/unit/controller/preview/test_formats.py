@@ -22,7 +22,7 @@ from volary.manifests import redaction
 from volary.manifests.diff import value_diff
 from volary.model.objects import manifest
 from volary.model.runs import run_plans
-from volary.placement.replicas import assignment
+from volary.placement.replicas import assignment, divisible_workloads
 from volary.server.http import encoding
 
 CASES = Path(__file__).parents[3] / "cases/preview"
@@ -88,12 +88,14 @@ SHOWN = previews.Preview(
         (
             assignment.WorkloadAssignment(
                 key("Deployment", "web", "apps"),
-                {"us": assignment.Share(3), "lost": assignment.Share(1)},
+                {"us": divisible_workloads.Share(3), "lost": divisible_workloads.Share(1)},
                 "2 more by free capacity: us 3, lost 1; lost keeps 1",
                 {"us": 7},
             ),
             assignment.WorkloadAssignment(
-                key("Job", "load", "batch"), {"us": assignment.Share(2, 4)}, "2 evenly: us 2"
+                key("Job", "load", "batch"),
+                {"us": divisible_workloads.Share(2, 4)},
+                "2 evenly: us 2",
             ),
         ),
         {"us": datetime(2026, 1, 31, 12, tzinfo=UTC)},

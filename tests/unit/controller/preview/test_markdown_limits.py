@@ -8,7 +8,7 @@ from volary.controller.preview import markdown_format, previews, text_format
 from volary.manifests.diff import value_diff
 from volary.model.objects import manifest
 from volary.model.runs import run_plans
-from volary.placement.replicas import assignment
+from volary.placement.replicas import assignment, divisible_workloads
 
 SAME = previews.TargetPreview("us", unchanged=3)
 EMPTY = previews.Preview(
@@ -115,7 +115,9 @@ def test_two_hundred_objects_are_listed(count: int, more: bool) -> None:
 @pytest.mark.parametrize(("count", "more"), [(100, False), (101, True)])
 def test_a_hundred_divided_workloads_are_listed(count: int, more: bool) -> None:
     divided = tuple(
-        assignment.WorkloadAssignment(key(f"w{number}"), {"us": assignment.Share(1)}, "evenly")
+        assignment.WorkloadAssignment(
+            key(f"w{number}"), {"us": divisible_workloads.Share(1)}, "evenly"
+        )
         for number in range(count)
     )
 

@@ -17,7 +17,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import external_stages
 from volary.model.runs import run_plans
-from volary.placement.replicas import assignment
+from volary.placement.replicas import assignment, divisible_workloads
 
 FILE = """\
 apiVersion: pipecd.dev/v1beta1
@@ -63,7 +63,7 @@ def test_scripts_run_only_where_they_are_allowed() -> None:
 def test_what_earlier_runs_left_is_remembered() -> None:
     web = manifest.ResourceKey("apps", "Deployment", "shop", "web")
     divided = assignment.Assignment(
-        (assignment.WorkloadAssignment(web, {"us": assignment.Share(2)}),)
+        (assignment.WorkloadAssignment(web, {"us": divisible_workloads.Share(2)}),)
     )
     known = {"eu": cluster_releases.ClusterRelease("c0")}
     releases = cluster_releases.ClusterReleases("c1", known, "c1")

@@ -17,7 +17,7 @@ from volary.model import statuses
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
-from volary.placement.replicas import assignment
+from volary.placement.replicas import assignment, divisible_workloads
 from volary.store import records
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -30,7 +30,7 @@ REQUEST = run_requests.RunRequest(
 
 
 def divided(**replicas: int) -> assignment.Assignment:
-    shares = {name: assignment.Share(number) for name, number in replicas.items()}
+    shares = {name: divisible_workloads.Share(number) for name, number in replicas.items()}
     return assignment.Assignment((assignment.WorkloadAssignment(WEB, shares),))
 
 

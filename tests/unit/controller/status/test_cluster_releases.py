@@ -18,7 +18,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.placement.failover import decisions, observed_durations
-from volary.placement.replicas import assignment
+from volary.placement.replicas import assignment, divisible_workloads
 from volary.store import records
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -296,7 +296,7 @@ WEB = manifest.ResourceKey("apps", "Deployment", "shop", "web")
 
 
 def divided(**replicas: int) -> assignment.Assignment:
-    shares = {name: assignment.Share(number) for name, number in replicas.items()}
+    shares = {name: divisible_workloads.Share(number) for name, number in replicas.items()}
     return assignment.Assignment((assignment.WorkloadAssignment(WEB, shares),))
 
 

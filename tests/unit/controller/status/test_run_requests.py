@@ -14,7 +14,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.model.runs import run_plans
-from volary.placement.replicas import assignment
+from volary.placement.replicas import assignment, divisible_workloads
 
 AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
 WANT = run_requests.RunRequest(
@@ -88,7 +88,10 @@ def test_standing_and_origin_survive_being_written_and_older_ones_are_read() -> 
     )  # fmt: skip
     web = assignment.WorkloadAssignment(
         manifest.ResourceKey("apps", "Deployment", "shop", "web"),
-        {"us": assignment.Share(3, least=1), "eu": assignment.Share(2, completions=6)},
+        {
+            "us": divisible_workloads.Share(3, least=1),
+            "eu": divisible_workloads.Share(2, completions=6),
+        },
         "static weights",
         {"us": 4},
     )

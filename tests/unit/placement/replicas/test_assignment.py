@@ -41,12 +41,12 @@ def free(**pods: int) -> dict[str, capacity.ClusterCapacity]:
 
 def web(total: int, *names: str) -> divisible_workloads.Workload:
     return divisible_workloads.Workload(
-        WEB, dict.fromkeys(names, divisible_workloads.Amount(total)), dict.fromkeys(names, POD)
+        WEB, dict.fromkeys(names, divisible_workloads.Share(total)), dict.fromkeys(names, POD)
     )
 
 
 def had(**replicas: int) -> assignment.Assignment:
-    shares = {name: assignment.Share(count) for name, count in replicas.items()}
+    shares = {name: divisible_workloads.Share(count) for name, count in replicas.items()}
     return assignment.Assignment((assignment.WorkloadAssignment(WEB, shares),))
 
 
@@ -184,17 +184,20 @@ def test_completions_follow_the_pods() -> None:
         AVAILABLE, [job(6, 12, "a", "b")], clusters("a", "b"), capacity=free(a=4, b=2)
     )
     assert found.workloads[0].shares == {
-        "a": assignment.Share(4, 8),
-        "b": assignment.Share(2, 4),
+        "a": divisible_workloads.Share(4, 8),
+        "b": divisible_workloads.Share(2, 4),
     }
     even = overrides.ReplicaDivision(overrides.Division.DIVIDED)
     # Never more at once than have to be done at all.
     found = assignment.assign(even, [job(10, 3, "a", "b")], clusters("a", "b"))
-    assert found.workloads[0].shares == {"a": assignment.Share(2, 2), "b": assignment.Share(1, 1)}
+    assert found.workloads[0].shares == {
+        "a": divisible_workloads.Share(2, 2),
+        "b": divisible_workloads.Share(1, 1),
+    }
 
 
 def scaler(least: int, most: int, *names: str) -> divisible_workloads.Workload:
-    amount = divisible_workloads.Amount(most, least=least)
+    amount = divisible_workloads.Share(most, least=least)
     return divisible_workloads.Workload(
         WEB, dict.fromkeys(names, amount), dict.fromkeys(names, POD)
     )
@@ -215,7 +218,7 @@ def test_an_autoscaler_has_at_least_one_everywhere() -> None:
 
 
 def test_other_numbers_for_clusters_are_not_divided_by_capacity() -> None:
-    amounts = {"a": divisible_workloads.Amount(2), "b": divisible_workloads.Amount(3)}
+    amounts = {"a": divisible_workloads.Share(2), "b": divisible_workloads.Share(3)}
     one = divisible_workloads.Workload(WEB, amounts, dict.fromkeys(amounts, POD))
     with pytest.raises(errors.UserError, match=r"other numbers of pods \(a 2, b 3\)"):
         assignment.assign(AVAILABLE, [one], clusters("a", "b"), capacity=free(a=9, b=9))

@@ -31,26 +31,26 @@ def scaler(least: int, most: int) -> manifest.Manifest:
     return made("HorizontalPodAutoscaler", scaleTargetRef=target, **bounds)
 
 
-Amount = divisible_workloads.Amount
+Share = divisible_workloads.Share
 
 
 @pytest.mark.parametrize(
     ("item", "amount"),
     [
-        (made("Deployment"), Amount(1)),
-        (made("Deployment", replicas=3), Amount(3)),
-        (made("StatefulSet", replicas=0), Amount(0)),
-        (made("Deployment", replicas=3, completions=2), Amount(3)),
+        (made("Deployment"), Share(1)),
+        (made("Deployment", replicas=3), Share(3)),
+        (made("StatefulSet", replicas=0), Share(0)),
+        (made("Deployment", replicas=3, completions=2), Share(3)),
         (made("Deployment", replicas="3"), None),
         (made("Deployment", replicas=True), None),
         (made("DaemonSet"), None),
         (made("ConfigMap"), None),
-        (made("Job"), Amount(1)),
-        (made("Job", parallelism=4), Amount(4)),
-        (made("Job", parallelism=4, completions=3), Amount(3, 3)),
-        (made("Job", parallelism=4, completions=9), Amount(4, 9)),
-        (made("Job", parallelism=4, completions=True), Amount(4)),
-        (made("Job", parallelism=4, completions="9"), Amount(4)),
+        (made("Job"), Share(1)),
+        (made("Job", parallelism=4), Share(4)),
+        (made("Job", parallelism=4, completions=3), Share(3, 3)),
+        (made("Job", parallelism=4, completions=9), Share(4, 9)),
+        (made("Job", parallelism=4, completions=True), Share(4)),
+        (made("Job", parallelism=4, completions="9"), Share(4)),
     ],
 )
 def test_how_many_pods_are_divided(item: manifest.Manifest, amount: object) -> None:
@@ -70,8 +70,8 @@ def test_clusters_may_have_other_numbers() -> None:
 
     (found,) = divisible_workloads.find(manifests, DIVIDED)
 
-    assert found.amounts == {"us": Amount(3), "eu": Amount(2)}
-    assert (found.amount, found.total, found.is_uniform) == (Amount(3), 3, False)
+    assert found.amounts == {"us": Share(3), "eu": Share(2)}
+    assert (found.amount, found.total, found.is_uniform) == (Share(3), 3, False)
 
 
 def test_of_an_autoscaled_workload_the_bounds_are_divided_or_nothing() -> None:
@@ -82,8 +82,8 @@ def test_of_an_autoscaled_workload_the_bounds_are_divided_or_nothing() -> None:
 
     assert [workload.key.name for workload in left] == ["other"]
     assert [(workload.key.kind, workload.amount) for workload in divided] == [
-        ("HorizontalPodAutoscaler", Amount(8, least=2)),
-        ("Deployment", Amount(1)),
+        ("HorizontalPodAutoscaler", Share(8, least=2)),
+        ("Deployment", Share(1)),
     ]
 
 
@@ -93,7 +93,7 @@ def test_bounds_may_be_the_same(least: int, most: int) -> None:
 
     (found,) = divisible_workloads.find({"us": listed}, BOUNDS)
 
-    assert found.amount == Amount(most, least=least)
+    assert found.amount == Share(most, least=least)
 
 
 def test_bounds_that_do_not_fit_are_refused() -> None:

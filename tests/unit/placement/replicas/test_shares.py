@@ -98,7 +98,7 @@ def test_bounds_that_contradict_each_other_are_refused() -> None:
 def test_a_cluster_without_a_share_of_the_bounds_gets_neither_pods_nor_autoscaler() -> None:
     both = (item("Deployment", replicas=7), scaler(maxReplicas=9))
     made = assignment.Assignment(
-        (assignment.WorkloadAssignment(both[1].key, {"a": assignment.Share(9, least=1)}),)
+        (assignment.WorkloadAssignment(both[1].key, {"a": divisible_workloads.Share(9, least=1)}),)
     )
     assert given(*both, policy=BOUNDS, cluster=1, assigned=made) == [{"replicas": 0}]
     assert given(*both, policy=BOUNDS, cluster=0, assigned=made)[1]["maxReplicas"] == 9
@@ -107,7 +107,7 @@ def test_a_cluster_without_a_share_of_the_bounds_gets_neither_pods_nor_autoscale
 def test_what_was_decided_counts() -> None:
     web = item("Deployment", replicas=7)
     made = assignment.Assignment(
-        (assignment.WorkloadAssignment(web.key, {"a": assignment.Share(6)}),)
+        (assignment.WorkloadAssignment(web.key, {"a": divisible_workloads.Share(6)}),)
     )
 
     assert given(web, policy=AVAILABLE, assigned=made) == [{"replicas": 6}]

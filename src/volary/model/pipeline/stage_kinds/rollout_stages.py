@@ -19,6 +19,10 @@ class Replicas:
     def __str__(self) -> str:
         return f"{self.number}%" if self.is_percentage else str(self.number)
 
+    def of(self, total: int) -> int:
+        """Return the number for a workload with `total` pods; a percentage is rounded up."""
+        return -(-self.number * total // 100) if self.is_percentage else self.number
+
 
 @dataclass(frozen=True, slots=True)
 class PatchTarget:
