@@ -1,9 +1,8 @@
 """Notices in the words of Slack and of webhooks, pure."""
 
-from datetime import UTC, datetime
 from typing import NamedTuple
 
-from volary.model import json, server_settings, statuses
+from volary.model import clocks, json, server_settings, statuses
 from volary.notifying import notices
 
 #: Slack cuts longer texts without saying so.
@@ -128,7 +127,7 @@ def webhook(notice: notices.Notice) -> json.JsonObject:
     subject, progress = notice.subject, notice.progress
     return {
         "event": notice.event.value,
-        "at": _time(notice.at),
+        "at": clocks.rfc3339(notice.at),
         "application": subject.application,
         "labels": dict(subject.labels),
         "run": subject.run,
@@ -146,7 +145,3 @@ def webhook(notice: notices.Notice) -> json.JsonObject:
 
 def _id(text: str) -> str:
     return text.removeprefix("@").translate({ord(character): None for character in "<>|"})
-
-
-def _time(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")

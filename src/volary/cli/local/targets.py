@@ -10,7 +10,7 @@ from volary.config.crosscheck import eligibility, fleet_checks
 from volary.config.placement import spread_and_failover, wave_rules
 from volary.controller.planning import preparation, target_selection
 from volary.manifests.diff import diff_text, object_diff
-from volary.model import applications, errors, json
+from volary.model import applications, clocks, errors, json
 from volary.model.fleet import fleets, selectors
 from volary.placement.failover import decisions, destinations, spread
 from volary.placement.replicas import assignment, assignment_formats
@@ -61,7 +61,7 @@ def _to_json(place: Target, made: assignment.Assignment) -> json.JsonObject:
         "wave": place.wave,
         "reason": place.left_out,
         **({"replicas": replicas} if replicas else {}),
-        **({"readAt": read_at.isoformat().replace("+00:00", "Z")} if read_at else {}),
+        **({"readAt": clocks.rfc3339(read_at)} if read_at else {}),
     }
 
 

@@ -12,14 +12,14 @@ Readers ignore fields and events they do not know.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Protocol
 
 import msgspec
 
 from volary.engine import executor
 from volary.engine.runs import state
-from volary.model import json, statuses
+from volary.model import clocks, json, statuses
 
 
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="event"):
@@ -190,5 +190,5 @@ def to_json(event: RunEvent) -> json.JsonObject:
     document: json.JsonObject = msgspec.to_builtins(event, builtin_types=(datetime,))
     for key, value in document.items():
         if isinstance(value, datetime):
-            document[key] = value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+            document[key] = clocks.rfc3339(value)
     return document

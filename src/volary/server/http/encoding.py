@@ -23,13 +23,6 @@ def one(
     return answer(request, encode(representation), status=status)
 
 
-def accepted(
-    request: requests.Request, representation: representations.Representation
-) -> responses.Response:
-    """Answer that a request was accepted, with what is known of it now."""
-    return one(request, representation, status=202)
-
-
 def many(
     request: requests.Request, items: Sequence[representations.Representation], cursor: str = ""
 ) -> responses.Response:

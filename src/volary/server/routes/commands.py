@@ -146,7 +146,7 @@ def _endpoint(
         method = _method(server_state.of(request).service, noun, verb)
         options = dict(given["body"]) if body else {}
         done = await method(given[noun], asker=asker(request), **options)
-        return encoding.accepted(request, done)
+        return encoding.one(request, done, status=202)
 
     # The framework reads from the signature what the path and the body hold.
     parameter = functools.partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
