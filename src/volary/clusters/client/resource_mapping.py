@@ -45,6 +45,18 @@ class ResourceMapping:
     problems: tuple[errors.Problem, ...]
 
 
+async def require(client: clients.Client, group: str, kind: str) -> discovery.Resource:
+    """Return the resource that serves a kind of Kubernetes itself.
+
+    Raises:
+        PermanentError: when the cluster does not serve it.
+    """
+    resource = (await client.discover()).find(group, kind)
+    if resource is None:
+        raise errors.PermanentError(f"cluster {client.name} does not serve {kind}s")
+    return resource
+
+
 async def discover_kinds(
     client: clients.Client, kinds: Collection[discovery.GroupKind]
 ) -> discovery.Catalog:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from volary.clusters.api import api_errors, discovery
-from volary.clusters.client import clients
+from volary.clusters.client import clients, resource_mapping
 from volary.clusters.inventory import inventory
 from volary.concurrency import fan_out
 from volary.model import errors, json
@@ -97,7 +97,4 @@ async def _write(client: clients.Client, content: inventory.Inventory) -> None:
 
 
 async def _config_map(client: clients.Client) -> discovery.Resource:
-    kind = (await client.discover()).find("", "ConfigMap")
-    if kind is None:
-        raise errors.PermanentError(f"cluster {client.name} does not serve ConfigMaps")
-    return kind
+    return await resource_mapping.require(client, "", "ConfigMap")

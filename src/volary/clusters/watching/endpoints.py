@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from volary.clusters.api import api_errors, discovery, label_selectors
-from volary.clusters.client import clients
+from volary.clusters.client import clients, resource_mapping
 from volary.clusters.watching import collection_watch, list_snapshot, readiness, waits
 from volary.manifests import objects
 from volary.model import errors, json
@@ -178,7 +178,9 @@ def missing_endpoints(
 async def count_ready_pods(client: clients.Client, namespace: str, labels: dict[str, str]) -> int:
     """Return how many pods with `labels` are ready now."""
     listed = await client.list(
-        await _pod_kind(client), namespace=namespace, label_selector=label_selectors.exact(labels)
+        await resource_mapping.require(client, "", "Pod"),
+        namespace=namespace,
+        label_selector=label_selectors.exact(labels),
     )
     return _ready_pods(listed.items)
 
@@ -196,7 +198,7 @@ async def wait_ready_pods(
 
     What `snapshot` holds is not asked for again; it is emptied when this takes long.
     """
-    kind, chosen = await _pod_kind(client), label_selectors.exact(labels)
+    kind, chosen = await resource_mapping.require(client, "", "Pod"), label_selectors.exact(labels)
     snapshot = snapshot or list_snapshot.ListSnapshot(client)
     try:
         # Nearly always one is ready already, and every step of every release asks.
@@ -219,10 +221,3 @@ async def wait_ready_pods(
 
 def _ready_pods(pods: Iterable[json.JsonObject]) -> int:
     return sum(readiness.is_ready_pod(pod) for pod in pods)
-
-
-async def _pod_kind(client: clients.Client) -> discovery.Resource:
-    resource = (await client.discover()).find("", "Pod")
-    if resource is None:
-        raise errors.PermanentError(f"cluster {client.name} does not serve Pods")
-    return resource

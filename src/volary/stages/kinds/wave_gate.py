@@ -12,6 +12,7 @@ whether it broke while nobody looked.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from volary.clusters.apply import live_objects
 from volary.clusters.client import resource_mapping
 from volary.clusters.watching import waits
 from volary.manifests.ownership import tracking
@@ -102,17 +103,14 @@ async def _require_release(
     matching_workloads = workloads.find(manifests, context.application.workloads)
     placement = await resource_mapping.map_manifests(context.client, matching_workloads)
     for mapped_manifest in placement.mapped:
-        live = await context.client.get(
-            mapped_manifest.resource,
-            mapped_manifest.item.name,
-            namespace=mapped_manifest.item.namespace,
-        )
+        title = mapped_manifest.item.key.title
+        live = await live_objects.get(context.client, mapped_manifest)
         if live is None:
-            raise execution.StageFailedError(f"{mapped_manifest.item.key.title} is not there")
+            raise execution.StageFailedError(f"{title} is not there")
         commit = tracking.commit_of(live)
         if commit != context.commit:
             raise execution.StageFailedError(
-                f"{mapped_manifest.item.key.title} is of {commit[:7] or 'an unknown commit'},"
+                f"{title} is of {commit[:7] or 'an unknown commit'},"
                 f" not of this release ({context.commit[:7]})"
             )
         seen.append(live)

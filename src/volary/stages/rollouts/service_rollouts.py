@@ -12,7 +12,6 @@ from volary.clusters.client import resource_mapping
 from volary.clusters.watching import endpoints
 from volary.manifests import objects
 from volary.manifests.services import backends, service_targets
-from volary.model import errors
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -98,9 +97,7 @@ async def live_selector(
 ) -> dict[str, str]:
     """Return what the live Service of a variant selects; empty when it is not there."""
     client = work.context.client
-    resource = (await client.discover()).find("", service_targets.KIND)
-    if resource is None:
-        raise errors.PermanentError(f"cluster {client.name} does not serve Services")
+    resource = await resource_mapping.require(client, "", service_targets.KIND)
     name = backends.of(work.context.application).name(which)
     service = await client.get(resource, name, namespace=namespace) if name else None
     return dict(objects.mapping(service, "spec", "selector")) if service else {}

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
-from volary.clusters.api import discovery, label_selectors
+from volary.clusters.api import label_selectors
+from volary.clusters.client import resource_mapping
 from volary.clusters.watching import collection_watch, list_snapshot, readiness
 from volary.concurrency import races
 from volary.manifests import objects
@@ -148,7 +149,7 @@ class ReadinessWatch:
     async def _lack_behind_service(self) -> str:
         """Look at the pods that a Service leads to, which is rolled out itself."""
         listed = await self.work.context.client.list(
-            await self._kind("", "Pod"),
+            await resource_mapping.require(self.work.context.client, "", "Pod"),
             namespace=self.namespace,
             label_selector=label_selectors.exact(self._labels),
         )
@@ -160,10 +161,12 @@ class ReadinessWatch:
 
     async def snapshot(self) -> list_snapshot.ListSnapshot:
         """Return a look at the cluster that knows canary's pods, if they are watched."""
-        snapshot = list_snapshot.ListSnapshot(self.work.context.client)
+        client = self.work.context.client
+        snapshot = list_snapshot.ListSnapshot(client)
         if self._listed and self._error is None:
-            kind, labels = await self._kind("", "Pod"), self._labels
-            snapshot.know(kind, self.namespace, label_selectors.exact(labels), self._pods.values())
+            kind = await resource_mapping.require(client, "", "Pod")
+            labels = label_selectors.exact(self._labels)
+            snapshot.know(kind, self.namespace, labels, self._pods.values())
         return snapshot
 
     async def rest(self, duration: timedelta) -> None:
@@ -227,7 +230,7 @@ class ReadinessWatch:
 
         try:
             source = collection_watch.Source(
-                await self._kind("", "Pod"),
+                await resource_mapping.require(client, "", "Pod"),
                 self.namespace,
                 collection_watch.store_by_name(self._pods),
                 label_selector=label_selectors.exact(self._labels),
@@ -257,18 +260,12 @@ class ReadinessWatch:
         bodies: list[json.JsonObject] = []
         for group, kind in sorted(kinds):
             listed = await self.work.context.client.list(
-                await self._kind(group, kind), namespace=self.namespace, label_selector=wanted
+                await resource_mapping.require(self.work.context.client, group, kind),
+                namespace=self.namespace,
+                label_selector=wanted,
             )
             bodies += listed.items
         return bodies
-
-    async def _kind(self, group: str, kind: str) -> discovery.Resource:
-        resource = (await self.work.context.client.discover()).find(group, kind)
-        if resource is None:
-            raise errors.PermanentError(
-                f"cluster {self.work.context.client.name} does not serve {kind}"
-            )
-        return resource
 
 
 def _counts(pod: json.JsonObject) -> bool:
