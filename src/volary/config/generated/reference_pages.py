@@ -198,10 +198,14 @@ def _table(
     without: type[base_sections.Section] | None = None,
 ) -> str:
     skipped = set(without.model_fields) if without else set()
-    rows = [row for row in _rows(model, "", skipped)]
     heading = f"### {title}\n\n" if title else ""
     return heading + "\n".join(
-        ["| Field | Form | Default | Meaning |", "|---|---|---|---|", *rows, ""]
+        [
+            "| Field | Form | Default | Meaning |",
+            "|---|---|---|---|",
+            *_rows(model, "", skipped),
+            "",
+        ]
     )
 
 
@@ -212,14 +216,16 @@ def _rows(model: type[base_sections.Section], prefix: str, skipped: set[str]) ->
         inner = readings.section_of(info.annotation)
         is_list = typing.get_origin(info.annotation) is list
         path = f"{prefix}{info.alias or name}{'[]' if is_list and inner else ''}"
-        form = "list of objects" if is_list and inner else "object" if inner else _form(info)
+        form = (
+            "list of objects"
+            if is_list and inner
+            else "object"
+            if inner
+            else _name(info.annotation, info)
+        )
         yield f"| `{path}` | {form} | {_default(info, inner)} | {info.description} |"
         if inner:
             yield from _rows(inner, f"{path}.", set())
-
-
-def _form(info: fields.FieldInfo) -> str:
-    return _name(info.annotation, info)
 
 
 def _name(annotation: object, info: fields.FieldInfo) -> str:

@@ -1,9 +1,13 @@
 """How a new version is tried: Flagger's ``spec.analysis`` as the stages that do the same."""
 
+from collections.abc import Container
 from datetime import timedelta
 from typing import Any
 
-from volary.config.dialects.flagger import metrics, schema, source, webhooks_and_matches
+from volary.config.decoding import values
+from volary.config.dialects.flagger import metrics, schema, source
+from volary.config.stages import stage_sections
+from volary.config.text import yaml
 from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import external_stages, rollout_stages, traffic_stages
 
@@ -16,6 +20,8 @@ _DEFAULT_ITERATIONS = 10
 _ALL = 100
 #: Called elsewhere, or by a stage of their own.
 _GATES = (webhook.WebhookType.CONFIRM_ROLLOUT,)
+#: NGINX sends whoever has the cookie with this value to canary.
+_NGINX_COOKIE = "always"
 
 
 def translate(read: source.Source, method: str) -> timedelta:
@@ -58,7 +64,7 @@ def _gates(read: source.Source, pipeline: source.Steps) -> int:
             f"{webhook_entry.name} is asked for {limit} at most; Flagger asks for ever",
             "convert the file to choose another timeout",
         )
-        for option, value in webhooks_and_matches.call(webhook_entry).items():
+        for option, value in _call(webhook_entry).items():
             if option not in ("type", "muteAlert"):
                 gate.set(option, value, at)
     return pipeline.count
@@ -119,13 +125,13 @@ def _progression(
     if read.spec.autoscaler_ref is not None and not read.is_service:
         step.set("scaleCanary", True, ("spec", "autoscalerRef"))
     metrics.translate(read, step)
-    webhooks_and_matches.webhooks(read, step, _GATES)
+    _webhooks(read, step, _GATES)
     return limit
 
 
 def _interval(read: source.Source, analysis: schema.Analysis) -> timedelta:
     at = (*read.analysis_path, "interval")
-    interval = webhooks_and_matches.duration(read, analysis.interval, at) or _DEFAULT_INTERVAL
+    interval = _duration(read, analysis.interval, at) or _DEFAULT_INTERVAL
     if interval < _LEAST_INTERVAL:
         message = f"{analysis.interval} is read as 10s, Flagger's shortest interval"
         read.reading.warn(at, message, "write 10s")
@@ -147,7 +153,7 @@ def _strategy(
     if iterations > 0:
         step.set("iterations", iterations, (*at, "iterations"))
         if analysis.match and can_divide:
-            step.set("match", webhooks_and_matches.matches(read), (*at, "match"))
+            step.set("match", _matches(read), (*at, "match"))
         for name in ("maxWeight", "stepWeight", "stepWeights"):
             if analysis.iterations > 0 and read.reading.written((*at, name)):
                 read.reading.warn((*at, name), "has no effect beside iterations")
@@ -214,3 +220,74 @@ def _text(duration: timedelta) -> str:
         if seconds % size == 0:
             return f"{seconds // size}{unit}"
     return f"{seconds}s"
+
+
+def _duration(read: source.Source, text: str, written: yaml.Path) -> timedelta | None:
+    """Return the duration at `written`; None when it is empty or none, which is noted."""
+    if not text:
+        return None
+    try:
+        length = values.duration(text)
+    except ValueError as error:
+        read.reading.error(written, str(error))
+        return None
+    if length <= timedelta(0):
+        read.reading.error(written, "must be more than 0")
+        return None
+    return length
+
+
+def _webhooks(
+    read: source.Source, step: source.Step, elsewhere: Container[webhook.WebhookType]
+) -> None:
+    """Write the webhooks that the stage asks; those `elsewhere` have stages of their own."""
+    assert read.analysis is not None
+    seen: set[str] = set()
+    count = 0
+    for i, webhook_entry in enumerate(read.analysis.webhooks):
+        if webhook_entry.type in elsewhere:
+            continue
+        called = _call(webhook_entry)
+        while called["name"] in seen:
+            called["name"] += "-2"
+        seen.add(called["name"])
+        at = (*read.analysis_path, "webhooks", i)
+        for name, value in called.items():
+            read.put((*step.path, "with", "webhooks", count, name), value, (*at, name))
+        read.draft.came_from((*step.path, "with", "webhooks", count), read.reading.where(at))
+        count += 1
+
+
+def _call(webhook_entry: schema.Webhook) -> dict[str, Any]:
+    """Return a webhook as our own dialect writes it, without defaults."""
+    written = webhook_entry.model_dump(mode="json", by_alias=True)
+    return {name: value for name, value in written.items() if value}
+
+
+def _matches(read: source.Source) -> list[dict[str, Any]]:
+    """Return the requests of an A/B test as our own dialect writes them."""
+    assert read.analysis is not None
+    requests = []
+    for i, match in enumerate(read.analysis.match):
+        if match.source_labels:
+            read.reading.error(
+                (*read.analysis_path, "match", i, "sourceLabels"),
+                "choosing requests by the pods that send them is not carried out",
+                "choose them by a header that those pods send",
+            )
+        written: dict[str, Any] = {}
+        headers = {name: _text_match(text) for name, text in match.headers.items()}
+        if read.spec.provider == "nginx" and "cookie" in headers:
+            cookie = str(headers.pop("cookie").get("exact", ""))
+            written["cookies"] = {cookie: {"exact": _NGINX_COOKIE}}
+        if headers:
+            written["headers"] = headers
+        if match.query_params:
+            parameters = {name: _text_match(text) for name, text in match.query_params.items()}
+            written["queryParams"] = parameters
+        requests.append(written)
+    return requests
+
+
+def _text_match(text: stage_sections.TextMatch) -> dict[str, str]:
+    return {key: str(value) for key, value in text.model_dump(exclude_none=True).items()}

@@ -144,15 +144,11 @@ class Alert(base_sections.Section):
     provider_ref: Reference = Field(description="The AlertProvider.")
 
 
-class TextMatch(stage_sections.TextMatch):
-    """A text to look for in a header or a parameter."""
-
-
 class Match(base_sections.Section):
     """Requests that go to canary in an A/B test."""
 
-    headers: dict[str, TextMatch] = options.option("By header.", {})
-    query_params: dict[str, TextMatch] = options.option("By parameter.", {})
+    headers: dict[str, stage_sections.TextMatch] = options.option("By header.", {})
+    query_params: dict[str, stage_sections.TextMatch] = options.option("By parameter.", {})
     source_labels: dict[str, str] = options.option("By pods that ask.", {})
 
 

@@ -89,7 +89,8 @@ def _propagate(
         return
     for propagation_policy in policy_set.propagation:
         unsupported_fields.check_namespaces(propagation_policy)
-    claimed = [(policy, _no_objects()) for policy in policy_set.propagation]
+    claimed: list[tuple[policy_matching.Propagation, Sequence[yaml.Document] | None]]
+    claimed = [(policy, None) for policy in policy_set.propagation]
     if objects is not None:
         decided = policy_matching.match_policies(objects, policy_set.propagation)
         _compare(policy_set, decided, own)
@@ -111,10 +112,6 @@ def _propagate(
     elif any(policy.read.spec.placement.replica_scheduling for policy in about):
         at = ("spec", "placement", "replicaScheduling")
         _warn_overruled(about, own, "placement.replicas", at)
-
-
-def _no_objects() -> Sequence[yaml.Document] | None:
-    return None
 
 
 def _warn_overruled(
