@@ -8,7 +8,7 @@ taken is not lost when a process dies. What a person wrote is kept without the s
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from volary.controller import refusals
@@ -24,15 +24,13 @@ _POLL_SECONDS = 0.25
 _REFUSAL = "refusal"
 
 
+@dataclass(frozen=True, slots=True)
 class AuditLog:
     """The one place that writes the audit."""
 
-    def __init__(
-        self, store: stores.Store, clock: clocks.Clock, masker: manifest_redaction.Masker
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._masker = masker
+    store: stores.Store
+    clock: clocks.Clock
+    masker: manifest_redaction.Masker
 
     @asynccontextmanager
     async def noting(
@@ -66,7 +64,7 @@ class AuditLog:
         """Note one thing that somebody did, or was not let do (``denied``)."""
         await self.write(
             records.AuditRecord(
-                at=self._clock.now(),
+                at=self.clock.now(),
                 by=asker.by,
                 action=action,
                 result=result,
@@ -79,31 +77,22 @@ class AuditLog:
 
     async def write(self, entry: records.AuditRecord) -> None:
         """Append an entry, without secrets in its sentences."""
-        document = redaction.clean_document(
-            self._masker, entry.document, also=frozenset({_REFUSAL})
-        )
-        await self._store.audit.write(replace(entry, document=document))
+        document = redaction.clean_document(self.masker, entry.document, also=frozenset({_REFUSAL}))
+        await self.store.audit.write(replace(entry, document=document))
 
 
+@dataclass(frozen=True, slots=True)
 class CommandClient:
     """Hands requests over and waits for their answers."""
 
-    def __init__(
-        self,
-        store: stores.Store,
-        clock: clocks.Clock,
-        *,
-        asked: change_signal.ChangeSignal,
-        kept: change_signal.ChangeSignal,
-        make_id: Callable[[], str],
-        masker: manifest_redaction.Masker,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._asked = asked
-        self._kept = kept
-        self._make_id = make_id
-        self._masker = masker
+    store: stores.Store
+    clock: clocks.Clock
+    #: Signals when a request was submitted.
+    asked: change_signal.ChangeSignal
+    #: Signals when something was stored, such as an answer.
+    kept: change_signal.ChangeSignal
+    make_id: Callable[[], str]
+    masker: manifest_redaction.Masker
 
     async def ask(
         self,
@@ -122,16 +111,16 @@ class CommandClient:
             refusals.Busy: It is written down, but nobody has answered in time.
         """
         request = records.RequestRecord(
-            id=self._make_id(),
+            id=self.make_id(),
             kind=kind,
             by=by,
-            at=self._clock.now(),
+            at=self.clock.now(),
             application=application,
             run_id=run,
-            document=redaction.clean_document(self._masker, document or {}),
+            document=redaction.clean_document(self.masker, document or {}),
         )
-        await self._store.requests.ask(request)
-        self._asked.notify_all()
+        await self.store.requests.ask(request)
+        self.asked.notify_all()
         try:
             async with asyncio.timeout(patience.total_seconds()):
                 answered = await self._answer(request.id)
@@ -145,10 +134,10 @@ class CommandClient:
 
     async def _answer(self, request_id: str) -> records.RequestRecord:
         while True:
-            request = await self._store.requests.get(request_id)
+            request = await self.store.requests.get(request_id)
             if request is not None and request.answered is not None:
                 return request
-            await self._kept.wait(_POLL_SECONDS)
+            await self.kept.wait(_POLL_SECONDS)
 
 
 def _short(error: errors.VolaryError) -> str:

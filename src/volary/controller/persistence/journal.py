@@ -6,6 +6,7 @@ stands still meanwhile and loses nothing.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from volary.controller.persistence import redaction, retry
 from volary.engine.execution import runners
@@ -16,50 +17,36 @@ from volary.model.runs import run_records
 from volary.store import stores
 
 
+@dataclass(slots=True)
 class StoreJournal:
-    """Keeps the transitions of one run; see `engine.execution.runners.Journal`.
+    """Keeps the transitions of one run; see `engine.execution.runners.Journal`."""
 
-    Args:
-        store: Where they are kept.
-        run: The run as it was kept last.
-        version: The version it was kept at.
-        fence: Proof that this process is the leader.
-        masker: Takes secrets out of every sentence.
-        kept: Called after each step, to wake those who watch.
-    """
-
-    def __init__(
-        self,
-        store: stores.Store,
-        run: state.Run,
-        version: int,
-        *,
-        fence: run_records.Fence | None,
-        masker: manifest_redaction.Masker,
-        kept: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._store = store
-        self._run = run
-        self._version = version
-        self._fence = fence
-        self._masker = masker
-        self._kept = kept
+    store: stores.Store
+    #: As it was kept last, and the version it was kept at.
+    run: state.Run
+    version: int
+    #: Proof that this process is the leader.
+    fence: run_records.Fence | None
+    #: Takes secrets out of every sentence.
+    masker: manifest_redaction.Masker
+    #: Called after each step, to wake those who watch.
+    kept: Callable[[], None] = lambda: None
 
     async def keep(self, record: runners.StepRecord) -> None:
         """Remember one transition; returns once it is safe.
 
         Raises:
-            faults.Overtaken: Another process holds the leader lease now; this one must stop.
-            faults.VersionConflict: Another process has advanced this run.
+            fencing.LeaseLost: Another process holds the leader lease now; this one must stop.
+            fencing.VersionConflict: Another process has advanced this run.
         """
         made = transitions.step_transition(
-            self._run, record.happened, record.run, record.told, self._version
+            self.run, record.happened, record.run, record.told, self.version
         )
-        clean = redaction.clean_transition(self._masker, made)
+        clean = redaction.clean_transition(self.masker, made)
 
         async def write() -> run_records.KeptTransition:
-            return await self._store.keep_transition(clean, fence=self._fence)
+            return await self.store.keep_transition(clean, fence=self.fence)
 
-        kept = await retry.until_available(write, f"run {self._run.id}")
-        self._run, self._version = record.run, kept.version
-        self._kept()
+        kept = await retry.until_available(write, f"run {self.run.id}")
+        self.run, self.version = record.run, kept.version
+        self.kept()

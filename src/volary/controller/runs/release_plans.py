@@ -131,7 +131,7 @@ async def run_preflight(
 
     Raises:
         errors.UserError: One of them would not.
-        NotNowError: One of them cannot be asked.
+        NotYetError: One of them cannot be asked.
     """
     trials = await preflight.try_run(
         prepared, dependencies.clusters, patience=dependencies.patience
