@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from volary.manifests import objects
+from volary.manifests.loading import object_keys
 from volary.manifests.ownership import tracking
 from volary.model import json
 from volary.model.objects import manifest
@@ -22,7 +23,6 @@ from volary.model.objects import manifest
 #: inventory is never part of what it lists.
 LABEL = "volary.dev/inventory"
 _DATA = "objects"
-_PARTS = 4
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -121,7 +121,5 @@ def merge(bodies: Iterable[json.JsonObject], application: str, *, home: str) -> 
 
 def _parse(line: str) -> Reference | None:
     version, _, rest = line.partition(":")
-    parts = rest.split(":", _PARTS - 1)
-    if not version or len(parts) != _PARTS or not parts[1] or not parts[3]:
-        return None
-    return Reference(manifest.ResourceKey(*parts), version)
+    key = object_keys.parse(rest)
+    return Reference(key, version) if version and key else None

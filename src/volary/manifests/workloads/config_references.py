@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from volary.manifests import objects
+from volary.manifests.workloads import workloads
 from volary.model import json
 from volary.model.objects import manifest
 
@@ -58,9 +59,7 @@ def rename(
 
 
 def _find(spec: json.JsonObject) -> Iterator[Reference]:
-    for container in objects.mappings(spec, "initContainers"):
-        yield from _container(container, is_hashed=True)
-    for container in objects.mappings(spec, "containers"):
+    for container in workloads.containers(spec, ephemeral=False):
         yield from _container(container, is_hashed=True)
     for container in objects.mappings(spec, "ephemeralContainers"):
         yield from _container(container, is_hashed=False)
@@ -79,12 +78,16 @@ def _container(container: json.JsonObject, *, is_hashed: bool) -> Iterator[Refer
 
 
 def _pair(
-    source: json.JsonObject, config_map: str, secret: str, *, is_hashed: bool
+    source: json.JsonObject,
+    config_map: str,
+    secret: str,
+    *,
+    is_projected: bool = False,
+    is_hashed: bool = False,
 ) -> Iterator[Reference]:
-    if isinstance(source.get(config_map), dict):
-        yield Reference(CONFIG_MAP, source[config_map], "name", is_hashed=is_hashed)
-    if isinstance(source.get(secret), dict):
-        yield Reference(SECRET, source[secret], "name", is_hashed=is_hashed)
+    for kind, field in ((CONFIG_MAP, config_map), (SECRET, secret)):
+        if isinstance(source.get(field), dict):
+            yield Reference(kind, source[field], "name", is_projected, is_hashed)
 
 
 def _volume(volume: json.JsonObject) -> Iterator[Reference]:
@@ -96,16 +99,10 @@ def _volume(volume: json.JsonObject) -> Iterator[Reference]:
         elif kind == "secret":
             yield Reference(SECRET, source, "secretName", is_hashed=True)
         elif kind == "projected":
-            yield from _projected(source)
+            for projected in objects.mappings(source, "sources"):
+                yield from _pair(projected, "configMap", "secret", is_projected=True)
         else:
             yield from _driver(source)
-
-
-def _projected(volume: json.JsonObject) -> Iterator[Reference]:
-    for source in objects.mappings(volume, "sources"):
-        for kind, field in ((CONFIG_MAP, "configMap"), (SECRET, "secret")):
-            if isinstance(source.get(field), dict):
-                yield Reference(kind, source[field], "name", is_projected=True)
 
 
 def _driver(source: json.JsonObject) -> Iterator[Reference]:
