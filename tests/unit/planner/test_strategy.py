@@ -274,3 +274,36 @@ def test_where_a_service_leads_is_a_change_of_it(
     )
 
     assert (found.strategy, found.summary) == (expected, summary)
+
+
+@pytest.mark.parametrize(
+    ("message", "summary"),
+    [
+        (
+            "Größe: gemessen",
+            'Sync progressively because the commit message was matching "Größe"',
+        ),
+        ("docs: Größe", 'Sync progressively because the commit message was matching "Größe"'),
+        ("docs: a word", 'Quick sync because the commit message was matching "^docs"'),
+        # The subject alone counts, and no expression matches nothing.
+        ("fix\n\ndocs, Größe", None),
+        ("", None),
+    ],
+)
+def test_the_expression_is_quoted_as_it_was_written(message: str, summary: str | None) -> None:
+    matcher = applications.CommitMatcher("Größe", "^docs")
+    app = applications.Application("web", pipeline=STAGES, commit_matcher=matcher)
+
+    decision = strategy.decide(app, {"us": [WEB]}, {"us": [WEB]}, message=message)
+
+    if summary is None:
+        assert "the commit message" not in decision.summary
+    else:
+        assert decision.summary == summary
+
+
+def test_expressions_that_are_empty_or_wrong_match_nothing() -> None:
+    for matcher in (applications.CommitMatcher(), applications.CommitMatcher("(", "[")):
+        app = applications.Application("web", pipeline=STAGES, commit_matcher=matcher)
+        decision = strategy.decide(app, {"us": [WEB]}, {"us": [WEB]}, message="( anything [")
+        assert "the commit message" not in decision.summary

@@ -308,3 +308,27 @@ def test_who_is_let_on_waits_no_longer() -> None:
     then = traffic_steps.tick(options, waiting, traffic_steps.Answers())
 
     assert (then.position.weight, then.position.waiting) == (20, False)
+
+
+def test_blue_green_makes_its_mirror_once() -> None:
+    options = Options(iterations=3, mirror=True)
+    first = traffic_steps.tick(options, traffic_steps.Position(), traffic_steps.Answers())
+    second = traffic_steps.tick(options, first.position, traffic_steps.Answers())
+
+    assert (first.move, first.position.mirrored) == (traffic_steps.Move.ROUTE, True)
+    assert (second.move, second.position.mirrored) == (traffic_steps.Move.STAY, True)
+
+
+def test_what_a_tick_says() -> None:
+    mirrored = Options(step_weight=50, mirror=True, mirror_weight=30)
+    counted = Options(iterations=2)
+
+    def sentence(options: Options, position: traffic_steps.Position) -> str:
+        return traffic_steps.tick(options, position, traffic_steps.Answers()).sentence
+
+    assert sentence(mirrored, traffic_steps.Position()) == (
+        "a copy of 30 % of the requests goes to canary"
+    )
+    assert sentence(mirrored, traffic_steps.Position(mirrored=True)) == "canary weight 50"
+    assert sentence(counted, traffic_steps.Position()) == "iteration 1/2"
+    assert sentence(counted, traffic_steps.Position(iterations=2)) == "all traffic goes to canary"

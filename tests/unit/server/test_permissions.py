@@ -113,11 +113,18 @@ async def test_roles_hold_for_applications_with_the_labels_only(tmp_path: Path) 
 async def test_denied_wishes_are_in_the_audit(tmp_path: Path) -> None:
     async with server_world.served(tmp_path) as world:
         viewer, admin = world.token("viewer", "eve"), world.token("admin")
-        await world.ask("POST", "/api/v1/runs/run-web/cancel", headers=viewer)
+        for path in (
+            "runs/run-web/cancel",
+            "applications/web/sync",
+            "clusters/us/drain",
+        ):
+            await world.ask("POST", f"/api/v1/{path}", headers=viewer)
         await world.ask("POST", "/api/v1/runs/run-web/cancel", headers=admin)
         _, audit = await world.ask("GET", "/api/v1/audit", headers=admin)
 
-    last, first = audit["items"]
+    last, drain, sync, first = audit["items"]
+    assert (sync["action"], sync["application"]) == ("application.sync", "web")
+    assert (drain["action"], drain["document"]) == ("cluster.drain", {"cluster": "us"})
     assert (first["by"], first["action"], first["result"]) == ("token:eve", "run.cancel", "denied")
     assert (first["source"], first["run"]) == ("127.0.0.1", "run-web")
     assert (last["action"], last["result"]) == ("run.cancel", "failed")

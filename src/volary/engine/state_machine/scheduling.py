@@ -114,8 +114,14 @@ def _begun(
     if task.status is not statuses.TaskStatus.PENDING:
         return task
     first = task.started or now
-    begun = _started(task, now, _group_deadline(group, first, now, deadline))
-    return replace(begun, started=first)
+    return state.TaskState(
+        task.target,
+        status=statuses.TaskStatus.RUNNING,
+        reason="running",
+        attempt=task.attempt + 1,
+        started=first,
+        deadline=_group_deadline(group, first, now, deadline),
+    )
 
 
 def _task_deadline(run: state.Run) -> datetime | None:
@@ -136,17 +142,6 @@ def _group_deadline(
     if limit is None:
         return deadline
     return min(deadline, first + limit if now < first + limit else now + limit)
-
-
-def _started(task: state.TaskState, now: datetime, deadline: datetime) -> state.TaskState:
-    return state.TaskState(
-        task.target,
-        status=statuses.TaskStatus.RUNNING,
-        reason="running",
-        attempt=task.attempt + 1,
-        started=now,
-        deadline=deadline,
-    )
 
 
 def complete_stage(run: state.Run, now: datetime) -> state.Run:

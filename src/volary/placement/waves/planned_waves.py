@@ -138,7 +138,7 @@ def _rest(waves: rollouts.Waves, left: Sequence[fleets.Cluster]) -> PlannedWave:
             hint="add a last wave without targets, or write `unmatchedClusters: last`",
         )
     last = waves.waves[-1]
-    return PlannedWave(replace(last, name=REST, targets=None, size=None, one_per=""), names)
+    return PlannedWave(replace(last, name=REST), names)
 
 
 def _warnings(planned: Sequence[PlannedWave], left: Sequence[str]) -> Iterator[str]:

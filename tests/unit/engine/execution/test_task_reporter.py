@@ -127,3 +127,9 @@ async def test_nothing_is_left_to_say_for_a_task_that_said_nothing() -> None:
     heard.reporter.close()
 
     assert (heard.told, heard.posted) == ([], [])
+
+
+async def test_what_a_task_was_said_to_do_stays_until_it_says_something_itself() -> None:
+    event = events.TaskProgressed(NOON, START.stage, "us", 2, HALF)
+
+    assert Listener().reporter.newest(event) == event

@@ -61,3 +61,17 @@ def test_a_roster_follows_its_clusters(changes) -> None:
         }
         assert counters.find_cluster(clusters, f"c{place}") is changed
     assert counters.find_cluster(clusters, "nowhere") is None
+
+
+def test_one_cluster_that_is_left_out_or_comes_back_changes_nothing_for_the_others() -> None:
+    clusters = tuple(state.ClusterState(name, left_out="cordoned") for name in ("us", "eu"))
+    counters.clusters(clusters)
+
+    for name, reason, expected in (
+        ("us", "on fire", {"us": "on fire", "eu": "cordoned"}),
+        ("eu", "", {"us": "on fire"}),
+        ("us", "on fire", {"us": "on fire"}),
+        ("us", "", {}),
+    ):
+        clusters = counters.replaced_cluster(clusters, state.ClusterState(name, left_out=reason))
+        assert counters.clusters(clusters).left_out == expected

@@ -1,12 +1,13 @@
 """Who holds the release of a run that did not succeed everywhere."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
 from volary.engine.runs import coverage, policies, run_builder, state
 from volary.model.pipeline import pipelines
-from volary.model.pipeline.stage_kinds import added_stages, rollout_stages
+from volary.model.pipeline.stage_kinds import added_stages, rollout_stages, waiting_stages
 
 SYNC = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
 GATE = pipelines.Stage(added_stages.WAVE_GATE.name, added_stages.WaveGateOptions(), index=1)
@@ -71,3 +72,29 @@ def test_a_cluster_that_failed_within_the_budget_keeps_the_old_one(
     assert run.is_final, run.reason
     assert coverage.clusters_with_release(run) == ("us", "asia")
     assert "eu (failed: no image; rollback verified)" in run.reason
+
+
+@pytest.mark.parametrize(
+    ("analysis", "expected"),
+    [
+        (">> us succeeded\n>> eu succeeded", ("us", "eu")),
+        # On us the analysis had begun and found something; on eu it never did.
+        (">> us failed: too many errors", ("eu",)),
+    ],
+)
+def test_a_cluster_holds_the_release_unless_something_failed_after_it_had_begun(
+    analysis: str,
+    expected: tuple[str, ...],
+    played: Callable[[run_builder.RunSpec, str], state.Run],
+) -> None:
+    measured = pipelines.Stage(
+        waiting_stages.ANALYSIS.name,
+        waiting_stages.AnalysisOptions(timedelta(minutes=5)),
+        index=1,
+    )
+    policy = policies.Policy(on_failure=policies.OnFailure.STOP)
+    groups = (run_builder.Group(("us", "eu"), concurrency=1),)
+    plan = run_builder.RunSpec("shop", "new", groups, (SYNC, measured), "old", policy)
+    run = played(plan, ">> start\n>> us succeeded\n>> eu succeeded\n" + analysis)
+
+    assert coverage.clusters_with_release(run) == expected

@@ -8,6 +8,7 @@ import pytest
 
 from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import events, machine, requests
+from volary.model import statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.model.statuses import RunStatus, TaskStatus
@@ -432,3 +433,54 @@ def test_an_abandoned_run_counts_what_ran_as_written() -> None:
     assert "cancelled by ana: gone" in step.run.reason
     reasons = {task.reason for task in step.run.stages[0].tasks}
     assert reasons == {"nobody carries it out any more"}
+
+
+def test_an_approval_is_withdrawn_while_its_gate_is_closed_and_nothing_has_begun() -> None:
+    one = machine.advance(waiting("ana"), events.SkipCluster(AT, "bo", "us", "on fire")).run
+    back = requests.withdraw(one, events.Withdraw(NOW, "ana"))
+    assert isinstance(back, state.Run), "that a cluster was skipped opens no gate"
+    assert back.current.groups[0].approvals == ()
+
+    passed = waiting("ana", "bo")
+    (group,) = passed.current.groups
+    tried = tuple(replace(task, status=TaskStatus.PENDING, attempt=1) for task in group.tasks)
+    late = with_stage(passed, groups=(replace(group, tasks=tried),))
+    refusal = requests.withdraw(late, events.Withdraw(NOW, "ana"))
+    assert refusal == requests.Refusal(
+        "too late: the gate has opened, and what it held up has begun"
+    )
+
+
+def test_approvals_are_asked_for_once() -> None:
+    later = machine.advance(waiting(), events.TimePassed(AT + timedelta(minutes=1))).run
+
+    (group,) = later.current.groups
+    assert (group.asked, group.expires) == (AT, AT + RULE.timeout)
+
+
+def test_what_never_began_ends_when_the_run_is_cancelled() -> None:
+    run = machine.advance(waiting(), events.Cancel(NOW, "ana")).run
+
+    assert run.status is RunStatus.CANCELLED
+    assert [stage.finished for stage in run.stages[:1]] == [NOW]
+    assert {task.finished for task in run.stages[0].tasks} == {NOW}
+
+
+def test_a_task_that_has_ended_takes_no_second_report() -> None:
+    first = statuses.Outcome(TaskStatus.SUCCEEDED, "done", touched=True)
+    second = statuses.Outcome(TaskStatus.FAILED, "no image", touched=True)
+    run = run_of()
+    run = machine.advance(run, events.TaskFinished(AT, run.current.id, "us", 1, first)).run
+    step = machine.advance(run, events.TaskFinished(NOW, run.current.id, "us", 1, second))
+
+    task = step.run.current.task("us")
+    assert task is not None
+    assert (task.status, task.reason, task.finished) == (TaskStatus.SUCCEEDED, "done", AT)
+
+
+def test_a_task_runs_from_its_first_try_and_says_so() -> None:
+    task = run_of().current.task("us")
+
+    assert task is not None
+    assert (task.status, task.reason) == (TaskStatus.RUNNING, "running")
+    assert (task.started, task.attempt) == (AT, 1)

@@ -25,7 +25,7 @@ from failover_world import (
 )
 from volary.model.fleet import taints
 from volary.model.placement import failover_rules
-from volary.placement.failover import decisions, observed_durations
+from volary.placement.failover import decisions, eviction_limits, observed_durations
 
 UNSERVED = {"served": {"us": False}}
 #: What is seen, for how long, and what is missing in the end.
@@ -275,3 +275,30 @@ def test_no_decision_without_a_mark_or_without_a_word(
             assert decision.leaving[0].cluster == marked
             return
         placement = replace(placement, timers=decision.timers)
+
+
+def test_while_little_of_the_fleet_can_be_seen_nothing_moves_not_even_what_is_drained() -> None:
+    drain = taints.Taint(taints.DRAINED, "", taints.Effect.NO_EXECUTE, NOW, "ana")
+    drained = situation(app(None, most=0, divided=True), marks={"us": drain})
+    closed = eviction_limits.Allowance(0, "9 of 10 clusters look unreachable", is_closed=True)
+
+    decision = decisions.decide(drained, closed)
+
+    assert decision.leaving == ()
+    assert decision.waiting == {"us": "us was drained by ana; 9 of 10 clusters look unreachable"}
+    # That others move just now holds up nobody whom a person has drained.
+    busy = eviction_limits.Allowance(0, "1 of 1 moves is under way")
+    assert [one.cluster for one in decisions.decide(drained, busy).leaving] == ["us"]
+
+
+def test_moves_beyond_the_allowance_wait_and_say_why() -> None:
+    tainted = dict.fromkeys(("us", "eu"), BY_HAND)
+    lasted = observed_durations.ObservedDuration(NOW, NOW, timedelta(minutes=5))
+    timers = {f"{name}/{BY_HAND.key}": lasted for name in tainted}
+    placement = decisions.PlacementState(("us", "eu"), timers=timers)
+    given_ = situation(app(), placement=placement, lost=["us", "eu"], marks=tainted)
+
+    decision = decisions.decide(given_, eviction_limits.Allowance(1, "1 move a minute"))
+
+    assert [one.cluster for one in decision.leaving] == ["us"]
+    assert decision.waiting["eu"].endswith("; it has to wait: 1 move a minute")

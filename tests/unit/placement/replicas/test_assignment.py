@@ -294,3 +294,22 @@ def test_what_single_clusters_get_says_how_it_came_about() -> None:
     assert both.workloads[0].reason == "3 evenly: a 1, b 2; 3 by weight: a 1, b 2"
     part = assignment.of_clusters({"a": had(a=1).of("a"), "b": mine.of("b")})
     assert part.workloads[0].reason == "3 evenly: a 1, b 2"
+
+
+def test_by_static_weights_a_cluster_that_cannot_be_read_has_its_part() -> None:
+    evenly = overrides.ReplicaDivision(overrides.Division.DIVIDED)
+
+    found = assignment.assign(
+        evenly, [web(9, "a", "b")], clusters("a", "b"), had(), {}, {"b": "no answer within 10 s"}
+    )
+
+    assert found.replicas(WEB) == {"a": 5, "b": 4}
+    assert found.unavailable == {}
+
+
+def test_only_clusters_of_the_application_are_said_to_be_unavailable() -> None:
+    found = assignment.assign(
+        AVAILABLE, [web(2, "a")], clusters("a"), had(), free(a=5), {"elsewhere": "no answer"}
+    )
+
+    assert found.unavailable == {}

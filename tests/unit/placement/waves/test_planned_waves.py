@@ -130,3 +130,50 @@ def test_every_cluster_is_in_exactly_one_wave(found: list[rollouts.Wave]) -> Non
         assert each.concurrency <= max(1, len(each.targets))
         if each.wave.max_concurrency is not None and each.targets:
             assert each.concurrency >= 1
+
+
+ALL = rollouts.Share(100, is_percentage=True)
+HALF = rollouts.Share(50, is_percentage=True)
+
+
+@pytest.mark.parametrize(
+    ("on_failure", "failures", "expected"),
+    [
+        (rollouts.OnWaveFailure.STOP, HALF, 1),
+        (rollouts.OnWaveFailure.ROLLBACK_ALL, rollouts.NONE, 0),
+        # Nothing stops the run, so all may fail.
+        (rollouts.OnWaveFailure.CONTINUE, rollouts.NONE, 3),
+    ],
+)
+def test_how_many_of_a_wave_may_fail(
+    on_failure: rollouts.OnWaveFailure, failures: rollouts.Share, expected: int
+) -> None:
+    wave = rollouts.Wave("all", on_failure=on_failure, budget=rollouts.Budget(failures, HALF))
+    planned = planned_waves.PlannedWave(wave, ("us", "eu", "asia"))
+
+    assert (planned.failures, planned.unreachable) == (expected, 1)
+
+
+def test_at_least_one_cluster_is_worked_on_and_without_a_limit_all_are() -> None:
+    few = rollouts.Wave("few", max_concurrency=rollouts.Share(10, is_percentage=True))
+
+    assert planned_waves.PlannedWave(few, ("us", "eu")).concurrency == 1
+    assert planned_waves.PlannedWave(rollouts.Wave("all"), ("us", "eu")).concurrency == 0
+
+
+def test_numbers_come_before_texts_and_what_has_no_label_comes_last() -> None:
+    labels = {"none": "", "text": "canary", "later": "b", "ten": "10", "minus": "-1", "two": "2"}
+    clusters = [
+        fleets.Cluster(name, {"ring": ring} if ring else {}) for name, ring in labels.items()
+    ]
+    waves = rollouts.Waves((rollouts.Wave("all", order_by="ring"),))
+
+    (planned,) = planned_waves.divide(waves, clusters).waves
+    assert planned.targets == ("minus", "two", "ten", "later", "text", "none")
+
+
+def test_one_per_label_takes_no_cluster_without_the_label() -> None:
+    found = divided(rollouts.Wave("gold", one_per="tier"), rollouts.Wave("others"))
+
+    assert found["gold"] == ("us-1",)
+    assert "us-1" not in found["others"]

@@ -1,10 +1,17 @@
 """The steps of a run in waves, where a wave has no cluster."""
 
+from datetime import timedelta
+
 import pytest
 
 from volary.model import errors
 from volary.model.pipeline import pipelines, webhook
-from volary.model.pipeline.stage_kinds import external_stages, rollout_stages
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    external_stages,
+    rollout_stages,
+    waiting_stages,
+)
 from volary.model.placement import rollouts
 from volary.placement.waves import planned_waves, wave_steps
 
@@ -53,3 +60,29 @@ def test_a_webhook_that_nobody_would_ask_refuses_the_run() -> None:
         sequence(
             planned("moon", asks=True), planned("last", "eu"), over=rollouts.WavesOver.PIPELINE
         )
+
+
+def test_stage_by_stage_the_gates_come_after_the_last_stage_that_promotes() -> None:
+    stages = (
+        SYNC,
+        pipelines.Stage(
+            waiting_stages.WAIT.name, waiting_stages.WaitOptions(timedelta(minutes=1)), index=1
+        ),
+    )
+    waves = planned_waves.Division((planned("first", "us"), planned("last", "eu")))
+
+    def steps(*stages: pipelines.Stage) -> list[tuple[str, str]]:
+        found = wave_steps.sequence(stages, waves, rollouts.WavesOver.STAGE)
+        return [(step.wave.wave.name, step.stage.name) for step in found]
+
+    gate = added_stages.WAVE_GATE.name
+    assert steps(*stages) == [
+        ("first", SYNC.name),
+        ("first", gate),
+        ("last", SYNC.name),
+        ("last", gate),
+        ("first", "WAIT"),
+        ("last", "WAIT"),
+    ]
+    # Where nothing is promoted, they come last.
+    assert steps(*stages[1:]) == [("first", "WAIT"), ("first", gate), ("last", "WAIT"), ("last", gate)]

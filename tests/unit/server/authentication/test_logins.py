@@ -169,3 +169,40 @@ def test_a_file_that_others_can_read_lets_nobody_in(tmp_path: Path) -> None:
 
     with pytest.raises(errors.UserError, match="can be read by others"):
         kept.all()
+
+
+async def test_who_has_no_role_cannot_tell_what_exists_from_what_does_not(tmp_path: Path) -> None:
+    mint = Mint(tmp_path)
+    auth = server_settings.Auth(mint.settings())
+    async with server_world.served(tmp_path, auth=auth) as world:
+        ana = {"authorization": f"Bearer {mint.token()}"}
+        answers = [
+            await world.ask(method, f"/api/v1/{path}", headers=ana)
+            for method, path in (
+                ("GET", "applications/web"),
+                ("GET", "applications/nothing"),
+                ("GET", "runs/run-web"),
+                ("GET", "runs/nothing"),
+                ("GET", "applications"),
+                ("GET", "audit"),
+                ("POST", "applications/web/sync"),
+                ("POST", "clusters/us/drain"),
+            )
+        ]
+
+    assert {(status, body["detail"]) for status, body in answers} == {
+        (403, "ana has no role here")
+    }
+
+
+async def test_failed_logins_and_denials_are_counted(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        viewer = world.token("viewer")
+        await world.ask("GET", "/api/v1/runs", headers={"authorization": "Bearer volary_no"})
+        await world.ask("GET", "/api/v1/runs")
+        await world.ask("POST", "/api/v1/applications/web/sync", headers=viewer)
+        _, metrics = await world.ask("GET", "/metrics", headers=viewer)
+
+    counted = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if "_total " in line)
+    assert counted["volary_failed_logins_total"] == "1.0", "nobody who gave no login has failed"
+    assert counted["volary_denied_total"] == "1.0"

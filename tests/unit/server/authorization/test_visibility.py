@@ -8,6 +8,7 @@ import server_world
 from volary.model import server_settings
 from volary.server import permissions
 from volary.server.authorization import access, visibility
+from volary.store import records
 
 VIEW, DEPLOY = permissions.Permission.VIEW, permissions.Permission.DEPLOY
 Role = server_settings.Role
@@ -21,6 +22,10 @@ async def test_applications_are_seen_by_their_labels(tmp_path: Path) -> None:
     async with server_world.served(tmp_path) as world:
         await world.keep_application("blue", colour="blue")
         await world.keep_application("red", colour="red")
+        gone = records.ApplicationRecord(
+            "gone", "shop", "gone.yaml", labels={"colour": "blue"}, removed=world.clock.now()
+        )
+        await world.service.store.applications.keep(gone, fence=None)
         of_blue = visibility.Visibility(person(Role.VIEWER, colour="blue"), world.service)
         of_all = visibility.Visibility(person(Role.VIEWER), world.service)
         of_none = visibility.Visibility(permissions.Person("eve"), world.service)
@@ -33,7 +38,7 @@ async def test_applications_are_seen_by_their_labels(tmp_path: Path) -> None:
     assert seen == [True, False, False, True, False]
     assert everything == [True, True, True]
     assert nothing == [False, False, False]
-    assert names == [frozenset({"blue"}), None, frozenset()]
+    assert names == [frozenset({"blue", "gone"}), None, frozenset()]
     assert (of_blue.is_unrestricted, of_all.is_unrestricted) == (False, True)
 
 
