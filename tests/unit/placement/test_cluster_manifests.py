@@ -219,3 +219,47 @@ def test_manifests_are_chosen_by_namespace_and_by_conditions_on_labels() -> None
         assert changed(DEPLOYMENT, selector) is expected
     missing = rollouts.Requirement("tier", rollouts.Operator.IN, ("gold",))
     assert not changed(DEPLOYMENT, overrides.ObjectSelector(match_expressions=(missing,)))
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        (Do.ADD, {"KEPT": "1", "SET": "new", "MORE": "new"}),
+        (Do.REPLACE, {"KEPT": "1", "SET": "new"}),
+        (Do.REMOVE, {"KEPT": "1"}),
+    ],
+)
+def test_variables_of_the_environment(
+    operator: overrides.Operator, expected: dict[str, str]
+) -> None:
+    env = [{"name": "KEPT", "value": "1"}, {"name": "SET", "value": "old"}]
+    body: json.JsonObject = {
+        **DEPLOYMENT,
+        "spec": {"template": {"spec": {"containers": [{"name": "a", "env": env}, {"name": "b"}]}}},
+    }
+    change = overrides.EnvOverride({"SET": "new", "MORE": "new"}, operator, "a")
+
+    first, second = containers(one(body, change))
+
+    assert {each["name"]: each["value"] for each in first["env"]} == expected
+    assert second == {"name": "b"}
+    assert env[1]["value"] == "old"
+
+
+@pytest.mark.parametrize(
+    ("written", "operator", "value", "expected"),
+    [
+        ("web:v1", Do.REPLACE, "v2", "web:v2"),
+        ("web:v1", Do.ADD, "-slim", "web:v1-slim"),
+        ("web:v1", Do.REMOVE, "", "web"),
+        ("web:v1", Do.REPLACE, "sha256:abc", "web@sha256:abc"),
+        ("web@sha256:abc", Do.REPLACE, "v2", "web:v2"),
+        ("web@sha256:abc", Do.REMOVE, "", "web"),
+    ],
+)
+def test_a_tag_takes_the_place_of_a_digest(
+    written: str, operator: overrides.Operator, value: str, expected: str
+) -> None:
+    change = overrides.ImageOverride(overrides.Component.TAG, operator, value)
+
+    assert cluster_manifests.image(written, change) == expected

@@ -367,3 +367,19 @@ def test_a_probe_keeps_marks_by_hand_and_brings_those_of_rules() -> None:
     probed = in_state(State.READY, taints=(taints.Taint("gone", by="ana"), new))
 
     assert health_states.with_manual_taints(probed, before).taints == (by_hand, new)
+
+
+def test_the_taint_of_a_rule_keeps_its_time_and_one_by_hand_is_no_rules() -> None:
+    cluster = fleets.Cluster("us")
+    rule = cluster_health.BUILT_IN_TAINT_RULES[0]
+    lost = health_states.apply_taint_rules(in_state(rule.states[0]), cluster, START, RULES)
+    (mark,) = lost.taints
+    assert (mark.by, mark.since) == (taints.BY_RULE, START)
+
+    again = health_states.apply_taint_rules(lost, cluster, START + timedelta(hours=1), RULES)
+    assert again.taints == lost.taints
+
+    by_hand = taints.Taint("example.com/flood", by="ana")
+    both = health_states.taint(lost, [by_hand])
+    back = replace(both, state=State.READY)
+    assert health_states.apply_taint_rules(back, cluster, START, RULES).taints == (by_hand,)

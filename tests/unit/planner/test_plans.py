@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.model import applications, errors
-from volary.model.fleet import fleets
+from volary.model.fleet import fleets, taints
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
@@ -180,3 +180,20 @@ def test_stages_of_a_strategy_go_to_its_clusters_only() -> None:
         ("", ()),
     ]
     assert list(plans._of_strategies([whole], None)) == [whole]
+
+
+def test_a_suspended_cluster_is_not_said_to_carry_taints() -> None:
+    taint = taints.Taint("example.com/old", effect=taints.Effect.NO_SCHEDULE)
+    members = fleets.Fleet(
+        (
+            fleets.Cluster("us"),
+            fleets.Cluster("eu", taints=(taint,)),
+            fleets.Cluster("asia", taints=(taint,), suspended=True),
+        )
+    )
+
+    found = targets.select(app(), members)
+
+    assert found.names == ("us",)
+    assert found.suspended == ("asia",)
+    assert [name for name, _ in found.tainted] == ["eu"]

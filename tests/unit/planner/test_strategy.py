@@ -291,10 +291,10 @@ def test_where_a_service_leads_is_a_change_of_it(
     ],
 )
 def test_the_expression_is_quoted_as_it_was_written(message: str, summary: str | None) -> None:
-    matcher = applications.CommitMatcher("Größe", "^docs")
+    matcher = applications.CommitMatcher(quick_sync="^docs", pipeline="Größe")
     app = applications.Application("web", pipeline=STAGES, commit_matcher=matcher)
 
-    decision = strategy.decide(app, {"us": [WEB]}, {"us": [WEB]}, message=message)
+    decision = strategy.decide(app, running={"us": [WEB]}, target={"us": [WEB]}, subject=message)
 
     if summary is None:
         assert "the commit message" not in decision.summary
@@ -305,5 +305,7 @@ def test_the_expression_is_quoted_as_it_was_written(message: str, summary: str |
 def test_expressions_that_are_empty_or_wrong_match_nothing() -> None:
     for matcher in (applications.CommitMatcher(), applications.CommitMatcher("(", "[")):
         app = applications.Application("web", pipeline=STAGES, commit_matcher=matcher)
-        decision = strategy.decide(app, {"us": [WEB]}, {"us": [WEB]}, message="( anything [")
+        decision = strategy.decide(
+            app, running={"us": [WEB]}, target={"us": [WEB]}, subject="( anything ["
+        )
         assert "the commit message" not in decision.summary

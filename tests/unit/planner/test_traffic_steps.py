@@ -332,3 +332,53 @@ def test_what_a_tick_says() -> None:
     assert sentence(mirrored, traffic_steps.Position(mirrored=True)) == "canary weight 50"
     assert sentence(counted, traffic_steps.Position()) == "iteration 1/2"
     assert sentence(counted, traffic_steps.Position(iterations=2)) == "all traffic goes to canary"
+
+
+@pytest.mark.parametrize(
+    ("options", "weights"),
+    [
+        (Options(step_weight=40), [40, 80, 100]),
+        (Options(step_weight=40, max_weight=50), [40, 50]),
+        (Options(step_weight=40, max_weight=1), [1]),
+        (Options(step_weights=(5, 30), max_weight=50), [5, 30]),
+        (Options(step_weights=(5, 130)), [5, 100]),
+    ],
+)
+def test_weights_go_up_to_the_maximum(options: traffic_steps.Options, weights: list[int]) -> None:
+    reached, weight = [], 0
+    while weight < traffic_steps.maximum(options):
+        weight = min(100, traffic_steps.next_weight(options, weight))
+        reached.append(weight)
+
+    assert reached == weights
+
+
+def test_clusters_in_step_are_where_the_slowest_is_and_one_speaks_for_all() -> None:
+    Position, Answers = traffic_steps.Position, traffic_steps.Answers
+    ahead = Position(weight=20, failed=1, iterations=3, mirrored=True, waiting=False)
+    behind = Position(weight=10, failed=2, iterations=1, mirrored=False, waiting=True)
+
+    assert traffic_steps.slowest_position([ahead, behind]) == behind
+    assert traffic_steps.slowest_position([ahead, ahead]) == ahead
+    good = Answers(rollback=False, passed=True, conclusive=True, granted=True)
+    assert traffic_steps.combined_answers([good, good]) == good
+    for said in (
+        {"rollback": True},
+        {"passed": False},
+        {"conclusive": False},
+        {"granted": False},
+    ):
+        one = replace(good, **said)
+        assert traffic_steps.combined_answers([good, one]) == one
+
+
+def test_an_ab_test_has_all_its_requests_before_it_is_switched() -> None:
+    match = traffic.RequestMatch(headers={"x-beta": traffic.TextMatch("1")})
+    for options in (Options(iterations=2), Options(iterations=2, match=(match,))):
+        last = traffic_steps.Position(weight=100, iterations=2)
+        moves = []
+        for _ in range(2):
+            done = traffic_steps.tick(options, last, traffic_steps.Answers())
+            moves.append(done.move)
+            last = done.position
+        assert moves[-1] is traffic_steps.Move.PROMOTE

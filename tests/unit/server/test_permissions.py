@@ -7,7 +7,7 @@ import fastapi
 import pytest
 
 import server_world
-from volary.server import app
+from volary.server import app, permissions
 from volary.server.authorization import access, guard
 
 ALL = frozenset({"viewer", "deployer", "approver", "responder", "admin"})
@@ -148,3 +148,40 @@ def test_a_route_that_is_not_guarded_does_not_start() -> None:
 
     with pytest.raises(access.UndeclaredError, match="not guarded"):
         app.check(router)
+
+
+async def test_a_route_checks_names_and_permission_before_it_is_entered(tmp_path: Path) -> None:
+    router = fastapi.APIRouter(route_class=guard.GuardedRoute)
+    entered = []
+
+    @router.post("/test/deploys")
+    @access.needs(permissions.Permission.DEPLOY, access.Scope.OWN)
+    async def deploys() -> None:
+        entered.append("deploys")
+
+    @router.post("/test/clusters/{cluster}/{word}", status_code=202)
+    @access.needs(permissions.Permission.VIEW)
+    async def names(cluster: str, word: str) -> None:
+        entered.append(f"{cluster}/{word}")
+
+    async with server_world.served(tmp_path) as world:
+        world.application.router.routes[:0] = router.routes
+        statuses = {}
+        for role in ("viewer", "deployer"):
+            key = world.token(role, team="shop")
+            statuses[role], _ = await world.ask("POST", "/test/deploys", headers=key)
+        admin = world.token("admin")
+        for path in ("us/web", "eu.example_1/web", "us/..%5Cweb", "us/-web", "us/a%20b", "a%20b/c"):
+            statuses[path], _ = await world.ask("POST", f"/test/clusters/{path}", headers=admin)
+
+    assert statuses == {
+        "viewer": 403,
+        "deployer": 200,
+        "us/web": 202,
+        "eu.example_1/web": 202,
+        "us/..%5Cweb": 404,
+        "us/-web": 404,
+        "us/a%20b": 404,
+        "a%20b/c": 404,
+    }
+    assert entered == ["deploys", "us/web", "eu.example_1/web"]

@@ -122,8 +122,9 @@ class Sessions:
             await self._tidy()
 
     async def _tidy(self) -> None:
-        for opened in [retired for retired in self._retired if not retired.users]:
-            self._retired.remove(opened)
+        idle = [opened for opened in self._retired if not opened.users]
+        self._retired = [opened for opened in self._retired if opened.users]
+        for opened in idle:
             await opened.session.close()
 
     async def close(self) -> None:

@@ -170,6 +170,9 @@ def test_the_delay_that_is_asked_for_is_kept(status: int) -> None:
 
 
 def test_status_and_reason_are_kept() -> None:
+    odd = api_errors.RequestError("the answer is not a list")
+    assert (odd.status, odd.reason, odd.causes) == (0, "", ())
+
     conflict = api_errors.translate(409, failure("Conflict", "changed"), what="update x")
     broken = api_errors.translate(503, failure("", "starting"), what="get x")
 

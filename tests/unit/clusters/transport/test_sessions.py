@@ -159,3 +159,16 @@ def test_what_is_no_certificate_is_the_users_to_mend(
 
     with pytest.raises(errors.UserError, match="cluster us: a certificate or key is not valid"):
         sessions.tls_context(connection, proof)
+
+
+async def test_a_retired_session_that_is_still_used_ends_by_itself_later() -> None:
+    subject = sessions.Sessions(connections.Connection("us", "http://us.example"), ())
+    first, second, third = (
+        subject.take(authenticators.Proof(certificate=name)) for name in (b"1", b"2", b"3")
+    )
+
+    await subject.give_back(second)
+    assert [taken.session.closed for taken in (first, second, third)] == [False, True, False]
+    await subject.give_back(first)
+    assert [taken.session.closed for taken in (first, second, third)] == [True, True, False]
+    await subject.close()

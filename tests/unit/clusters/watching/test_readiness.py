@@ -232,3 +232,13 @@ def test_what_is_not_known_is_not_counted_as_ready() -> None:
 
     assert readiness.assess([item, other], seen).sentence == "2 of 2 ready, 1 of unknown health"
     assert judge_thing(thing()).sentence == "there, 1 of unknown health"
+
+
+def test_a_pod_that_cannot_heal_is_stuck_and_named() -> None:
+    evicted = pod("shop-canary-x")
+    evicted["status"] = {"phase": "Failed", "reason": "Evicted", "message": "low on memory"}
+
+    found = judge(deployment(**HALF), evicted)
+
+    assert found.sentence.endswith("pod shop-canary-x: Evicted")
+    assert found.stuck.endswith("pod shop-canary-x: Evicted: low on memory")

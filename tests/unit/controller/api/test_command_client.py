@@ -34,6 +34,9 @@ async def test_sentences_are_kept_without_secrets_and_names_as_they_are() -> Non
     )
     async with factory.open_store("memory:", clock=clock) as store:
         audit = command_client.AuditLog(store, clock, masker)
+        await audit.note(ANA, "run.cancel", "failed", document={"refusal": "it says s3cr3t-word"})
+        [refused] = (await store.audit.list(records.AuditFilter())).items
+        assert refused.document == {"refusal": f"it says {redaction.MASK}"}
         asker = command_client.CommandClient(
             store, clock, asked=notify_all, kept=notify_all, make_id=lambda: "r1", masker=masker
         )
@@ -44,7 +47,7 @@ async def test_sentences_are_kept_without_secrets_and_names_as_they_are() -> Non
 
         [asked] = await store.requests.unanswered()
         assert asked.document == TOLD
-        [noted] = (await store.audit.list(records.AuditFilter())).items
+        noted, _ = (await store.audit.list(records.AuditFilter())).items
         assert noted.document == {**TOLD, "refusal": noted.document["refusal"]}
 
 

@@ -111,10 +111,13 @@ async def test_a_store_that_is_gone_for_a_while_is_waited_for(
             raise errors.TemporaryError("the database is locked")
         return "kept"
 
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
     with caplog.at_level("WARNING"):
         assert await retry.until_available(write, "run r1") == "kept"
 
     assert tries == 5
+    assert 0.4 <= loop.time() - begun <= 20, "it waits between its tries"
     said = [each.message for each in caplog.records]
     assert said == [
         "run r1 waits for the database: the database is locked",

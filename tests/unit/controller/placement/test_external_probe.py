@@ -1,6 +1,7 @@
 """What comes of asking an external probe, and what of that is logged."""
 
 import pytest
+from aiohttp import test_utils, web
 
 from volary.controller.placement import external_probe
 from volary.model.fleet import fleets
@@ -46,3 +47,23 @@ def test_a_refusal_is_logged_when_it_changes(caplog: pytest.LogCaptureFixture) -
         "another",
         "another",
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "served"), [(200, True), (302, True), (399, True), (404, False), (503, False)]
+)
+async def test_any_answer_but_an_error_serves_users(status: int, served: bool) -> None:
+    asked = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append((request.path, request.headers["User-Agent"]))
+        return web.Response(status=status, headers={"Location": "/elsewhere"})
+
+    site = web.Application()
+    site.router.add_route("*", "/{path:.*}", answer)
+    async with test_utils.TestServer(site, host="127.0.0.1") as server:
+        probe = failover_rules.ExternalProbe(f"{server.make_url('/')}${{cluster.name}}")
+        found = await external_probe.ask(probe, US, webhooks.Reach())
+
+    assert found == external_probe.ProbeAnswer(served)
+    assert asked == [("/us", "volary")], "a redirect is an answer, and is not followed"

@@ -137,6 +137,7 @@ def test_what_is_requested_meanwhile_waits_no_longer() -> None:
 
     assert change.settled is None
     assert change.status.run_request == REQUEST, "it is a release like any other"
+    assert change.status.waiting_reason == ""
     assert change.columns == {"status": "waiting", "reason": "it was so"}
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from volary.engine.runs import policies, run_builder, state
-from volary.engine.state_machine import events, machine, requests
+from volary.engine.runs import policies, run_builder, state, updates
+from volary.engine.state_machine import commands, events, machine, requests
 from volary.model import statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
@@ -484,3 +484,32 @@ def test_a_task_runs_from_its_first_try_and_says_so() -> None:
     assert task is not None
     assert (task.status, task.reason) == (TaskStatus.RUNNING, "running")
     assert (task.started, task.attempt) == (AT, 1)
+
+
+def test_a_cluster_that_is_skipped_keeps_what_it_has_done() -> None:
+    run = run_of(SYNC, ANALYSIS)
+    done = statuses.Outcome(TaskStatus.SUCCEEDED, "done", touched=True)
+    run = machine.advance(run, events.TaskFinished(AT, run.current.id, "us", 1, done)).run
+    run = machine.advance(run, events.SkipCluster(NOW, "bo", "us", "on fire")).run
+
+    task = run.stages[0].task("us")
+    assert task is not None
+    assert (task.status, task.finished) == (TaskStatus.SUCCEEDED, AT)
+
+
+def test_a_stage_that_fails_has_an_end() -> None:
+    run = updates.fail_current(run_of(), "no cluster is left", NOW)
+
+    assert (run.current.status, run.current.reason) == (TaskStatus.FAILED, "no cluster is left")
+    assert run.current.finished == NOW
+
+
+def test_a_run_is_released_once() -> None:
+    cancelled = machine.advance(waiting(), events.Cancel(NOW, "ana"))
+    again = commands.between(cancelled.run, replace(cancelled.run, reason="said otherwise"))
+
+    released = [one for one in cancelled.commands if isinstance(one, commands.Release)]
+    assert released == [commands.Release(RunStatus.CANCELLED, cancelled.run.reason)]
+    assert not [one for one in again if isinstance(one, commands.Release)]
+    taken_over = commands.between(None, cancelled.run)
+    assert released == [one for one in taken_over if isinstance(one, commands.Release)]

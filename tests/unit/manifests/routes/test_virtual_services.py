@@ -277,3 +277,23 @@ def test_weights_as_istio_reads_them(
     entries: list[json.JsonObject], expected: dict[variant.Variant, int]
 ) -> None:
     assert virtual_services.observed_shares(http("main", *entries), HOW) == expected
+
+
+def test_the_weight_of_a_single_destination_is_the_one_that_is_written() -> None:
+    def read(*entries: json.JsonObject) -> list[int]:
+        return [weight for _, weight in virtual_services.weighted(http("a", *entries))]
+
+    assert read(entry()) == [100]
+    assert read(entry(weight=0)) == [100]
+    assert read(entry(weight=40)) == [40]
+    assert read(entry(), entry("other", weight=40)) == [0, 40]
+
+
+@pytest.mark.parametrize(
+    "one", ["shop", "shop.prod", "shop.prod.svc", "shop.prod.svc.cluster.local"]
+)
+def test_a_host_of_another_namespace_is_another_service(one: str) -> None:
+    assert virtual_services.is_same_host(one, "shop.prod", "prod")
+    assert virtual_services.is_same_host("shop.prod", one, "prod")
+    assert not virtual_services.is_same_host(one, "shop.test", "prod")
+    assert not virtual_services.is_same_host("shop.test", one, "prod")

@@ -199,3 +199,11 @@ def test_with_istio_no_destination_keeps_a_subset() -> None:
     assert not any("subset" in each for each in destinations)
     known = backends.of(described)
     assert (known.primary, known.canary) == ("shop-primary", "shop-canary")
+
+
+def test_without_a_service_on_one_side_no_port_is_missing() -> None:
+    application = app()
+    with_service, without = [service(V2)], [pods("v2")]
+
+    for now, before in ((with_service, without), (without, with_service), (without, without)):
+        service_targets.check_ports(now, before, application)

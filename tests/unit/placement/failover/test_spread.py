@@ -183,3 +183,14 @@ def _check(
     groups = {each.region for each in found.clusters}
     assert regions.least <= len(groups) <= (regions.max_groups or len(groups))
     assert counts.least <= len(found.names) <= (counts.max_groups or len(found.names))
+
+
+def test_of_very_many_groups_the_heaviest_that_hold_enough_are_taken() -> None:
+    many = [(f"R{number:02}", 2 if number < 3 else 1, 100 - number) for number in range(40)]
+
+    assert spread.select_groups(many, 1, 40, 5) == ["R00", "R01", "R02"]
+    assert spread.select_groups(many, 4, 40, 5) == ["R00", "R01", "R02", "R03"]
+    assert spread.select_groups(many, 1, 2, 5) is None
+    # The heaviest are too small, and the largest are enough.
+    small = [(f"R{number:02}", 5 if number == 39 else 1, 100 - number) for number in range(40)]
+    assert spread.select_groups(small, 1, 1, 5) == ["R39"]

@@ -177,3 +177,11 @@ def test_one_per_label_takes_no_cluster_without_the_label() -> None:
 
     assert found["gold"] == ("us-1",)
     assert "us-1" not in found["others"]
+
+
+def test_one_per_region_of_the_fleets_own_fields() -> None:
+    clusters = [fleets.Cluster(name, region=name[:2]) for name in ("us-1", "us-2", "eu-1")]
+    waves = rollouts.Waves((rollouts.Wave("first", one_per="region"), rollouts.Wave("others")))
+
+    first, others = planned_waves.divide(waves, clusters).waves
+    assert (first.targets, others.targets) == (("us-1", "eu-1"), ("us-2",))

@@ -85,4 +85,9 @@ def test_stage_by_stage_the_gates_come_after_the_last_stage_that_promotes() -> N
         ("last", "WAIT"),
     ]
     # Where nothing is promoted, they come last.
-    assert steps(*stages[1:]) == [("first", "WAIT"), ("first", gate), ("last", "WAIT"), ("last", gate)]
+    assert steps(*stages[1:]) == [
+        ("first", "WAIT"),
+        ("first", gate),
+        ("last", "WAIT"),
+        ("last", gate),
+    ]

@@ -190,9 +190,7 @@ async def test_who_has_no_role_cannot_tell_what_exists_from_what_does_not(tmp_pa
             )
         ]
 
-    assert {(status, body["detail"]) for status, body in answers} == {
-        (403, "ana has no role here")
-    }
+    assert {(status, body["detail"]) for status, body in answers} == {(403, "ana has no role here")}
 
 
 async def test_failed_logins_and_denials_are_counted(tmp_path: Path) -> None:

@@ -420,3 +420,11 @@ async def test_a_mistake_of_ours_is_not_hidden() -> None:
     with pytest.raises(ExceptionGroup):
         async with execution.in_background(background()):
             await asyncio.Event().wait()
+
+
+async def test_what_goes_without_saying_is_not_noted() -> None:
+    made = work()
+
+    made.record([change(A.UNCHANGED), change(A.SKIPPED), change(A.UNCHANGED, "as it should be")])
+
+    assert made.lines == ["unchanged ConfigMap default/settings (as it should be)"]
