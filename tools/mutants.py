@@ -204,7 +204,7 @@ class Tests:
             self._files[module_name(path, root / "src")] = path.relative_to(root)
         for path in root.glob("tests/**/*.py"):
             self._files[module_name(path, root / "tests")] = path.relative_to(root)
-        #: Property tests take longest, so they come last.
+        #: Property tests take longest, so they come last of those that are as near.
         self._slow: set[str] = set()
         #: Importers by module.
         self._importers: dict[str, set[str]] = {}
@@ -227,7 +227,13 @@ class Tests:
                         edge.append(importer)
         subject = module.removeprefix("volary.").split(".")[0]
         units = [
-            (name in self._slow, distance, not name.startswith(f"unit.{subject}."), name)
+            (
+                distance > 1,
+                name in self._slow,
+                distance,
+                not name.startswith(f"unit.{subject}."),
+                name,
+            )
             for name, distance in distances.items()
             if name.startswith("unit.") and ".test_" in name
         ]

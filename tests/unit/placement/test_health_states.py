@@ -372,7 +372,9 @@ def test_a_probe_keeps_marks_by_hand_and_brings_those_of_rules() -> None:
 def test_the_taint_of_a_rule_keeps_its_time_and_one_by_hand_is_no_rules() -> None:
     cluster = fleets.Cluster("us")
     rule = cluster_health.BUILT_IN_TAINT_RULES[0]
-    lost = health_states.apply_taint_rules(in_state(rule.states[0]), cluster, START, RULES)
+    lost = health_states.apply_taint_rules(
+        in_state(rule.states[0], since=START), cluster, START, RULES
+    )
     (mark,) = lost.taints
     assert (mark.by, mark.since) == (taints.BY_RULE, START)
 

@@ -354,13 +354,12 @@ def test_weights_go_up_to_the_maximum(options: traffic_steps.Options, weights: l
 
 
 def test_clusters_in_step_are_where_the_slowest_is_and_one_speaks_for_all() -> None:
-    Position, Answers = traffic_steps.Position, traffic_steps.Answers
-    ahead = Position(weight=20, failed=1, iterations=3, mirrored=True, waiting=False)
-    behind = Position(weight=10, failed=2, iterations=1, mirrored=False, waiting=True)
+    ahead = traffic_steps.Position(weight=20, failed=1, iterations=3, mirrored=True, waiting=False)
+    behind = traffic_steps.Position(weight=10, failed=2, iterations=1, mirrored=False, waiting=True)
 
     assert traffic_steps.slowest_position([ahead, behind]) == behind
     assert traffic_steps.slowest_position([ahead, ahead]) == ahead
-    good = Answers(rollback=False, passed=True, conclusive=True, granted=True)
+    good = traffic_steps.Answers(rollback=False, passed=True, conclusive=True, granted=True)
     assert traffic_steps.combined_answers([good, good]) == good
     for said in (
         {"rollback": True},
