@@ -135,8 +135,7 @@ def _unknown_names(
     for i, entry in enumerate(app.input.multi_targets):
         named.append(((*base, "input", "multiTargets", i, "target", "name"), entry.target.name))
     for i, strategy in enumerate(app.strategies):
-        path = (*cluster_strategies.PATH, i, "targets", "names")
-        named += [((*path, j), name) for j, name in enumerate(strategy.targets.names)]
+        named += _of_selector(strategy.targets, (*cluster_strategies.PATH, i, "targets"))
     for i, wave in enumerate(app.waves.waves):
         named += _of_selector(wave.targets, ("spec", "waves", i, "targets"))
     for key, listed_windows in (
