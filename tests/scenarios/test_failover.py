@@ -229,7 +229,7 @@ async def test_a_move_interrupts_a_run_that_waits_and_its_commit_goes_on_after_i
         running = await given.until_application(lambda each: each.status == "running")
         world.running.clusters["eu"].faults.change({"lost": "refuse"})
         await given.service.fleet.ask("taint", "eu", ANA, **DEAD)
-        told = await given.until_run(running.run, lambda each: bool(each.move))
+        told = await given.until_run(running.run, lambda run: "end first" in run.move)
         ended = await given.ended(running.run)
         await given.synced(commit)
         runs = await given.runs()
