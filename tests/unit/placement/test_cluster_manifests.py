@@ -263,3 +263,21 @@ def test_a_tag_takes_the_place_of_a_digest(
     change = overrides.ImageOverride(overrides.Component.TAG, operator, value)
 
     assert cluster_manifests.image(written, change) == expected
+
+
+def test_a_document_in_a_text_keeps_its_letters_and_its_order() -> None:
+    body: json.JsonObject = {
+        **CONFIG,
+        "data": {"app.json": '{"z": "Größe", "a": 1}', "app.yaml": "z: Größe\na: 1\n"},
+    }
+    patches = (overrides.FieldPatch("/a", Do.REPLACE, 2),)
+    found = one(
+        body,
+        overrides.FieldOverride("/data/app.json", json_=patches),
+        overrides.FieldOverride("/data/app.yaml", yaml=patches),
+    )
+
+    assert found["data"] == {
+        "app.json": '{"z": "Größe", "a": 2}',
+        "app.yaml": "z: Größe\na: 2\n",
+    }

@@ -385,3 +385,14 @@ def test_the_taint_of_a_rule_keeps_its_time_and_one_by_hand_is_no_rules() -> Non
     both = health_states.taint(lost, [by_hand])
     back = replace(both, state=State.READY)
     assert health_states.apply_taint_rules(back, cluster, START, RULES).taints == (by_hand,)
+
+
+def test_a_silent_cluster_keeps_the_identity_that_it_had() -> None:
+    known = health_states.new_cluster("eu", START)
+    identities = []
+    for identity, answer in (("one", State.READY), ("", State.UNREACHABLE), ("two", State.READY)):
+        probe = cluster_health.ProbeResult(answer, identity=identity)
+        known = health_states.observe(known, probe, START, RULES)
+        identities.append(known.identity)
+
+    assert identities == ["one", "one", "two"]

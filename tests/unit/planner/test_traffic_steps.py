@@ -371,13 +371,12 @@ def test_clusters_in_step_are_where_the_slowest_is_and_one_speaks_for_all() -> N
         assert traffic_steps.combined_answers([good, one]) == one
 
 
-def test_an_ab_test_has_all_its_requests_before_it_is_switched() -> None:
-    match = traffic.RequestMatch(headers={"x-beta": traffic.TextMatch("1")})
-    for options in (Options(iterations=2), Options(iterations=2, match=(match,))):
-        last = traffic_steps.Position(weight=100, iterations=2)
-        moves = []
-        for _ in range(2):
-            done = traffic_steps.tick(options, last, traffic_steps.Answers())
-            moves.append(done.move)
-            last = done.position
-        assert moves[-1] is traffic_steps.Move.PROMOTE
+def test_blue_green_switches_before_it_promotes_even_where_all_traffic_is_on_canary() -> None:
+    position = traffic_steps.Position(weight=100, iterations=2)
+    moves = []
+    for _ in range(2):
+        done = traffic_steps.tick(Options(iterations=2), position, traffic_steps.Answers())
+        moves.append(done.move)
+        position = done.position
+
+    assert moves == [traffic_steps.Move.ROUTE, traffic_steps.Move.PROMOTE]

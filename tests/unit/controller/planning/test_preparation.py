@@ -231,3 +231,13 @@ async def test_what_a_run_is_pinned_to_is_rendered_again(tmp_path: Path) -> None
         for name, manifests in again.old_manifests.items()
     }
     assert versions == {"us": "v1", "ap": "v2"}
+
+
+async def test_a_wave_without_a_cluster_is_a_warning(tmp_path: Path) -> None:
+    moon = "  waves:\n  - {name: moon, targets: {matchLabels: {region: moon}}}\n"
+    async with an_application(tmp_path, WAVES.replace("  waves:\n", moon)) as given:
+        made = await given.prepare()
+
+    (warning,) = made.warnings
+    assert warning.severity is errors.Severity.WARNING
+    assert "no cluster is in wave moon" in warning.message

@@ -53,3 +53,20 @@ def test_workloads_of_somebody_else_are_mentioned() -> None:
 
     assert running.commit == ""
     assert "us runs it without Volary" in running.reason
+
+
+def test_what_a_cluster_kept_counts_where_it_says_another_commit_itself() -> None:
+    running = running_commit.RunningCommits("a1", "us runs it")
+    seen = [
+        ObservedCommits("us", frozenset({"a1"})),
+        ObservedCommits("eu", frozenset({"b2"})),
+        ObservedCommits("asia", frozenset({"b2", "c3"})),
+    ]
+    kept = {"us": "a1", "eu": "b2", "asia": "b2", "gone": "b2"}
+
+    known = running_commit.with_known_exceptions(running, seen, kept)
+
+    assert known.others == {"eu": "b2"}
+    assert known.reason == "us runs it; but b2 on eu"
+    assert [known.of(name) for name in ("us", "eu", "asia")] == ["a1", "b2", "a1"]
+    assert running_commit.with_known_exceptions(running, seen, {"us": "a1"}) is running

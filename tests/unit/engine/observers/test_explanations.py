@@ -119,3 +119,13 @@ def test_what_a_failure_leads_to_is_what_the_wave_says() -> None:
         "what the stage touches is rolled back",
         "the run fails and stays as it is",
     ]
+
+
+def test_nothing_comes_after_a_rollback(planned_run: Make) -> None:
+    bad = statuses.Outcome(TaskStatus.FAILED, "no image", touched=True)
+    run = after(
+        planned_run(("us",)), events.Start(AT), events.TaskFinished(AT, CANARY, "us", 1, bad)
+    )
+
+    assert run.rollback is not None
+    assert explanations.what_next(run) == ""

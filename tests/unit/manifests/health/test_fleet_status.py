@@ -158,3 +158,13 @@ def test_an_object_says_nothing_that_it_does_not_know() -> None:
     assert (missing.ready, missing.total, missing.images, missing.commit) == (0, 0, (), "")
     assert fleet_status.numbers("eu", missing) == {}
     assert fleet_status.of_cluster([deployment()]).warnings == ()
+
+
+def test_the_health_of_an_object_is_counted_from_the_worst_on() -> None:
+    whole = fleet_status.of_fleet(
+        [seen("eu", deployment()), seen("us", deployment(ready=1)), seen("asia", deployment())]
+    )
+
+    (shop,) = whole.objects
+    assert list(shop.health.values()) == [1, 2]
+    assert list(shop.health)[-1] is HealthStatus.HEALTHY

@@ -49,5 +49,9 @@ metadata: {name: b}
 """
     found = documents.parse(text, file="")
 
+    # What somebody debugs with is no version of the application.
+    found[0].body["spec"]["jobTemplate"]["spec"]["template"]["spec"]["ephemeralContainers"] = [
+        {"name": "debug", "image": "shell:1"}
+    ]
     assert images.find(found[0]) == ["i:1", "c:1", "i:1"]
     assert images.find_all(found) == ["i:1", "c:1"]

@@ -101,7 +101,7 @@ class Nginx(router.Router):
             total = int(str(annotations.get(self._key("canary-weight-total"), _ALL)))
         except ValueError:
             return 0
-        return min(_ALL, round(weight * _ALL / total)) if total > 0 and weight > 0 else 0
+        return max(0, min(_ALL, round(weight * _ALL / total))) if total > 0 else 0
 
     def _key(self, annotation: str) -> str:
         return f"{self.application.traffic_routing.nginx.annotation_prefix}/{annotation}"

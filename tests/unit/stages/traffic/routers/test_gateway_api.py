@@ -266,3 +266,14 @@ def test_digests_tell_rules_apart_by_their_matches_only() -> None:
     one = {"matches": [{"path": {"value": "/a"}}], "backendRefs": [to()]}
     assert gateway_rules.digest(one) == gateway_rules.digest({**one, "backendRefs": []})
     assert gateway_rules.digest(one) != gateway_rules.digest({"matches": [{}]})
+
+
+@pytest.mark.parametrize(("more", "copies"), [({}, 100), ({"percent": 5}, 5)])
+def test_a_mirror_without_a_percentage_copies_every_request(
+    more: dict[str, int], copies: int
+) -> None:
+    mirror = {"backendRef": to("shop-canary"), **more}
+    rule = {**MAIN, "filters": [{"type": "RequestMirror", "requestMirror": mirror}]}
+    router = gateway_api.GatewayApi(app())
+
+    assert [found.copies for found in router.read(route(rule, MAIN).body)] == [copies, 0]
