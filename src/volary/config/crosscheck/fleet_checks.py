@@ -143,8 +143,7 @@ def _unknown_names(
         ("deny", app.waves.windows.deny),
     ):
         for i, window in enumerate(listed_windows):
-            path = ("spec", "windows", key, i, "targets")
-            named += _of_selector(window.selector, path)
+            named += _of_selector(window.selector, ("spec", "windows", key, i, "targets"))
     for path, names in _limits(app, base):
         named += [((*path, i), name) for i, name in enumerate(names)]
     yield from _unknown(named, clusters, _ERROR)
