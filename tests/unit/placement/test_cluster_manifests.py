@@ -281,3 +281,20 @@ def test_a_document_in_a_text_keeps_its_letters_and_its_order() -> None:
         "app.json": '{"z": "Größe", "a": 2}',
         "app.yaml": "z: Größe\na: 2\n",
     }
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        (Do.ADD, {"app": "store", "team": "web"}),
+        (Do.REPLACE, {"app": "store"}),
+        (Do.REMOVE, {}),
+    ],
+)
+def test_labels_are_added_replaced_and_removed(
+    operator: overrides.Operator, expected: dict[str, str]
+) -> None:
+    found = one(DEPLOYMENT, overrides.MetadataOverride(operator, {"app": "store", "team": "web"}))
+
+    assert found["metadata"].get("labels", {}) == expected
+    assert DEPLOYMENT["metadata"]["labels"] == {"app": "shop"}

@@ -241,3 +241,15 @@ async def test_a_wave_without_a_cluster_is_a_warning(tmp_path: Path) -> None:
     (warning,) = made.warnings
     assert warning.severity is errors.Severity.WARNING
     assert "no cluster is in wave moon" in warning.message
+
+
+async def test_the_run_of_a_plan_goes_through_the_waves(tmp_path: Path) -> None:
+    async with an_application(tmp_path, WAVES) as given:
+        made = await given.prepare()
+
+    spec = release_plans.plan_of(made, can_hold=True)
+    assert [(rule.name, rule.targets) for rule in spec.waves] == [
+        ("first", ("us",)),
+        ("rest", ("eu", "ap")),
+    ]
+    assert {step.wave for step in spec.steps} == {"first", "rest"}
