@@ -185,3 +185,16 @@ async def test_a_route_checks_names_and_permission_before_it_is_entered(tmp_path
         "a%20b/c": 404,
     }
     assert entered == ["deploys", "us/web", "eu.example_1/web"]
+
+
+async def test_failed_logins_and_denials_are_counted(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        viewer = world.token("viewer")
+        await world.ask("GET", "/api/v1/runs", headers={"authorization": "Bearer volary_no"})
+        await world.ask("GET", "/api/v1/runs")
+        await world.ask("POST", "/api/v1/applications/web/sync", headers=viewer)
+        _, metrics = await world.ask("GET", "/metrics", headers=viewer)
+
+    counted = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if "_total " in line)
+    assert counted["volary_failed_logins_total"] == "1.0", "nobody who gave no login has failed"
+    assert counted["volary_denied_total"] == "1.0"

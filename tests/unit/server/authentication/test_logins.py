@@ -191,16 +191,3 @@ async def test_who_has_no_role_cannot_tell_what_exists_from_what_does_not(tmp_pa
         ]
 
     assert {(status, body["detail"]) for status, body in answers} == {(403, "ana has no role here")}
-
-
-async def test_failed_logins_and_denials_are_counted(tmp_path: Path) -> None:
-    async with server_world.served(tmp_path) as world:
-        viewer = world.token("viewer")
-        await world.ask("GET", "/api/v1/runs", headers={"authorization": "Bearer volary_no"})
-        await world.ask("GET", "/api/v1/runs")
-        await world.ask("POST", "/api/v1/applications/web/sync", headers=viewer)
-        _, metrics = await world.ask("GET", "/metrics", headers=viewer)
-
-    counted = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if "_total " in line)
-    assert counted["volary_failed_logins_total"] == "1.0", "nobody who gave no login has failed"
-    assert counted["volary_denied_total"] == "1.0"
