@@ -88,6 +88,7 @@ def _part(ordered: Sequence[float], part: float) -> float:
 
 async def _fill(path: Path) -> None:
     """Put runs and applications into a database."""
+    from volary.controller.status import run_origins
     from volary.engine.persistence import transitions
     from volary.engine.runs import run_builder
     from volary.model import statuses
@@ -124,7 +125,11 @@ async def _fill(path: Path) -> None:
         async def run(number: int) -> None:
             groups = run_builder.one_group([f"cluster-{each}" for each in range(5)])
             made = run_builder.RunSpec(f"app-{number:05}", "new", groups, stages)
-            origin = {"subject": "Release it", "author": "Ann", "targets": ["a", "b", "c"]}
+            origin = run_origins.to_document(
+                run_origins.Origin(
+                    "shop", "volary.yaml", subject="Release it", author="Ann", targets=("a", "b")
+                )
+            )
             now = clock.now()
             ended = replace(
                 run_builder.new_run(f"run-{number:05}", made, now),
