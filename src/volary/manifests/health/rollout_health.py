@@ -79,7 +79,7 @@ def clone_set(body: json.JsonObject) -> object_health.Health:
     if updated < expected:
         return conditions.progressing(f"{updated} of {expected} pods updated{held}")
     if total > wanted:
-        return conditions.progressing(f"{total - wanted} surplus pods still there")
+        return workload_health.terminating(total - wanted, "surplus")
     if available < wanted:
         return conditions.progressing(f"{available} of {wanted} pods available")
     return conditions.healthy(f"{available} of {wanted} pods available{held}")

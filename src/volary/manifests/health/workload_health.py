@@ -65,7 +65,7 @@ def _not_updated(
         return conditions.progressing(f"{updated} of {expected} pods updated{behind}")
     total = objects.number(body, "status", "replicas")
     if total > wanted:
-        return conditions.progressing(f"{_pods(total - wanted, 'surplus')} still there")
+        return terminating(total - wanted, "surplus")
     return None
 
 
@@ -83,8 +83,14 @@ def daemon_set(body: json.JsonObject, partition: int = 0) -> object_health.Healt
     if available < wanted:
         return conditions.progressing(f"{available} of {wanted} pods available")
     if misplaced := objects.number(body, "status", "numberMisscheduled"):
-        return conditions.progressing(f"{_pods(misplaced, 'misplaced')} still there")
+        return terminating(misplaced, "misplaced")
     return conditions.healthy(f"{available} of {wanted} pods available")
+
+
+def terminating(count: int, what: str) -> object_health.Health:
+    """Return "progressing" while pods that are old, surplus or misplaced are there."""
+    pods = "pod" if count == 1 else "pods"
+    return conditions.progressing(f"waiting for {count} {what} {pods} to terminate")
 
 
 def unobserved(body: json.JsonObject) -> object_health.Health | None:
@@ -109,9 +115,9 @@ def _counts(*, wanted: int, updated: int, total: int, available: int) -> object_
     if updated < wanted:
         return conditions.progressing(f"{updated} of {wanted} pods updated")
     if total > updated:
-        return conditions.progressing(f"{_pods(total - updated, 'old')} still there")
+        return terminating(total - updated, "old")
     if total > wanted:
-        return conditions.progressing(f"{_pods(total - wanted, 'surplus')} still there")
+        return terminating(total - wanted, "surplus")
     if available < wanted:
         return conditions.progressing(f"{available} of {wanted} pods available")
     return conditions.healthy(f"{available} of {wanted} pods available")
@@ -129,10 +135,6 @@ def _has_two_revisions(body: json.JsonObject) -> bool:
     current = objects.text(body, "status", "currentRevision")
     new = objects.text(body, "status", "updateRevision")
     return bool(current and new) and current != new
-
-
-def _pods(count: int, what: str) -> str:
-    return f"{count} {what} {'pod' if count == 1 else 'pods'}"
 
 
 def pod_counts(body: json.JsonObject) -> tuple[int, int]:

@@ -39,11 +39,11 @@ def judged(made: json.JsonObject) -> tuple[HealthStatus, str]:
     [
         ({}, (HEALTHY, "3 of 3 pods available")),
         ({"updatedReplicas": 2}, (PROGRESSING, "2 of 3 pods updated")),
-        ({"replicas": 4}, (PROGRESSING, "1 old pod still there")),
-        ({"replicas": 5}, (PROGRESSING, "2 old pods still there")),
+        ({"replicas": 4}, (PROGRESSING, "waiting for 1 old pod to terminate")),
+        ({"replicas": 5}, (PROGRESSING, "waiting for 2 old pods to terminate")),
         (
             {"replicas": 4, "updatedReplicas": 4},
-            (PROGRESSING, "1 surplus pod still there"),
+            (PROGRESSING, "waiting for 1 surplus pod to terminate"),
         ),
         ({"availableReplicas": 2}, (PROGRESSING, "2 of 3 pods available")),
         ({"observedGeneration": 0}, (PROGRESSING, "not observed by its controller yet")),
@@ -78,7 +78,7 @@ def test_a_deployment_by_its_conditions(
     [
         ({}, (HEALTHY, "3 of 3 pods available")),
         ({"replicas": 2, "availableReplicas": 2}, (PROGRESSING, "2 of 3 pods updated")),
-        ({"replicas": 4}, (PROGRESSING, "1 surplus pod still there")),
+        ({"replicas": 4}, (PROGRESSING, "waiting for 1 surplus pod to terminate")),
         ({"availableReplicas": 1}, (PROGRESSING, "1 of 3 pods available")),
     ],
 )
@@ -105,7 +105,7 @@ ON_DELETE = {"updateStrategy": {"type": "OnDelete"}}
             (PROGRESSING, "1 of 2 pods updated, 1 are held back by the partition"),
         ),
         ({"updatedReplicas": 0}, partition(9), (HEALTHY, "3 of 3 pods ready")),
-        ({"replicas": 4}, {}, (PROGRESSING, "1 surplus pod still there")),
+        ({"replicas": 4}, {}, (PROGRESSING, "waiting for 1 surplus pod to terminate")),
         ({"readyReplicas": 2}, {}, (PROGRESSING, "2 of 3 pods ready")),
         ({"availableReplicas": 2}, {}, (PROGRESSING, "2 of 3 pods ready")),
         (
@@ -157,7 +157,7 @@ DAEMONS = {
         ({}, {}, (HEALTHY, "3 of 3 pods available")),
         ({"updatedNumberScheduled": 2}, {}, (PROGRESSING, "2 of 3 pods updated")),
         ({"numberAvailable": 2}, {}, (PROGRESSING, "2 of 3 pods available")),
-        ({"numberMisscheduled": 1}, {}, (PROGRESSING, "1 misplaced pod still there")),
+        ({"numberMisscheduled": 1}, {}, (PROGRESSING, "waiting for 1 misplaced pod to terminate")),
         (
             {"updatedNumberScheduled": 1},
             ON_DELETE,
@@ -245,7 +245,7 @@ def clones(number: object) -> json.JsonObject:
             {},
             (HEALTHY, "3 of 3 pods available, 3 held back by the partition"),
         ),
-        ({"replicas": 5}, {}, (PROGRESSING, "2 surplus pods still there")),
+        ({"replicas": 5}, {}, (PROGRESSING, "waiting for 2 surplus pods to terminate")),
         ({"availableReplicas": 2}, {}, (PROGRESSING, "2 of 3 pods available")),
     ],
 )
