@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -131,12 +131,8 @@ def apply(
     dry_run: bool,
 ) -> Request:
     """Apply an object on the server side."""
-    written = _write("PATCH", resource, body, field_manager=field_manager, dry_run=dry_run)
-    return replace(
-        written,
-        query={**written.query, "force": "true" if force else "false"},
-        content_type=APPLY_PATCH,  # JSON is YAML, and quicker for both sides
-        idempotent=True,
+    return _write(
+        "PATCH", resource, body, field_manager=field_manager, dry_run=dry_run, force=force
     )
 
 
@@ -164,18 +160,24 @@ def _write(
     *,
     field_manager: str,
     dry_run: bool,
+    force: bool | None = None,
 ) -> Request:
+    """Write an object whole; with `force` given, as an apply patch, which may be repeated."""
     namespace = str(body["metadata"].get("namespace") or "")
     name = str(body["metadata"].get("name") or "")
     query = {"fieldManager": field_manager, "fieldValidation": "Strict"}
     if dry_run:
         query["dryRun"] = "All"
+    if force is not None:
+        query["force"] = "true" if force else "false"
     return Request(
         method,
         path(resource, namespace=namespace, name="" if method == "POST" else name),
         query,
         body=msgspec.json.encode(body),
-        content_type=_JSON,
+        # JSON is YAML, and quicker for both sides.
+        content_type=_JSON if force is None else APPLY_PATCH,
+        idempotent=force is not None,
         what=describe(_VERBS[method], resource, namespace, name),
     )
 
