@@ -2,7 +2,7 @@
 
 import asyncio
 import types
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -16,6 +16,8 @@ from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.runtime import contexts
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+_CONTEXT = {field.name for field in fields(contexts.StageContext)}
+_OF_TASK = {field.name for field in fields(executor.TaskContext)} - _CONTEXT
 
 
 class LoopClock:
@@ -49,18 +51,34 @@ async def no_manifests() -> list[manifest.Manifest]:
 
 
 def context(**given: Any) -> contexts.StageContext:
-    """A stage of the application shop on the cluster us; its client only knows a namespace."""
+    """A stage of the application shop on the cluster us; its client only knows a namespace.
+
+    What is given is of the context or of its task.
+    """
     client = types.SimpleNamespace(namespace="default", name="us")
+    wait = pipelines.Stage(
+        waiting_stages.WAIT.name, waiting_stages.WaitOptions(timedelta(seconds=1))
+    )
+    target = given.pop("target", "us")
+    of_task: dict[str, Any] = {
+        "run_id": "run-1",
+        "application": "shop",
+        "commit": "new",
+        "running_commit": "",
+        "stage_id": "1-WAIT",
+        "stage": wait,
+        "target": target,
+        "attempt": 1,
+        "deadline": START + timedelta(hours=6),
+        **{name: given.pop(name) for name in _OF_TASK & given.keys()},
+    }
     known: dict[str, Any] = {
         "application": applications.Application(name="shop"),
-        "stage": pipelines.Stage(
-            waiting_stages.WAIT.name, waiting_stages.WaitOptions(timedelta(seconds=1))
-        ),
-        "target": "us",
+        "target": target,
         "client": cast("clients.Client", client),
-        "commit": "new",
         "target_source": no_manifests,
         "report": Report(),
         "clock": LoopClock(),
+        "task": executor.TaskContext(**of_task),
     }
     return contexts.StageContext(**{**known, **given})

@@ -18,7 +18,7 @@ from volary.model.pipeline.stage_kinds import (
     traffic_stages,
 )
 from volary.stages.rollouts import scaling
-from volary.stages.runtime import contexts, execution
+from volary.stages.runtime import execution
 
 TENTH = rollout_stages.VariantRolloutOptions(
     replicas=rollout_stages.Replicas(10, is_percentage=True)
@@ -116,7 +116,7 @@ async def followed(given: World, share: int) -> None:
         traffic_stages.PROGRESSIVE_TRAFFIC.name,
         traffic_stages.ProgressiveTrafficOptions(step_weight=10),
     )
-    context = contexts.StageContext(
+    context = stage_contexts.context(
         application=given.application,
         stage=asked,
         target="us",

@@ -20,11 +20,11 @@ _BROKEN = (statuses.TaskStatus.FAILED, statuses.TaskStatus.CANCELLED)
 
 async def complete(context: contexts.StageContext, ended: statuses.Outcome) -> statuses.Outcome:
     """Return how a stage ended, after all that follows it."""
-    if context.stage.kind is added_stages.ROLLBACK:
+    if context.task.stage.kind is added_stages.ROLLBACK:
         after = await _undo_scripts(context, ended)
         await _report(context, "Failed")
         return after
-    if context.is_last and ended.status is statuses.TaskStatus.SUCCEEDED:
+    if context.task.is_last and ended.status is statuses.TaskStatus.SUCCEEDED:
         await _report(context, "Succeeded")
     elif ended.status in _BROKEN and not _is_followed(context):
         await _report(context, "Failed")
@@ -66,7 +66,7 @@ async def _undo_scripts(
 
 
 def _post_rollout_webhooks(context: contexts.StageContext) -> Iterator[webhook.Webhook]:
-    for stage in (*context.begun, context.stage):
+    for stage in (*context.begun, context.task.stage):
         for hook in stage.options.all_webhooks:
             if hook.type is webhook.WebhookType.POST_ROLLOUT:
                 yield hook

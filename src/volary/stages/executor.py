@@ -96,16 +96,13 @@ class ClusterExecutor:
         return await registry.run(
             contexts.StageContext(
                 application=with_rules(self.application, self.clients.fleet),
-                stage=task.stage,
+                task=task,
                 target=task.target,
                 client=client,
-                commit=task.commit,
                 target_source=self._loader(task.commit, task.target),
                 report=report,
-                running_commit=running,
                 running_source=self._loader(running, task.target, before=True) if running else None,
                 timeout=max(task.deadline - self.clock.now(), timedelta()),
-                stop=task.stop,
                 namespaces=member.namespaces if member else (),
                 allow_mass_deletion=self.options.allow_mass_deletion,
                 image_grace=self.options.image_grace,
@@ -116,15 +113,8 @@ class ClusterExecutor:
                     task.target, contexts.RoutePropagation(self.options.settle)
                 ),
                 begun=task.begun,
-                is_last=task.is_last,
                 not_updated=task.not_updated,
                 clock=self.clock,
-                task=contexts.Task(
-                    run_id=task.run_id,
-                    stage_id=task.stage_id,
-                    succeeded=task.succeeded,
-                    created=task.created,
-                ),
                 once=self._once,
                 run=self.run,
                 permissions=self.options.permissions,

@@ -52,14 +52,14 @@ def plan(stage: pipelines.Stage, sources: stage_runners.Sources) -> stage_runner
 
 async def run(context: contexts.StageContext) -> statuses.Outcome:
     """Carry out the context's stage on its cluster and say how it ended."""
-    runner, options = RUNNERS[context.stage.name], context.stage.options.on(context.target)
+    stage = context.task.stage
+    runner, options = RUNNERS[stage.name], stage.options.on(context.target)
 
     async def carry_out(context: contexts.StageContext) -> statuses.Outcome:
         return await execution.carry_out(context, lambda work: runner.run(work, options))
 
-    beside = context.stage.beside
-    if beside is not None:
-        ended = await analysis_runs.run_in_background(context, beside, carry_out)
+    if stage.beside is not None:
+        ended = await analysis_runs.run_in_background(context, stage.beside, carry_out)
     else:
         ended = await carry_out(context)
     return await completion_hooks.complete(context, ended)

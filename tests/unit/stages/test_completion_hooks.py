@@ -52,7 +52,7 @@ def after(url: str, planner: applications.Planner, *, is_last: bool) -> contexts
         traffic_stages.ProgressiveTrafficOptions(webhooks=(hook,)),
     )
     client = types.SimpleNamespace(namespace="default")
-    return contexts.StageContext(
+    return stage_contexts.context(
         application=applications.Application(name="shop", planner=planner),
         stage=pipelines.Stage(
             waiting_stages.WAIT.name, waiting_stages.WaitOptions(timedelta(seconds=1))
@@ -110,9 +110,10 @@ def rollback_after(*scripts: str, allowed: bool = True) -> contexts.StageContext
         yield contexts.Workspace(Path("/tmp"), Path("/tmp"))
 
     context = after("http://169.254.169.254/", applications.Planner(), is_last=False)
+    rollback = pipelines.Stage(added_stages.ROLLBACK.name, stage_kind.NoOptions())
     return replace(
         context,
-        stage=pipelines.Stage(added_stages.ROLLBACK.name, stage_kind.NoOptions()),
+        task=replace(context.task, stage=rollback),
         begun=begun,
         run=contexts.RunEnvironment(checkout=checkout),
         permissions=contexts.Permissions(scripts=allowed),
@@ -154,7 +155,8 @@ async def test_scripts_are_undone_with_a_rollback(
 
 async def test_only_a_rollback_undoes_scripts() -> None:
     context = rollback_after("exit 3")
-    other = replace(context, stage=after("x", applications.Planner(), is_last=False).stage)
+    wait = after("x", applications.Planner(), is_last=False).task.stage
+    other = replace(context, task=replace(context.task, stage=wait))
     outcome = statuses.Outcome(SUCCEEDED, "done")
 
     assert await completion_hooks.complete(other, outcome) == outcome
@@ -162,7 +164,7 @@ async def test_only_a_rollback_undoes_scripts() -> None:
 
 async def test_a_rollback_that_is_stopped_before_its_scripts_says_so() -> None:
     context = rollback_after("true")
-    context.stop.raise_flag("by ana")
+    context.task.stop.raise_flag("by ana")
 
     found = await completion_hooks.complete(context, statuses.Outcome(SUCCEEDED, "rolled back"))
 

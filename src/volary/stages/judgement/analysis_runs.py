@@ -111,15 +111,16 @@ class _BackgroundAnalysis:
                 group.create_task(self._watch(stop)),
             )
             try:
-                ended = await inner(replace(self.context, stop=stop))
+                guarded = replace(self.context.task, stop=stop)
+                ended = await inner(replace(self.context, task=guarded))
             finally:
                 for task in beside:
                     task.cancel()
         return self._conclude(ended)
 
     async def _pass_on(self, stop: executor.StopFlag) -> None:
-        await self.context.stop.wait()
-        stop.raise_flag(self.context.stop.reason)
+        await self.context.task.stop.wait()
+        stop.raise_flag(self.context.task.stop.reason)
 
     async def _watch(self, stop: executor.StopFlag) -> None:
         self.failed = await self.analysis_run.follow()

@@ -123,7 +123,7 @@ class Switch:
     async def _preview(self) -> None:
         context = self.work.context
         made = rendering.preview(
-            self.source, context.application, self.options, commit=context.commit
+            self.source, context.application, self.options, commit=context.task.commit
         )
         if made:
             await self.work.apply(made)

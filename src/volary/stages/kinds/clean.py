@@ -19,7 +19,7 @@ from volary.stages.traffic import live_routes, routes, weights
 async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
     """Carry out the stage on one cluster."""
     del options
-    which = work.context.stage.kind.removes
+    which = work.context.task.stage.kind.removes
     assert which is not None
     source = await work.load(work.context.target_source)
     await drain(work, which, source)

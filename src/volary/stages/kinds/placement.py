@@ -20,9 +20,9 @@ async def sync(work: execution.Work, options: stage_kind.NoOptions) -> str:
     """Bring one cluster what it is to run, and wait until it does."""
     del options
     context = work.context
-    commit, loader = context.commit, context.target_source
-    if context.running_source is not None and context.running_commit:
-        commit, loader = context.running_commit, context.running_source
+    commit, loader = context.task.commit, context.target_source
+    if context.running_source is not None:
+        commit, loader = context.task.running_commit, context.running_source
     source = await work.load(loader)
     live = await rollback.live_workloads(work, source)
     applied = rollback.running_options(context.application, live)

@@ -112,7 +112,7 @@ async def run(work: execution.Work, options: Options) -> str:
     """Carry out the stage on one cluster."""
     context = work.context
     source = await work.load(context.target_source)
-    planned = plan(stage_runners.Sources(context.application, source, context.commit), options)
+    planned = plan(stage_runners.Sources(context.application, source, context.task.commit), options)
     route_objects = await live_routes.of(work, planned.manifests)
     held = live_routes.keep_live(planned.manifests, route_objects)
     now, late = live_routes.split_new(held, route_objects)

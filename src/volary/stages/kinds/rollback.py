@@ -73,7 +73,7 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
     """Carry out the stage on one cluster."""
     del options
     context = work.context
-    if context.running_source is None or not context.running_commit:
+    if context.running_source is None:
         return await _undo_first_deployment(work)
     source = await work.load(context.running_source)
     live = await live_workloads(work, source)
@@ -81,7 +81,7 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
         source,
         context.application,
         running_options(context.application, live),
-        commit=context.running_commit,
+        commit=context.task.running_commit,
     )
     route_objects = await live_routes.of(work, rendered)
     services: list[manifest.Manifest] = []
@@ -101,9 +101,9 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
     await routes.return_to_primary(work, waiting, rendered)
     gone = [await clean.remove(work, which) for which in _VARIANTS]
     await work.prune_away(
-        rendered, work.scope(allow_mass_deletion=True), only_created_by(context.commit)
+        rendered, work.scope(allow_mass_deletion=True), only_created_by(context.task.commit)
     )
-    short = context.running_commit[:8]
+    short = context.task.running_commit[:8]
     return f"back at {short}: {changes.summary}; {seen}; {'; '.join(gone)}"
 
 
@@ -115,7 +115,7 @@ async def _undo_first_deployment(work: execution.Work) -> str:
     # Primary takes the traffic where it can; everything goes in the end.
     await _return_now(work, await live_routes.of(work, source), source)
     gone = [await clean.remove(work, which) for which in _VARIANTS]
-    result = await work.remove_brought(only_created_by(context.commit))
+    result = await work.remove_brought(only_created_by(context.task.commit))
     gone.append(clean.removed("primary", result.deleted))
     return f"first deployment undone: {'; '.join(gone)}"
 

@@ -29,7 +29,7 @@ def environment(
         "applicationID": application.name,
         "applicationName": application.name,
         "triggeredAt": int(triggered or 0),
-        "triggeredCommitHash": context.commit,
+        "triggeredCommitHash": context.task.commit,
         "triggeredCommander": run.commander,
         "repositoryURL": run.repository,
         "summary": run.summary,
@@ -41,7 +41,7 @@ def environment(
         "SR_APPLICATION_ID": application.name,
         "SR_APPLICATION_NAME": application.name,
         "SR_TRIGGERED_AT": triggered,
-        "SR_TRIGGERED_COMMIT_HASH": context.commit,
+        "SR_TRIGGERED_COMMIT_HASH": context.task.commit,
         "SR_TRIGGERED_COMMANDER": run.commander,
         "SR_REPOSITORY_URL": run.repository,
         "SR_SUMMARY": run.summary,
@@ -120,7 +120,7 @@ async def carry_out(
         context.target,
         here,
         is_kept=lambda ended: ended.end is processes.End.EXITED and not ended.code,
-        stop=context.stop.wait,
+        stop=context.task.stop.wait,
     )
     if result is None:
         raise execution.StoppedError(work.stop_reason)
@@ -136,7 +136,7 @@ async def _execute(
     context = work.context
     assert context.run.checkout is not None
     context.progress("running the script")
-    async with context.run.checkout(context.commit) as place:
+    async with context.run.checkout(context.task.commit) as place:
         work.touched = True
         ended = await processes.run(
             script,
@@ -145,7 +145,7 @@ async def _execute(
             environment=environment(context, options, is_rollback=undoing),
             limits=processes.Limits(work.remaining),
             say=context.log,
-            stop=context.stop.wait,
+            stop=context.task.stop.wait,
             mark=_mark(context, options, undoing=undoing),
         )
     if ended.end is processes.End.STOPPED:

@@ -21,7 +21,7 @@ async def roll_out_canary(
     if service_targets.is_target(context.application):
         return await service_rollouts.roll_out_canary(work, loaded, options)
     source = await scaling.with_stage_replicas(work, loaded, options)
-    made = rendering.canary(source, context.application, options, commit=context.commit)
+    made = rendering.canary(source, context.application, options, commit=context.task.commit)
     return await scaling.roll_out(work, "canary", made)
 
 
@@ -30,14 +30,16 @@ async def roll_out_baseline(
 ) -> str:
     """Bring baseline to one cluster."""
     context = work.context
-    if context.running_source is None or not context.running_commit:
+    if context.running_source is None:
         raise errors.user_error(
             "there is no running version to make a baseline of: this is the first deployment",
             hint="deploy once with a quick sync, or name the running commit with --running",
         )
     loaded = await work.load(context.running_source)
     source = await scaling.with_stage_replicas(work, loaded, options)
-    made = rendering.baseline(source, context.application, options, commit=context.running_commit)
+    made = rendering.baseline(
+        source, context.application, options, commit=context.task.running_commit
+    )
     return await scaling.roll_out(work, "baseline", made)
 
 

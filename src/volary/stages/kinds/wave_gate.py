@@ -32,7 +32,7 @@ async def run(work: execution.Work, options: added_stages.WaveGateOptions) -> st
     context = work.context
     source = await work.load(context.target_source)
     manifests = rendering.primary(
-        source, context.application, rollout_stages.SyncOptions(), commit=context.commit
+        source, context.application, rollout_stages.SyncOptions(), commit=context.task.commit
     )
     await _require_release(work, manifests)
     since = await _healthy_since(work, manifests)
@@ -78,7 +78,7 @@ async def _soak(
             manifests,
             duration=left,
             rules=context.application.health,
-            stop=context.stop.wait,
+            stop=context.task.stop.wait,
         )
         if seen.end is waits.End.STOPPED:
             raise execution.StoppedError(f"{work.stop_reason}; no longer soaking")
@@ -108,10 +108,10 @@ async def _require_release(
         if live is None:
             raise execution.StageFailedError(f"{title} is not there")
         commit = tracking.commit_of(live)
-        if commit != context.commit:
+        if commit != context.task.commit:
             raise execution.StageFailedError(
                 f"{title} is of {commit[:7] or 'an unknown commit'},"
-                f" not of this release ({context.commit[:7]})"
+                f" not of this release ({context.task.commit[:7]})"
             )
         seen.append(live)
     return seen

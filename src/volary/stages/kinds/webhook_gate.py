@@ -42,7 +42,7 @@ async def _wait(
         return f"{name} agreed, asked once for all clusters"
     context.progress(f"waiting for {name}, which is asked once for all clusters")
     result = await context.once.do(
-        context.task.stage_id, context.target, here, is_kept=bool, stop=context.stop.wait
+        context.task.stage_id, context.target, here, is_kept=bool, stop=context.task.stop.wait
     )
     if result is None:
         raise execution.StoppedError(work.stop_reason)

@@ -97,11 +97,11 @@ def _canaries(
     """Return canary's workloads with as many pods as `share` asks for."""
     context = work.context
     options = replace(
-        _canary_options(context.application, context.stage.strategy),
+        _canary_options(context.application, context.task.stage.strategy),
         replicas=rollout_stages.Replicas(max(1, min(_ALL, share)), is_percentage=True),
         of=stage_kind.Scope.CLUSTER,
     )
-    rendered = rendering.canary(source, context.application, options, commit=context.commit)
+    rendered = rendering.canary(source, context.application, options, commit=context.task.commit)
     return [item for item in rendered if workloads.has_replicas(item)]
 
 

@@ -40,7 +40,7 @@ async def roll_out_canary(
             f"{item.key.title} serves the running version too: its change comes with the promotion"
         )
     made = rendering.canary(
-        source, context.application, options, commit=context.commit, running=running
+        source, context.application, options, commit=context.task.commit, running=running
     )
     changes = await work.apply(made)
     seen = await work.wait_ready(made)
@@ -111,7 +111,7 @@ async def _require_pods(work: execution.Work, item: manifest.Manifest) -> None:
         item.namespace,
         labels,
         timeout=work.remaining,
-        stop=work.context.stop.wait,
+        stop=work.context.task.stop.wait,
     )
     work.check_stop()
     if not ready:
@@ -149,7 +149,7 @@ async def _require_endpoints(work: execution.Work, item: manifest.Manifest) -> N
             mapped_manifest.item.name,
             dict(service_targets.selector(mapped_manifest.item)),
             timeout=work.remaining,
-            stop=work.context.stop.wait,
+            stop=work.context.task.stop.wait,
         )
         work.check_stop()
         if missing:

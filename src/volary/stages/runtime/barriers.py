@@ -78,7 +78,7 @@ class Barrier:
             context.target,
             question,
             is_kept=lambda _: True,
-            stop=context.stop.wait,
+            stop=context.task.stop.wait,
         )
         if result is None:
             raise execution.StoppedError(self.work.stop_reason)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from volary.analysis.metering import meters
@@ -61,18 +61,6 @@ class Permissions:
     scripts: bool = True
     #: What webhooks may connect to.
     reach: webhooks.Reach = field(default_factory=webhooks.Reach)
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Which task of which run a stage is carried out as."""
-
-    run_id: str = ""
-    stage_id: str = ""
-    #: Clusters on which this very stage has succeeded already.
-    succeeded: tuple[str, ...] = ()
-    #: When the run was planned.
-    created: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -126,26 +114,20 @@ class MeasuringContext:
 class StageContext(MeasuringContext):
     """One stage on one cluster, with everything it may use."""
 
-    stage: pipelines.Stage
+    task: executor.TaskContext
     client: clients.Client
-    #: The new commit and its manifests for this target.
-    commit: str
+    #: The manifests of the new commit for this target.
     target_source: Loader
-    #: The last commit that succeeded; empty: a first deployment, which has no running source.
-    running_commit: str = ""
+    #: Those of the last commit that succeeded; None: this is a first deployment.
     running_source: Loader | None = None
     #: How long the stage may still take on this cluster.
     timeout: timedelta = timedelta(hours=6)
-    stop: executor.StopFlag = field(default_factory=executor.StopFlag)
     #: Namespaces Volary may work in on this cluster; empty: all.
     namespaces: tuple[str, ...] = ()
     #: Prune also when most of the application's objects would go.
     allow_mass_deletion: bool = False
     #: How long an image that cannot be pulled may stay so before the wait gives up.
     image_grace: timedelta = timedelta(seconds=20)
-    #: No stage follows on this cluster.
-    is_last: bool = False
-    task: Task = field(default_factory=Task)
     run: RunEnvironment = field(default_factory=RunEnvironment)
     #: Shared by all tasks of the run.
     once: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)

@@ -96,7 +96,7 @@ class Work:
         Raises:
             StoppedError: when somebody did.
         """
-        if self.context.stop.is_raised:
+        if self.context.task.stop.is_raised:
             raise StoppedError(self.stop_reason)
 
     async def pause(self, duration: timedelta) -> None:
@@ -107,7 +107,7 @@ class Work:
         """
         try:
             async with asyncio.timeout(duration.total_seconds()):
-                await self.context.stop.wait()
+                await self.context.task.stop.wait()
         except TimeoutError:
             return
         raise StoppedError(f"{self.stop_reason}; no longer waiting")
@@ -120,7 +120,7 @@ class Work:
         self.context.progress(f"waiting {left:.1f}s until proxies have followed the routes")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(left):
-                await self.context.stop.wait()
+                await self.context.task.stop.wait()
 
     async def unless_stopped(self, work: Awaitable[T]) -> T:
         """Do something that may be broken off at any moment, as a question to somebody.
@@ -128,7 +128,7 @@ class Work:
         Raises:
             StoppedError: when asked to stop meanwhile.
         """
-        task, _ = await races.first(work, self.context.stop.wait())
+        task, _ = await races.first(work, self.context.task.stop.wait())
         if task.cancelled():
             raise StoppedError(f"{self.stop_reason}; no longer waiting")
         return task.result()
@@ -150,7 +150,7 @@ class Work:
     @property
     def stop_reason(self) -> str:
         """Why the stage is to stop."""
-        return self.context.stop.reason or "asked to stop"
+        return self.context.task.stop.reason or "asked to stop"
 
     async def apply(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
         """Apply a set completely, also when asked to stop on the way; not begun after that."""
@@ -221,7 +221,7 @@ class Work:
             rules=self.context.application.health,
             image_grace=self.context.image_grace,
             progress=lambda seen: self.context.progress(seen.sentence, seen.ready, seen.total),
-            stop=self.context.stop.wait,
+            stop=self.context.task.stop.wait,
         )
         if result.end is waits.End.STOPPED:
             raise StoppedError(f"{self.stop_reason}; no longer waiting: {result.sentence}")

@@ -43,7 +43,7 @@ class Backends:
                 self.route_object.item.namespace,
                 labels,
                 timeout=min(READY_TIMEOUT, work.remaining),
-                stop=work.context.stop.wait,
+                stop=work.context.task.stop.wait,
                 snapshot=self.snapshot,
             )
             work.check_stop()
@@ -78,7 +78,7 @@ class Backends:
                 names[which],
                 await self._labels(which),
                 timeout=min(READY_TIMEOUT, work.remaining),
-                stop=work.context.stop.wait,
+                stop=work.context.task.stop.wait,
                 snapshot=self.snapshot,
             )
             work.check_stop()

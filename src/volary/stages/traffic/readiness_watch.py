@@ -189,7 +189,7 @@ class ReadinessWatch:
 
     async def _until_changed(self, seconds: float) -> None:
         """Wait for news of the pods, for at most so many seconds."""
-        await races.first(self._changed.wait(), self.work.context.stop.wait(), timeout=seconds)
+        await races.first(self._changed.wait(), self.work.context.task.stop.wait(), timeout=seconds)
         self.work.check_stop()
 
     async def _wait_for_one(self) -> None:
@@ -240,7 +240,7 @@ class ReadinessWatch:
                 [source],
                 look,
                 timeout=_YEAR,
-                stop=self.work.context.stop.wait,
+                stop=self.work.context.task.stop.wait,
                 by_time=False,
             )
         except errors.VolaryError as error:

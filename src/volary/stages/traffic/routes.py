@@ -85,7 +85,7 @@ async def divide(
     application = work.context.application
     router = registry.choose(application)
     if wanted.affinity is not None and not wanted.token:
-        wanted = replace(wanted, token=division.token(application.name, work.context.commit))
+        wanted = replace(wanted, token=division.token(application.name, work.context.task.commit))
     router.check(wanted)
     item = registry.find(source, application)
     route_object = known or (await live_routes.read(work, [item]))[0]
@@ -181,7 +181,7 @@ async def _create(
     await behind.require_services(change.item.body, wanted.needed)
     whole = router.routed(route_object.item, division.PRIMARY)
     marked = rendering.primary(
-        [whole.item], context.application, rollout_stages.SyncOptions(), commit=context.commit
+        [whole.item], context.application, rollout_stages.SyncOptions(), commit=context.task.commit
     )
     await work.apply(marked)
     (created,) = await live_routes.read(work, [route_object.item])
@@ -293,7 +293,7 @@ async def _accepted(
         [source],
         lambda: not left(),
         timeout=min(_ACCEPTANCE, work.remaining),
-        stop=work.context.stop.wait,
+        stop=work.context.task.stop.wait,
     )
     if left():
         work.check_stop()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import stage_contexts
 from volary.analysis.metering import meters
 from volary.engine import executor
 from volary.engine.runs import state
@@ -104,11 +105,11 @@ class World:
         self.meter = Meter(self.answer)
         self.reports[target] = Report()
         place = task_states.TaskAttempt(self.run_id, "2-ANALYSIS", target, 1)
-        return contexts.StageContext(
+        return stage_contexts.context(
             application=applications.Application(name="shop"),
             stage=what,
             target=target,
-            client=_Client(),  # type: ignore[arg-type] # only its namespace is looked at
+            client=_Client(),  # only its namespace is needed
             commit="new",
             target_source=nothing,
             report=self.reports[target],

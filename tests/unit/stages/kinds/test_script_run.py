@@ -21,7 +21,7 @@ from volary.stages.kinds import script_run
 from volary.stages.runtime import contexts, execution
 
 FLEET, CLUSTER = stage_kind.Scope.FLEET, stage_kind.Scope.CLUSTER
-TASK = contexts.Task("run-1", "2-SCRIPT_RUN", created=stage_contexts.START)
+TASK = {"run_id": "run-1", "stage_id": "2-SCRIPT_RUN", "created": stage_contexts.START}
 RUN = contexts.RunEnvironment("ana", "github.com/shop", "a new version")
 
 
@@ -32,7 +32,7 @@ def options(**given: Any) -> external_stages.ScriptOptions:
 def environment(
     chosen: external_stages.ScriptOptions, *, is_rollback: bool = False, **given: Any
 ) -> dict[str, str]:
-    context = stage_contexts.context(**{"task": TASK, "run": RUN, "commit": "abc", **given})
+    context = stage_contexts.context(**{**TASK, "run": RUN, "commit": "abc", **given})
     return script_run.environment(context, chosen, is_rollback=is_rollback)
 
 
@@ -70,9 +70,7 @@ def test_a_script_knows_its_run_by_pipecds_variables() -> None:
 
 
 def test_a_rollback_says_so_and_what_is_not_known_is_left_out() -> None:
-    given = environment(
-        options(), is_rollback=True, task=replace(TASK, created=None), run=contexts.RunEnvironment()
-    )
+    given = environment(options(), is_rollback=True, created=None, run=contexts.RunEnvironment())
 
     assert (given["SR_IS_ROLLBACK"], given["SR_TRIGGERED_AT"]) == ("true", "")
     assert set(json.loads(given["SR_CONTEXT_RAW"])) == {
@@ -148,7 +146,7 @@ class Machine:
     def work(self, target: str = "us", **given: Any) -> execution.Work:
         known: dict[str, Any] = {
             "target": target,
-            "task": TASK,
+            **TASK,
             "run": replace(RUN, checkout=self.checkout),
             "report": stage_contexts.Report(),
             "once": self._once,
@@ -210,7 +208,7 @@ async def test_a_script_of_the_fleet_that_fails_is_tried_again(machine: Machine)
 
 
 async def test_one_that_ran_before_a_restart_does_not_run_again(machine: Machine) -> None:
-    made = machine.work(task=replace(TASK, succeeded=("eu", "asia")))
+    made = machine.work(succeeded=("eu", "asia"))
 
     said = await script_run.run(made, options(run=machine.script("x")))
 
@@ -243,7 +241,7 @@ async def test_one_that_is_stopped_says_so(machine: Machine, ran: Path) -> None:
         task = group.create_task(_error_of(script_run.run(made, chosen)))
         while not ran.exists():  # noqa: ASYNC110 # another process makes it
             await asyncio.sleep(0.01)
-        made.context.stop.raise_flag("by ana")
+        made.context.task.stop.raise_flag("by ana")
 
     assert isinstance(task.result(), execution.StoppedError)
     assert str(task.result()) == "by ana; the script was ended"
@@ -259,7 +257,7 @@ async def _error_of(running: Awaitable[object]) -> BaseException | None:
 
 async def test_a_stage_that_was_stopped_runs_none(machine: Machine) -> None:
     made = machine.work()
-    made.context.stop.raise_flag("by ana")
+    made.context.task.stop.raise_flag("by ana")
     with pytest.raises(execution.StoppedError):
         await script_run.run(made, options(run=machine.script("x"), scope=CLUSTER))
     assert machine.names == []
@@ -276,7 +274,7 @@ async def test_who_waits_for_another_cluster_can_be_stopped(machine: Machine, ra
         while not ran.exists():  # noqa: ASYNC110 # another process makes it
             await asyncio.sleep(0.01)
         second = group.create_task(_error_of(script_run.run(eu, chosen)))
-        eu.context.stop.raise_flag("by ana")
+        eu.context.task.stop.raise_flag("by ana")
         assert isinstance(await second, execution.StoppedError)
         go_on.touch()
 

@@ -32,7 +32,7 @@ async def nothing() -> list[manifest.Manifest]:
 
 def context(seconds: float, *, limit: float = 3600) -> contexts.StageContext:
     options = waiting_stages.WaitOptions(timedelta(seconds=seconds))
-    return contexts.StageContext(
+    return stage_contexts.context(
         application=applications.Application(name="shop"),
         stage=pipelines.Stage(waiting_stages.WAIT.name, options),
         target="us",
@@ -60,7 +60,7 @@ async def test_it_ends_early_when_asked_to(looptime: float) -> None:
 
     async def ask() -> None:
         await asyncio.sleep(20)
-        waiting.stop.raise_flag("eu failed")
+        waiting.task.stop.raise_flag("eu failed")
 
     async with asyncio.TaskGroup() as group:
         group.create_task(ask())

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+import stage_contexts
 from volary.analysis.metering import meters
 from volary.engine import executor
 from volary.engine.runs import state
@@ -86,11 +87,11 @@ async def judged(
         rendezvous.join(target)
 
     def context(target: str) -> contexts.StageContext:
-        return contexts.StageContext(
+        return stage_contexts.context(
             application=applications.Application(name="shop"),
             stage=what,
             target=target,
-            client=_Client(),  # type: ignore[arg-type] # only its namespace is looked at
+            client=_Client(),  # only its namespace is needed
             commit="new",
             target_source=_nothing,
             report=report,

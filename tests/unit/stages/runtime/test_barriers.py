@@ -15,7 +15,7 @@ from volary.model import applications
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import stage_kind, waiting_stages
-from volary.stages.runtime import barriers, contexts, execution, rendezvouses
+from volary.stages.runtime import barriers, execution, rendezvouses
 
 
 class Silence:
@@ -42,7 +42,7 @@ class Room:
         self, target: str, scope: stage_kind.Scope = stage_kind.Scope.FLEET
     ) -> barriers.Barrier:
         self.rendezvous.join(target)
-        context = contexts.StageContext(
+        context = stage_contexts.context(
             application=applications.Application(name="shop"),
             stage=pipelines.Stage(
                 waiting_stages.WAIT.name, waiting_stages.WaitOptions(timedelta(1))
