@@ -33,30 +33,26 @@ class StoredVersion:
     digest: str
 
 
-def check_fence(fence: run_records.Fence | None, numbers: Mapping[str, int]) -> None:
-    """Let the holder of the lease pass; `numbers` has the newest number of each lease.
-
-    Raises:
-        LeaseLost: It was taken over.
-    """
-    if fence is not None and numbers.get(fence.name) != fence.number:
-        raise LeaseLost(f"another process took over the lease {fence.name}")
+def fence_refusal(fence: run_records.Fence | None, numbers: Mapping[str, int]) -> LeaseLost | None:
+    """Return why a write may not happen; None: it may. `numbers` has the newest of each lease."""
+    if fence is None or numbers.get(fence.name) == fence.number:
+        return None
+    return LeaseLost(f"another process took over the lease {fence.name}")
 
 
-def check_transition(
+def judge_transition(
     transition: run_records.Transition, digest: str, stored_version: StoredVersion | None
-) -> run_records.KeptTransition | None:
+) -> run_records.KeptTransition | VersionConflict | None:
     """Return None when the transition may be kept, the old answer when it is a repetition.
 
-    Raises:
-        VersionConflict: The run is not at the expected version.
+    A conflict: the run is not at the expected version.
     """
     version = stored_version.version if stored_version else 0
     if version == transition.expected_version:
         return None
     if stored_version and version == transition.version and stored_version.digest == digest:
         return run_records.KeptTransition(version, stored_version.last_event)
-    raise VersionConflict(
+    return VersionConflict(
         f"run {transition.head.id} is at version {version}, "
         f"not at {transition.expected_version} as expected"
     )

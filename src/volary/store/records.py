@@ -59,56 +59,41 @@ class FeedEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class LogLine:
-    """One line that a task said."""
-
+class _TaskRow:
     run_id: str
     stage: str
     target: str
     attempt: int
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine(_TaskRow):
+    """One line that a task said."""
+
     #: ``info``, ``warning`` or ``error``.
     level: str
     #: One line without its end; cut when it is too long.
     text: str
+    #: Set by the store: grows over all tasks, with gaps; where a reader goes on.
+    position: int = 0
+    #: Set by the store: counts up by one within the task; a gap: lines were dropped there.
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class StoredLogLine:
-    """A log line as it was kept."""
-
-    #: Grows over all tasks, with gaps; where a reader goes on.
-    position: int
-    #: Counts up by one within the task; a gap: lines were dropped there.
-    number: int
-    line: LogLine
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(_TaskRow):
     """Something that an analysis measured or concluded."""
 
-    run_id: str
-    stage: str
-    target: str
-    attempt: int
-    at: datetime
     #: ``measurement`` or ``verdict``.
     kind: str
     #: Name of the metric; empty: it is about all of them.
     metric: str
     document: json.JsonObject = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFinding:
-    """A finding as it was kept."""
-
-    #: Grows over all runs, with gaps; where a reader goes on.
-    position: int
-    #: Counts up by one within the task; a gap: some were dropped there.
-    number: int
-    finding: Finding
+    #: Set by the store: grows over all runs, with gaps; where a reader goes on.
+    position: int = 0
+    #: Set by the store: counts up by one within the task; a gap: some were dropped there.
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from volary.model import clocks
 from volary.model.runs import run_records
-from volary.store import fencing, records
+from volary.store import records
 from volary.store.sql.database import database, group_commit
 from volary.store.sql.repositories import (
     applications,
@@ -29,6 +29,7 @@ from volary.store.sql.repositories import (
     task_states,
     transitions,
 )
+from volary.store.sql.schema import fences
 
 
 class Store:
@@ -39,7 +40,7 @@ class Store:
     ) -> None:
         self._base = base
         self._group = group_commit.GroupCommit(
-            self._write, lambda write: write.run_id, most=limits.group
+            self._write, lambda write: write.item.head.id, most=limits.group
         )
         self.runs = runs.Runs(base, limits)
         self.events = events.Events(base, limits)
@@ -65,8 +66,7 @@ class Store:
             fencing.VersionConflict: The run is not at the expected version.
             fencing.LeaseLost: Another process took the lease over.
         """
-        write = transitions.Write(transition, fence, fencing.digest(transition))
-        return await self._group.keep(write)
+        return await self._group.keep(fences.Fenced(transition, fence))
 
     async def prune(
         self, rule: records.Retention, *, fence: run_records.Fence | None

@@ -1,5 +1,7 @@
 """From what is kept to what people see. Pure."""
 
+import msgspec
+
 from volary.controller.api import representations
 from volary.controller.preview import previews
 from volary.controller.runs import moves
@@ -48,7 +50,15 @@ def _waiting(run_request: run_requests.RunRequest, why: str) -> representations.
 
 def of_summary(kept: records.RunSummary) -> representations.RunSummary:
     """Return a run as lists show it."""
-    return _summary(kept.head, kept.version, run_origins.from_document(kept.origin))
+    return _summary(kept.head, kept.version, _origin(kept.origin))
+
+
+def _origin(document: json.JsonObject) -> run_origins.Origin:
+    """Return why a run exists; one that cannot be read hides neither its run nor the others."""
+    try:
+        return run_origins.from_document(document)
+    except msgspec.ValidationError as error:
+        return run_origins.Origin("", "", reason=f"why it exists cannot be read: {error}")
 
 
 def _summary(
@@ -71,7 +81,7 @@ def of_run(
         approvals: Who agreed and who did not.
         known: Its application, for what waits for the run; None: nothing is said about that.
     """
-    run, origin = codec.read_run(stored), run_origins.from_document(stored.origin)
+    run, origin = codec.read_run(stored), _origin(stored.origin)
     application_status = application_statuses.from_document(known.document) if known else None
     return representations.build(
         representations.Run,
@@ -204,14 +214,14 @@ def of_event(event: records.FeedEvent) -> representations.Event:
     return representations.build(representations.Event, event, event.record, run=event.run_id)
 
 
-def of_line(stored: records.StoredLogLine) -> representations.LogLine:
+def of_line(line: records.LogLine) -> representations.LogLine:
     """Return a line of a log."""
-    return representations.build(representations.LogLine, stored, stored.line)
+    return representations.build(representations.LogLine, line)
 
 
-def of_finding(stored: records.StoredFinding) -> representations.Finding:
+def of_finding(finding: records.Finding) -> representations.Finding:
     """Return what an analysis measured or concluded."""
-    return representations.build(representations.Finding, stored, stored.finding)
+    return representations.build(representations.Finding, finding)
 
 
 def of_commit(commit: records.CommitRecord) -> representations.Commit:

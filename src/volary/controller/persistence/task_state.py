@@ -44,18 +44,13 @@ class TaskStateStore:
         )
         documents: list[json.JsonObject] = []
         position = 0
+
+        async def read() -> Sequence[records.Finding]:
+            return await self.store.findings.after(place.run, position, wanted=wanted, limit=_PAGE)
+
         while True:
-            page = await retry.until_available(
-                lambda after=position: self.store.findings.after(  # type: ignore[misc]
-                    place.run, after, wanted=wanted, limit=_PAGE
-                ),
-                place.run,
-            )
-            documents += [
-                stored_finding.finding.document
-                for stored_finding in page
-                if stored_finding.finding.attempt == place.attempt
-            ]
+            page = await retry.until_available(read, place.run)
+            documents += [finding.document for finding in page if finding.attempt == place.attempt]
             if len(page) < _PAGE:
                 return documents
             position = page[-1].position

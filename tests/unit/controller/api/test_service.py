@@ -22,8 +22,9 @@ from volary.controller.fleet import surveys
 from volary.controller.persistence import change_signal
 from volary.controller.status import application_statuses, cluster_releases, run_requests
 from volary.manifests import redaction
-from volary.model import errors
+from volary.model import errors, statuses
 from volary.model.fleet import cluster_health, fleets
+from volary.model.runs import run_records
 from volary.placement.failover import decisions, move_plans
 from volary.store import records
 
@@ -106,6 +107,22 @@ async def test_lists_come_in_pages(served: Served) -> None:
     zoos = await made.applications(records.ApplicationFilter(), cursor=shops.cursor, limit=1)
     assert [item.name for item in (*shops.items, *zoos.items)] == ["shop", "zoo"]
     assert (zoos.items[0].status, zoos.items[0].waiting) == ("unknown", None)
+
+
+async def test_a_run_whose_origin_cannot_be_read_hides_no_other(served: Served) -> None:
+    await released(served, "r1")
+    head = run_records.RunHead(
+        "r0", "shop", statuses.RunStatus.FAILED, "eu was away", "commit-r0", "", created=given.AT
+    )
+    strange = run_records.Transition(head, 0, given.AT, document={}, origin={"repository": 7})
+    await served.world.store.keep_transition(strange, fence=None)
+
+    listed = {run.id: run for run in (await served.service.runs(records.RunFilter())).items}
+
+    assert listed["r1"].trigger == "commit-r1 was pushed"
+    assert (listed["r0"].status, listed["r0"].reason) == ("failed", "eu was away")
+    assert listed["r0"].trigger.startswith("why it exists cannot be read: Expected `str`")
+    assert await served.service.run_summary("r0") == listed["r0"]
 
 
 async def test_events_are_read_from_where_somebody_was(served: Served) -> None:

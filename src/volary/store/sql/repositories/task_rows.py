@@ -18,10 +18,17 @@ class _TaskRows(Generic[Item]):
     """A table of which each task keeps its newest rows, `most` of them."""
 
     def __init__(
-        self, base: database.Database, limits: records.Limits, table: sa.Table, *, most: int
+        self,
+        base: database.Database,
+        limits: records.Limits,
+        kind: type[Item],
+        table: sa.Table,
+        *,
+        most: int,
     ) -> None:
         self._base = base
         self._limits = limits
+        self._kind = kind
         self._table = table
         self._most = most
         self._group = group_commit.GroupCommit(self._append_all, id, most=limits.group)
@@ -50,7 +57,7 @@ class _TaskRows(Generic[Item]):
 
     async def _after(
         self, run_id: str, position: int, limit: int, **wanted: str
-    ) -> Sequence[rows.Row]:
+    ) -> tuple[Item, ...]:
         table = self._table
         query = (
             sa.select(table)
@@ -59,23 +66,20 @@ class _TaskRows(Generic[Item]):
             .order_by(table.c.position)
             .limit(pagination.bounded(limit, self._limits.page))
         )
-        return await self._base.rows(query)
+        return tuple(rows.read(self._kind, row) for row in await self._base.rows(query))
 
 
 class Logs(_TaskRows[records.LogLine]):
     """What tasks said."""
 
     def __init__(self, base: database.Database, limits: records.Limits) -> None:
-        super().__init__(base, limits, tables.logs, most=limits.lines_per_task)
+        super().__init__(base, limits, records.LogLine, tables.logs, most=limits.lines_per_task)
 
     async def after(
         self, run_id: str, position: int, *, stage: str = "", target: str = "", limit: int = 500
-    ) -> tuple[records.StoredLogLine, ...]:
+    ) -> tuple[records.LogLine, ...]:
         """Return a run's lines after `position`, of one stage or cluster if given, in order."""
-        return tuple(
-            records.StoredLogLine(row.position, row.number, rows.read(records.LogLine, row))
-            for row in await self._after(run_id, position, limit, stage=stage, target=target)
-        )
+        return await self._after(run_id, position, limit, stage=stage, target=target)
 
     def _values(self, item: records.LogLine) -> rows.Values:
         return rows.values(item, text=encoding.shorten(item.text, self._limits.line_length))
@@ -85,7 +89,9 @@ class Findings(_TaskRows[records.Finding]):
     """What analyses measured and concluded."""
 
     def __init__(self, base: database.Database, limits: records.Limits) -> None:
-        super().__init__(base, limits, tables.findings, most=limits.findings_per_task)
+        super().__init__(
+            base, limits, records.Finding, tables.findings, most=limits.findings_per_task
+        )
 
     async def after(
         self,
@@ -94,10 +100,7 @@ class Findings(_TaskRows[records.Finding]):
         *,
         wanted: records.FindingFilter | None = None,
         limit: int = 500,
-    ) -> tuple[records.StoredFinding, ...]:
+    ) -> tuple[records.Finding, ...]:
         """Return a run's findings after `position`, those that are wanted, in order."""
         conditions = dataclasses.asdict(wanted or records.FindingFilter())
-        return tuple(
-            records.StoredFinding(row.position, row.number, rows.read(records.Finding, row))
-            for row in await self._after(run_id, position, limit, **conditions)
-        )
+        return await self._after(run_id, position, limit, **conditions)

@@ -4,68 +4,49 @@ Each statement is sent once for all transitions of the batch, so the price of a 
 the way to the database is shared.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.ext import asyncio as sa_async
 
-from volary.model import errors
 from volary.model.runs import run_records
 from volary.store import fencing
 from volary.store.sql.database import database
 from volary.store.sql.schema import fences, rows, tables
 
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """A transition with the fence it shows."""
-
-    transition: run_records.Transition
-    fence: run_records.Fence | None
-    digest: str
-
-    @property
-    def run_id(self) -> str:
-        """The run it belongs to."""
-        return self.transition.head.id
-
-
 #: Kept, or what it was refused with.
 Result = run_records.KeptTransition | Exception
+Write = fences.Fenced[run_records.Transition]
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    """A transition that is written, with the number of its run's last event before it."""
+
+    transition: run_records.Transition
+    digest: str
+    last_event: int
 
 
 async def write_all(connection: sa_async.AsyncConnection, writes: Sequence[Write]) -> list[Result]:
     """Write what may be written, at most one transition of each run, and say how each went."""
-    numbers = await fences.numbers(
-        connection, {write.fence.name for write in writes if write.fence}
-    )
-    stored_versions = await _versions(connection, [write.run_id for write in writes])
+    refused = await fences.refusals(connection, writes)
+    stored_versions = await _versions(connection, [write.item.head.id for write in writes])
     results: list[Result] = []
-    accepted: list[tuple[Write, int]] = []
-    for write in writes:
-        stored_version = stored_versions.get(write.run_id)
-        verdict = _decide(write, numbers, stored_version)
-        if verdict is None:
+    accepted: list[_Accepted] = []
+    for write, refusal in zip(writes, refused, strict=True):
+        transition, digest = write.item, fencing.digest(write.item)
+        stored_version = stored_versions.get(transition.head.id)
+        result = refusal or fencing.judge_transition(transition, digest, stored_version)
+        if result is None:
             last = stored_version.last_event if stored_version else 0
-            accepted.append((write, last))
-            verdict = run_records.KeptTransition(
-                write.transition.version, last + len(write.transition.feed)
-            )
-        results.append(verdict)
+            accepted.append(_Accepted(transition, digest, last))
+            result = run_records.KeptTransition(transition.version, last + len(transition.feed))
+        results.append(result)
     if accepted:
         await _write(connection, accepted)
     return results
-
-
-def _decide(
-    write: Write, numbers: Mapping[str, int], stored_version: fencing.StoredVersion | None
-) -> Result | None:
-    try:
-        fencing.check_fence(write.fence, numbers)
-        return fencing.check_transition(write.transition, write.digest, stored_version)
-    except errors.VolaryError as error:
-        return error
 
 
 async def _versions(
@@ -84,12 +65,9 @@ async def _versions(
     }
 
 
-async def _write(
-    connection: sa_async.AsyncConnection, accepted: Sequence[tuple[Write, int]]
-) -> None:
-    """Write the accepted transitions, each with the number of its run's last event."""
+async def _write(connection: sa_async.AsyncConnection, accepted: Sequence[_Accepted]) -> None:
     await _write_runs(connection, accepted)
-    transitions = [write.transition for write, _ in accepted]
+    transitions = [write.transition for write in accepted]
     await _many(
         connection,
         database.upsert(connection, tables.stages),
@@ -108,21 +86,41 @@ async def _write(
             for task in transition.tasks
         ],
     )
-    await _write_history(connection, accepted)
+    await _many(
+        connection,
+        sa.insert(tables.events),
+        [
+            rows.values(
+                event,
+                run_id=write.transition.head.id,
+                application=write.transition.head.application,
+                number=write.last_event + offset,
+            )
+            for write in accepted
+            for offset, event in enumerate(write.transition.feed, 1)
+        ],
+    )
+    await _many(
+        connection,
+        sa.insert(tables.approvals),
+        [
+            rows.values(approval, run_id=transition.head.id)
+            for transition in transitions
+            for approval in transition.approvals
+        ],
+    )
 
 
-async def _write_runs(
-    connection: sa_async.AsyncConnection, accepted: Sequence[tuple[Write, int]]
-) -> None:
+async def _write_runs(connection: sa_async.AsyncConnection, accepted: Sequence[_Accepted]) -> None:
     new: list[rows.Values] = []
     with_document: list[rows.Values] = []
     without: list[rows.Values] = []
-    for write, last in accepted:
+    for write in accepted:
         transition = write.transition
         values = rows.values(
             transition.head,
             version=transition.version,
-            last_event=last + len(transition.feed),
+            last_event=write.last_event + len(transition.feed),
             digest=write.digest,
         )
         if transition.document is not None:
@@ -144,35 +142,6 @@ async def _write_runs(
                 .values({name: sa.bindparam(f"new_{name}") for name in names})
             )
             await _many(connection, statement, renamed)
-
-
-async def _write_history(
-    connection: sa_async.AsyncConnection, accepted: Sequence[tuple[Write, int]]
-) -> None:
-    transitions = [write.transition for write, _ in accepted]
-    await _many(
-        connection,
-        sa.insert(tables.events),
-        [
-            rows.values(
-                event,
-                run_id=write.run_id,
-                application=write.transition.head.application,
-                number=last + offset,
-            )
-            for write, last in accepted
-            for offset, event in enumerate(write.transition.feed, 1)
-        ],
-    )
-    await _many(
-        connection,
-        sa.insert(tables.approvals),
-        [
-            rows.values(approval, run_id=transition.head.id)
-            for transition in transitions
-            for approval in transition.approvals
-        ],
-    )
 
 
 async def _many(

@@ -1,13 +1,12 @@
 """The fence of a write, checked in the write's own transaction."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.ext import asyncio as sa_async
 
-from volary.model import errors
 from volary.model.runs import run_records
 from volary.store import fencing
 from volary.store.sql.schema import tables
@@ -23,7 +22,7 @@ class Fenced(Generic[Item]):
     fence: run_records.Fence | None
 
 
-async def numbers(connection: sa_async.AsyncConnection, names: Collection[str]) -> dict[str, int]:
+async def _numbers(connection: sa_async.AsyncConnection, names: Collection[str]) -> dict[str, int]:
     """Return the newest number of each lease; none of them is taken over before the commit."""
     if not names:
         return {}
@@ -43,22 +42,14 @@ async def check(connection: sa_async.AsyncConnection, fence: run_records.Fence |
         fencing.LeaseLost: It was taken over.
     """
     if fence is not None:
-        fencing.check_fence(fence, await numbers(connection, {fence.name}))
+        refusal = fencing.fence_refusal(fence, await _numbers(connection, {fence.name}))
+        if refusal is not None:
+            raise refusal
 
 
 async def refusals(
     connection: sa_async.AsyncConnection, writes: Sequence[Fenced[Item]]
-) -> list[errors.VolaryError | None]:
+) -> list[fencing.LeaseLost | None]:
     """Return of each write why its fence lets nobody pass; None: it does."""
-    known = await numbers(connection, {write.fence.name for write in writes if write.fence})
-    return [_refusal(write.fence, known) for write in writes]
-
-
-def _refusal(
-    fence: run_records.Fence | None, known: Mapping[str, int]
-) -> errors.VolaryError | None:
-    try:
-        fencing.check_fence(fence, known)
-    except errors.VolaryError as error:
-        return error
-    return None
+    known = await _numbers(connection, {write.fence.name for write in writes if write.fence})
+    return [fencing.fence_refusal(write.fence, known) for write in writes]

@@ -31,13 +31,17 @@ async def append(
     Args:
         connection: In a transaction.
         table: With the columns of a task, `position` and `number`.
-        rows: The other columns by name.
+        rows: The columns by name; what is counted is not taken from there.
         most: Rows kept of each task; the oldest beyond that are deleted.
     """
     if not rows:
         return
     await connection.execute(
-        _insertion(table), [{_own(name): value for name, value in row.items()} for row in rows]
+        _insertion(table),
+        [
+            {_own(name): value for name, value in row.items() if name not in _COUNTED}
+            for row in rows
+        ],
     )
     tasks = dict.fromkeys(tuple(row[name] for name in _TASK) for row in rows)
     kept = {_own("most"): most}

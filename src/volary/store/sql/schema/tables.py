@@ -139,6 +139,25 @@ def _position() -> sa.Column[int]:
     return sa.Column("position", POSITION, sa.Identity(), primary_key=True)
 
 
+def _task_rows(name: str, *columns: sa.Column[Any]) -> sa.Table:
+    """Return a table of many rows of each task, in which readers go on by position."""
+    return sa.Table(
+        name,
+        METADATA,
+        _position(),
+        _run(),
+        _words("stage"),
+        _words("target"),
+        _number("attempt"),
+        _number("number"),
+        _at("at"),
+        *columns,
+        sa.Index(f"{name}_by_task", "run_id", "stage", "target", "number", unique=True),
+        sa.Index(f"{name}_by_run", "run_id", "position"),
+        sqlite_autoincrement=True,
+    )
+
+
 applications = sa.Table(
     "applications",
     METADATA,
@@ -245,41 +264,10 @@ events = sa.Table(
     sqlite_autoincrement=True,
 )
 
-logs = sa.Table(
-    "logs",
-    METADATA,
-    _position(),
-    _run(),
-    _words("stage"),
-    _words("target"),
-    _number("attempt"),
-    _number("number"),
-    _at("at"),
-    _words("level"),
-    _words("text"),
-    sa.Index("logs_by_task", "run_id", "stage", "target", "number", unique=True),
-    sa.Index("logs_by_run", "run_id", "position"),
-    sqlite_autoincrement=True,
-)
+logs = _task_rows("logs", _words("level"), _words("text"))
 
 #: What analyses measured and concluded.
-findings = sa.Table(
-    "findings",
-    METADATA,
-    _position(),
-    _run(),
-    _words("stage"),
-    _words("target"),
-    _number("attempt"),
-    _number("number"),
-    _at("at"),
-    _words("kind", default=None),
-    _words("metric"),
-    _document(),
-    sa.Index("findings_by_task", "run_id", "stage", "target", "number", unique=True),
-    sa.Index("findings_by_run", "run_id", "position"),
-    sqlite_autoincrement=True,
-)
+findings = _task_rows("findings", _words("kind", default=None), _words("metric"), _document())
 
 #: What tasks remember over a restart: of each the newest attempt.
 task_states = sa.Table(
