@@ -102,8 +102,6 @@ async def _delete_one(
             )
         except api_errors.Conflict:
             continue
-        except api_errors.NotFound:
-            return _skipped(item, "it is gone already")
         return apply_results.Change(item.key, apply_results.Action.DELETED, written=True)
     return _skipped(item, "it kept changing while it was checked")
 

@@ -142,12 +142,15 @@ async def test_what_went_by_itself_is_skipped() -> None:
     assert said(await delete(cluster, listed)) == {"a": (Action.SKIPPED, "it is gone already")}
 
 
-async def test_a_kind_that_is_served_no_more_is_gone() -> None:
+async def test_an_answer_that_may_be_a_proxys_is_no_evidence_that_an_object_is_gone() -> None:
     cluster = MemoryCluster()
     listed = stored(cluster, CONFIG_MAPS, "a")
-    cluster.refusals = {"delete configmaps": api_errors.NotFound("no such kind", status=404)}
+    cluster.refusals = {"delete configmaps": api_errors.NotFound("no such page", status=404)}
 
-    assert said(await delete(cluster, listed)) == {"a": (Action.SKIPPED, "it is gone already")}
+    result = await delete(cluster, listed)
+
+    assert said(result) == {}
+    assert result.failures == ("ConfigMap default/a was not deleted: no such page",)
 
 
 @pytest.mark.parametrize(("changes", "action"), [(4, Action.DELETED), (5, Action.SKIPPED)])
