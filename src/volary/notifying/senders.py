@@ -9,12 +9,12 @@ import hashlib
 import hmac
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Protocol
 
 import aiohttp
 import msgspec
 
+from volary import secret_files
 from volary.http_client import answers
 from volary.model import clocks, errors, json, server_settings
 from volary.notifying import outbox
@@ -138,18 +138,15 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 
 
 async def _read(path: str) -> str:
-    """Return a file's text without white space around it.
+    """Return the secret in a file.
 
     Raises:
         errors.TemporaryError: It is not there; somebody may put it there.
     """
     try:
-        text = await asyncio.to_thread(Path(path).read_text, encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise errors.TemporaryError(f"{path} cannot be read") from error
-    if not text.strip():
-        raise errors.TemporaryError(f"{path} is empty")
-    return text.strip()
+        return await asyncio.to_thread(secret_files.read, path)
+    except errors.UserError as error:
+        raise errors.TemporaryError(str(error)) from error
 
 
 async def _post(

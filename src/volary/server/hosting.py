@@ -5,11 +5,13 @@ and the error is shown. Being cancelled is shutting down; runs go on with the ne
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from volary import secret_files
 from volary.config.server import settings_files
 from volary.controller import composition, inputs
 from volary.controller.planning import projects
@@ -22,7 +24,6 @@ from volary.sources.git import mirrors
 from volary.store import records
 
 _LOG = logging.getLogger(__name__)
-_LARGEST_SECRET = 64 * 1024
 
 
 def read_settings(file: str) -> server_settings.Settings:
@@ -57,12 +58,9 @@ def secrets_of(settings: server_settings.Settings) -> tuple[str, ...]:
     """
     secrets = []
     for file in _secret_files(settings):
-        try:
-            with Path(file).open(encoding="utf-8") as opened:
-                secrets.append(opened.read(_LARGEST_SECRET).strip())
-        except (OSError, UnicodeDecodeError):
-            continue
-    return tuple(secret for secret in secrets if secret)
+        with contextlib.suppress(errors.UserError):
+            secrets.append(secret_files.read_text(file))
+    return tuple(secrets)
 
 
 def _secret_files(settings: server_settings.Settings) -> Iterator[str]:

@@ -3,11 +3,9 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from volary import secret_files
 from volary.model import errors, metric_providers
-
-_LARGEST = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +22,18 @@ class Secrets:
         Raises:
             errors.UserError: It is not there, or cannot be one; the text names the place only.
         """
-        revealed = (
-            self._read_file(secret.file) if secret.file else os.environ.get(secret.variable, "")
-        )
-        revealed = revealed.strip()
-        place = secret.file or f"the variable {secret.variable} of the environment"
-        if not revealed:
-            raise errors.user_error(f"has no secret in {place}: it is empty or not there")
-        if any(ord(character) < ord(" ") for character in revealed):
-            raise errors.user_error(f"has no secret in {place}: there are several lines")
+        if secret.file:
+            try:
+                revealed = secret_files.read(secret.file)
+            except errors.UserError as error:
+                raise errors.user_error(f"has no secret: {error}") from None
+        else:
+            revealed = os.environ.get(secret.variable, "").strip()
+            place = f"the variable {secret.variable} of the environment"
+            if not revealed:
+                raise errors.user_error(f"has no secret in {place}: it is empty or not there")
+            if not revealed.isprintable():
+                raise errors.user_error(f"has no secret in {place}: there are several lines")
         self.register(revealed)
         return revealed
 
@@ -41,13 +42,3 @@ class Secrets:
         if value not in self._known:
             self._known.add(value)
             self.learn(value)
-
-    def _read_file(self, path: str) -> str:
-        try:
-            with Path(path).expanduser().open("rb") as file:
-                return file.read(_LARGEST).decode()
-        except (OSError, UnicodeDecodeError, RuntimeError) as error:
-            reason = type(error).__name__
-            raise errors.user_error(
-                f"has no secret in {path}: it cannot be read ({reason})"
-            ) from None

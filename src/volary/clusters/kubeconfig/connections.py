@@ -35,7 +35,7 @@ class TokenFile:
     """A bearer token in a file that is replaced from time to time."""
 
     path: str
-    #: Used while the file cannot be read; empty: none.
+    #: Used while the file holds no token that can be read; empty: none.
     fallback: str = field(default="", repr=False)
 
 

@@ -11,18 +11,17 @@ import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Protocol, assert_never
 from urllib.parse import quote
 
 import msgspec
 
+from volary import secret_files
 from volary.clusters.kubeconfig import connections
 from volary.model import clocks, errors
 
 #: kubectl and client-go re-read token files about once a minute.
 _TOKEN_FILE_AGE = timedelta(minutes=1)
-_LARGEST_TOKEN = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +91,15 @@ class TokenFileAuthenticator:
             return False
 
     def _token(self) -> str:
-        path = self._source.path
         try:
-            with Path(path).open(encoding="utf-8") as file:
-                token = file.read(_LARGEST_TOKEN).strip()
-        except (OSError, UnicodeDecodeError) as error:
+            return secret_files.read(self._source.path)
+        except errors.UserError as error:
             if self._source.fallback:
                 return self._source.fallback
             raise errors.user_error(
-                f"cluster {self._cluster}: the token file {path} cannot be read:"
-                f" {(getattr(error, 'strerror', None) or 'it is not text').lower()}",
+                f"cluster {self._cluster}: the token file {error}",
                 hint="check tokenFile of the user in the kubeconfig",
-            ) from error
-        if not token or not token.isprintable():
-            raise errors.user_error(
-                f"cluster {self._cluster}: the token file {path} holds no token"
-            )
-        return token
+            ) from None
 
 
 def impersonation_headers(who: connections.Impersonation) -> list[tuple[str, str]]:

@@ -1,10 +1,10 @@
 """Health, readiness, metrics, the API's own description, and webhooks of Git hosts."""
 
-from pathlib import Path
 from typing import Any
 
 from starlette import requests, responses
 
+from volary import secret_files
 from volary.controller import refusals
 from volary.gitops import webhooks
 from volary.model import errors, server_settings
@@ -20,7 +20,6 @@ router = response_schemas.router("server", prefix="")
 _TEXT: dict[int | str, dict[str, Any]] = {
     200: {"description": "Fine", "content": {"text/plain": {"schema": {"type": "string"}}}}
 }
-_LARGEST_SECRET = 4096
 
 
 @router.get("/healthz", responses=_TEXT)
@@ -92,7 +91,6 @@ def _webhook_of(
 
 def _secret(webhook: server_settings.RepositoryWebhook) -> str:
     try:
-        with Path(webhook.secret_file).open(encoding="utf-8") as file:
-            return file.read(_LARGEST_SECRET).strip()
-    except (OSError, UnicodeDecodeError) as error:
+        return secret_files.read(webhook.secret_file)
+    except errors.UserError as error:
         raise errors.TemporaryError("the webhook's secret cannot be read") from error

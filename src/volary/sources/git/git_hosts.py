@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import Protocol
 
+from volary import secret_files
 from volary.config.text import git_addresses
 from volary.model import errors, server_settings
 
@@ -20,7 +20,6 @@ HEADS = "refs/heads/"
 WHOLE = 2_147_483_647
 #: Hosts that take a token do not look at the user name; Bitbucket wants this one.
 TOKEN_USER = "x-token-auth"
-_LARGEST_SECRET = 64 * 1024
 _SHOWN = 300
 
 
@@ -93,25 +92,6 @@ def is_branch(name: str) -> bool:
         return False
 
 
-def read_secret(path: str) -> str:
-    """Return the secret in a file, without the line break at its end.
-
-    Raises:
-        UserError: It cannot be read, is empty or too large; never repeats what is in it.
-    """
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(_LARGEST_SECRET + 1)
-        text = data.decode().strip("\r\n")
-    except OSError as error:
-        raise errors.user_error(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise errors.user_error(f"{path} is not text") from None
-    if not text or len(data) > _LARGEST_SECRET:
-        raise errors.user_error(f"{path} holds no secret: it is empty or too large")
-    return text
-
-
 def login(given: server_settings.Credentials | None) -> tuple[str, str] | None:
     """Return user name and secret for https; None: nothing is given.
 
@@ -119,9 +99,9 @@ def login(given: server_settings.Credentials | None) -> tuple[str, str] | None:
         UserError: The file with the secret cannot be used.
     """
     if given is not None and given.token_file:
-        return TOKEN_USER, read_secret(given.token_file)
+        return TOKEN_USER, secret_files.read(given.token_file)
     if given is not None and given.password_file:
-        return given.username, read_secret(given.password_file)
+        return given.username, secret_files.read(given.password_file)
     return None
 
 

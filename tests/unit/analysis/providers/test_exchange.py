@@ -261,7 +261,7 @@ async def test_secrets_are_read_for_each_question(
         await providers.measure(asked("d"))
 
     assert missing.message == (
-        f"metrics has no secret in {file}: it cannot be read (FileNotFoundError)"
+        f"metrics has no secret: {file} cannot be read: no such file or directory"
     )
     sent = [each.headers["Authorization"] for each in busy.seen]
     assert sent == ["Bearer first-token", "Bearer second-token", "Bearer second-token"]
@@ -276,7 +276,7 @@ async def test_a_secret_of_several_lines_is_refused(
 
     [answer] = await measure(one, asked())
 
-    assert answer.message.endswith("there are several lines")
+    assert answer.message.endswith("a secret is one line of text")
     assert not busy.seen
 
 

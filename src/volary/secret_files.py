@@ -1,0 +1,42 @@
+"""Files that hold one secret: a token, a password, the address of a hook.
+
+They are read whenever the secret is needed, so that one that was replaced counts at once.
+"""
+
+from pathlib import Path
+
+from volary.model import errors
+
+_LARGEST = 64 * 1024
+
+
+def read(path: str) -> str:
+    """Return the secret in a file: one line, without white space around it.
+
+    Raises:
+        UserError: It cannot be read or is no secret; never repeats what is in it.
+    """
+    secret = read_text(path)
+    if not secret.isprintable():
+        raise errors.user_error(f"{path} holds no secret: a secret is one line of text")
+    return secret
+
+
+def read_text(path: str) -> str:
+    """Return what a file holds, also several lines such as a key has, as `read` does.
+
+    Raises:
+        UserError: It cannot be read, is empty or too large; never repeats what is in it.
+    """
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            data = file.read(_LARGEST + 1)
+        text = data.decode().strip()
+    except UnicodeDecodeError:
+        raise errors.user_error(f"{path} is not text") from None
+    except (OSError, RuntimeError) as error:
+        cause = (getattr(error, "strerror", None) or str(error)).lower()
+        raise errors.user_error(f"{path} cannot be read: {cause}") from None
+    if not text or len(data) > _LARGEST:
+        raise errors.user_error(f"{path} holds no secret: it is empty or too large")
+    return text
