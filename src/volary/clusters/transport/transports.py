@@ -191,7 +191,7 @@ class Transport:
                 yield exchange.answer
             finally:
                 await self._end(exchange)
-        except (aiohttp.ClientError, TimeoutError, OSError) as failure:
+        except (aiohttp.ClientError, OSError) as failure:
             self._breaker.failed(admission, _now(), sessions.failure_cause(failure))
             raise sessions.translate_failure(failure, self.connection, request.what) from failure
         finally:

@@ -189,3 +189,29 @@ def test_a_new_commit_alone_is_recognised() -> None:
     assert managed_fields.is_proven_unchanged_but_for(note, desired, live, manager="volary")
     assert not managed_fields.is_proven_unchanged(desired, live, manager="volary")
     assert not managed_fields.is_proven_unchanged_but_for(note, scaled, live, manager="volary")
+
+
+@pytest.mark.parametrize(
+    ("desired", "live"),
+    [
+        ({"a": "1"}, {"a": "1", "b": "2"}),
+        ({"a": "1", "b": "2"}, {"a": "1"}),
+        ({"a": [1, 2]}, {"a": [1]}),
+        ({"a": [1]}, {"a": [1, 2]}),
+    ],
+)
+def test_what_is_owned_as_a_whole_is_the_same_as_a_whole(
+    desired: json.JsonObject, live: json.JsonObject
+) -> None:
+    """What somebody added to it would go with an apply."""
+    entry = {"manager": "volary", "operation": "Apply", "apiVersion": "v1"}
+    fields = {"f:spec": {"f:selector": {}}}
+    body = {"apiVersion": "v1", "metadata": {"name": "x"}, "spec": {"selector": desired}}
+
+    def proven(selector: json.JsonObject) -> bool:
+        metadata = {"name": "x", "managedFields": [{**entry, "fieldsV1": fields}]}
+        there = {"apiVersion": "v1", "metadata": metadata, "spec": {"selector": selector}}
+        return managed_fields.is_proven_unchanged(body, there, manager="volary")
+
+    assert proven(desired)
+    assert not proven(live)

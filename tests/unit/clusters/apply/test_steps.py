@@ -298,6 +298,20 @@ async def test_what_is_being_deleted_is_waited_for_and_made_anew() -> None:
     assert change.action is Action.CREATED
 
 
+async def test_what_is_alike_and_being_deleted_is_made_anew() -> None:
+    cluster = MemoryCluster()
+    await write(cluster, config())
+    body = cluster.find(CONFIG_MAPS, "a") or {}
+    cluster.put(CONFIG_MAPS, {**body, "metadata": {**body["metadata"], "deletionTimestamp": "now"}})
+    step = step_of(cluster, config())
+    asyncio.get_running_loop().call_later(3, lambda: cluster.remove(CONFIG_MAPS, "a"))
+
+    change = await steps.write(step, tools(cluster))
+
+    assert change.action is Action.CREATED
+    assert data(cluster) == {"k": "1"}
+
+
 async def test_what_is_being_deleted_for_ever_is_an_error() -> None:
     cluster = MemoryCluster()
     body = config()

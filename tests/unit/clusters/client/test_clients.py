@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+import process_time
 from fixed_clock import FixedClock
 from scripted_server import Asked, ScriptedServer, answer, serve, status
 from volary.clusters.api import api_errors, discovery
@@ -311,3 +312,15 @@ async def test_a_version_that_is_not_said_is_empty(scripted: ScriptedServer) -> 
     scripted.say(answer({}))
     async with client_of(scripted) as client:
         assert await client.version() == ""
+
+
+async def test_a_check_takes_no_longer_than_it_may(scripted: ScriptedServer) -> None:
+    async def silent(_: Asked) -> web.StreamResponse:
+        await asyncio.sleep(process_time.HANG)
+        raise AssertionError
+
+    async with client_of(scripted) as client:
+        await client.check("/readyz", timeout=process_time.HANG)
+        scripted.say(silent)
+        with pytest.raises(api_errors.Unreachable, match="no answer in time"):
+            await client.check("/readyz", timeout=0.2)

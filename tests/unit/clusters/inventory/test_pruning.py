@@ -1,12 +1,19 @@
 """What could not be deleted fails the stage, and stays remembered."""
 
 from datetime import timedelta
+from typing import Any
 
+import pytest
+
+from memory_client import CONFIG_MAPS, MemoryCluster, kind
 from stage_world import NEW, OLD, World, config, deployment, made, service, world
 from volary.clusters.client import clients
 from volary.clusters.inventory import inventory, owned_objects, pruning
 from volary.manifests import objects
+from volary.manifests.ownership import tracking
 from volary.model import json
+from volary.model.objects import apply_results, manifest
+from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 
 SYNC = rollout_stages.SyncOptions(prune=True)
@@ -91,3 +98,83 @@ async def test_what_was_taken_over_before_its_delete_is_remembered() -> None:
         assert result.deleted == 0
         assert given.find("us", "ConfigMap", "old") is not None
         assert "old" in _remembered(given)
+
+
+CLAIMS = kind("", "PersistentVolumeClaim", "persistentvolumeclaims")
+
+
+def _tracked(name: str, group_kind: str = "ConfigMap") -> json.JsonObject:
+    metadata = {"name": name, "namespace": "default"}
+    item = manifest.Manifest({"apiVersion": "v1", "kind": group_kind, "metadata": metadata})
+    return tracking.track(
+        item,
+        application="shop",
+        commit="c1",
+        variant=variant.Variant.PRIMARY,
+        label=variant.VariantLabel(),
+    ).body
+
+
+def _keep(body: json.JsonObject) -> str:
+    return "a route leads to it" if "routed" in body["metadata"]["annotations"] else ""
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    ("annotations", "reason"),
+    [
+        ({tracking.APPLICATION: "other"}, "it was not applied by Volary for shop"),
+        ({pruning.PRUNE: "disabled"}, "it says volary.dev/prune: disabled"),
+        ({"routed": "yes"}, "a route leads to it"),
+    ],
+)
+@pytest.mark.parametrize("late", [False, True])
+async def test_each_reason_to_stay_counts_when_listed_and_right_before_the_delete(
+    annotations: dict[str, str], reason: str, late: bool
+) -> None:
+    cluster = MemoryCluster()
+    body = _tracked("old")
+    changed: Any = {
+        **body,
+        "metadata": {
+            **body["metadata"],
+            "annotations": {**body["metadata"]["annotations"], **annotations},
+        },
+    }
+    cluster.put(CONFIG_MAPS, body if late else changed)
+
+    def change(asked: str) -> None:
+        if asked == "get configmaps/old":
+            cluster.put(CONFIG_MAPS, changed)
+
+    cluster.before = change
+    result = await pruning.delete_all(
+        cluster.client, owned_objects.Scope("shop"), timeout=timedelta(seconds=5), check=_keep
+    )
+
+    assert [(change.action, change.reason) for change in result.changes] == [
+        (apply_results.Action.SKIPPED, reason)
+    ]
+    assert cluster.find(CONFIG_MAPS, "old") is not None
+
+
+@pytest.mark.looptime
+async def test_data_of_people_is_never_pruned() -> None:
+    cluster = MemoryCluster()
+    cluster.resources.append(CLAIMS)
+    cluster.put(CONFIG_MAPS, _tracked("old"))
+    cluster.put(CLAIMS, _tracked("data", "PersistentVolumeClaim"))
+
+    result = await pruning.prune(
+        cluster.client,
+        [made(_tracked("new")), made(_tracked("data2", "PersistentVolumeClaim"))],
+        owned_objects.Scope("shop", allow_mass_deletion=True),
+        timeout=timedelta(seconds=5),
+    )
+
+    assert {(change.key.name, change.reason) for change in result.changes} == {
+        ("old", ""),
+        ("data", "its data would go with it"),
+    }
+    assert cluster.find(CONFIG_MAPS, "old") is None
+    assert cluster.find(CLAIMS, "data") is not None

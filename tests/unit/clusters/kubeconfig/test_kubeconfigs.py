@@ -414,3 +414,24 @@ def test_nothing_secret_is_shown() -> None:
     connection = resolved(user="{token: secret-token}")
 
     assert "secret-token" not in repr(connection)
+
+
+def test_a_context_needs_no_user() -> None:
+    text = "current-context: c\ncontexts: [{name: c, context: {cluster: one}}]\n"
+    text += "clusters: [{name: one, cluster: {server: 'https://one.example'}}]"
+
+    connection = kubeconfigs.resolve(kubeconfigs.parse(text, file="f"), "", name="us")
+
+    assert connection == connections.Connection("us", "https://one.example")
+
+
+def test_a_refusal_names_every_file_that_was_read(tmp_path: Path) -> None:
+    files = (
+        write(tmp_path / "a", "first", "from-a"),
+        write(tmp_path / "b", "second", "from-b"),
+    )
+
+    with pytest.raises(errors.UserError) as caught:
+        kubeconfigs.load(fleets.Cluster("us", kubeconfig=files, context="third"), environment={})
+
+    assert f"context third does not exist in {', '.join(files)}" in str(caught.value)

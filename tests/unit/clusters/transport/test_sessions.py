@@ -1,12 +1,17 @@
 """What a failed exchange means, and the lives of pooled sessions."""
 
+import asyncio
+import socket
 import ssl
 from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
 from aiohttp.client_reqrep import ConnectionKey
 
+import process_time
+from scripted_server import Asked, serve
 from volary.clusters.api.api_errors import UnreachableReason
 from volary.clusters.kubeconfig import connections
 from volary.clusters.transport import authenticators, sessions
@@ -157,8 +162,14 @@ def test_what_is_no_certificate_is_the_users_to_mend(
 ) -> None:
     connection = connections.Connection("us", "https://x", tls=tls)
 
-    with pytest.raises(errors.UserError, match="cluster us: a certificate or key is not valid"):
+    with pytest.raises(
+        errors.UserError, match="cluster us: a certificate or key is not valid"
+    ) as caught:
         sessions.tls_context(connection, proof)
+
+    assert caught.value.problems[0].hint == (
+        "check certificate-authority, client-certificate and client-key in the kubeconfig"
+    )
 
 
 async def test_a_retired_session_that_is_still_used_ends_by_itself_later() -> None:
@@ -171,4 +182,38 @@ async def test_a_retired_session_that_is_still_used_ends_by_itself_later() -> No
     assert [taken.session.closed for taken in (first, second, third)] == [False, True, False]
     await subject.give_back(first)
     assert [taken.session.closed for taken in (first, second, third)] == [True, True, False]
+    await subject.close()
+
+
+async def test_connections_notice_a_dead_peer() -> None:
+    async def without_end(asked: Asked) -> web.StreamResponse:
+        begun = web.StreamResponse()
+        await begun.prepare(asked.raw)
+        await asyncio.sleep(process_time.HANG)
+        return begun
+
+    async with serve() as server:
+        server.say(without_end)
+        subject = sessions.Sessions(connections.Connection("us", server.url), ())
+        taken = subject.take(authenticators.Proof())
+        async with taken.session.get(server.url) as answer:
+            assert answer.connection is not None
+            assert answer.connection.transport is not None
+            used = answer.connection.transport.get_extra_info("socket")
+            asked = used.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            first = used.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+            every = used.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL)
+        await subject.close()
+
+    assert (asked, first, every) == (1, 20, 10)
+
+
+@pytest.mark.parametrize("server", ["http://us.example", "https://us.example"])
+async def test_watches_are_not_counted_by_the_session(server: str) -> None:
+    """A limit of its own would let the watches of a large release wait for each other."""
+    subject = sessions.Sessions(connections.Connection("us", server), ())
+    connector = subject.take(authenticators.Proof()).session.connector
+    assert connector is not None
+
+    assert connector.limit == 0
     await subject.close()
