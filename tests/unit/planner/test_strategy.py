@@ -121,13 +121,16 @@ def test_what_changed_decides(
 
 def test_tracking_metadata_is_not_a_change() -> None:
     def tracked(commit: str) -> list[manifest.Manifest]:
-        return tracking.track_all(
-            [WEB, A],
-            application="shop",
-            commit=commit,
-            variant=variant.Variant.PRIMARY,
-            label=variant.VariantLabel(),
-        )
+        return [
+            tracking.track(
+                item,
+                application="shop",
+                commit=commit,
+                variant=variant.Variant.PRIMARY,
+                label=variant.VariantLabel(),
+            )
+            for item in [WEB, A]
+        ]
 
     found = strategy.compare(tracked("c1"), tracked("c2"), ())
 

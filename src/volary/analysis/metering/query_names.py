@@ -81,7 +81,7 @@ def _workloads_behind_services(
     running: Sequence[manifest.Manifest],
 ) -> dict[variant.Variant, str]:
     """Return the workloads that a Service, rolled out itself, leads to in each version."""
-    if not service_targets.is_target(application):
+    if not application.rolls_out_service:
         return {}
     sources = {variant.Variant.PRIMARY: running, variant.Variant.CANARY: manifests}
     names_by_variant = {
@@ -92,7 +92,7 @@ def _workloads_behind_services(
 
 
 def _services(application: applications.Application) -> dict[variant.Variant, str]:
-    if not service_targets.is_target(application):
+    if not application.rolls_out_service:
         return {}
     known = backends.of(application)
     return {which: known.name(which) for which in variant.Variant}

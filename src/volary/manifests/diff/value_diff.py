@@ -7,7 +7,7 @@ a matter of `Rules` (PipeCD: section 6.3).
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import Enum
 from typing import Final
 
 from volary.manifests.workloads import quantities
@@ -25,14 +25,6 @@ class Missing(Enum):
 ABSENT: Final = Missing.ABSENT
 
 
-class Operation(StrEnum):
-    """What happened to the value at a path."""
-
-    ADD = "add"
-    CHANGE = "change"
-    REMOVE = "remove"
-
-
 @dataclass(frozen=True, slots=True)
 class Item:
     """One difference. A side is `ABSENT` when there is no such key or element."""
@@ -42,13 +34,6 @@ class Item:
     new: object
 
     @property
-    def operation(self) -> Operation:
-        """What happened at the path."""
-        if self.old is ABSENT:
-            return Operation.ADD
-        return Operation.REMOVE if self.new is ABSENT else Operation.CHANGE
-
-    @property
     def dotted(self) -> str:
         """The path as people write it, ``spec.template.spec.containers.0.image``."""
         return ".".join(str(step) for step in self.path)
@@ -56,20 +41,18 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Which differences do not count."""
+    """Which differences do not count.
+
+    Two empty values never differ, nor ``1Gi`` and ``1024Mi`` where the built-in kinds have a
+    quantity.
+    """
 
     #: A missing key and an empty value (``null``, 0, "", false, {}, []).
     empty_is_missing: bool = False
     #: The number 1 and the text "1".
     numeric_strings_equal: bool = False
-    #: Two empty values of different types.
-    empties_equal: bool = True
-    #: ``1Gi`` and ``1024Mi`` where the built-in kinds have a quantity.
-    quantities_equal: bool = True
 
 
-#: Every difference counts: carried out, they bring the old value to the new.
-EXACT: Final = Rules(empties_equal=False, quantities_equal=False)
 #: How the strategy is decided (PipeCD: diff without options).
 PLAIN: Final = Rules()
 #: Wish against wish, for showing to people (PipeCD: plan preview).
@@ -110,7 +93,7 @@ def _ignored(old: object, new: object, rules: Rules) -> bool:
     if old is not ABSENT and new is not ABSENT:
         return False
     present = old if new is ABSENT else new
-    if present is None and rules.empties_equal:
+    if present is None:
         # The API server drops nulls, so a null is a missing key.
         return True
     return rules.empty_is_missing and _empty(present)
@@ -128,7 +111,7 @@ def _compare_lists(
 def _equal(path: Path, old: object, new: object, rules: Rules) -> bool:
     if old is ABSENT or new is ABSENT:
         return False
-    if rules.empties_equal and _empty(old) and _empty(new):
+    if _empty(old) and _empty(new):
         return True
     if isinstance(old, dict | list) or isinstance(new, dict | list):
         return False
@@ -136,7 +119,7 @@ def _equal(path: Path, old: object, new: object, rules: Rules) -> bool:
         return old is new
     if old == new or (rules.numeric_strings_equal and _same_number(old, new)):
         return True
-    return rules.quantities_equal and quantities.expected(path) and _same_quantity(old, new)
+    return quantities.expected(path) and _same_quantity(old, new)
 
 
 def _same_number(old: object, new: object) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from volary.manifests import objects
-from volary.manifests.health import assessment, status_aggregation, workload_health
+from volary.manifests.health import assessment, conditions, status_aggregation, workload_health
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import workloads
 from volary.model import json, phrases
@@ -210,7 +210,7 @@ def _object(body: json.JsonObject, rules: Sequence[object_health.Rule]) -> Objec
         total,
         tuple(sorted({image for image in images if image})),
         status_aggregation.aggregated_fields(body),
-        status_aggregation.is_observed(body),
+        conditions.unobserved(body) is None,
     )
 
 

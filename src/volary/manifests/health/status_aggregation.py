@@ -66,12 +66,6 @@ def aggregated_fields(body: json.JsonObject) -> json.JsonObject:
     }
 
 
-def is_observed(body: json.JsonObject) -> bool:
-    """Say whether the status speaks of the newest generation; true where it does not say."""
-    observed = conditions.observed_generation(body)
-    return observed is None or observed >= objects.number(body, "metadata", "generation")
-
-
 def _sums(*names: str) -> _Rule:
     def rule(bodies: Bodies) -> json.JsonObject:
         return {name: _sum(bodies, name) for name in names}

@@ -11,7 +11,7 @@ must not restart pods.
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from volary.manifests import objects
 from volary.model import json
@@ -87,21 +87,6 @@ def track(
             "annotations": {**objects.mapping(item.metadata, "annotations"), **annotations},
         }
     )
-
-
-def track_all(
-    items: Iterable[manifest.Manifest],
-    *,
-    application: str,
-    commit: str,
-    variant: variant.Variant,
-    label: variant.VariantLabel,
-) -> list[manifest.Manifest]:
-    """Return the manifests, each with `track`."""
-    return [
-        track(item, application=application, commit=commit, variant=variant, label=label)
-        for item in items
-    ]
 
 
 def untrack(item: manifest.Manifest) -> manifest.Manifest:

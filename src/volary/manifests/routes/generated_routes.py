@@ -33,7 +33,7 @@ def is_generated(item: manifest.Manifest) -> bool:
 def generates_services(app: applications.Application) -> bool:
     """Say whether each variant gets a Service of its own for the routes."""
     routing = app.traffic_routing
-    if service_targets.is_target(app):
+    if app.rolls_out_service:
         return True
     return routing.create and routing.method not in (_Method.POD_SELECTOR, _Method.ISTIO)
 
@@ -55,7 +55,7 @@ def add(
     """
     routing = app.traffic_routing
     makes_routes = routing.create and routing.method is not _Method.POD_SELECTOR
-    if not makes_routes and not service_targets.is_target(app):
+    if not makes_routes and not app.rolls_out_service:
         return list(manifests)
     service = _service(manifests, app)
     made: list[manifest.Manifest] = []
@@ -143,7 +143,7 @@ def _istio(app: applications.Application, service: manifest.Manifest) -> list[js
         for variant_role in variant.Variant
     ]
     name = options.virtual_service.name or service.name
-    is_target = service_targets.is_target(app)
+    is_target = app.rolls_out_service
     destination = {"host": host, "subset": label.primary_value}
     if is_target:
         destination = {"host": backends.of(app).primary}
@@ -229,7 +229,7 @@ def _primary_service(
     label, name = app.variant_label, backends.of(app).primary
     if any(item.name == name for item in manifests if item.kind == "Service" and not item.group):
         return []
-    if service_targets.is_target(app):
+    if app.rolls_out_service:
         own = service_targets.variant_copy(service, app, variant.Variant.PRIMARY)
         return [manifest.Manifest(own.body, _ORIGIN)]
     suffix = backends.suffix(app, variant.Variant.PRIMARY)
@@ -251,7 +251,7 @@ def check_primary(manifests: Sequence[manifest.Manifest], app: applications.Appl
     """
     label = app.variant_label
     for item in manifests:
-        if item.kind != "Service" or item.origin != _ORIGIN or service_targets.is_target(app):
+        if item.kind != "Service" or item.origin != _ORIGIN or app.rolls_out_service:
             continue
         selector = objects.mapping(item.body, "spec", "selector")
         others = {key: value for key, value in selector.items() if key != label.key}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from volary.manifests import objects
 from volary.manifests.ownership import tracking
 from volary.manifests.services import backends, services
-from volary.manifests.workloads import config_references, workloads
+from volary.manifests.workloads import autoscalers, config_references, workloads
 from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -20,7 +20,6 @@ from volary.model.pipeline import variant
 KIND = "Service"
 #: On the copies, whose names are Flagger's: what it made is taken over.
 _TAKEN_OVER = {"volary.dev/force-conflicts": "enabled"}
-_SCALER = "HorizontalPodAutoscaler"
 #: What pods need to start; brought with them where they are new.
 _NEEDS = frozenset(
     {
@@ -32,11 +31,6 @@ _NEEDS = frozenset(
         "ServiceAccount",
     }
 )
-
-
-def is_target(app: applications.Application) -> bool:
-    """Say whether it is a Service that is rolled out."""
-    return app.rolls_out_service
 
 
 def find(
@@ -97,13 +91,12 @@ def dependencies(
     now, before = find(manifests, app), find(running, app)
     known = {item.key for item in running}
     chosen = [item for item in selected(manifests, now) if not _selects(before, item)]
-    names = {(item.kind, item.name) for item in chosen}
     return [
         item
         for item in manifests
         if item in chosen
         or (item.kind in _NEEDS and item.key not in known)
-        or (item.kind == _SCALER and _scales(item) in names)
+        or (item.kind in autoscalers.KINDS and _scales_any(item, chosen))
     ]
 
 
@@ -196,6 +189,5 @@ def _selects(service: manifest.Manifest | None, item: manifest.Manifest) -> bool
     return all(labels.get(key) == value for key, value in wanted.items())
 
 
-def _scales(item: manifest.Manifest) -> tuple[str, str]:
-    target = objects.mapping(item.body, "spec", "scaleTargetRef")
-    return str(target.get("kind")), str(target.get("name"))
+def _scales_any(scaler: manifest.Manifest, chosen: Sequence[manifest.Manifest]) -> bool:
+    return any(autoscalers.is_for(scaler, item) for item in chosen)

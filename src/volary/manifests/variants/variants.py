@@ -40,7 +40,7 @@ def primary(
     """
     label = app.variant_label
     result = list(manifests)
-    if service_targets.is_target(app):
+    if app.rolls_out_service:
         return config_hash.annotate(result, include_projected=_is_never_pipecds(app))
     if options.add_variant_label_to_selector or label.on_pods:
         to_selector = options.add_variant_label_to_selector
@@ -82,7 +82,7 @@ def canary(
             not fit, or a name is taken or too long.
     """
     patched = patches.apply(manifests, options.patches)
-    if service_targets.is_target(app):
+    if app.rolls_out_service:
         return _target(patched, app)
     return _copies(patched, app, options, Variant.CANARY)
 

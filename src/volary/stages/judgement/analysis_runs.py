@@ -66,8 +66,7 @@ class AnalysisRun:
         period, now = self.judge.period, self.clock.now()
         number = max(1, (now - period.started) // rule.interval + 1)
         look = period.started + number * rule.interval
-        moments = [moment for moment in (look, period.ends, period.deadline) if moment > now]
-        at = min(moments, default=period.deadline)
+        at = min(moment for moment in (look, period.ends, period.deadline) if moment > now)
         return (number, at, True) if at == look else (number - 1, at, False)
 
     async def _sleep_until(self, at: datetime) -> None:

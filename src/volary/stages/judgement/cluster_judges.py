@@ -15,7 +15,6 @@ from typing import cast
 from volary.analysis.metering import meters, query_names
 from volary.analysis.verdicts import checks, fleet_verdicts, rule_verdicts
 from volary.engine import executor
-from volary.manifests.services import service_targets
 from volary.model import analysis, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -318,7 +317,7 @@ async def open_judge(
     source = await context.target_source()
     home = namespace or context.client.namespace
     running: list[manifest.Manifest] = []
-    if context.running_source and service_targets.is_target(context.application):
+    if context.running_source and context.application.rolls_out_service:
         running = await context.running_source()
     last = await context.task_state.recall(state_name(context))
     started = last.get("started")

@@ -117,7 +117,7 @@ async def run(work: execution.Work, options: Options) -> str:
     held = live_routes.keep_live(planned.manifests, route_objects)
     now, late = live_routes.split_new(held, route_objects)
     services: list[manifest.Manifest] = []
-    if service_targets.is_target(context.application):
+    if context.application.rolls_out_service:
         now, services = service_targets.split_by_readiness(now, context.application)
     changes = await work.apply(now)
     seen = await work.wait_ready(now)

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from volary.clusters.apply import deletions, live_objects, managed_fields, steps
 from volary.clusters.client import resource_mapping
 from volary.manifests.ownership import tracking
-from volary.manifests.services import service_targets
 from volary.manifests.workloads import workloads
 from volary.model import applications, json
 from volary.model.objects import manifest
@@ -85,7 +84,7 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
     )
     route_objects = await live_routes.of(work, rendered)
     services: list[manifest.Manifest] = []
-    if service_targets.is_target(context.application):
+    if context.application.rolls_out_service:
         # Primary has to be what ran before it gets anything back.
         services = await service_rollouts.switch_back(work, rendered)
     if services:

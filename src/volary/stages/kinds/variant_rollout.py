@@ -5,7 +5,6 @@ from the running source, so that a comparison with the canary is a fair one; the
 application file are the target's (PipeCD: baseline).
 """
 
-from volary.manifests.services import service_targets
 from volary.model import errors
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.rollouts import rendering, scaling, service_rollouts
@@ -18,7 +17,7 @@ async def roll_out_canary(
     """Bring canary to one cluster."""
     context = work.context
     loaded = await work.load(context.target_source)
-    if service_targets.is_target(context.application):
+    if context.application.rolls_out_service:
         return await service_rollouts.roll_out_canary(work, loaded, options)
     source = await scaling.with_stage_replicas(work, loaded, options)
     made = rendering.canary(source, context.application, options, commit=context.task.commit)

@@ -59,7 +59,7 @@ def canary(
     """
     _check_some(manifests)
     copies = variants.canary(manifests, application, options)
-    if service_targets.is_target(application):
+    if application.rolls_out_service:
         whole = variants.primary(manifests, application, application.quick_sync)
         copies += service_targets.dependencies(whole, running, application)
     return _marked(copies, application, variant.Variant.CANARY, commit)
@@ -99,7 +99,7 @@ def preview(
             hint="add one, name it under service.name, or write preview: false",
         )
     label = application.variant_label
-    if service_targets.is_target(application):
+    if application.rolls_out_service:
         copy = services.duplicate(matching_services[0], suffix=_PREVIEW)
     else:
         copy = services.variant(
@@ -148,11 +148,15 @@ def _marked(
     of: variant.Variant,
     commit: str,
 ) -> list[manifest.Manifest]:
-    marked = tracking.track_all(
-        manifests,
-        application=application.name,
-        commit=commit,
-        variant=of,
-        label=application.variant_label,
+    return apply_order.sort(
+        [
+            tracking.track(
+                item,
+                application=application.name,
+                commit=commit,
+                variant=of,
+                label=application.variant_label,
+            )
+            for item in manifests
+        ]
     )
-    return apply_order.sort(marked)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from volary.clusters.apply import live_objects, steps
 from volary.clusters.client import resource_mapping
 from volary.manifests import objects
-from volary.manifests.workloads import workloads
+from volary.manifests.workloads import autoscalers, workloads
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -20,8 +20,6 @@ from volary.stages.rollouts import rendering
 from volary.stages.runtime import execution
 
 _ALL = 100
-#: The second is KEDA's, which makes one of the first.
-_SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 
 
 async def with_live_replicas(
@@ -86,7 +84,9 @@ async def _with_counts(
     counts = {(key.kind, key.name): workloads.replicas(body) for key, body in live.items()}
     keys = {item.key for item in items if (item.kind, item.name) in counts}
     return [
-        _with_replicas(item, max(1, counts[item.kind, item.name])) if item.key in keys else item
+        item.with_spec({"replicas": max(1, counts[item.kind, item.name])})
+        if item.key in keys
+        else item
         for item in source
     ]
 
@@ -118,21 +118,8 @@ def _canary_options(
 
 def is_scaled_by_others(item: manifest.Manifest, source: Sequence[manifest.Manifest]) -> bool:
     """Say whether the number of pods is somebody else's: Git names none, or has a scaler."""
-    if "replicas" not in objects.mapping(item.body, "spec"):
-        return True
-    targets = (
-        objects.mapping(scaler.body, "spec", "scaleTargetRef")
-        for scaler in source
-        if scaler.kind in _SCALERS
-    )
-    return any(
-        (target.get("kind") or workloads.DEPLOYMENT, target.get("name")) == (item.kind, item.name)
-        for target in targets
-    )
-
-
-def _with_replicas(item: manifest.Manifest, count: int) -> manifest.Manifest:
-    return item.with_spec({"replicas": count})
+    is_open = "replicas" not in objects.mapping(item.body, "spec")
+    return is_open or autoscalers.of(item, source) is not None
 
 
 def _scale(item: manifest.Manifest, count: int) -> json.JsonObject:

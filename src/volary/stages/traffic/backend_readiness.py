@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from volary.clusters.watching import endpoints, list_snapshot
-from volary.manifests.services import service_targets
 from volary.model import json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -88,7 +87,7 @@ class Backends:
     async def _labels(self, which: variant.Variant) -> dict[str, str]:
         """Return labels of the pods behind a variant: as written, or as its live Service says."""
         application = self.work.context.application
-        if service_targets.is_target(application):
+        if application.rolls_out_service:
             namespace = self.route_object.item.namespace
             live = await service_rollouts.live_selector(self.work, namespace, which)
             if live:

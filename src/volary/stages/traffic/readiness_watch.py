@@ -20,7 +20,6 @@ from volary.concurrency import races
 from volary.manifests import objects
 from volary.manifests.health import assessment, workload_health
 from volary.manifests.ownership import tracking
-from volary.manifests.services import service_targets
 from volary.manifests.workloads import workloads
 from volary.model import errors, json
 from volary.model.objects import manifest
@@ -116,7 +115,7 @@ class ReadinessWatch:
         Raises:
             StageFailedError: when they have been too few for too long, or cannot become more.
         """
-        is_service = service_targets.is_target(self.work.context.application)
+        is_service = self.work.context.application.rolls_out_service
         lack = await (self._lack_behind_service() if is_service else self._lack())
         now = asyncio.get_running_loop().time()
         if not lack:

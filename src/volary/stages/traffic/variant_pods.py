@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from volary.manifests import objects
 from volary.manifests.routes import virtual_services
-from volary.manifests.services import service_targets, services
+from volary.manifests.services import services
 from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -27,7 +27,7 @@ def labels(
     Raises:
         UserError: when the Service can never lead to the subset's pods.
     """
-    if service_targets.is_target(application):
+    if application.rolls_out_service:
         return _selector(manifests, application)
     subset = _subset(manifests, application, which)
     if application.traffic_routing.method is not routing_options.RoutingMethod.ISTIO:

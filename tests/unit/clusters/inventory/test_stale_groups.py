@@ -54,12 +54,15 @@ class AggregatedCluster:
     objects: dict[str, json.JsonObject] = field(default_factory=dict)
 
     def put(self, *items: manifest.Manifest) -> None:
-        for item in tracking.track_all(
-            items,
-            application="shop",
-            commit="1" * 40,
-            variant=variant.Variant.PRIMARY,
-            label=variant.VariantLabel(),
+        for item in (
+            tracking.track(
+                one,
+                application="shop",
+                commit="1" * 40,
+                variant=variant.Variant.PRIMARY,
+                label=variant.VariantLabel(),
+            )
+            for one in items
         ):
             metadata = {**item.body["metadata"], "uid": item.name, "resourceVersion": "1"}
             base = "/apis" if item.group else "/api"

@@ -45,13 +45,16 @@ def test_the_summary_counts() -> None:
 
 def test_a_new_commit_alone_is_no_change(simple: list[manifest.Manifest]) -> None:
     old, new = (
-        tracking.track_all(
-            simple,
-            application="web",
-            commit=commit,
-            variant=variant.Variant.PRIMARY,
-            label=variant.VariantLabel(),
-        )
+        [
+            tracking.track(
+                item,
+                application="web",
+                commit=commit,
+                variant=variant.Variant.PRIMARY,
+                label=variant.VariantLabel(),
+            )
+            for item in simple
+        ]
         for commit in ("1", "2")
     )
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from volary.manifests.health import status_aggregation
+from volary.manifests.health import fleet_status, status_aggregation
 from volary.model import json
 
 
@@ -36,16 +36,19 @@ def test_workloads_are_summed() -> None:
     )
 
 
+def _is_observed(body: json.JsonObject) -> bool:
+    (entry,) = fleet_status.of_cluster([body]).objects
+    return entry.observed
+
+
 def test_a_stateful_set_is_observed_as_every_workload_is() -> None:
     """Karmada compares other generations here, so that it never is."""
     seen = {"metadata": {"generation": 4}, "status": {"observedGeneration": 4}}
 
-    assert status_aggregation.is_observed({"kind": "StatefulSet", **seen})
-    assert not status_aggregation.is_observed({**seen, "metadata": {"generation": 5}})
-    assert status_aggregation.is_observed({"metadata": {"generation": 5}, "status": {}})
-    assert not status_aggregation.is_observed(
-        {"metadata": {"generation": 5}, "status": {"observedGeneration": "4"}}
-    )
+    assert _is_observed({"kind": "StatefulSet", **seen})
+    assert not _is_observed({**seen, "metadata": {"generation": 5}})
+    assert _is_observed({"metadata": {"generation": 5}, "status": {}})
+    assert not _is_observed({"metadata": {"generation": 5}, "status": {"observedGeneration": "4"}})
 
 
 DONE = {

@@ -177,13 +177,16 @@ def test_the_suffix_is_the_value_of_the_variant_label_unless_given(
 
 def test_copies_are_marked_with_their_own_key(simple: Manifests, web: App) -> None:
     """PipeCD leaves the original's key on ConfigMaps and Secrets."""
-    found = tracking.track_all(
-        variants.canary(simple, web, OPTIONS),
-        application="web",
-        commit="abc",
-        variant=variant.Variant.CANARY,
-        label=web.variant_label,
-    )
+    found = [
+        tracking.track(
+            item,
+            application="web",
+            commit="abc",
+            variant=variant.Variant.CANARY,
+            label=web.variant_label,
+        )
+        for item in variants.canary(simple, web, OPTIONS)
+    ]
 
     assert [item.annotations[tracking.RESOURCE_KEY] for item in found] == [
         ":ConfigMap::settings-canary",

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from volary.manifests.routes import ingresses
-from volary.manifests.services import service_targets
 from volary.model import applications, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -48,7 +47,7 @@ def find(
     method = application.traffic_routing.method
     if method in (_Method.POD_SELECTOR, _Method.ISTIO):
         return item
-    if service_targets.is_target(application):
+    if application.rolls_out_service:
         # Its variants are told apart by their Services alone.
         return item
     main = ingresses.find(manifests, application) if method is _Method.NGINX else None
