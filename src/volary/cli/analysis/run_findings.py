@@ -4,27 +4,26 @@ from collections.abc import Mapping
 
 from volary.cli import console, exit_codes, forms
 from volary.cli.analysis import findings_table
-from volary.cli.remote import client, login, output, queries
+from volary.cli.remote import client, output, queries
 
 _MOST = 20_000
 
 
 async def show(
-    target: login.Target, run: str, stage: str, cluster: str, metric: str, form: forms.Form
+    server: client.Client, run: str, stage: str, cluster: str, metric: str, form: forms.Form
 ) -> int:
     """Show what the analyses of a run found."""
-    async with client.Client.open(target) as server:
-        whole = await queries.run_of(server, run)
-        summary = whole["summary"]
-        findings = await server.pages(
-            "runs",
-            summary["id"],
-            "findings",
-            most=_MOST,
-            stage=stage,
-            cluster=cluster,
-            metric=metric,
-        )
+    whole = await queries.run_of(server, run)
+    summary = whole["summary"]
+    findings = await server.pages(
+        "runs",
+        summary["id"],
+        "findings",
+        most=_MOST,
+        stage=stage,
+        cluster=cluster,
+        metric=metric,
+    )
     if form.is_document:
         output.show({"run": summary, "findings": findings}, form)
         return exit_codes.Exit.DONE

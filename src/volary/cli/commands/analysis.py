@@ -39,8 +39,7 @@ def show(
     """
     from volary.cli.analysis import run_findings
 
-    target = options.target_of(server)
-    options.finish(run_findings.show(target, run, stage, cluster, metric, output))
+    options.ask(server, run_findings.show, run, stage, cluster, metric, output)
 
 
 @app.command("test")

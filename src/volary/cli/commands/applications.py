@@ -33,5 +33,4 @@ def forget(name: options.Application, reason: _Reason, server: options.Server = 
 def _ask(kind: str, name: str, body: dict[str, object], server: str) -> None:
     from volary.cli.remote import commands
 
-    target = options.target_of(server)
-    options.finish(commands.send_to_application(target, kind, name, body))
+    options.ask(server, commands.send_to_application, kind, name, body)

@@ -15,8 +15,7 @@ _Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a cluster.")
 def _ask(name: str, verb: str, body: dict[str, object], server: str) -> None:
     from volary.cli.remote import clusters
 
-    target = options.target_of(server)
-    options.finish(clusters.send(target, name, verb, body))
+    options.ask(server, clusters.send, name, verb, body)
 
 
 @app.command("list")
@@ -30,9 +29,8 @@ def list_clusters(
     """List the clusters with their state and taints."""
     from volary.cli.remote import queries
 
-    target = options.target_of(server)
     sought = queries.ListQuery(forms.Noun.CLUSTERS, status=status)
-    options.finish(queries.get(target, sought, 100_000, output))
+    options.ask(server, queries.get, sought, 100_000, output)
 
 
 @app.command()
@@ -44,8 +42,7 @@ def get(
     """Show a cluster: its state and since when, why, and its taints."""
     from volary.cli.remote import clusters
 
-    target = options.target_of(server)
-    options.finish(clusters.get(target, name, output))
+    options.ask(server, clusters.get, name, output)
 
 
 @app.command()
@@ -81,5 +78,4 @@ def taint(
     """Add a taint to a cluster (NoSchedule, NoExecute), or remove one."""
     from volary.cli.remote import clusters
 
-    target = options.target_of(server)
-    options.finish(clusters.taint(target, name, marks, reason))
+    options.ask(server, clusters.taint, name, marks, reason)

@@ -1,14 +1,16 @@
 """Options and arguments that several commands have, and how a command's work is carried out."""
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, NoReturn, ParamSpec
 
 import typer
 
 from volary.cli import forms
 
 if TYPE_CHECKING:
-    from volary.cli.remote import login
+    from volary.cli.remote import client
+
+Arguments = ParamSpec("Arguments")
 
 Path = Annotated[str, typer.Argument(metavar="PATH", help="Directory or Git repository.")]
 ApplicationPath = Annotated[
@@ -54,17 +56,26 @@ def group(words: str, **settings: Any) -> typer.Typer:
     return typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=words, **settings)
 
 
-def finish(work: Coroutine[object, object, int]) -> None:
+def finish(work: Coroutine[object, object, int]) -> NoReturn:
     """Carry out a command's work and exit with its code."""
     import asyncio  # half of the start-up time of ``volary --help``
 
     raise typer.Exit(asyncio.run(work))
 
 
-def target_of(server: str) -> "login.Target":
-    """Return the server that is meant and how to get in."""
+def ask(
+    server: str,
+    work: "Callable[Concatenate[client.Client, Arguments], Coroutine[object, object, int]]",
+    *given: Arguments.args,
+    **options: Arguments.kwargs,
+) -> NoReturn:
+    """Carry out what a command asks of a server, and exit with its code."""
     import os
 
-    from volary.cli.remote import login
+    from volary.cli.remote import client, login
 
-    return login.find(server, os.environ)
+    async def asked() -> int:
+        async with client.Client.open(login.find(server, os.environ)) as opened:
+            return await work(opened, *given, **options)
+
+    finish(asked())

@@ -7,6 +7,7 @@ import typer
 
 from volary.cli import forms
 from volary.cli.commands import options
+from volary.model import errors
 
 app = typer.Typer(rich_markup_mode=None)
 token = options.group("API tokens of a server.")
@@ -26,7 +27,7 @@ class Role(StrEnum):
 def _send_to_run(kind: str, run: str, server: str, body: dict[str, object]) -> None:
     from volary.cli.remote import commands
 
-    options.finish(commands.send_to_run(options.target_of(server), kind, run, body))
+    options.ask(server, commands.send_to_run, kind, run, body)
 
 
 def _send_to_run_or_application(
@@ -34,9 +35,8 @@ def _send_to_run_or_application(
 ) -> None:
     from volary.cli.remote import commands
 
-    if not whole:
-        return _send_to_run(kind, name, server, body)
-    return options.finish(commands.send_to_application(options.target_of(server), kind, name, body))
+    send = commands.send_to_application if whole else commands.send_to_run
+    options.ask(server, send, kind, name, body)
 
 
 @app.command()
@@ -48,8 +48,7 @@ def placement(
     """Say which clusters an application is on, what moves, and what a move waits for."""
     from volary.cli.remote import placements
 
-    target = options.target_of(server)
-    options.finish(placements.show(target, application, output))
+    options.ask(server, placements.show, application, output)
 
 
 @app.command()
@@ -62,10 +61,9 @@ def rebalance(
     """Place an application anew: what moved away may come back, replicas are divided anew."""
     from volary.cli.remote import commands, placements
 
-    target = options.target_of(server)
     if dry_run:
-        options.finish(placements.plan(target, application))
-    options.finish(commands.start_run(target, "rebalance", application, {}, follow=follow))
+        options.ask(server, placements.plan, application)
+    options.ask(server, commands.start_run, "rebalance", application, {}, follow=follow)
 
 
 @app.command("server")
@@ -153,13 +151,18 @@ def get(
 
     if removed and noun is not forms.Noun.APPS:
         raise typer.BadParameter("--removed belongs to `get apps`")
+    if noun is forms.Noun.APP and not (name or app_name):
+        raise errors.user_error(
+            "no application is named", hint="volary get app NAME; see volary get apps"
+        )
+    if noun is forms.Noun.APP and (fleet or contexts):
+        options.finish(queries.survey_app(name, app_name, fleet, contexts, output))
     if noun is forms.Noun.APP:
-        asked = queries.StatusQuery(name, app_name, fleet, contexts)
-        options.finish(queries.get_app(lambda: options.target_of(server), asked, output))
+        options.ask(server, queries.get_app, name or app_name, output)
     if name or fleet or contexts:
         raise typer.BadParameter("a name, --fleet and --contexts belong to `get app`")
     sought = queries.ListQuery(noun, app_name, status, removed)
-    options.finish(queries.get(options.target_of(server), sought, limit, output))
+    options.ask(server, queries.get, sought, limit, output)
 
 
 @app.command()
@@ -171,7 +174,7 @@ def describe(
     """Show everything about a run or an application."""
     from volary.cli.remote import queries
 
-    options.finish(queries.describe(options.target_of(server), name, output))
+    options.ask(server, queries.describe, name, output)
 
 
 @app.command()
@@ -181,7 +184,7 @@ def explain(
     """Say why a run is there, why it waits, what comes next, and what happens if it fails."""
     from volary.cli.remote import queries
 
-    options.finish(queries.explain(options.target_of(server), run, output))
+    options.ask(server, queries.explain, run, output)
 
 
 @app.command()
@@ -191,7 +194,7 @@ def watch(
     """Show a run as it happens, as `volary run` does; ends with the run."""
     from volary.cli.remote import queries
 
-    options.finish(queries.watch(options.target_of(server), run, as_json=output is forms.Form.JSON))
+    options.ask(server, queries.watch, run, as_json=output is forms.Form.JSON)
 
 
 @app.command()
@@ -208,9 +211,7 @@ def logs(
     """Show the logs of a run's tasks."""
     from volary.cli.remote import queries
 
-    options.finish(
-        queries.logs(options.target_of(server), run, stage, cluster, follow=follow, form=output)
-    )
+    options.ask(server, queries.logs, run, stage, cluster, follow=follow, form=output)
 
 
 @app.command()
@@ -225,7 +226,7 @@ def status(
     """Show the status of a run; exit code 0 fine, 1 failed, 3 waiting for a person."""
     from volary.cli.remote import queries
 
-    options.finish(queries.status(options.target_of(server), run, wait=wait, form=output))
+    options.ask(server, queries.status, run, wait=wait, form=output)
 
 
 @app.command()
@@ -242,9 +243,7 @@ def sync(
     from volary.cli.remote import commands
 
     body: dict[str, object] = {"commit": commit, "strategy": strategy}
-    options.finish(
-        commands.start_run(options.target_of(server), "sync", application, body, follow=follow)
-    )
+    options.ask(server, commands.start_run, "sync", application, body, follow=follow)
 
 
 @app.command()
@@ -260,11 +259,7 @@ def rollback(
     """Roll back the last change, the last wave first; or go to a commit."""
     from volary.cli.remote import commands
 
-    options.finish(
-        commands.start_run(
-            options.target_of(server), "rollback", application, {"to": to}, follow=follow
-        )
-    )
+    options.ask(server, commands.start_run, "rollback", application, {"to": to}, follow=follow)
 
 
 @app.command()

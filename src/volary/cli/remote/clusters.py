@@ -3,34 +3,31 @@
 from collections.abc import Sequence
 
 from volary.cli import console, exit_codes, forms
-from volary.cli.remote import client, login, output
+from volary.cli.remote import client, output
 from volary.model import errors, json
 from volary.model.fleet import taints
 
 _HINT = "write KEY=VALUE:NoSchedule, KEY:NoExecute, or KEY- to remove it"
 
 
-async def get(target: login.Target, name: str, form: forms.Form) -> int:
+async def get(server: client.Client, name: str, form: forms.Form) -> int:
     """Show one cluster."""
-    async with client.Client.open(target) as server:
-        cluster = await server.get("clusters", name)
+    cluster = await server.get("clusters", name)
     return output.answer(cluster, form, lambda: output.describe_cluster(cluster))
 
 
-async def send(target: login.Target, name: str, verb: str, body: json.JsonObject) -> int:
+async def send(server: client.Client, name: str, verb: str, body: json.JsonObject) -> int:
     """Ask something of a cluster and say how it is marked then."""
-    async with client.Client.open(target) as server:
-        _print_status(await server.post("clusters", name, verb, body=body))
+    _print_status(await server.post("clusters", name, verb, body=body))
     return exit_codes.Exit.DONE
 
 
-async def taint(target: login.Target, name: str, marks: Sequence[str], reason: str) -> int:
+async def taint(server: client.Client, name: str, marks: Sequence[str], reason: str) -> int:
     """Make and remove marks, one after another."""
     wanted = [_read(mark, reason) for mark in marks]
     cluster: json.JsonObject = {}
-    async with client.Client.open(target) as server:
-        for verb, body in wanted:
-            cluster = await server.post("clusters", name, verb, body=body)
+    for verb, body in wanted:
+        cluster = await server.post("clusters", name, verb, body=body)
     _print_status(cluster)
     return exit_codes.Exit.DONE
 

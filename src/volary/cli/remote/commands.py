@@ -15,26 +15,24 @@ _POLL_INTERVAL = 0.3
 
 
 async def start_run(
-    target: login.Target, kind: str, application: str, body: json.JsonObject, *, follow: bool
+    server: client.Client, kind: str, application: str, body: json.JsonObject, *, follow: bool
 ) -> int:
     """Ask for a sync or a rollback of an application; with `follow` watch what it leads to."""
-    async with client.Client.open(target) as server:
-        asked = await server.post("applications", application, kind, body=_without_empty(body))
-        if follow:
-            await _until_prepared(server, application, asked["run"])
+    asked = await server.post("applications", application, kind, body=_without_empty(body))
+    if follow:
+        await _until_prepared(server, application, asked["run"])
     console.messages().print(f"{asked['run']}: {asked['reason'] or 'accepted'}", markup=False)
     console.write(asked["run"])
     if follow:
-        return await queries.watch(target, asked["run"], as_json=False)
+        return await queries.watch(server, asked["run"], as_json=False)
     return exit_codes.Exit.DONE
 
 
 async def send_to_application(
-    target: login.Target, kind: str, application: str, body: json.JsonObject
+    server: client.Client, kind: str, application: str, body: json.JsonObject
 ) -> int:
     """Ask something of an application that leads to no run of its own."""
-    async with client.Client.open(target) as server:
-        asked = await server.post("applications", application, kind, body=_without_empty(body))
+    asked = await server.post("applications", application, kind, body=_without_empty(body))
     console.write_text(f"{application}: {asked['reason'] or 'accepted'}")
     return exit_codes.Exit.DONE
 
@@ -70,13 +68,10 @@ async def _exists(server: client.Client, run: str) -> bool:
     return True
 
 
-async def send_to_run(target: login.Target, kind: str, run: str, body: json.JsonObject) -> int:
+async def send_to_run(server: client.Client, kind: str, run: str, body: json.JsonObject) -> int:
     """Ask something of a run: of this id, or the newest of the application of this name."""
-    async with client.Client.open(target) as server:
-        document = await queries.run_of(server, run)
-        asked = await server.post(
-            "runs", document["summary"]["id"], kind, body=_without_empty(body)
-        )
+    document = await queries.run_of(server, run)
+    asked = await server.post("runs", document["summary"]["id"], kind, body=_without_empty(body))
     console.write_text(f"{asked['run']}: {asked['reason'] or 'accepted'}")
     return exit_codes.Exit.DONE
 

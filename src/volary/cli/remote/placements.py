@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 
 from volary.cli import console, exit_codes, forms
-from volary.cli.remote import client, login, output
+from volary.cli.remote import client, output
 from volary.model import json
 
 
-async def show(target: login.Target, application: str, form: forms.Form) -> int:
+async def show(server: client.Client, application: str, form: forms.Form) -> int:
     """Show where an application is, and what moves."""
-    async with client.Client.open(target) as server:
-        placement = await server.get("applications", application, "placement")
+    placement = await server.get("applications", application, "placement")
     return output.answer(placement, form, lambda: console.write_lines(lines(placement)))
 
 
@@ -31,10 +30,9 @@ def lines(placement: json.JsonObject) -> Iterator[str]:
         yield f"waiting, {move['cluster']}: {reason}"
 
 
-async def plan(target: login.Target, application: str) -> int:
+async def plan(server: client.Client, application: str) -> int:
     """Say what a rebalance would move."""
-    async with client.Client.open(target) as server:
-        planned = await server.post("applications", application, "rebalance", "plan", body={})
+    planned = await server.post("applications", application, "rebalance", "plan", body={})
     console.write_text(planned["reason"])
     console.write_text(f"it would be on {', '.join(planned['clusters'])}")
     for exclusion in planned["leftOut"]:

@@ -1,13 +1,13 @@
 """Commands that only look: get, describe, explain, watch, logs, status."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
 
 from volary.cli import console, exit_codes, forms
-from volary.cli.remote import application_status, client, login, output
+from volary.cli.remote import application_status, client, output
 from volary.cli.run import matrix, views
 from volary.config.decoding import readings
 from volary.controller.status import application_statuses
@@ -53,7 +53,7 @@ class ListQuery:
     with_removed: bool = False
 
 
-async def get(target: login.Target, sought: ListQuery, most: int, form: forms.Form) -> int:
+async def get(server: client.Client, sought: ListQuery, most: int, form: forms.Form) -> int:
     """Show a list.
 
     Raises:
@@ -66,56 +66,36 @@ async def get(target: login.Target, sought: ListQuery, most: int, form: forms.Fo
         query["application"] = app
     if sought.with_removed:
         query["removed"] = "true"
-    async with client.Client.open(target) as server:
-        items = await server.pages(_PATHS[noun], most=most, **query)
+    items = await server.pages(_PATHS[noun], most=most, **query)
     if app and noun is forms.Noun.APPS:
         items = [item for item in items if item["name"] == app]
     output.show_list(noun, items, form)
     return exit_codes.Exit.DONE
 
 
-@dataclass(frozen=True, slots=True)
-class StatusQuery:
-    """One application, for display."""
-
-    #: Its name on the server, or its directory where clusters are asked directly.
-    name: str
-    #: Of a directory with several: which.
-    app: str = ""
-    fleet: str = ""
-    contexts: str = ""
+async def get_app(server: client.Client, name: str, form: forms.Form) -> int:
+    """Show one application over all its clusters, as the server knows them."""
+    return _show_app(await server.get("applications", name, "status"), form)
 
 
-async def get_app(target: Callable[[], login.Target], asked: StatusQuery, form: forms.Form) -> int:
-    """Show one application over all its clusters.
+async def survey_app(path: str, app: str, fleet: str, contexts: str, form: forms.Form) -> int:
+    """Show the application of a directory over all its clusters, which are asked directly."""
+    # Clusters, which a server's commands do without.
+    from volary.cli.local import live_status
+    from volary.controller.planning import preparation
 
-    Raises:
-        errors.UserError: There is no such application, or it was not said which.
-    """
-    if not asked.name and not asked.app:
-        raise errors.user_error(
-            "no application is named", hint="volary get app NAME; see volary get apps"
-        )
-    if asked.fleet or asked.contexts:
-        # Clusters, which a server's commands do without.
-        from volary.cli.local import live_status
-        from volary.controller.planning import preparation
+    request = preparation.RunOptions(path or ".", app=app, fleet=fleet, contexts=contexts)
+    return _show_app(await live_status.read(request), form)
 
-        request = preparation.RunOptions(
-            asked.name or ".", app=asked.app, fleet=asked.fleet, contexts=asked.contexts
-        )
-        document = await live_status.read(request)
-    else:
-        async with client.Client.open(target()) as server:
-            document = await server.get("applications", asked.name or asked.app, "status")
+
+def _show_app(document: json.JsonObject, form: forms.Form) -> int:
     lines = application_status.lines(document, wide=form is forms.Form.WIDE)
     return output.answer(document, form, lambda: console.write_lines(lines))
 
 
-async def describe(target: login.Target, name: str, form: forms.Form) -> int:
+async def describe(server: client.Client, name: str, form: forms.Form) -> int:
     """Show everything about a run or an application."""
-    async with client.Client.open(target) as server:
-        document, is_run = await _either(server, name)
+    document, is_run = await _either(server, name)
     show = output.describe_run if is_run else output.describe_application
     return output.answer(document, form, lambda: show(document))
 
@@ -145,24 +125,22 @@ async def run_of(server: client.Client, name: str) -> json.JsonObject:
     return await server.get("runs", document["run"])
 
 
-async def explain(target: login.Target, run: str, form: forms.Form) -> int:
+async def explain(server: client.Client, run: str, form: forms.Form) -> int:
     """Say why a run is there, why it waits, what comes next and what if it fails."""
-    async with client.Client.open(target) as server:
-        document = await run_of(server, run)
+    document = await run_of(server, run)
     keys = ("summary", "plan", "waitingReason", "whatNext", "ifFailed", "move")
     shown = {key: document[key] for key in keys}
     return output.answer(shown, form, lambda: output.explain_run(document))
 
 
-async def watch(target: login.Target, run: str, *, as_json: bool) -> int:
+async def watch(server: client.Client, run: str, *, as_json: bool) -> int:
     """Show a run as it happens, until its end."""
-    async with client.Client.open(target) as server:
-        document = await run_of(server, run)
-        with views.choose(console.messages(), as_json=as_json) as view:
-            async for piece in server.stream("runs", document["summary"]["id"], "events", "stream"):
-                event = read_event(piece.data)
-                if event is not None:
-                    view.notify(event)
+    document = await run_of(server, run)
+    with views.choose(console.messages(), as_json=as_json) as view:
+        async for piece in server.stream("runs", document["summary"]["id"], "events", "stream"):
+            event = read_event(piece.data)
+            if event is not None:
+                view.notify(event)
     if not as_json:
         console.write_text(f"{view.shown.status.value}: {view.shown.reason}")
     return exit_code_of(view.shown.status.value)
@@ -191,21 +169,20 @@ def _shown(value: object) -> object:
 
 
 async def logs(
-    target: login.Target, run: str, stage: str, cluster: str, *, follow: bool, form: forms.Form
+    server: client.Client, run: str, stage: str, cluster: str, *, follow: bool, form: forms.Form
 ) -> int:
     """Write the lines that a run's tasks said."""
-    async with client.Client.open(target) as server:
-        run = (await run_of(server, run))["summary"]["id"]
-        if not follow:
-            for line in await server.pages(
-                "runs", run, "logs", most=100_000, stage=stage, cluster=cluster
-            ):
-                _write_log_line(line, form)
-            return exit_codes.Exit.DONE
-        path = ("runs", run, "logs", "stream")
-        async for piece in server.stream(*path, stage=stage, cluster=cluster):
-            if piece.event == "line":
-                _write_log_line(piece.data, form)
+    run = (await run_of(server, run))["summary"]["id"]
+    if not follow:
+        for line in await server.pages(
+            "runs", run, "logs", most=100_000, stage=stage, cluster=cluster
+        ):
+            _write_log_line(line, form)
+        return exit_codes.Exit.DONE
+    path = ("runs", run, "logs", "stream")
+    async for piece in server.stream(*path, stage=stage, cluster=cluster):
+        if piece.event == "line":
+            _write_log_line(piece.data, form)
     return exit_codes.Exit.DONE
 
 
@@ -216,12 +193,11 @@ def _write_log_line(line: json.JsonObject, form: forms.Form) -> None:
         console.write_text(f"{line['at'][:19]}Z  {line['target']}  {line['stage']}  {line['text']}")
 
 
-async def status(target: login.Target, run: str, *, wait: bool, form: forms.Form) -> int:
+async def status(server: client.Client, run: str, *, wait: bool, form: forms.Form) -> int:
     """Say how a run is; with `wait` once it has ended or a person has to decide."""
-    async with client.Client.open(target) as server:
-        document = await run_of(server, run)
-        if wait and not _is_settled(document):
-            document = await _until_settled(server, document["summary"]["id"])
+    document = await run_of(server, run)
+    if wait and not _is_settled(document):
+        document = await _until_settled(server, document["summary"]["id"])
     summary = document["summary"]
     line = f"{summary['id']}  {summary['status']}: {summary['reason']}"
     output.answer(summary, form, lambda: console.write_text(line))

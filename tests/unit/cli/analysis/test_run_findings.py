@@ -8,7 +8,7 @@ import pytest
 import server_world
 from volary.cli import forms
 from volary.cli.analysis import run_findings
-from volary.cli.remote import login
+from volary.cli.remote import client, login
 from volary.store import records
 
 API = "/api/v1/runs/run-web/findings"
@@ -73,17 +73,17 @@ async def test_one_command_says_why_it_failed(
 ) -> None:
     async with server_world.served(tmp_path) as world:
         await _fill(world)
-        target = _target(world, "viewer")
-        await run_findings.show(target, "run-web", "", "", "", forms.Form.TEXT)
-        shown = capsys.readouterr().out
-        await run_findings.show(target, "run-web", "", "eu", "", forms.Form.WIDE)
-        wide = capsys.readouterr().out
-        await run_findings.show(target, "run-web", "", "us", "", forms.Form.JSON)
-        plain = json.loads(capsys.readouterr().out)
-        await run_findings.show(target, "run-pay", "", "", "", forms.Form.TEXT)
-        empty = capsys.readouterr().out
-        await run_findings.show(target, "run-web", "", "mars", "errors", forms.Form.TEXT)
-        elsewhere = capsys.readouterr().out
+        async with client.Client.open(_target(world, "viewer")) as server:
+            await run_findings.show(server, "run-web", "", "", "", forms.Form.TEXT)
+            shown = capsys.readouterr().out
+            await run_findings.show(server, "run-web", "", "eu", "", forms.Form.WIDE)
+            wide = capsys.readouterr().out
+            await run_findings.show(server, "run-web", "", "us", "", forms.Form.JSON)
+            plain = json.loads(capsys.readouterr().out)
+            await run_findings.show(server, "run-pay", "", "", "", forms.Form.TEXT)
+            empty = capsys.readouterr().out
+            await run_findings.show(server, "run-web", "", "mars", "errors", forms.Form.TEXT)
+            elsewhere = capsys.readouterr().out
 
     assert "fail: errors on eu: too many" in shown
     assert "errors  us       canary   3" in shown

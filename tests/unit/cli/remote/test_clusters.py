@@ -7,7 +7,7 @@ import pytest
 
 import server_world
 from volary.cli import forms
-from volary.cli.remote import clusters, login, queries
+from volary.cli.remote import client, clusters, login, queries
 from volary.model import errors
 from volary.model.fleet import fleets, taints
 
@@ -31,26 +31,28 @@ async def test_clusters_are_listed_shown_and_marked(
 ) -> None:
     async with server_world.served(tmp_path) as world:
         world.service.fleet.register.replace(MEMBERS)
-        target = _admin(world)
-        text, noun = forms.Form.TEXT, forms.Noun.CLUSTERS
-        await clusters.send(target, "us", "cordon", {"reason": "1.36"})
-        cordoned = capsys.readouterr().out
-        await clusters.taint(target, EU, ["maintenance=disk:NoExecute", "x:NoSchedule"], "slow")
-        tainted = capsys.readouterr().out
-        await clusters.taint(target, EU, ["x-", "maintenance:NoExecute-"], "")
-        untainted = capsys.readouterr().out
-        await queries.get(target, queries.ListQuery(noun), 100, text)
-        listed = capsys.readouterr().out
-        await queries.get(target, queries.ListQuery(noun, status="suspended"), 100, text)
-        suspended = capsys.readouterr().out
-        await clusters.get(target, "us", text)
-        shown = capsys.readouterr().out
-        await clusters.get(target, EU, forms.Form.JSON)
-        whole = json.loads(capsys.readouterr().out)
-        with pytest.raises(errors.UserError, match=r"us is already cordoned by token:ana: 1\.36"):
-            await clusters.send(target, "us", "cordon", {})
-        with pytest.raises(errors.UserError, match="mars"):
-            await clusters.send(target, "mars", "cordon", {})
+        async with client.Client.open(_admin(world)) as server:
+            text, noun = forms.Form.TEXT, forms.Noun.CLUSTERS
+            await clusters.send(server, "us", "cordon", {"reason": "1.36"})
+            cordoned = capsys.readouterr().out
+            await clusters.taint(server, EU, ["maintenance=disk:NoExecute", "x:NoSchedule"], "slow")
+            tainted = capsys.readouterr().out
+            await clusters.taint(server, EU, ["x-", "maintenance:NoExecute-"], "")
+            untainted = capsys.readouterr().out
+            await queries.get(server, queries.ListQuery(noun), 100, text)
+            listed = capsys.readouterr().out
+            await queries.get(server, queries.ListQuery(noun, status="suspended"), 100, text)
+            suspended = capsys.readouterr().out
+            await clusters.get(server, "us", text)
+            shown = capsys.readouterr().out
+            await clusters.get(server, EU, forms.Form.JSON)
+            whole = json.loads(capsys.readouterr().out)
+            with pytest.raises(
+                errors.UserError, match=r"us is already cordoned by token:ana: 1\.36"
+            ):
+                await clusters.send(server, "us", "cordon", {})
+            with pytest.raises(errors.UserError, match="mars"):
+                await clusters.send(server, "mars", "cordon", {})
         _, audit = await world.ask("GET", "/api/v1/audit", headers=world.token("admin", "eve"))
 
     assert cordoned.strip().endswith("volary.dev/cordoned:NoSchedule")
@@ -76,5 +78,6 @@ async def test_clusters_are_listed_shown_and_marked(
     "text", ["", "gpu", "gpu=x", "gpu:Sometimes", ":NoSchedule", "gpu=x-", "-"]
 )
 async def test_what_is_no_taint_is_refused_before_anything_is_asked(text: str) -> None:
-    with pytest.raises(errors.UserError, match="is no taint"):
-        await clusters.taint(login.Target("http://127.0.0.1:1", ""), "us", ["a-", text], "")
+    async with client.Client.open(login.Target("http://127.0.0.1:1", "")) as nobody:
+        with pytest.raises(errors.UserError, match="is no taint"):
+            await clusters.taint(nobody, "us", ["a-", text], "")

@@ -6,7 +6,7 @@ import pytest
 
 import server_world
 from volary.cli import forms
-from volary.cli.remote import login, queries
+from volary.cli.remote import client, login, queries
 from volary.model import errors
 from volary.store import records
 
@@ -23,10 +23,11 @@ async def test_a_status_that_nothing_can_have_is_refused(
     noun: forms.Noun, status: str, hint: str
 ) -> None:
     """An empty list would say that nothing is like that."""
-    nowhere = login.Target("http://127.0.0.1:9", "")
+    sought = queries.ListQuery(noun, status=status)
 
-    with pytest.raises(errors.UserError, match=f"{status} is no status of {noun}") as refused:
-        await queries.get(nowhere, queries.ListQuery(noun, status=status), 10, forms.Form.TEXT)
+    async with client.Client.open(login.Target("http://127.0.0.1:9", "")) as nobody:
+        with pytest.raises(errors.UserError, match=f"{status} is no status of {noun}") as refused:
+            await queries.get(nobody, sought, 10, forms.Form.TEXT)
 
     assert refused.value.problems[0].hint == hint
 
@@ -50,7 +51,8 @@ async def test_applications_whose_file_went_away_are_listed_when_asked_for(
         token = world.token("viewer")["authorization"].removeprefix("Bearer ")
         target = login.Target(world.url, token)
 
-        await queries.get(target, sought, 10, forms.Form.TEXT)
+        async with client.Client.open(target) as server:
+            await queries.get(server, sought, 10, forms.Form.TEXT)
 
     listed = capsys.readouterr().out.splitlines()[1:]
     assert [each.split()[0] for each in listed] == names
