@@ -1,7 +1,6 @@
 """The commands of a server and against one; each imports its work only when it runs."""
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,16 +11,6 @@ from volary.model import errors
 app = typer.Typer(rich_markup_mode=None)
 token = options.group("API tokens of a server.")
 app.add_typer(token, name="token")
-
-
-class Role(StrEnum):
-    """What somebody may do."""
-
-    VIEWER = "viewer"
-    DEPLOYER = "deployer"
-    APPROVER = "approver"
-    RESPONDER = "responder"
-    ADMIN = "admin"
 
 
 def _send_to_run(kind: str, run: str, server: str, body: dict[str, object]) -> None:
@@ -80,7 +69,10 @@ def serve(config: options.Config = "volary-server.yaml") -> None:
 @token.command("create")
 def create_token(
     name: Annotated[str, typer.Argument(help="As the audit names it.")],
-    role: Annotated[Role, typer.Option(help="What it may do.")] = Role.VIEWER,
+    role: Annotated[
+        Literal["viewer", "deployer", "approver", "responder", "admin"],
+        typer.Option(help="What it may do."),
+    ] = "viewer",
     label: Annotated[
         list[str],
         typer.Option(metavar="KEY=VALUE", help="Only for applications with it; repeatable."),
@@ -93,7 +85,7 @@ def create_token(
     """Create a token and print it once; only its hash is stored."""
     from volary.cli import server_process
 
-    raise typer.Exit(server_process.create_token(config, name, role.value, tuple(label), days))
+    raise typer.Exit(server_process.create_token(config, name, role, tuple(label), days))
 
 
 @token.command("list")

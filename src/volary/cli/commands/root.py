@@ -1,7 +1,6 @@
 """The commands and their options; each imports its work only when it runs."""
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,36 +15,6 @@ app = typer.Typer(
     " configuration, nothing was changed; 3 waiting for a person.",
     help="One pipeline, every cluster: progressive delivery for many Kubernetes clusters.",
 )
-
-
-class Output(StrEnum):
-    """Forms of a result."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-class ManifestOutput(StrEnum):
-    """Forms of manifests."""
-
-    YAML = "yaml"
-    JSON = "json"
-
-
-class VariantName(StrEnum):
-    """Variants by name."""
-
-    PRIMARY = "primary"
-    CANARY = "canary"
-    BASELINE = "baseline"
-
-
-class SchemaKind(StrEnum):
-    """Files that have a schema."""
-
-    APPLICATION = "application"
-    CONTROLLER = "controller"
-    FLEET = "fleet"
 
 
 def _version(wanted: bool) -> None:
@@ -82,8 +51,9 @@ def lint(
         ),
     ] = "",
     output: Annotated[
-        Output, typer.Option("--output", "-o", help="json: a list of problems.")
-    ] = Output.TEXT,
+        Literal["text", "json"],
+        typer.Option("--output", "-o", help="json: a list of problems."),
+    ] = "text",
 ) -> None:
     """Check application, fleet and settings files; show all problems at once."""
     from volary.cli.lint import linting
@@ -94,7 +64,7 @@ def lint(
             fleet=fleet,
             contexts=contexts,
             config=config,
-            as_json=output is Output.JSON,
+            as_json=output == "json",
         )
     )
 
@@ -102,8 +72,9 @@ def lint(
 @app.command()
 def schema(
     kind: Annotated[
-        SchemaKind, typer.Argument(metavar="KIND", help="Which file.")
-    ] = SchemaKind.APPLICATION,
+        Literal["application", "controller", "fleet"],
+        typer.Argument(metavar="KIND", help="Which file."),
+    ] = "application",
 ) -> None:
     """Print the JSON Schema of application, controller or fleet files, for editors."""
     import json
@@ -112,9 +83,9 @@ def schema(
     from volary.config.generated import schemas
 
     made = {
-        SchemaKind.APPLICATION: schemas.application_schema,
-        SchemaKind.CONTROLLER: schemas.controller_schema,
-        SchemaKind.FLEET: schemas.fleet_schema,
+        "application": schemas.application_schema,
+        "controller": schemas.controller_schema,
+        "fleet": schemas.fleet_schema,
     }
     console.write(json.dumps(made[kind](), indent=2))
 
@@ -124,7 +95,8 @@ def render(
     path: options.Path,
     target: Annotated[str, typer.Option(metavar="NAME", help="Cluster to render for.")],
     variant: Annotated[
-        VariantName | None, typer.Option(help="Default: that of the stage, else primary.")
+        Literal["primary", "canary", "baseline"] | None,
+        typer.Option(help="Default: that of the stage, else primary."),
     ] = None,
     stage: Annotated[
         int,
@@ -140,8 +112,8 @@ def render(
     fleet: options.FleetFile = "",
     contexts: options.Contexts = "",
     output: Annotated[
-        ManifestOutput, typer.Option("--output", "-o", help="How they are written.")
-    ] = ManifestOutput.YAML,
+        Literal["yaml", "json"], typer.Option("--output", "-o", help="How they are written.")
+    ] = "yaml",
 ) -> None:
     """Print exactly what a stage would apply to a cluster."""
     from volary.cli.local import rendering
@@ -150,21 +122,8 @@ def render(
     request = preparation.RunOptions(
         path=path, app=app_path, commit=commit, running=running, fleet=fleet, contexts=contexts
     )
-    chosen = rendering.Choice(target, variant.value if variant else "", stage)
-    options.finish(rendering.run(request, chosen, output.value))
-
-
-class Strategy(StrEnum):
-    """Forcing a strategy."""
-
-    AUTO = "auto"
-    QUICK = "quick"
-    PIPELINE = "pipeline"
-
-    @property
-    def word(self) -> str:
-        """What is forced; empty: the change decides."""
-        return "" if self is Strategy.AUTO else self.value
+    chosen = rendering.Choice(target, variant or "", stage)
+    options.finish(rendering.run(request, chosen, output))
 
 
 Running = Annotated[
@@ -175,19 +134,13 @@ Running = Annotated[
         " deployment. Default: what is remembered, else what the clusters say.",
     ),
 ]
-StrategyOption = Annotated[
-    Strategy, typer.Option(help="Quick sync or pipeline. Default: decided by the change.")
+Strategy = Annotated[
+    Literal["auto", "quick", "pipeline"],
+    typer.Option(help="Quick sync or pipeline. Default: decided by the change."),
 ]
 AllowMassDeletion = Annotated[
     bool, typer.Option("--allow-mass-deletion", help="Prune even when most objects would go.")
 ]
-
-
-class Unreachable(StrEnum):
-    """What a cluster that cannot be reached means."""
-
-    FAIL = "fail"
-    CONTINUE = "continue"
 
 
 @app.command()
@@ -201,11 +154,11 @@ def run(
     timeout: Annotated[
         str, typer.Option(metavar="DURATION", help="Limit of the whole run, such as 30m.")
     ] = "",
-    strategy: StrategyOption = Strategy.AUTO,
+    strategy: Strategy = "auto",
     on_unreachable: Annotated[
-        Unreachable,
+        Literal["fail", "continue"],
         typer.Option(help="A cluster that cannot be reached fails the run, or is left out."),
-    ] = Unreachable.FAIL,
+    ] = "fail",
     concurrency: Annotated[
         int,
         typer.Option(
@@ -236,8 +189,8 @@ def run(
         bool, typer.Option("--dry-run", help="Plan and try on the servers; write nothing.")
     ] = False,
     output: Annotated[
-        Output, typer.Option("--output", "-o", help="json: one event a line.")
-    ] = Output.TEXT,
+        Literal["text", "json"], typer.Option("--output", "-o", help="json: one event a line.")
+    ] = "text",
 ) -> None:
     """Roll a commit out over all clusters, stage by stage.
 
@@ -256,7 +209,7 @@ def run(
     left_behind = local_run.LeftBehind.COMPARE
     if resume or abandon:
         left_behind = local_run.LeftBehind.RESUME if resume else local_run.LeftBehind.ABANDON
-    left_out = on_unreachable is Unreachable.CONTINUE
+    left_out = on_unreachable == "continue"
     request = preparation.RunOptions(
         path=path,
         app=app_path,
@@ -265,7 +218,7 @@ def run(
         fleet=fleet,
         contexts=contexts,
         timeout=durations.parse(timeout, option="--timeout") if timeout else None,
-        strategy=release_plans.parse_strategy(strategy.word),
+        strategy=release_plans.parse_strategy("" if strategy == "auto" else strategy),
         on_unreachable=(
             policies.OnUnreachable.CONTINUE_WITHOUT if left_out else policies.OnUnreachable.FAIL
         ),
@@ -273,7 +226,7 @@ def run(
         allow_mass_deletion=allow_mass_deletion,
     )
     mode = local_run.OutputMode(
-        as_json=output is Output.JSON,
+        as_json=output == "json",
         dry_run=dry_run,
         approve_as=approve_as,
         left_behind=left_behind,
@@ -289,7 +242,7 @@ def plan(
     running: Running = "",
     fleet: options.FleetFile = "",
     contexts: options.Contexts = "",
-    strategy: StrategyOption = Strategy.AUTO,
+    strategy: Strategy = "auto",
     allow_mass_deletion: AllowMassDeletion = False,
     output: Annotated[
         forms.PlanForm,
@@ -311,7 +264,7 @@ def plan(
         running=running,
         fleet=fleet,
         contexts=contexts,
-        strategy=release_plans.parse_strategy(strategy.word),
+        strategy=release_plans.parse_strategy("" if strategy == "auto" else strategy),
         allow_mass_deletion=allow_mass_deletion,
     )
     options.finish(planning.run(request, output))
