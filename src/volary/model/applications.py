@@ -214,7 +214,6 @@ class OnOutOfSync:
     disabled: bool = options.option(
         "Must stay `true`: runs for drift are not carried out yet.", True
     )
-    min_window: timedelta = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)

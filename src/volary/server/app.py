@@ -6,10 +6,9 @@ import fastapi
 from fastapi import exceptions
 from starlette import exceptions as starlette_exceptions
 
-from volary.controller import refusals
 from volary.controller.api import service
 from volary.model import clocks, errors, server_settings
-from volary.server import fleet_gauges, metrics, server_state
+from volary.server import metrics, server_state
 from volary.server.authentication import logins, tokens
 from volary.server.authorization import access, guard
 from volary.server.http import middleware, openapi, problems
@@ -58,14 +57,12 @@ def build(
         access.UndeclaredError: A route does not say who may use it.
         errors.UserError: It would stand open to other machines.
     """
-    numbers = metrics.Metrics()
     here = server_state.ServerState(
         backing,
         settings,
         logins.open_authenticator(settings, kept, clock),
         clock,
-        numbers,
-        fleet_gauges.FleetGauges(numbers.registry, clock),
+        metrics.Metrics(clock),
         request_refresh,
         patience or server_state.StreamTimeouts(),
     )
@@ -110,15 +107,9 @@ class _Application(fastapi.FastAPI):
 
 
 def _answer_errors(made: fastapi.FastAPI) -> None:
-    for kind in (refusals.NotFound, refusals.Conflict, errors.VolaryError):
-        made.add_exception_handler(kind, problems.refused)
-    refused_logins = (
-        logins.UnauthenticatedError,
-        logins.TooManyError,
-        guard.ForbiddenError,
-    )
-    for refused_login in refused_logins:
-        made.add_exception_handler(refused_login, problems.unauthorized)
+    made.add_exception_handler(errors.VolaryError, problems.refused)
+    for refused in (logins.UnauthenticatedError, logins.TooManyError, guard.ForbiddenError):
+        made.add_exception_handler(refused, problems.unauthorized)
     made.add_exception_handler(exceptions.RequestValidationError, problems.malformed)
     made.add_exception_handler(starlette_exceptions.HTTPException, problems.http)
     made.add_exception_handler(RecursionError, problems.too_deep)

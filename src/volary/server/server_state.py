@@ -10,7 +10,7 @@ from starlette import requests
 from volary.controller.api import service
 from volary.gitops import webhooks
 from volary.model import clocks, server_settings
-from volary.server import fleet_gauges, metrics, permissions
+from volary.server import metrics, permissions
 from volary.server.authentication import logins
 
 #: Told the name of a repository and what a webhook said; returns at once.
@@ -38,7 +38,6 @@ class ServerState:
     authenticator: logins.Authenticator
     clock: clocks.Clock
     metrics: metrics.Metrics
-    fleet_gauges: fleet_gauges.FleetGauges
     request_refresh: RequestRefresh
     patience: StreamTimeouts = field(default_factory=StreamTimeouts)
     #: Set when the server stops: streams end then.

@@ -35,9 +35,9 @@ def placement(
     output: options.Output = forms.Form.TEXT,
 ) -> None:
     """Say which clusters an application is on, what moves, and what a move waits for."""
-    from volary.cli.remote import placements
+    from volary.cli.remote import queries
 
-    options.ask(server, placements.show, application, output)
+    options.ask(server, queries.show_placement, application, output)
 
 
 @app.command()
@@ -48,10 +48,10 @@ def rebalance(
     server: options.Server = "",
 ) -> None:
     """Place an application anew: what moved away may come back, replicas are divided anew."""
-    from volary.cli.remote import commands, placements
+    from volary.cli.remote import commands
 
     if dry_run:
-        options.ask(server, placements.plan, application)
+        options.ask(server, commands.plan_rebalance, application)
     options.ask(server, commands.start_run, "rebalance", application, {}, follow=follow)
 
 

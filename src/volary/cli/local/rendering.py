@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 from volary.cli import console, exit_codes
-from volary.cli.local import replica_assignment
-from volary.controller.planning import preparation, projects
-from volary.controller.planning import replica_assignment as decisions
+from volary.cli.local import inputs
+from volary.controller.planning import preparation, projects, replica_assignment
 from volary.manifests.loading import serialization
 from volary.model import errors
 from volary.model.fleet import fleets
@@ -72,12 +71,12 @@ async def run(request: preparation.RunOptions, choice: Choice, form: str) -> int
 
 async def _decided(
     project: projects.Project, members: fleets.Fleet | None
-) -> tuple[decisions.ReplicaNumbers, tuple[pipelines.Stage, ...]]:
+) -> tuple[replica_assignment.ReplicaNumbers, tuple[pipelines.Stage, ...]]:
     """Return who gets how many replicas, and the pipeline with its shares of the fleet."""
     if members is None:
-        return decisions.ReplicaNumbers(), project.application.pipeline
-    numbers = await replica_assignment.decide(project, members)
-    return numbers, await replica_assignment.pinned_pipeline(project, members, numbers.now)
+        return replica_assignment.ReplicaNumbers(), project.application.pipeline
+    numbers = await inputs.decide_replicas(project, members)
+    return numbers, await inputs.pinned_pipeline(project, members, numbers.now)
 
 
 def _check_target(target: str, names: tuple[str, ...]) -> None:

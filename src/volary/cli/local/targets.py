@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from volary.cli import console, exit_codes
-from volary.cli.local import inputs, replica_assignment
+from volary.cli.local import inputs
 from volary.config.application import application_files
 from volary.config.crosscheck import eligibility, fleet_checks
 from volary.config.placement import spread_and_failover, wave_rules
@@ -33,7 +33,7 @@ async def show_targets(request: preparation.RunOptions, *, as_json: bool) -> int
     project, members = await inputs.open_inputs(request)
     check(project.loaded, members)
     places = targets_of(project.application, members)
-    numbers = await replica_assignment.decide(project, members)
+    numbers = await inputs.decide_replicas(project, members)
     console.show_problems(console.messages(), numbers.warnings)
     if as_json:
         for place in places:
@@ -154,7 +154,7 @@ async def show_differences(request: preparation.RunOptions, names: Sequence[str]
     project, members = await inputs.open_inputs(request)
     known = [cluster.name for cluster in target_selection.clusters_of(project.application, members)]
     chosen = _choose(names, known)
-    numbers = await replica_assignment.decide(project, members)
+    numbers = await inputs.decide_replicas(project, members)
     console.show_problems(console.messages(), numbers.warnings)
     rendered = await inputs.rendered(project, chosen, members, numbers.now)
     first = chosen[0]

@@ -37,6 +37,16 @@ async def send_to_application(
     return exit_codes.Exit.DONE
 
 
+async def plan_rebalance(server: client.Client, application: str) -> int:
+    """Say what a rebalance would move."""
+    planned = await server.post("applications", application, "rebalance", "plan", body={})
+    console.write_text(planned["reason"])
+    console.write_text(f"it would be on {', '.join(planned['clusters'])}")
+    for exclusion in planned["leftOut"]:
+        console.write_text(f"not on {exclusion['cluster']}: {exclusion['reason']}")
+    return exit_codes.Exit.DONE
+
+
 async def _until_prepared(server: client.Client, application: str, run: str) -> None:
     """Wait until a requested run exists; planning it reads the clusters.
 

@@ -21,14 +21,9 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class Target:
     """A server and how to get in."""
 
-    #: Without a slash at the end.
-    server: str
-    token: str = field(default="", repr=False)
-
-
-class _Login(msgspec.Struct, frozen=True):
+    #: Without a slash at the end; empty: none is known.
     server: str = ""
-    token: str = ""
+    token: str = field(default="", repr=False)
 
 
 def find(option: str, environment: Mapping[str, str]) -> Target:
@@ -79,7 +74,7 @@ def path(environment: Mapping[str, str]) -> Path:
     return Path(base) / "volary" / "login.json"
 
 
-def read(file: Path) -> _Login:
+def read(file: Path) -> Target:
     """Return the login that is kept; an empty one when there is none.
 
     Raises:
@@ -88,9 +83,9 @@ def read(file: Path) -> _Login:
     try:
         if file.stat().st_mode & 0o077:
             raise errors.user_error(f"{file} can be read by others", hint=f"chmod 600 {file}")
-        return msgspec.json.decode(file.read_bytes(), type=_Login)
+        return msgspec.json.decode(file.read_bytes(), type=Target)
     except FileNotFoundError:
-        return _Login()
+        return Target()
     except (OSError, msgspec.MsgspecError) as error:
         raise errors.user_error(
             f"the login in {file} cannot be read", hint="remove it, and volary login again"
@@ -109,7 +104,7 @@ def write(file: Path, target: Target) -> None:
         fresh.unlink(missing_ok=True)
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as opened:
-            opened.write(msgspec.json.encode(_Login(target.server, target.token)))
+            opened.write(msgspec.json.encode(target))
         fresh.replace(file)
     except OSError as error:
         raise errors.user_error(f"{file} cannot be written: {error.strerror}") from error

@@ -1,6 +1,6 @@
 """What answers look like: aligned text, wide text, JSON or YAML."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,19 +20,9 @@ def status_reason(cluster: json.JsonObject) -> str:
 
     What a rule about the cluster's state marks says nothing more than that state.
     """
-    marks = [_read_taint(mark) for mark in cluster.get("taints", ())]
+    marks = msgspec.convert(cluster.get("taints", ()), list[taints.Taint])
     said = taints.explain([mark for mark in marks if mark.by != taints.BY_RULE])
     return "; ".join(part for part in (cluster.get("reason", ""), said) if part)
-
-
-def _read_taint(mark: json.JsonObject) -> taints.Taint:
-    return taints.Taint(
-        mark["key"],
-        mark.get("value", ""),
-        taints.Effect(mark["effect"]),
-        by=mark.get("by", ""),
-        reason=mark.get("reason", ""),
-    )
 
 
 #: Column title, key in the answer, whether only wide text has it.
@@ -165,8 +155,7 @@ def _moment(stamp: str | None) -> str:
 
 def taint(mark: json.JsonObject) -> str:
     """Return a mark of a cluster as kubectl writes it."""
-    value = f"={mark['value']}" if mark["value"] else ""
-    return f"{mark['key']}{value}:{mark['effect']}"
+    return str(msgspec.convert(mark, taints.Taint))
 
 
 def describe_cluster(cluster: json.JsonObject) -> None:
@@ -239,6 +228,23 @@ def describe_application(application: json.JsonObject) -> None:
             "waiting",
             f"{application['waiting']['reason']}: {application['waiting']['waitingReason']}",
         )
+
+
+def placement_lines(placement: json.JsonObject) -> Iterator[str]:
+    """Yield where an application is; evidence that was given once is not said again."""
+    yield f"on {', '.join(placement['clusters']) or 'no cluster'}"
+    explained: dict[str, str] = {}
+    for move in placement["leaving"]:
+        done = "replaced" if move["replaced"] else "not replaced yet"
+        explained[move["cluster"]] = move["reason"]
+        yield f"leaving {move['cluster']} ({done}): {move['reason']}"
+    for move in placement["away"]:
+        why = "" if explained.get(move["cluster"]) == move["reason"] else f": {move['reason']}"
+        yield f"away from {move['cluster']} until a rebalance{why}"
+    for move in placement["waiting"]:
+        known = explained.get(move["cluster"])
+        reason = move["reason"].removeprefix(f"{known}; ") if known else move["reason"]
+        yield f"waiting, {move['cluster']}: {reason}"
 
 
 def _pair(name: str, value: object) -> None:

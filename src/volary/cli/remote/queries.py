@@ -93,6 +93,13 @@ def _show_app(document: json.JsonObject, form: forms.Form) -> int:
     return output.answer(document, form, lambda: console.write_lines(lines))
 
 
+async def show_placement(server: client.Client, application: str, form: forms.Form) -> int:
+    """Show where an application is, and what moves."""
+    placement = await server.get("applications", application, "placement")
+    lines = output.placement_lines(placement)
+    return output.answer(placement, form, lambda: console.write_lines(lines))
+
+
 async def describe(server: client.Client, name: str, form: forms.Form) -> int:
     """Show everything about a run or an application."""
     document, is_run = await _either(server, name)

@@ -158,6 +158,7 @@ def _endpoint(
         is_needed = any(field.is_required() for field in body.model_fields.values())
         default = inspect.Parameter.empty if is_needed else body()
         parameters.append(parameter("body", annotation=body, default=default))
+    # PEP 362 lets any function carry its signature; the types know it of classes only.
     endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         parameters, return_annotation=responses.Response
     )

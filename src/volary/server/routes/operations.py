@@ -45,7 +45,7 @@ async def readyz(request: requests.Request) -> responses.Response:
 async def metrics(request: requests.Request) -> responses.Response:
     """Show metrics for Prometheus; they name no application."""
     here = server_state.of(request)
-    await here.fleet_gauges.take(here.service)
+    await here.metrics.fleet.take(here.service)
     body = here.metrics.write()
     return responses.Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")
 

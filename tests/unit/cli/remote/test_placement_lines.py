@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from volary.cli.remote import placements
+from volary.cli.remote import output
 
 
 def test_evidence_is_given_once() -> None:
@@ -19,7 +19,7 @@ def test_evidence_is_given_once() -> None:
         ],
     }
 
-    assert list(placements.lines(found)) == [
+    assert list(output.placement_lines(found)) == [
         "on us",
         "leaving eu (replaced): eu was flooded",
         "away from eu until a rebalance",
@@ -32,4 +32,4 @@ def test_evidence_is_given_once() -> None:
 def test_an_application_that_is_nowhere_is_said_to_be() -> None:
     found: dict[str, Any] = {"clusters": [], "leaving": [], "away": [], "waiting": []}
 
-    assert list(placements.lines(found)) == ["on no cluster"]
+    assert list(output.placement_lines(found)) == ["on no cluster"]
