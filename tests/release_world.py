@@ -13,6 +13,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+import memory_journal
 import process_time
 import stage_world
 from mesh_world import ISTIO as ISTIO
@@ -73,7 +74,7 @@ class Releases:
     permissions: contexts.Permissions = field(default_factory=contexts.Permissions)
     meter: meters.Meter = field(default_factory=meters.NoMeter)
     keeper: task_states.TaskStateStore = field(default_factory=task_states.InProcessStore)
-    kept: runners.MemoryJournal = field(default_factory=runners.MemoryJournal)
+    kept: memory_journal.MemoryJournal = field(default_factory=memory_journal.MemoryJournal)
     listener: Listener = field(default_factory=Listener)
     runner: runners.Runner | None = None
 

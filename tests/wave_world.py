@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+import memory_journal
 from stage_world import NEW, OLD, SPEED, Clock, World, world
 from volary.controller.planning import run_waves
 from volary.engine.execution import runners
@@ -99,7 +100,9 @@ async def moved(
         application, given.clients, render, clock, given.options
     )
     run = run_builder.new_run("run-1", made, clock.now())
-    runner = runners.Runner(run, carrying, clock=clock, observers=(story,))
+    runner = runners.Runner(
+        run, carrying, clock=clock, keeper=memory_journal.MemoryJournal(), observers=(story,)
+    )
     story.runner = runner
     story.run = await runner.carry_out()
     return story

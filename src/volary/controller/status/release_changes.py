@@ -6,7 +6,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from volary.controller.status import cluster_releases
-from volary.engine.runs import coverage, rollback, state
+from volary.engine.runs import rollback, state
 from volary.model import statuses
 from volary.placement.replicas import assignment
 
@@ -58,7 +58,7 @@ def after_release(
 ) -> cluster_releases.ClusterReleases:
     """Return what clusters run once a run that brought a release has ended."""
     if not is_completed(run):
-        held = coverage.clusters_with_release(run)
+        held = rollback.clusters_with_release(run)
         return releases.with_changed(
             {name: structs.replace(releases.of(name), commit=run.commit) for name in held}
         )
@@ -100,7 +100,7 @@ def divided_by_release(
     Unless it succeeded only the clusters that hold the release have what it gave them.
     """
     if run.status is not statuses.RunStatus.SUCCEEDED:
-        return releases.with_shares(assigned, coverage.clusters_with_release(run))
+        return releases.with_shares(assigned, rollback.clusters_with_release(run))
     had = {
         name: structs.replace(one, shares_before=one.shares)
         for name, one in releases.clusters.items()

@@ -45,17 +45,6 @@ class Journal(Protocol):
         ...
 
 
-class MemoryJournal:
-    """Keeps the newest state of each run, for as long as the process lives."""
-
-    def __init__(self) -> None:
-        self.runs: dict[str, state.Run] = {}
-
-    async def keep(self, record: StepRecord) -> None:
-        """Store the run; earlier states of it are dropped."""
-        self.runs[record.run.id] = record.run
-
-
 _LOG = logging.getLogger(__name__)
 
 #: How long a sleep lasts at most, so that a clock that jumped is noticed.
@@ -76,7 +65,7 @@ class Runner:
         run: A planned run, or one that an earlier process left behind.
         performer: Carries out the tasks.
         clock: Where the times of events come from.
-        keeper: Remembers each step; in memory when not given.
+        keeper: Remembers each step.
         observers: Told every event in order; one that raises is told nothing more.
     """
 
@@ -86,13 +75,13 @@ class Runner:
         performer: executor.StageExecutor,
         *,
         clock: clocks.Clock,
-        keeper: Journal | None = None,
+        keeper: Journal,
         observers: Sequence[feed.Observer] = (),
     ) -> None:
         self._run = run
         self._performer = performer
         self._clock = clock
-        self._journal: Journal = keeper or MemoryJournal()
+        self._journal = keeper
         self._observers = list(observers)
         # Not bounded by itself: each task has at most three events in it, each person one.
         self._inbox: asyncio.Queue[_Message] = asyncio.Queue()
@@ -252,11 +241,10 @@ class Runner:
             created=self._run.created,
             not_updated=_not_updated(self._run, stage, command),
         )
-        voice = task_reporter.ReportContext(
+        self._flags[key] = context.stop
+        self._reporters[key] = task_reporter.TaskReporter(
             self._run.id, stage.stage.name, command, self._clock, self._tell, self._post
         )
-        self._flags[key] = context.stop
-        self._reporters[key] = task_reporter.TaskReporter(voice)
         self._tasks[key] = group.create_task(self._perform(key, context), name=" ".join(key[:2]))
 
     def _stop(self, command: commands.StopTask) -> None:

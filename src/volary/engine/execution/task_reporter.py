@@ -17,18 +17,7 @@ LONGEST_LINE = 4000
 _TICK = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class ReportContext:
-    """Which task speaks, and to whom."""
-
-    run_id: str
-    stage_name: str
-    command: commands.StartTask
-    clock: clocks.Clock
-    tell: Callable[[feed.RunEvent], None]
-    post: Callable[[events.Event], None]
-
-
+@dataclass(slots=True)
 class TaskReporter:
     """An `executor.Reporter` that falls silent once its task has ended.
 
@@ -36,12 +25,18 @@ class TaskReporter:
     take its place. So a chatty task cannot flood the run. Observers are told everything at once.
     """
 
-    def __init__(self, voice: ReportContext) -> None:
-        self._voice = voice
-        self._latest: state.Progress | None = None
-        self._waiting = False
-        self._timer: asyncio.TimerHandle | None = None
-        self._open = True
+    run_id: str
+    stage_name: str
+    command: commands.StartTask
+    clock: clocks.Clock
+    #: Takes what observers are told.
+    tell: Callable[[feed.RunEvent], None]
+    #: Takes what happens to the run.
+    post: Callable[[events.Event], None]
+    _latest: state.Progress | None = None
+    _waiting: bool = False
+    _timer: asyncio.TimerHandle | None = None
+    _open: bool = True
 
     def log(self, line: str, *, level: executor.LogLevel = executor.LogLevel.INFO) -> None:
         """Tell the observers; several lines become several events, long ones are cut."""
@@ -49,14 +44,14 @@ class TaskReporter:
             return
         for part in line.splitlines():
             cut = part if len(part) <= LONGEST_LINE else f"{part[:LONGEST_LINE]} …"
-            self._voice.tell(feed.TaskLogged(**self._said(), level=level, line=cut))
+            self.tell(feed.TaskLogged(**self._said(), level=level, line=cut))
 
     def progress(self, progress: state.Progress) -> None:
         """Tell the observers, and have the run keep the latest; a repetition says nothing."""
         if not self._open or progress == self._latest:
             return
         self._latest = progress
-        self._voice.tell(
+        self.tell(
             feed.TaskProgressed(
                 **self._said(),
                 sentence=progress.sentence,
@@ -75,9 +70,7 @@ class TaskReporter:
         """Tell the observers what was measured or concluded."""
         if not self._open:
             return
-        self._voice.tell(
-            feed.TaskFinding(**self._said(), kind=kind, metric=metric, document=document)
-        )
+        self.tell(feed.TaskFinding(**self._said(), kind=kind, metric=metric, document=document))
 
     def newest(self, event: events.TaskProgressed) -> events.TaskProgressed:
         """Return the event with what was said since it was posted."""
@@ -92,14 +85,13 @@ class TaskReporter:
 
     def _said(self) -> dict[str, Any]:
         """Return what every event of the task says."""
-        voice, command = self._voice, self._voice.command
         return {
-            "at": voice.clock.now(),
-            "run": voice.run_id,
-            "stage": command.stage,
-            "stage_name": voice.stage_name,
-            "target": command.target,
-            "attempt": command.attempt,
+            "at": self.clock.now(),
+            "run": self.run_id,
+            "stage": self.command.stage,
+            "stage_name": self.stage_name,
+            "target": self.command.target,
+            "attempt": self.command.attempt,
         }
 
     def _hand_over(self) -> None:
@@ -107,10 +99,10 @@ class TaskReporter:
             self._timer.cancel()
             self._timer = None
         if self._latest is not None:
-            self._voice.post(self._event(self._latest))
+            self.post(self._event(self._latest))
 
     def _event(self, progress: state.Progress) -> events.TaskProgressed:
-        command = self._voice.command
+        command = self.command
         return events.TaskProgressed(
-            self._voice.clock.now(), command.stage, command.target, command.attempt, progress
+            self.clock.now(), command.stage, command.target, command.attempt, progress
         )

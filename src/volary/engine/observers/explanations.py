@@ -1,6 +1,6 @@
 """Says what a run is doing and why it waits, in one sentence each, from its state alone."""
 
-from volary.engine.runs import policies, state
+from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import budgets, deadlines
 from volary.model import phrases, statuses
 
@@ -58,14 +58,7 @@ def if_failed(run: state.Run) -> str:
             return "the run waits for a person"
         case policies.OnFailure.STOP:
             return "the run fails and stays as it is"
-        case _ if back := _would_roll_back(run):
+        case _ if back := run_builder.targets_to_roll_back(run, budgets.wave_to_roll_back(run)):
             return f"rollback of {phrases.join_names(back)}, and of what the stage touches"
         case _:
             return "what the stage touches is rolled back"
-
-
-def _would_roll_back(run: state.Run) -> list[str]:
-    """Return the touched clusters: of the wave alone, where its rule says so."""
-    wave = budgets.wave_to_roll_back(run)
-    members = {name for run_wave in run.waves if run_wave.name == wave for name in run_wave.targets}
-    return [name for name in run.touched if name in members or not wave]

@@ -3,8 +3,7 @@
 Progress and log lines are not told here: they go to the observers as they are reported.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -24,15 +23,13 @@ def between(before: state.Run | None, after: state.Run, at: datetime) -> tuple[f
 def _all(before: state.Run | None, after: state.Run, at: datetime) -> Iterator[feed.RunEvent]:
     if after.started and not (before and before.started):
         yield _started(after, at)
-    known = {stage.id: stage for stage in before.all_stages} if before else {}
-    for stage in after.all_stages:
-        old = known.get(stage.id)
+    for _, old, stage in updates.changed_stages(before, after):
         if stage.id == state.ROLLBACK_ID and old is None:
             yield feed.RollbackStarted(
                 at=at, run=after.id, reason=after.reason, targets=after.touched
             )
-        if old is not stage:
-            yield from _of_stage(_EventBuilder(at, after.id, stage), old)
+        said = {"at": at, "run": after.id, "stage": stage.id, "stage_name": stage.stage.name}
+        yield from _of_stage(said, old, stage)
     yield from _of_run(before, after, at)
 
 
@@ -62,59 +59,46 @@ def _of_run(before: state.Run | None, after: state.Run, at: datetime) -> Iterato
         yield feed.RunChanged(at=at, run=after.id, status=after.status, reason=after.reason)
 
 
-@dataclass(frozen=True, slots=True)
-class _EventBuilder:
-    """Builds the events of one stage."""
-
-    at: datetime
-    run: str
-    stage: state.StageState
-
-    @property
-    def of_stage(self) -> dict[str, Any]:
-        """What every event of the stage says."""
-        name = self.stage.stage.name
-        return {"at": self.at, "run": self.run, "stage": self.stage.id, "stage_name": name}
-
-    def task_event(
-        self, before: state.TaskState | None, after: state.TaskState
-    ) -> Iterator[feed.RunEvent]:
-        """Yield what changed about one task."""
-        same = before is not None and before.attempt == after.attempt
-        told = before.stopping if same and before else state.Stopping.NOT
-        said = self.of_stage | {"target": after.target, "attempt": after.attempt}
-        if after.is_running and not (same and before and before.is_running):
-            yield feed.TaskStarted(**said, deadline=after.deadline)
-        if after.is_running and after.stopping is not told:
-            yield feed.TaskStopping(**said, how=after.stopping, reason=after.stop_reason)
-        if after.status is statuses.TaskStatus.WAITING and before and before.is_running:
-            # Nobody is at it, so nobody else would say why nothing happens.
-            yield feed.TaskProgressed(**said, sentence=after.reason, ready=0, total=0)
-        if after.is_final and not (before and before.is_final):
-            yield feed.TaskFinished(
-                **said, status=after.status, reason=after.reason, details=after.details
-            )
+def _of_task(
+    said: Mapping[str, Any], before: state.TaskState | None, after: state.TaskState
+) -> Iterator[feed.RunEvent]:
+    """Yield what changed about one task; `said` is what every event of its stage says."""
+    same = before is not None and before.attempt == after.attempt
+    stopping = before.stopping if same and before else state.Stopping.NOT
+    said = {**said, "target": after.target, "attempt": after.attempt}
+    if after.is_running and not (same and before and before.is_running):
+        yield feed.TaskStarted(**said, deadline=after.deadline)
+    if after.is_running and after.stopping is not stopping:
+        yield feed.TaskStopping(**said, how=after.stopping, reason=after.stop_reason)
+    if after.status is statuses.TaskStatus.WAITING and before and before.is_running:
+        # Nobody is at it, so nobody else would say why nothing happens.
+        yield feed.TaskProgressed(**said, sentence=after.reason, ready=0, total=0)
+    if after.is_final and not (before and before.is_final):
+        yield feed.TaskFinished(
+            **said, status=after.status, reason=after.reason, details=after.details
+        )
 
 
-def _of_stage(tell: _EventBuilder, before: state.StageState | None) -> Iterator[feed.RunEvent]:
-    stage = tell.stage
+def _of_stage(
+    said: Mapping[str, Any], before: state.StageState | None, stage: state.StageState
+) -> Iterator[feed.RunEvent]:
     status = before.status if before else statuses.TaskStatus.PENDING
     began = stage.started is not None and (before is None or before.started is None)
     again = before is not None and before.is_final and not stage.is_final
     if began or again:
         # Who was left out beforehand takes no part, nor who succeeded before a retry.
         targets = tuple(task.target for task in stage.tasks if not task.is_final)
-        yield feed.StageStarted(**tell.of_stage, targets=targets, deadline=stage.deadline)
+        yield feed.StageStarted(**said, targets=targets, deadline=stage.deadline)
     waits = (
         stage.status is statuses.TaskStatus.WAITING and status is not statuses.TaskStatus.WAITING
     )
     # For people; what waits for a window is said by the run.
     if waits and not any(group.closed for group in stage.groups):
-        yield feed.StageWaiting(**tell.of_stage, reason=stage.reason)
+        yield feed.StageWaiting(**said, reason=stage.reason)
     for old, task in updates.changed_tasks(before, stage):
-        yield from tell.task_event(old, task)
+        yield from _of_task(said, old, task)
     if stage.is_final and (stage.status is not status or _has_new_reason(before, stage)):
-        yield feed.StageFinished(**tell.of_stage, status=stage.status, reason=stage.reason)
+        yield feed.StageFinished(**said, status=stage.status, reason=stage.reason)
 
 
 def _has_new_reason(before: state.StageState | None, after: state.StageState) -> bool:

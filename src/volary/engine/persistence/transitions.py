@@ -10,7 +10,7 @@ from datetime import datetime
 
 from volary.engine.observers import feed, observer_events
 from volary.engine.persistence import codec
-from volary.engine.runs import state
+from volary.engine.runs import state, updates
 from volary.engine.state_machine import events, windows
 from volary.model import json
 from volary.model.runs import run_records
@@ -48,7 +48,7 @@ def _between(
     happened: Sequence[events.Event] = (),
     origin: json.JsonObject | None = None,
 ) -> run_records.Transition:
-    changed = tuple(_changed(before, after))
+    changed = tuple(updates.changed_stages(before, after))
     same_head = before is not None and _is_same(before, after, codec.NOT_IN_HEAD)
     return run_records.Transition(
         head=codec.run_head(after, at),
@@ -65,18 +65,6 @@ def _between(
         approvals=tuple(_approvals(before, after, happened)),
         origin=origin or {},
     )
-
-
-_Changed = tuple[int, state.StageState | None, state.StageState]
-
-
-def _changed(before: state.Run | None, after: state.Run) -> Iterator[_Changed]:
-    """Yield the stages that are new or changed, with their position and how they were."""
-    known = {stage.id: stage for stage in before.all_stages} if before else {}
-    for position, stage in enumerate(after.all_stages):
-        old = known.get(stage.id)
-        if old is not stage:
-            yield position, old, stage
 
 
 def _is_same(before: object, after: object, leave_out: tuple[str, ...]) -> bool:

@@ -17,46 +17,30 @@ from typing import Any, Generic, Protocol, TypeVar
 from volary.model import statuses as words
 
 
-class Task(Protocol):
-    """What is counted of a task."""
+class _Task(Protocol):
+    """What is counted of a `state.TaskState`."""
 
     @property
-    def target(self) -> str:
-        """Name of its cluster."""
-        ...
+    def target(self) -> str: ...
+    @property
+    def status(self) -> words.TaskStatus: ...
+    @property
+    def deadline(self) -> datetime | None: ...
+    @property
+    def rolling_back(self) -> str: ...
+
+
+class _Cluster(Protocol):
+    """What is counted of a `state.ClusterState`."""
 
     @property
-    def status(self) -> words.TaskStatus:
-        """Where it stands."""
-        ...
-
+    def name(self) -> str: ...
     @property
-    def deadline(self) -> datetime | None:
-        """Its next limit."""
-        ...
-
-    @property
-    def rolling_back(self) -> str:
-        """Why its cluster is rolling back; empty: it is not."""
-        ...
+    def left_out(self) -> str: ...
 
 
-class Cluster(Protocol):
-    """What is counted of a cluster."""
-
-    @property
-    def name(self) -> str:
-        """Its name in the fleet."""
-        ...
-
-    @property
-    def left_out(self) -> str:
-        """Why the run goes on without it; empty: it does not."""
-        ...
-
-
-C = TypeVar("C", bound=Cluster)
-T = TypeVar("T", bound=Task)
+C = TypeVar("C", bound=_Cluster)
+T = TypeVar("T", bound=_Task)
 V = TypeVar("V")
 
 #: Tuples remembered at most, of all runs; what was dropped is counted anew.
@@ -164,12 +148,6 @@ def clusters(members: tuple[C, ...]) -> ClusterIndex:
     return _INDEXES.of(members)
 
 
-def find_cluster(members: tuple[C, ...], name: str) -> C | None:
-    """Return the cluster called `name`; None when it is none of them."""
-    place = clusters(members).positions.get(name)
-    return None if place is None else members[place]
-
-
 def replaced_cluster(members: tuple[C, ...], changed: C) -> tuple[C, ...]:
     """Return the clusters with the one of the same name replaced, their index carried over."""
     before = clusters(members)
@@ -183,7 +161,7 @@ def replaced_cluster(members: tuple[C, ...], changed: C) -> tuple[C, ...]:
     return after
 
 
-def _index(members: tuple[Cluster, ...]) -> ClusterIndex:
+def _index(members: tuple[_Cluster, ...]) -> ClusterIndex:
     return ClusterIndex(
         {cluster.name: place for place, cluster in enumerate(members)},
         {cluster.name: cluster.left_out for cluster in members if cluster.left_out},
@@ -209,7 +187,7 @@ def _count(tasks: tuple[T, ...]) -> TaskCounts:
     )
 
 
-def _updated(before: TaskCounts, place: int, old: Task, new: Task) -> TaskCounts:
+def _updated(before: TaskCounts, place: int, old: _Task, new: _Task) -> TaskCounts:
     """Return `before` with one task replaced by another."""
     pending, running = words.TaskStatus.PENDING, words.TaskStatus.RUNNING
     waiting = words.TaskStatus.WAITING
@@ -230,7 +208,7 @@ def _updated(before: TaskCounts, place: int, old: Task, new: Task) -> TaskCounts
     )
 
 
-def _failing(before: tuple[int, ...], place: int, old: Task, new: Task) -> tuple[int, ...]:
+def _failing(before: tuple[int, ...], place: int, old: _Task, new: _Task) -> tuple[int, ...]:
     was, fails = old.status in _FAILING, new.status in _FAILING
     if was == fails:
         return before
@@ -239,7 +217,7 @@ def _failing(before: tuple[int, ...], place: int, old: Task, new: Task) -> tuple
     return tuple(position for position in before if position != place)
 
 
-def _deadlines(before: Mapping[datetime, int], old: Task, new: Task) -> Mapping[datetime, int]:
+def _deadlines(before: Mapping[datetime, int], old: _Task, new: _Task) -> Mapping[datetime, int]:
     gone, come = _limit(old), _limit(new)
     if gone == come:
         return before
@@ -253,7 +231,7 @@ def _deadlines(before: Mapping[datetime, int], old: Task, new: Task) -> Mapping[
     return after
 
 
-def _limit(task: Task) -> datetime | None:
+def _limit(task: _Task) -> datetime | None:
     return task.deadline if task.status in _TIMED else None
 
 

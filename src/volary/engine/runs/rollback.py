@@ -1,17 +1,54 @@
-"""Rolling back a run that has ended, as another run: each cluster goes to what it ran before.
+"""What a run that has ended left on its clusters, and rolling it back as another run.
 
-The new run begins where the old one ended, with what it did to each cluster, and is on its way
-back from the start. So the rules of every rollback hold for it: the last wave first, each with
-its own limit, no gates and no windows, a failing cluster does not keep the others, everything
-under one deadline. It has `succeeded` only if every cluster is proven back.
+Waves, budgets and policies leave clusters on different releases: what one of them goes back
+to in the next run is what it runs, not what the others run.
+
+In a rollback each cluster goes to what it ran before. The new run begins where the old one ended,
+with what it did to each cluster, and is on its way back from the start. So the rules of every
+rollback hold for it: the last wave first, each with its own limit, no gates and no windows, a
+failing cluster does not keep the others, everything under one deadline. It has `succeeded` only if every cluster is proven back.
 """
 
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from volary.engine.runs import state
 from volary.model import statuses
+from volary.model.pipeline.stage_kinds import stage_kind
+
+_GOOD = (statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.SKIPPED)
+
+
+def clusters_with_release(run: state.Run) -> tuple[str, ...]:
+    """Return the clusters that are proven to hold the run's commit, in order.
+
+    A cluster that was promoted, for which nothing failed, and that was not rolled back. In
+    waves it has to have been seen healthy at the end of its wave.
+    """
+    back = {task.target for task in run.rollback.tasks} if run.rollback else set()
+    return tuple(
+        cluster.name
+        for cluster in run.clusters
+        if not cluster.left_out and cluster.name not in back and _holds(run, cluster.name)
+    )
+
+
+def _holds(run: state.Run, name: str) -> bool:
+    pairs = [(stage, task) for stage in run.stages if (task := stage.task(name)) is not None]
+    done = statuses.TaskStatus.SUCCEEDED
+    promoted = any(
+        _is_needed(run, stage.stage.kind) and task.status is done for stage, task in pairs
+    )
+    begun = [task for _, task in pairs if task.attempt or task.is_final]
+    failed = any(task.status not in _GOOD and task.started is not None for task in begun)
+    return promoted and not failed
+
+
+def _is_needed(run: state.Run, kind: stage_kind.StageKind[Any]) -> bool:
+    """Say whether a cluster holds the release once it has passed such a stage."""
+    return kind.proves_wave if run.waves else kind.promotes
 
 
 def clusters_left(run: state.Run) -> tuple[str, ...]:

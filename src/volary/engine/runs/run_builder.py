@@ -112,12 +112,10 @@ def _steps(plan: RunSpec) -> Iterator[state.StageState]:
         )
 
 
-def targets_to_roll_back(run: state.Run) -> tuple[str, ...]:
-    """Return the touched clusters that a rollback has to visit, as the run's ending says."""
-    if run.ending is None or not run.ending.wave:
-        return run.touched
-    members = {name for wave in run.waves if wave.name == run.ending.wave for name in wave.targets}
-    return tuple(name for name in run.touched if name in members)
+def targets_to_roll_back(run: state.Run, limit: str) -> tuple[str, ...]:
+    """Return the touched clusters that a rollback visits: of the wave `limit`; empty: all."""
+    members = {name for wave in run.waves if wave.name == limit for name in wave.targets}
+    return tuple(name for name in run.touched if not limit or name in members)
 
 
 def cluster_rollback(stage: pipelines.Stage) -> pipelines.Stage:
@@ -135,7 +133,7 @@ def rollback_stage(run: state.Run) -> state.StageState:
     groups = run.stages[run.position].groups
     stage = replace(_ROLLBACK, index=len(run.stages), timeout=limit)
     concurrency = min((group.concurrency for group in groups if group.concurrency), default=0)
-    chosen = targets_to_roll_back(run)
+    chosen = targets_to_roll_back(run, run.ending.wave if run.ending else "")
     if run.waves:
         made = tuple(_rollback_group(wave, set(chosen)) for wave in reversed(run.waves))
         back = tuple(group for group in made if group.tasks)

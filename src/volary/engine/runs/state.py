@@ -360,7 +360,8 @@ class Run:
 
     def cluster(self, name: str) -> ClusterState | None:
         """Return the cluster called `name`; None when it is not the run's."""
-        return counters.find_cluster(self.clusters, name)
+        place = counters.clusters(self.clusters).positions.get(name)
+        return None if place is None else self.clusters[place]
 
 
 def lost_outcome(reason: str) -> statuses.Outcome:

@@ -30,6 +30,12 @@ def fail_current(run: state.Run, reason: str, now: datetime) -> state.Run:
     return replace_current(run, replace(run.current, status=failed, reason=reason, finished=now))
 
 
+def finish(run: state.Run, status: statuses.RunStatus, reason: str, now: datetime) -> state.Run:
+    """Return `run` as ended."""
+    ended = replace(run, status=status, reason=reason, finished=now)
+    return replace(ended, pause=None, held=False, clock_stopped=None)
+
+
 def give_up_waiting(task: state.TaskState, now: datetime) -> state.TaskState:
     """Return the task of a cluster that did not answer, tried no more."""
     reason = task.reason.removesuffix("; trying again")
@@ -79,18 +85,12 @@ def replace_cluster(run: state.Run, changed: state.ClusterState) -> state.Run:
     return replace(run, clusters=counters.replaced_cluster(run.clusters, changed))
 
 
-def touch(run: state.Run, name: str) -> state.Run:
-    """Return `run` with the cluster remembered as written to."""
+def mark_touched(run: state.Run, name: str, *, touched: bool = True) -> state.Run:
+    """Return `run` with the cluster as written to, or as proven to be as it was before."""
     cluster = run.cluster(name)
-    if cluster is None or cluster.touched:
+    if cluster is None or cluster.touched is touched:
         return run
-    return replace_cluster(run, replace(cluster, touched=True))
-
-
-def untouch(run: state.Run, name: str) -> state.Run:
-    """Return `run` with the cluster proven to be as it was before."""
-    cluster = run.cluster(name)
-    return run if cluster is None else replace_cluster(run, replace(cluster, touched=False))
+    return replace_cluster(run, replace(cluster, touched=touched))
 
 
 def leave_out(
@@ -109,6 +109,17 @@ def _change_group(group: state.GroupState, change: TaskChange) -> state.GroupSta
     if all(new is old for new, old in zip(changed, group.tasks, strict=True)):
         return group
     return replace(group, tasks=changed)
+
+
+def changed_stages(
+    before: state.Run | None, after: state.Run
+) -> Iterator[tuple[int, state.StageState | None, state.StageState]]:
+    """Yield each stage that is new or changed, with its position and how it was."""
+    known = {stage.id: stage for stage in before.all_stages} if before else {}
+    for position, stage in enumerate(after.all_stages):
+        old = known.get(stage.id)
+        if old is not stage:
+            yield position, old, stage
 
 
 def changed_tasks(

@@ -10,7 +10,6 @@ whatever the budgets are.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from volary.engine.runs import policies, state, updates
@@ -26,8 +25,9 @@ def tolerate(run: state.Run, now: datetime) -> state.Run:
         wave = run.wave_of(task.target)
         if wave is None or task.refused:
             continue
-        if _is_allowed(run, wave, _kind(wave, task)):
-            run = _leave_out(run, wave, task, now)
+        kind = _kind(wave, task)
+        if not _excess(run, wave, kind, 1):
+            run = _leave_out(run, task, kind, now)
     return run
 
 
@@ -37,23 +37,6 @@ def _kind(wave: policies.WaveRule, task: state.TaskState) -> state.LeftOut:
     if lenient and task.status is statuses.TaskStatus.UNREACHABLE:
         return state.LeftOut.UNREACHABLE
     return state.LeftOut.FAILED
-
-
-def _is_allowed(run: state.Run, wave: policies.WaveRule, kind: state.LeftOut) -> bool:
-    """Say whether one more failure of this kind stays within both budgets."""
-    mine, whole = _limits(run, wave, kind)
-    spent = [cluster.name for cluster in run.clusters if cluster.left_out_for is kind]
-    if whole is not None and len(spent) >= whole:
-        return False
-    members = set(wave.targets)
-    return sum(name in members for name in spent) < mine
-
-
-def _limits(run: state.Run, wave: policies.WaveRule, kind: state.LeftOut) -> tuple[int, int | None]:
-    """Return how many of a kind the wave allows, and the whole run; None: any number."""
-    if kind is state.LeftOut.UNREACHABLE:
-        return wave.unreachable, run.policy.unreachable
-    return wave.failures, run.policy.failures
 
 
 def exceeded(run: state.Run, failed: Sequence[state.TaskState]) -> str:
@@ -67,8 +50,10 @@ def exceeded(run: state.Run, failed: Sequence[state.TaskState]) -> str:
 
 
 def _excess(run: state.Run, wave: policies.WaveRule, kind: state.LeftOut, more: int) -> str:
-    """Say which budget so many more of a kind are beyond."""
-    mine, whole = _limits(run, wave, kind)
+    """Say which budget so many more of a kind are beyond; empty: none."""
+    mine, whole = wave.failures, run.policy.failures
+    if kind is state.LeftOut.UNREACHABLE:
+        mine, whole = wave.unreachable, run.policy.unreachable
     spent = [cluster.name for cluster in run.clusters if cluster.left_out_for is kind]
     members = set(wave.targets)
     here = sum(name in members for name in spent) + more
@@ -80,26 +65,21 @@ def _excess(run: state.Run, wave: policies.WaveRule, kind: state.LeftOut, more: 
 
 
 def _leave_out(
-    run: state.Run, wave: policies.WaveRule, task: state.TaskState, now: datetime
+    run: state.Run, task: state.TaskState, kind: state.LeftOut, now: datetime
 ) -> state.Run:
-    kind = _kind(wave, task)
     why = task.reason or task.status.value
     run = updates.leave_out(run, task.target, f"{kind.value}: {why}", kind)
     cluster = run.cluster(task.target)
     if kind is state.LeftOut.UNREACHABLE or cluster is None or not cluster.touched:
         return run
-    back = replace(
-        task,
-        status=statuses.TaskStatus.RUNNING,
+    back = state.TaskState(
+        task.target,
+        statuses.TaskStatus.RUNNING,
         reason=f"{why}; rolling back",
         attempt=task.attempt + 1,
         started=now,
-        finished=None,
         deadline=now + run.policy.rollback_timeout,
-        stopping=state.Stopping.NOT,
-        stop_cause=state.StopCause.NONE,
-        stop_reason="",
-        progress=None,
+        details=task.details,
         rolling_back=why,
     )
     return updates.replace_current(run, updates.replace_task(run.current, back))
@@ -113,13 +93,20 @@ def conclude_rollback(
     reason = f"{task.rolling_back}; {end}"
     kind = state.LeftOut.FAILED
     run = updates.leave_out(run, task.target, f"{kind.value}: {reason}", kind)
-    return (updates.untouch(run, task.target) if proven else run), reason
+    return (updates.mark_touched(run, task.target, touched=False) if proven else run), reason
 
 
 def on_failure(run: state.Run) -> policies.OnFailure:
     """Return what follows when the current stage has failed: its wave's rule, else the run's."""
     rule = _current_wave(run)
     return run.policy.on_failure if rule is None else rule.on_failure
+
+
+def failed_ending(run: state.Run, reason: str) -> state.Ending:
+    """Return how a run ends whose current stage has failed; `reason` may be that of the stage."""
+    rolls_back = on_failure(run) in (policies.OnFailure.ROLLBACK, policies.OnFailure.ROLLBACK_WAVE)
+    wave = wave_to_roll_back(run)
+    return state.Ending(statuses.RunStatus.FAILED, reason, rollback=rolls_back, wave=wave)
 
 
 def wave_to_roll_back(run: state.Run) -> str:

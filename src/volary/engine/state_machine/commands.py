@@ -72,12 +72,9 @@ def _all(before: state.Run | None, after: state.Run) -> Iterator[Command]:
 
 
 def _of_stages(before: state.Run | None, after: state.Run) -> Iterator[Command]:
-    known = {stage.id: stage for stage in before.all_stages} if before else {}
-    for stage in after.all_stages:
-        old = known.get(stage.id)
-        if old is not stage:
-            for before_task, task in updates.changed_tasks(old, stage):
-                yield from _of_task(stage.id, before_task, task)
+    for _, old, stage in updates.changed_stages(before, after):
+        for before_task, task in updates.changed_tasks(old, stage):
+            yield from _of_task(stage.id, before_task, task)
 
 
 def _of_task(

@@ -7,8 +7,8 @@ run waits for a person or a window and nothing runs; limits of running tasks nev
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from volary.engine.runs import counters, policies, state, updates
-from volary.engine.state_machine import budgets, events, outcomes, stopping
+from volary.engine.runs import counters, state, updates
+from volary.engine.state_machine import budgets, events, outcomes, stopping, windows
 from volary.model import phrases, statuses
 
 
@@ -25,7 +25,7 @@ def _try_again(run: state.Run, now: datetime) -> state.Run:
     """Queue the tasks of clusters that were waited for long enough."""
 
     def again(task: state.TaskState) -> state.TaskState:
-        waits = task.status is statuses.TaskStatus.WAITING and task.deadline is not None
+        waits = task.status is statuses.TaskStatus.WAITING
         if not waits or task.deadline is None or now < task.deadline:
             return task
         limit = updates.retry_deadline(run.current, task)
@@ -120,11 +120,7 @@ def _expire_run(run: state.Run, now: datetime) -> state.Run:
         return run
     name = run.current.stage.name
     reason = f"the run timed out after {phrases.duration(run.policy.timeout)} in {name}"
-    policy = budgets.on_failure(run)
-    rolls_back = policy in (policies.OnFailure.ROLLBACK, policies.OnFailure.ROLLBACK_WAVE)
-    wave = budgets.wave_to_roll_back(run)
-    ending = state.Ending(statuses.RunStatus.FAILED, reason, rollback=rolls_back, wave=wave)
-    run = replace(run, ending=ending, pause=None, held=False)
+    run = replace(run, ending=budgets.failed_ending(run, reason), pause=None, held=False)
     if not run.current.is_final:
         run = updates.fail_current(run, reason, now)
     return _stop_overdue(run, reason, now)
@@ -138,10 +134,7 @@ def _stop_overdue(run: state.Run, reason: str, now: datetime) -> state.Run:
 
 def waiting_group(run: state.Run) -> state.GroupState | None:
     """Return the group that waits for approvals; None when nothing waits for them."""
-    stage = run.current
-    if stage.is_final:
-        return None
-    group = next((group for group in stage.groups if not group.is_final), None)
+    group = None if run.current.is_final else windows.next_group(run)
     return group if group and group.asked and not group.is_open else None
 
 

@@ -50,13 +50,9 @@ def hold(run: state.Run, _: datetime) -> state.Run:
 def end(run: state.Run, _: datetime) -> state.Run:
     """Stop going forward once a stage has failed."""
     failed = run.current.status is statuses.TaskStatus.FAILED
-    policy = budgets.on_failure(run)
-    if not failed or run.ending or policy is policies.OnFailure.HOLD:
+    if not failed or run.ending or budgets.on_failure(run) is policies.OnFailure.HOLD:
         return run
-    rolls_back = policy in (policies.OnFailure.ROLLBACK, policies.OnFailure.ROLLBACK_WAVE)
-    wave = budgets.wave_to_roll_back(run)
-    ending = state.Ending(statuses.RunStatus.FAILED, "", rollback=rolls_back, wave=wave)
-    return replace(run, ending=ending, pause=None)
+    return replace(run, ending=budgets.failed_ending(run, ""), pause=None)
 
 
 def drop_queued(run: state.Run, now: datetime) -> state.Run:
@@ -97,9 +93,9 @@ def begin_rollback(run: state.Run, now: datetime) -> state.Run:
     """Once everything has come to rest, roll back what was touched, or finish."""
     if run.ending is None or run.rollback or run.current.is_busy:
         return run
-    if run.ending.rollback and run_builder.targets_to_roll_back(run):
+    if run.ending.rollback and run_builder.targets_to_roll_back(run, run.ending.wave):
         return replace(run, rollback=run_builder.rollback_stage(run), clock_stopped=None)
-    return _finished(run, run.ending.status, f"{failures.cause(run)}; {_remains(run)}", now)
+    return updates.finish(run, run.ending.status, f"{failures.cause(run)}; {_remains(run)}", now)
 
 
 def _remains(run: state.Run) -> str:
@@ -128,13 +124,13 @@ def finish_rollback(run: state.Run, now: datetime) -> state.Run:
         if kept:
             verb = "keeps" if len(kept) == 1 else "keep"
             why = f"{why}; {back}; {phrases.join_names(kept)} {verb} the new release"
-            return _finished(run, statuses.RunStatus.FAILED, why, now)
+            return updates.finish(run, statuses.RunStatus.FAILED, why, now)
         # Of one that takes another run back this is what was asked for.
         ended = statuses.RunStatus.SUCCEEDED if run.rollback_of else statuses.RunStatus.ROLLED_BACK
-        return _finished(run, ended, f"{why}; {back}", now)
+        return updates.finish(run, ended, f"{why}; {back}", now)
     left = f"rollback not verified: {open_ones}"
     run = _close_rollback(run, statuses.TaskStatus.FAILED, left, now)
-    return _finished(run, statuses.RunStatus.FAILED, f"{why}; {left}", now)
+    return updates.finish(run, statuses.RunStatus.FAILED, f"{why}; {left}", now)
 
 
 def _close_rollback(
@@ -145,18 +141,6 @@ def _close_rollback(
         # It timed out or was broken off: that stays said, even if every task made it.
         return updates.replace_current(run, replace(stage, reason=f"{stage.reason}; {reason}"))
     return updates.replace_current(run, replace(stage, status=status, reason=reason, finished=now))
-
-
-def _finished(run: state.Run, status: statuses.RunStatus, reason: str, now: datetime) -> state.Run:
-    return replace(
-        run,
-        status=status,
-        reason=reason,
-        finished=now,
-        pause=None,
-        held=False,
-        clock_stopped=None,
-    )
 
 
 def reason(run: state.Run) -> str:

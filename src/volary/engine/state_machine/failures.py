@@ -13,17 +13,13 @@ def of_stage(run: state.Run) -> tuple[state.TaskState, ...]:
     (a task that stops by itself is recorded as failed). Nor are those of clusters
     the run goes on without.
     """
+    without = counters.clusters(run.clusters).left_out
     return tuple(
         group.tasks[place]
         for group in run.current.groups
         for place in counters.of(group.tasks).failing
-        if run.rollback or not is_left_out(run, group.tasks[place].target)
+        if run.rollback or group.tasks[place].target not in without
     )
-
-
-def is_left_out(run: state.Run, name: str) -> bool:
-    """Say whether the run goes on without the cluster."""
-    return name in counters.clusters(run.clusters).left_out
 
 
 def sentence(failed: tuple[state.TaskState, ...]) -> str:

@@ -73,7 +73,7 @@ def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) 
         ended = state.TaskState(task.target, attempt=task.attempt, reason=task.stop_reason)
     run = _with_task(run, ended)
     if outcome.touched and not task.rolling_back:
-        run = updates.touch(run, task.target)
+        run = updates.mark_touched(run, task.target)
     return _leave_out_unreachable(run, ended)
 
 

@@ -71,7 +71,7 @@ def begin_stage(run: state.Run, now: datetime) -> state.Run:
 def start_tasks(run: state.Run, now: datetime) -> state.Run:
     """Start queued tasks of the group, as many as may run at once; a rollback takes no slot."""
     group = windows.next_group(run)
-    if not windows.may_start(run) or group is None or not group.is_open:
+    if not windows.may_start(run) or group is None:
         return run
     deadline = _task_deadline(run)
     if deadline is None or run.current.status is not statuses.TaskStatus.RUNNING:
@@ -187,7 +187,7 @@ def _finished(run: state.Run, now: datetime) -> state.Run:
     reason += f"; left out: {run.absent}" if run.absent else ""
     before_time = requests.exceptions(run)
     reason += f" ({before_time})" if before_time else ""
-    return replace(run, status=status, reason=reason, finished=now, pause=None, clock_stopped=None)
+    return updates.finish(run, status, reason, now)
 
 
 def reason(run: state.Run) -> str:

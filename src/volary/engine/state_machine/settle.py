@@ -19,8 +19,9 @@ Rule = Callable[[state.Run, datetime], state.Run]
 
 def settle(run: state.Run, now: datetime) -> state.Run:
     """Return `run` with everything decided that can be decided at `now`."""
-    goes_back = bool(run.rollback_of and run.ending and run.ending.rollback)
-    if run.status is statuses.RunStatus.PLANNED and (run.ending is None or goes_back):
+    # One that takes another run back is ending from the beginning.
+    has_no_end = run.ending is None or (run.rollback_of and run.ending.rollback)
+    if run.status is statuses.RunStatus.PLANNED and has_no_end:
         return run
     changed = True
     while changed and not run.is_final:

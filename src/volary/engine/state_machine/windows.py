@@ -35,9 +35,8 @@ def closed(run: state.Run, group: state.GroupState, now: datetime) -> Mapping[st
 
 
 def is_all_closed(run: state.Run, group: state.GroupState, now: datetime) -> bool:
-    """Say whether nothing of the group may start at `now`."""
-    closures = closed(run, group, now)
-    return bool(closures) and len(closures) == _pending(group)
+    """Say whether nothing of the group, which has not begun, may start at `now`."""
+    return len(closed(run, group, now)) == _pending(group)
 
 
 def update_openings(run: state.Run, now: datetime) -> state.Run:
@@ -64,7 +63,7 @@ def update_openings(run: state.Run, now: datetime) -> state.Run:
 
 def _extend_deadline(run: state.Run, stage: state.StageState, now: datetime) -> state.StageState:
     """Give clusters that begin late as much time as those that did not have to wait."""
-    if stage.status is not statuses.TaskStatus.RUNNING or stage.deadline is None:
+    if stage.deadline is None:
         return stage
     # The clock that stood still in the meantime adds its time itself.
     limit = (run.clock_stopped or now) + stage.stage.timeout

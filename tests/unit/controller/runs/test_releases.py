@@ -54,7 +54,7 @@ def run(status: statuses.RunStatus, *done: str) -> state.Run:
     groups = run_builder.one_group(("us", "eu"))
     made = run_builder.RunSpec("shop", "c1", groups, (SYNC,), running_commit="c0")
     ended = replace(run_builder.new_run("r1", made, NOW), status=status, reason="it was so")
-    ended = updates.touch(updates.touch(ended, "us"), "eu")
+    ended = updates.mark_touched(updates.mark_touched(ended, "us"), "eu")
     good, bad = statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.FAILED
     stage = updates.change_tasks(
         ended.current,

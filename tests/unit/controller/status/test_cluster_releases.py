@@ -12,7 +12,7 @@ from volary.controller.status import (
     run_origins,
     run_requests,
 )
-from volary.engine.runs import coverage, rollback, run_builder, state, updates
+from volary.engine.runs import rollback, run_builder, state, updates
 from volary.model import statuses
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
@@ -334,7 +334,7 @@ def test_a_release_that_succeeded_says_who_has_and_who_had_how_many() -> None:
     assert after.assigned_before == divided(us=1, eu=2)
     bad = ended(statuses.RunStatus.FAILED, "us", "eu", failed=("eu",))
     half = release_changes.divided_by_release(before, bad, divided(us=3, eu=4))
-    held = coverage.clusters_with_release(bad)
+    held = rollback.clusters_with_release(bad)
     assert half.assigned_before == assignment.EMPTY
     assert half.assigned.replicas(WEB) == {
         "us": 3 if "us" in held else 1, "eu": 4 if "eu" in held else 2

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+import memory_journal
 from volary.engine import executor
 from volary.engine.execution import runners
 from volary.engine.observers import feed
@@ -112,7 +113,9 @@ async def denied(*_: object) -> statuses.Outcome:
 async def carry_out(
     run: state.Run, clusters: Clusters, *observers: feed.Observer
 ) -> tuple[state.Run, runners.Runner]:
-    runner = runners.Runner(run, clusters, clock=LoopClock(), observers=observers)
+    runner = runners.Runner(
+        run, clusters, clock=LoopClock(), keeper=memory_journal.MemoryJournal(), observers=observers
+    )
     return await runner.carry_out(), runner
 
 
@@ -216,7 +219,12 @@ async def test_a_deaf_task_is_broken_off_after_the_grace(
 async def test_the_first_interrupt_is_polite_and_the_second_is_not(
     planned_run: Make, looptime: float
 ) -> None:
-    runner = runners.Runner(planned_run(), Clusters(us=patient, eu=deaf), clock=LoopClock())
+    runner = runners.Runner(
+        planned_run(),
+        Clusters(us=patient, eu=deaf),
+        clock=LoopClock(),
+        keeper=memory_journal.MemoryJournal(),
+    )
 
     async with asyncio.TaskGroup() as group:
         ended = group.create_task(runner.carry_out())
@@ -236,7 +244,9 @@ async def test_the_first_interrupt_is_polite_and_the_second_is_not(
 async def test_an_interrupt_before_a_task_had_its_first_turn(planned_run: Make) -> None:
     """Nothing is lost without a word, and a cluster that was never visited is not touched."""
     clusters = Clusters()
-    runner = runners.Runner(planned_run(), clusters, clock=LoopClock())
+    runner = runners.Runner(
+        planned_run(), clusters, clock=LoopClock(), keeper=memory_journal.MemoryJournal()
+    )
     async with asyncio.TaskGroup() as group:
         ended = group.create_task(runner.carry_out())
         runner.interrupt("ana")
@@ -250,7 +260,9 @@ async def test_an_interrupt_before_a_task_had_its_first_turn(planned_run: Make) 
 
 @pytest.mark.looptime
 async def test_requests_are_answered_also_after_the_end(planned_run: Make) -> None:
-    runner = runners.Runner(planned_run(), Clusters(), clock=LoopClock())
+    runner = runners.Runner(
+        planned_run(), Clusters(), clock=LoopClock(), keeper=memory_journal.MemoryJournal()
+    )
     clock = LoopClock()
     async with asyncio.TaskGroup() as group:
         group.create_task(runner.carry_out())
@@ -272,7 +284,7 @@ async def test_requests_are_answered_also_after_the_end(planned_run: Make) -> No
 @pytest.mark.looptime
 async def test_shutting_down_is_not_cancelling(planned_run: Make) -> None:
     """The run stays as it was remembered, and a second process goes on with it."""
-    kept = runners.MemoryJournal()
+    kept = memory_journal.MemoryJournal()
     first = runners.Runner(planned_run(), Clusters(), clock=LoopClock(), keeper=kept)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1.5):
@@ -376,7 +388,7 @@ async def test_what_waits_for_a_cluster_goes_on_when_it_is_reported_once_or_ofte
     clusters = Clusters(eu=lost_at_first)
     wait = policies.OnUnreachable.WAIT
     run = planned_run(on_unreachable=wait, again_after=timedelta(days=1))
-    runner = runners.Runner(run, clusters, clock=LoopClock())
+    runner = runners.Runner(run, clusters, clock=LoopClock(), keeper=memory_journal.MemoryJournal())
 
     async def probe() -> None:
         await asyncio.sleep(10)

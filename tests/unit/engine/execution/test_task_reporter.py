@@ -27,10 +27,9 @@ class Listener:
     def __init__(self) -> None:
         self.told: list[feed.RunEvent] = []
         self.posted: list[events.Event] = []
-        voice = task_reporter.ReportContext(
+        self.reporter = task_reporter.TaskReporter(
             "run-1", "K8S_SYNC", START, Clock(), self.told.append, self.posted.append
         )
-        self.reporter = task_reporter.TaskReporter(voice)
 
 
 WHERE = {

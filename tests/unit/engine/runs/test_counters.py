@@ -59,8 +59,9 @@ def test_a_roster_follows_its_clusters(changes) -> None:
         assert counters.clusters(clusters).left_out == {
             each.name: each.left_out for each in clusters if each.left_out
         }
-        assert counters.find_cluster(clusters, f"c{place}") is changed
-    assert counters.find_cluster(clusters, "nowhere") is None
+        assert counters.clusters(clusters).positions[f"c{place}"] == place
+        assert clusters[place] is changed
+    assert "nowhere" not in counters.clusters(clusters).positions
 
 
 def test_one_cluster_that_is_left_out_or_comes_back_changes_nothing_for_the_others() -> None:

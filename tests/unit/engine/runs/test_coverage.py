@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from volary.engine.runs import coverage, policies, run_builder, state
+from volary.engine.runs import policies, rollback, run_builder, state
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import added_stages, rollout_stages, waiting_stages
 
@@ -60,7 +60,7 @@ def test_clusters_keep_what_their_wave_proved(
     run = played(waves(on_failure), FIRST_IS_DONE + rest)
 
     assert run.is_final, run.reason
-    assert coverage.clusters_with_release(run) == expected
+    assert rollback.clusters_with_release(run) == expected
 
 
 def test_a_cluster_that_failed_within_the_budget_keeps_the_old_one(
@@ -70,7 +70,7 @@ def test_a_cluster_that_failed_within_the_budget_keeps_the_old_one(
     run = played(waves(policies.OnFailure.STOP, failures=1), FIRST_IS_DONE + script)
 
     assert run.is_final, run.reason
-    assert coverage.clusters_with_release(run) == ("us", "asia")
+    assert rollback.clusters_with_release(run) == ("us", "asia")
     assert "eu (failed: no image; rollback verified)" in run.reason
 
 
@@ -97,4 +97,4 @@ def test_a_cluster_holds_the_release_unless_something_failed_after_it_had_begun(
     plan = run_builder.RunSpec("shop", "new", groups, (SYNC, measured), "old", policy)
     run = played(plan, ">> start\n>> us succeeded\n>> eu succeeded\n" + analysis)
 
-    assert coverage.clusters_with_release(run) == expected
+    assert rollback.clusters_with_release(run) == expected

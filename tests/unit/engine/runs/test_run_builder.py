@@ -122,7 +122,9 @@ def test_a_rollback_visits_what_was_touched(
 ) -> None:
     run = touched(run_builder.new_run("run-1", IN_WAVES, START), ending)
 
-    assert run_builder.targets_to_roll_back(run) == expected
+    back = run_builder.rollback_stage(run)
+
+    assert {task.target for task in back.tasks} == set(expected)
 
 
 def test_a_rollback_goes_the_waves_back_each_as_carefully_as_it_went() -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+import memory_journal
 from volary.config.application import application_files
 from volary.engine import executor
 from volary.engine.execution import runners
@@ -80,7 +81,9 @@ async def test_a_clock_that_is_set_back_delays_nothing_that_works(looptime: floa
     def back() -> None:
         clock.off = -HOUR
 
-    run = await runners.Runner(run_of(SYNC, SYNC), Waiting(back), clock=clock).carry_out()
+    run = await runners.Runner(
+        run_of(SYNC, SYNC), Waiting(back), clock=clock, keeper=memory_journal.MemoryJournal()
+    ).carry_out()
 
     assert run.status is RunStatus.SUCCEEDED
     assert looptime == 120
@@ -99,7 +102,9 @@ async def test_a_limit_still_ends_after_the_clock_was_set_back() -> None:
             await asyncio.sleep(10_000_000)
             raise AssertionError("it should have been broken off")
 
-    run = await runners.Runner(run_of(SYNC), Deaf(), clock=clock).carry_out()
+    run = await runners.Runner(
+        run_of(SYNC), Deaf(), clock=clock, keeper=memory_journal.MemoryJournal()
+    ).carry_out()
 
     assert run.status is RunStatus.FAILED
     assert "timed out" in run.reason
@@ -116,7 +121,9 @@ async def test_a_clock_that_jumps_forward_is_a_limit_that_passed_and_says_so(
     def forward() -> None:
         clock.off = 24 * HOUR
 
-    run = await runners.Runner(run_of(SYNC), Waiting(forward), clock=clock).carry_out()
+    run = await runners.Runner(
+        run_of(SYNC), Waiting(forward), clock=clock, keeper=memory_journal.MemoryJournal()
+    ).carry_out()
 
     assert run.status in (RunStatus.ROLLED_BACK, RunStatus.FAILED)
     assert "timed out" in run.reason
@@ -138,7 +145,9 @@ async def test_five_hundred_stages_are_read_planned_kept_and_carried_out() -> No
         "long", "new", run_builder.one_group(["us", "eu"]), application.pipeline
     )
     run = run_builder.new_run("r1", wanted, BEGINNING)
-    ended = await runners.Runner(run, Quick(), clock=JumpingClock()).carry_out()
+    ended = await runners.Runner(
+        run, Quick(), clock=JumpingClock(), keeper=memory_journal.MemoryJournal()
+    ).carry_out()
 
     assert len(application.pipeline) == 500
     assert decided.summary
@@ -161,7 +170,13 @@ async def test_who_is_left_out_is_not_said_to_take_part() -> None:
 
     run = updates.leave_out(run_of(SYNC), "eu", "unreachable: it is away")
     listener = Listener()
-    runner = runners.Runner(run, Quick(), clock=JumpingClock(), observers=(listener,))
+    runner = runners.Runner(
+        run,
+        Quick(),
+        clock=JumpingClock(),
+        keeper=memory_journal.MemoryJournal(),
+        observers=(listener,),
+    )
     ended = await runner.carry_out()
 
     (started,) = [each for each in told if isinstance(each, feed.RunStarted)]
