@@ -6,7 +6,8 @@ to in the next run is what it runs, not what the others run.
 In a rollback each cluster goes to what it ran before. The new run begins where the old one ended,
 with what it did to each cluster, and is on its way back from the start. So the rules of every
 rollback hold for it: the last wave first, each with its own limit, no gates and no windows, a
-failing cluster does not keep the others, everything under one deadline. It has `succeeded` only if every cluster is proven back.
+failing cluster does not keep the others, everything under one deadline. It has `succeeded` only
+if every cluster is proven back.
 """
 
 from collections.abc import Collection

@@ -430,3 +430,77 @@ async def test_a_task_knows_what_was_begun_before_it_on_its_cluster(planned_run:
     assert known["2-K8S_PRIMARY_ROLLOUT", "us"] == (["K8S_CANARY_ROLLOUT"], True)
     both = ["K8S_CANARY_ROLLOUT", "K8S_PRIMARY_ROLLOUT"]
     assert known["rollback", "us"] == (both, False)
+
+
+@pytest.mark.looptime
+async def test_two_people_who_ask_at_the_same_time_are_both_answered(planned_run: Make) -> None:
+    clock = LoopClock()
+    runner = runners.Runner(
+        planned_run(), Clusters(), clock=clock, keeper=memory_journal.MemoryJournal()
+    )
+    async with asyncio.TaskGroup() as group:
+        group.create_task(runner.carry_out())
+        await asyncio.sleep(0.5)
+        async with asyncio.timeout(60):
+            answers = await asyncio.gather(
+                runner.request(events.PauseAsked(clock.now(), "ana")),
+                runner.request(events.PauseAsked(clock.now(), "bo")),
+            )
+        assert answers == ["", "the run is already paused by ana"]
+        assert await runner.request(events.Resume(clock.now(), "bo")) == ""
+
+    assert runner.run.status is RunStatus.SUCCEEDED
+
+
+@pytest.mark.looptime
+async def test_a_task_that_was_given_up_does_not_hold_up_the_end(
+    planned_run: Make, looptime: float
+) -> None:
+    """Told at 10 min, broken off 5 min later, counted as lost after 5 more; it never listens."""
+
+    async def stubborn(*_: object) -> statuses.Outcome:
+        try:
+            await asyncio.sleep(1_000_000)
+        except asyncio.CancelledError:
+            await asyncio.sleep(1_000_000)
+        return done()
+
+    planned = planned_run(("us",), on_failure=policies.OnFailure.STOP)
+    run, _ = await carry_out(planned, Clusters(us=stubborn))
+
+    assert run.status is RunStatus.FAILED
+    assert run.touched == ("us",)
+    assert looptime == 20 * 60
+
+
+@pytest.mark.looptime
+async def test_a_cluster_that_was_lost_again_is_tried_again_when_it_is_reported_again(
+    planned_run: Make, looptime: float
+) -> None:
+    async def answers_the_third_time(
+        task: executor.TaskContext, _: executor.Reporter
+    ) -> statuses.Outcome:
+        if task.stage_id.startswith("1") and task.attempt < 3:
+            return done(TaskStatus.UNREACHABLE, "no answer")
+        return done()
+
+    wait = policies.OnUnreachable.WAIT
+    run = planned_run(("eu",), on_unreachable=wait, again_after=timedelta(days=1))
+    runner = runners.Runner(
+        run,
+        Clusters(eu=answers_the_third_time),
+        clock=LoopClock(),
+        keeper=memory_journal.MemoryJournal(),
+    )
+
+    async def probe() -> None:
+        for _ in range(2):
+            await asyncio.sleep(10)
+            runner.report_reachable({"eu"})
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(probe())
+        ended = await runner.carry_out()
+
+    assert ended.status is RunStatus.SUCCEEDED
+    assert looptime == 20

@@ -74,3 +74,15 @@ def test_a_planned_run_can_be_cancelled_and_a_final_one_takes_nothing(
         >> +1h
         """,
     )
+
+
+def test_a_planned_run_has_nothing_to_roll_back(planned_run: Make, converse: Converse) -> None:
+    check(
+        converse,
+        planned_run(),
+        """
+        >> cancel rollback
+        << release
+        == cancelled: cancelled by ana; nothing was changed
+        """,
+    )

@@ -142,6 +142,20 @@ def test_a_stage_fails_at_its_limit_for_what_still_runs() -> None:
     assert expired(unlimited, AT + MINUTE).current.status is TaskStatus.RUNNING
 
 
+def test_what_a_person_had_tried_again_and_had_no_turn_fails_the_stage_at_its_limit() -> None:
+    """Its cluster is not counted as unreachable: nobody has asked it since."""
+    us, _ = run_of().current.tasks
+    again, silent = state.TaskState("eu", attempt=1), state.TaskState("eu", reason="x", attempt=1)
+    run = with_stage(run_of(), deadline=AT + MINUTE)
+
+    after = expired(with_tasks(run, us, again), AT + MINUTE)
+    assert after.current.reason == "timed out after 10m on us and eu"
+    assert [task.status for task in after.current.tasks] == [TaskStatus.RUNNING, TaskStatus.PENDING]
+    after = expired(with_tasks(run, us, silent), AT + MINUTE)
+    assert after.current.reason == "timed out after 10m on us"
+    assert [task.status for task in after.current.tasks][1] is TaskStatus.UNREACHABLE
+
+
 def test_a_task_that_is_late_is_told_more_urgently_and_then_given_up() -> None:
     us, eu = run_of().current.tasks
     run = with_tasks(run_of(), replace(us, deadline=AT + MINUTE), eu)

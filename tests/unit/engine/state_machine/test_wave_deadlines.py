@@ -118,3 +118,13 @@ def test_a_pause_is_not_counted_against_a_silent_cluster() -> None:
 
     assert task(run).status is TaskStatus.RUNNING
     assert task(run).deadline == hour + timedelta(seconds=48)
+
+
+def test_a_cluster_that_is_late_in_a_wave_has_its_own_next_limit() -> None:
+    """The wave's limit has passed; what is left to wait for is how the late ones end."""
+    late = START + SYNC.timeout
+    run = machine.advance(begun(), events.TimePassed(late)).run
+
+    assert deadlines.next_time(run) == late + run.policy.grace
+    broken_off = machine.advance(run, events.TimePassed(late + run.policy.grace)).run
+    assert [each.stopping for each in broken_off.current.running] == [state.Stopping.NOW] * 2
