@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+import memory_journal
 import process_time
 from stage_world import World
 from volary.engine.execution import runners
@@ -126,7 +127,10 @@ async def test_a_release_that_is_done_goes_back_the_last_wave_first() -> None:
         carrying = stage_executor.ClusterExecutor(
             given.application, given.clients, render, Clock(), given.options
         )
-        ended = await runners.Runner(back, carrying, clock=Clock(), observers=(story,)).carry_out()
+        kept = memory_journal.MemoryJournal()
+        ended = await runners.Runner(
+            back, carrying, clock=Clock(), keeper=kept, observers=(story,)
+        ).carry_out()
 
         assert ended.status is RunStatus.SUCCEEDED, ended.reason
         assert ended.reason == "rolled back by ana; rollback verified on eu, asia and us"
