@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from volary.model import errors, json, phrases
+from volary.model import json, phrases
 from volary.model.objects import manifest
 from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import traffic_stages
@@ -94,6 +94,9 @@ class Switch:
             StageFailedError: when canary is not good enough; primary has the traffic then.
             StoppedError: when asked to stop.
         """
+        return await traffic_routing.or_give_up(self._carry_out(known), self._give_up)
+
+    async def _carry_out(self, known: json.JsonObject) -> str:
         seen = await routes.observe(self.work, self.source)
         is_there = seen is not None and seen.canary == division.ALL
         if known:
@@ -114,7 +117,7 @@ class Switch:
         self.webhooks.describe(phase="Waiting")
         while lack := await self.watch.look():
             self.work.context.progress(f"waiting for canary: {lack}")
-            await self._rest(timedelta(seconds=1))
+            await self.watch.rest(timedelta(seconds=1))
         await self._preview()
         await self._gate(_Hook.CONFIRM_ROLLOUT, None)
         await self._analyse("pre-promotion", self.options.pre_promotion)
@@ -135,11 +138,11 @@ class Switch:
         while refusal := await self.webhooks.refusal(kind):
             self.webhooks.describe(phase="WaitingPromotion")
             self.work.context.progress(f"waiting for {kind.value}: {refusal}")
-            await self._rest(_ASK_INTERVAL)
+            await self.watch.rest(_ASK_INTERVAL)
             await self._ask_rollback()
             finding = await checker()
             if finding.result >= metric_checks.Result.FAILED:
-                raise execution.StageFailedError(await self._give_up(finding.reason))
+                raise execution.StageFailedError(finding.reason)
         self.webhooks.describe(phase="Progressing")
 
     async def _checker(self, checks: traffic_stages.Checks | None) -> metric_checks.Checker:
@@ -167,7 +170,7 @@ class Switch:
         while self.progress.done < checks.count:
             # Metrics tell of the time before; a webhook can be asked at once.
             if checks.metrics or self.progress.done:
-                await self._rest(checks.interval)
+                await self.watch.rest(checks.interval)
             await self._ask_rollback()
             finding = await self._check(hooks, checker, is_first=not self.progress.done)
             finding = patience.with_(finding)
@@ -179,8 +182,7 @@ class Switch:
                 self.work.caution(f"{title}: {finding.reason}")
             is_over = failed >= checks.threshold
             if is_over or finding.result is metric_checks.Result.CONDEMNED:
-                reason = f"{title} analysis failed: {finding.reason}"
-                raise execution.StageFailedError(await self._give_up(reason))
+                raise execution.StageFailedError(f"{title} analysis failed: {finding.reason}")
         self.work.note(f"{title} analysis passed, {self.progress.failed} failed checks")
 
     async def _check(
@@ -190,7 +192,7 @@ class Switch:
         for kind in kinds:
             if refusal := await hooks.refusal(kind):
                 return metric_checks.Finding(metric_checks.Result.FAILED, refusal)
-        if lack := await self._look():
+        if lack := await self.watch.look():
             return metric_checks.Finding(metric_checks.Result.FAILED, lack)
         return await checker()
 
@@ -221,35 +223,18 @@ class Switch:
             self.work.context.progress(f"the old version stands by for {phrases.duration(left)}")
             await self._ask_rollback()
             part = min(left, _ASK_INTERVAL)
-            await self._rest(part)
+            await self.watch.rest(part)
             left -= part
 
     async def _ask_rollback(self) -> None:
         asked = await self.webhooks.agreement(_Hook.ROLLBACK)
         if asked:
-            raise execution.StageFailedError(await self._give_up(f"{asked} asked to roll back"))
-
-    async def _look(self) -> str:
-        try:
-            return await self.watch.look()
-        except execution.StageFailedError as error:
-            raise execution.StageFailedError(await self._give_up(str(error))) from error
-
-    async def _rest(self, duration: timedelta) -> None:
-        try:
-            await self.watch.rest(duration)
-        except execution.StageFailedError as error:
-            raise execution.StageFailedError(await self._give_up(str(error))) from error
+            raise execution.StageFailedError(f"{asked} asked to roll back")
 
     async def _give_up(self, sentence: str) -> str:
         """Switch back at once where canary has the traffic, and return why."""
         self.webhooks.report(f"Canary failed! {sentence}", is_warning=True)
-        if not self.progress.switched:
-            return sentence
-        try:
-            await routes.divide(self.work, self.source, division.PRIMARY)
-        except errors.VolaryError as error:
-            self.work.caution(f"the traffic could not be switched back yet: {error}")
+        if not self.progress.switched or not await routes.give_back(self.work, self.source):
             return sentence
         self.progress = replace(self.progress, switched=False)
         self.watch.has_traffic = False

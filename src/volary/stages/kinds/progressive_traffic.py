@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from volary.model import errors, json
+from volary.model import json
 from volary.model.objects import manifest
 from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import traffic_stages
@@ -125,11 +125,14 @@ class CanaryProgression:
             StageFailedError: when the checks failed too often, or canary went down.
             StoppedError: when asked to stop.
         """
+        return await traffic_routing.or_give_up(self._advance(known), self._give_up)
+
+    async def _advance(self, known: json.JsonObject) -> str:
         self.barrier.begin()
         if known:
             await self._recall(known)
             # What was measured before the pause says nothing about the time since.
-            await self._rest()
+            await self.watch.rest(self.options.interval)
         await self._confirm()
         while True:
             done = await self._round()
@@ -137,8 +140,8 @@ class CanaryProgression:
                 await self._arrive(done)
                 return f"canary has {self._title()}: {done.sentence}"
             if done.move is traffic_steps.Move.FAIL:
-                raise execution.StageFailedError(await self._give_up(done.sentence))
-            await self._rest()
+                raise execution.StageFailedError(done.sentence)
+            await self.watch.rest(self.options.interval)
 
     async def _recall(self, known: json.JsonObject) -> None:
         """Take up what an earlier process remembered."""
@@ -175,18 +178,12 @@ class CanaryProgression:
             self._is_confirmed = not refusal
             if refusal:
                 self.work.context.progress(f"waiting for confirm-rollout: {refusal}")
-                await self._rest()
+                await self.watch.rest(self.options.interval)
         await self._remember()
 
     async def _ask(self, kind: webhook.WebhookType, number: int) -> str:
         """Return why somebody refuses; in a fleet one cluster asks for all."""
         return await self.barrier.ask(kind.value, number, lambda: self.webhooks.refusal(kind))
-
-    async def _rest(self) -> None:
-        try:
-            await self.watch.rest(self.options.interval)
-        except execution.StageFailedError as error:
-            raise execution.StageFailedError(await self._give_up(str(error))) from error
 
     async def _round(self) -> traffic_steps.Tick:
         """Look, check, decide, and move the traffic if that is what follows."""
@@ -226,11 +223,7 @@ class CanaryProgression:
         if asked:
             reason = f"{asked} asked to roll back"
             return Report(self.position, traffic_steps.Answers(rollback=True), True, reason)
-        try:
-            lack = await self.watch.look()
-        except execution.StageFailedError as error:
-            raise execution.StageFailedError(await self._give_up(str(error))) from error
-        if lack:
+        if lack := await self.watch.look():
             return Report(self.position, traffic_steps.Answers(), False, lack)
         if traffic_steps.has_failed(self.options, self.position):
             return Report(self.position, traffic_steps.Answers(), True)
@@ -320,19 +313,13 @@ class CanaryProgression:
         self.webhooks.report(f"{self.webhooks.about.name}: {done.sentence}")
 
     async def _give_up(self, sentence: str) -> str:
-        """Give canary's traffic back at once, and return why.
-
-        That it cannot be done here is no reason to say nothing: the rollback tries again.
-        """
+        """Give canary's traffic back at once, and return why."""
         said = f"{sentence}: {self.reason}" if self.reason not in ("", sentence) else sentence
         self.work.caution(f"canary failed: {said}")
         self.webhooks.report(f"Canary failed! {said}", is_warning=True)
         if not self.position.weight and not self.position.mirrored:
             return said
-        try:
-            await routes.divide(self.work, self.source, division.PRIMARY)
-        except errors.VolaryError as error:
-            self.work.caution(f"its traffic could not be given back yet: {error}")
+        if not await routes.give_back(self.work, self.source):
             return said
         self.watch.has_traffic = False
         self.work.context.weights(said, division.PRIMARY.shares, division.PRIMARY.shares)

@@ -3,6 +3,10 @@
 Nothing is sent to a variant without a ready pod, and what was written is read back.
 """
 
+from collections.abc import Awaitable, Callable
+
+from volary.clusters.apply import applier
+from volary.model import errors
 from volary.model.pipeline.stage_kinds import traffic_stages
 from volary.stages.runtime import execution, stage_runners
 from volary.stages.traffic import division, routes, variant_pods, weights
@@ -22,6 +26,30 @@ def check(sources: stage_runners.Sources, *divisions: division.Division) -> None
         for which in wanted.needed:
             variant_pods.labels(sources.manifests, application, which)
         router.routed(registry.find(sources.manifests, application), wanted)
+
+
+async def or_give_up(way: Awaitable[str], give_up: Callable[[str], Awaitable[str]]) -> str:
+    """Return what a stage that moves traffic says in the end; where it fails, `give_up` before.
+
+    Not when the cluster is out of reach: the stage may go on once it is back.
+
+    Raises:
+        StageFailedError: with what `give_up` says of the reason.
+        UserError: as it was, with every problem.
+        ApplyError: the same.
+        StoppedError: when asked to stop.
+    """
+    try:
+        return await way
+    except execution.StoppedError:
+        raise
+    except errors.VolaryError as error:
+        if applier.unreachable(error) is not None:
+            raise
+        sentence = await give_up(str(error))
+        if isinstance(error, errors.UserError | applier.ApplyError):
+            raise
+        raise execution.StageFailedError(sentence) from error
 
 
 async def run(work: execution.Work, options: traffic_stages.TrafficOptions) -> str:

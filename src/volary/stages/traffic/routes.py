@@ -111,6 +111,22 @@ async def divide(
     return weights.observed(after)
 
 
+async def give_back(work: execution.Work, source: Sequence[manifest.Manifest]) -> bool:
+    """Give primary at once what others get by now; say whether that was anything.
+
+    That it cannot be done is no failure: it is cautioned of, and the rollback tries again.
+    """
+    try:
+        route_object = await read(work, source)
+        if not weights.is_diverted(route_object.weights):
+            return False
+        await divide(work, source, division.PRIMARY, known=route_object)
+    except errors.VolaryError as error:
+        work.caution(f"canary's traffic could not be given back yet: {error}")
+        return False
+    return True
+
+
 async def read(
     work: execution.Work, source: Sequence[manifest.Manifest]
 ) -> live_routes.RouteObject:

@@ -9,10 +9,11 @@ import memory_cluster
 import stage_contexts
 from memory_cluster import pod, split
 from memory_world import SELECTING, World, now
+from volary.clusters.api import api_errors
 from volary.model import analysis, errors, json
 from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import traffic_stages
-from volary.stages.kinds import blue_green
+from volary.stages.kinds import blue_green, traffic_routing
 from volary.stages.runtime import execution, stage_runners, task_states
 
 pytestmark = pytest.mark.looptime
@@ -221,7 +222,57 @@ async def test_one_that_cannot_be_switched_back_is_left_to_the_rollback() -> Non
 
     assert "traffic is back" not in str(failed.value)
     assert given.is_switched
-    assert given.report.warnings[-1].startswith("the traffic could not be switched back yet: ")
+    assert given.report.warnings[-1].startswith("canary's traffic could not be given back yet: ")
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+async def test_a_switch_that_fails_is_switched_back_as_far_as_it_went(is_written: bool) -> None:
+    given = world()
+
+    def fail() -> None:
+        if is_written:
+            given.cluster.put(split(shop=0, shop_canary=100))
+        raise api_errors.ServerError("etcd is slow", status=504)
+
+    given.cluster.before_write = [fail]
+    with pytest.raises(execution.StageFailedError) as failed:
+        await given.carry_out(options())
+
+    assert str(failed.value) == "etcd is slow" + "; traffic is back at primary" * is_written
+    assert given.weights == {"shop": 100}
+    assert given.report.warnings == ["switched back: etcd is slow"] * is_written
+
+
+async def test_a_cluster_out_of_reach_is_no_reason_to_switch_back() -> None:
+    given = world()
+
+    def fail() -> None:
+        given.cluster.put(split(shop=0, shop_canary=100))
+        raise api_errors.Unreachable("no route to host")
+
+    given.cluster.before_write = [fail]
+    with pytest.raises(api_errors.Unreachable):
+        await given.carry_out(options())
+
+    assert given.is_switched
+    assert given.report.warnings == []
+
+
+async def test_problems_of_users_are_kept_when_traffic_is_given_back() -> None:
+    given_up: list[str] = []
+
+    async def fail() -> str:
+        raise errors.user_error("no such rule", hint="name another")
+
+    async def give_up(sentence: str) -> str:
+        given_up.append(sentence)
+        return "traffic is back"
+
+    with pytest.raises(errors.UserError) as failed:
+        await traffic_routing.or_give_up(fail(), give_up)
+
+    assert [problem.hint for problem in failed.value.problems] == ["name another"]
+    assert len(given_up) == 1
 
 
 async def test_the_old_version_stands_by_for_the_delay() -> None:

@@ -11,6 +11,7 @@ import memory_cluster
 import stage_contexts
 from memory_cluster import pod, split
 from memory_world import World, now
+from volary.clusters.api import api_errors
 from volary.concurrency import single_flight
 from volary.model import analysis, errors, json
 from volary.model.pipeline import traffic, webhook
@@ -197,7 +198,23 @@ async def test_traffic_that_cannot_be_given_back_is_left_to_the_rollback() -> No
 
     assert "traffic is back" not in str(failed.value)
     assert given.weights == {"shop": 60, "shop-canary": 40}
-    assert given.report.warnings[-1].startswith("its traffic could not be given back yet: ")
+    assert given.report.warnings[-1].startswith("canary's traffic could not be given back yet: ")
+
+
+async def test_a_step_that_cannot_be_written_gives_the_traffic_back() -> None:
+    given = world()
+
+    def fail() -> None:
+        raise api_errors.ServerError("etcd is slow", status=504)
+
+    given.later(90, lambda: given.cluster.before_write.append(fail))
+    with pytest.raises(execution.StageFailedError) as failed:
+        await carry_out(given, options())
+
+    assert str(failed.value) == "etcd is slow; traffic is back at primary"
+    assert canaries(given) == [20, 40, 0]
+    assert given.weights == {"shop": 100}
+    assert now() == 120
 
 
 async def test_nothing_begins_before_the_rollout_is_confirmed() -> None:
