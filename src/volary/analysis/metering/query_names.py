@@ -8,7 +8,6 @@ from volary.manifests.workloads import workloads
 from volary.model import applications, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
-from volary.model.pipeline.stage_kinds import rollout_stages
 
 _ROUTES = ("HTTPRoute", "GRPCRoute", "VirtualService", "TrafficSplit", "TraefikService")
 
@@ -67,7 +66,7 @@ def find(
         ingress=_first(manifests, ("Ingress",)),
         route=_first(manifests, _ROUTES),
         suffixes={
-            which: _suffix(application, which)
+            which: backends.suffix(application, which)
             for which in (variant.Variant.CANARY, variant.Variant.BASELINE)
         },
         workloads=own,
@@ -100,13 +99,3 @@ def _services(application: applications.Application) -> dict[variant.Variant, st
 
 def _first(manifests: Sequence[manifest.Manifest], kinds: Sequence[str]) -> str:
     return next((manifest.name for manifest in manifests if manifest.kind in kinds), "")
-
-
-def _suffix(application: applications.Application, which: variant.Variant) -> str:
-    suffixes = (
-        stage.options.suffix
-        for stage in application.pipeline
-        if stage.kind.applies is which
-        and isinstance(stage.options, rollout_stages.VariantRolloutOptions)
-    )
-    return next(filter(None, suffixes), "") or application.variant_label.value(which)

@@ -35,13 +35,24 @@ class Text:
 class _Family:
     """How one family of metrics is asked."""
 
-    #: A counter of requests, the matchers of a variant, and one for failed requests.
+    #: A counter of requests, and the matchers of a variant.
     requests: str
     which: str
-    failed: str
-    succeeded: str
+    #: The label that tells failed requests, and its values with them.
+    label: str
     #: The 99th percentile in milliseconds; ``<which>`` are the matchers.
     duration: str
+    failures: str = "5.*"
+
+    @property
+    def failed(self) -> str:
+        """A matcher for failed requests."""
+        return f'{self.label}=~"{self.failures}"'
+
+    @property
+    def succeeded(self) -> str:
+        """A matcher for the others."""
+        return f'{self.label}!~"{self.failures}"'
 
 
 _MILLISECOND_QUANTILE = (
@@ -56,23 +67,21 @@ _FAMILIES: Mapping[metric_providers.Metrics, _Family] = {
             'reporter="destination",destination_workload_namespace="{{ namespace }}",'
             'destination_workload=~"{{ target }}"'
         ),
-        failed='response_code=~"5.*"',
-        succeeded='response_code!~"5.*"',
+        label="response_code",
         duration=_MILLISECOND_QUANTILE % "istio_request_duration_milliseconds_bucket",
     ),
     metric_providers.Metrics.LINKERD: _Family(
         requests="response_total",
         which='namespace="{{ namespace }}",deployment=~"{{ target }}",direction="inbound"',
-        failed='classification="failure"',
-        succeeded='classification!="failure"',
+        label="classification",
         duration=_MILLISECOND_QUANTILE % "response_latency_ms_bucket",
+        failures="failure",
     ),
     # Clusters as Contour names them: namespace, Service, port and a hash.
     metric_providers.Metrics.ENVOY: _Family(
         requests="envoy_cluster_upstream_rq",
         which='envoy_cluster_name=~"{{ namespace }}_{{ service }}_[0-9a-zA-Z-]+(_[0-9a-f]+)?"',
-        failed='envoy_response_code=~"5.*"',
-        succeeded='envoy_response_code!~"5.*"',
+        label="envoy_response_code",
         duration=_MILLISECOND_QUANTILE % "envoy_cluster_upstream_rq_time_bucket",
     ),
     # Envoy Gateway has one cluster for a whole rule, canary and primary together. When a backend
@@ -84,15 +93,13 @@ _FAMILIES: Mapping[metric_providers.Metrics, _Family] = {
             'envoy_cluster_name=~"(http|grpc)route/{{ namespace }}/{{ route }}'
             '/rule/[0-9]+/backend/<position>"'
         ),
-        failed='envoy_response_code=~"5.*"',
-        succeeded='envoy_response_code!~"5.*"',
+        label="envoy_response_code",
         duration=_MILLISECOND_QUANTILE % "envoy_cluster_upstream_rq_time_bucket",
     ),
     metric_providers.Metrics.NGINX: _Family(
         requests="nginx_ingress_controller_requests",
         which='namespace="{{ namespace }}",ingress="{{ ingress }}",<canary>',
-        failed='status=~"5.*"',
-        succeeded='status!~"5.*"',
+        label="status",
         duration=(
             "sum(rate(nginx_ingress_controller_response_duration_seconds_sum"
             "{<which><more>}[{{ interval }}])) / "
@@ -108,8 +115,7 @@ _FAMILIES: Mapping[metric_providers.Metrics, _Family] = {
             'service=~"(.*-svc-)?{{ namespace }}-{{ service }}-[0-9a-zA-Z]+'
             '@kubernetes(crd|gateway|ingress)?"'
         ),
-        failed='code=~"5.*"',
-        succeeded='code!~"5.*"',
+        label="code",
         duration=_SECOND_QUANTILE % "traefik_service_request_duration_seconds_bucket",
     ),
     # Pods of a Deployment (name, hash, id) or of another workload (name, number or id).
@@ -119,8 +125,7 @@ _FAMILIES: Mapping[metric_providers.Metrics, _Family] = {
             '<namespace label>="{{ namespace }}",'
             '<pod label>=~"{{ target }}-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)?"'
         ),
-        failed='status=~"5.*"',
-        succeeded='status!~"5.*"',
+        label="status",
         duration=_SECOND_QUANTILE % "http_request_duration_seconds_bucket",
     ),
 }

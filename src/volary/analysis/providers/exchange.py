@@ -212,7 +212,7 @@ class Exchange:
         elif access.password:
             name = access.literal_username or reveal(access.username)
             pair = base64.b64encode(f"{name}:{reveal(access.password)}".encode()).decode()
-            self.secrets.register(pair)
+            self.secrets.learn(pair)
             headers["Authorization"] = f"Basic {pair}"
         return headers
 

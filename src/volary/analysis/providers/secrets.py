@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from volary import secret_files
 from volary.model import errors, metric_providers
@@ -12,9 +12,8 @@ from volary.model import errors, metric_providers
 class Secrets:
     """Reads each secret when it is needed, so that a new one counts at once."""
 
-    #: Receives every secret, so that it can be redacted wherever it occurs.
+    #: Receives every secret each time, so that it can be redacted wherever it occurs.
     learn: Callable[[str], None]
-    _known: set[str] = field(default_factory=set)
 
     def reveal(self, secret: metric_providers.Secret) -> str:
         """Return a secret without white space around it.
@@ -34,11 +33,5 @@ class Secrets:
                 raise errors.user_error(f"has no secret in {place}: it is empty or not there")
             if not revealed.isprintable():
                 raise errors.user_error(f"has no secret in {place}: there are several lines")
-        self.register(revealed)
+        self.learn(revealed)
         return revealed
-
-    def register(self, value: str) -> None:
-        """Register a value that is, or holds, a secret for redaction."""
-        if value not in self._known:
-            self._known.add(value)
-            self.learn(value)

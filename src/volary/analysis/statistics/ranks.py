@@ -253,14 +253,6 @@ def _width(total: int) -> int:
     return (total // 8 + 1) * 8
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A superiority over blocks, and how far it may be off."""
-
-    value: float
-    variance: float
-
-
 def superiority(blocks: Sequence[RankSum]) -> float:
     """Return the chance that the first side is higher, over blocks weighed by what they say."""
     return sum(
@@ -268,13 +260,13 @@ def superiority(blocks: Sequence[RankSum]) -> float:
     )
 
 
-def estimate(blocks: Sequence[RankSum]) -> Estimate:
-    """Return the superiority over blocks with its variance, which is never quite zero."""
+def estimate(blocks: Sequence[RankSum]) -> tuple[float, float]:
+    """Return the superiority over blocks and its variance, which is never quite zero."""
     # Half a pair towards the middle, so that sides wholly apart do not seem certain.
     pairs = sum(block.first * block.second for block in blocks)
     value = superiority(blocks)
     inside = (value * pairs + 0.5) / (pairs + 1)
-    return Estimate(value, _variance_of(_parts(blocks), inside))
+    return value, _variance_of(_parts(blocks), inside)
 
 
 def _parts(blocks: Sequence[RankSum]) -> dict[tuple[int, int], float]:

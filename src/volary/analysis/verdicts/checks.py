@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from volary.analysis.statistics import counts
-from volary.analysis.verdicts import evidence, phrases, samples
-from volary.model import analysis
+from volary.analysis.verdicts import clauses, evidence, samples
+from volary.model import analysis, phrases
 from volary.model.analysis import Deviation, Kind, Result
 
 
@@ -58,19 +58,19 @@ def _in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
     cells = look.usable
     values = [value for cell in cells for value in cell.judged.values]
     if len(values) < rule.minimum_samples:
-        return _thin(look, len(values), phrases.times(rule.minimum_samples, "value"))
+        return _thin(look, len(values), phrases.count(rule.minimum_samples, "value"))
     judged: Iterable[float] = values
     if len(cells) > 1:
         judged = [median(median(cell.judged.values) for cell in cells)]
-    expected = phrases.expected_range(rule)
+    expected = clauses.expected_range(rule)
     outside = [value for value in judged if value not in expected]
     numbers = analysis.Numbers(samples=len(values), value=outside[0] if outside else median(values))
     if not outside:
-        sentence = f"{phrases.number(numbers.value)} is within the expected {expected}"
+        sentence = f"{clauses.number(numbers.value)} is within the expected {expected}"
         return analysis.Check(Result.PASS, sentence, look.time, numbers=numbers)
-    sentence = f"{phrases.number(outside[0])} is outside the expected {expected}"
+    sentence = f"{clauses.number(outside[0])} is outside the expected {expected}"
     if len(outside) > 1:
-        sentence += f", and so are {phrases.times(len(outside) - 1, 'further value')}"
+        sentence += f", and so are {phrases.count(len(outside) - 1, 'further value')}"
     return analysis.Check(Result.FAIL, sentence, look.time, numbers=numbers)
 
 
@@ -79,14 +79,14 @@ def _rate_in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
     count = counts.total([cell.judged.count for cell in cells])
     samples = round(count.exposure) if rule.kind is Kind.PROPORTION else len(cells)
     if samples < rule.minimum_samples:
-        return _thin(look, samples, phrases.times(rule.minimum_samples, "sample"))
+        return _thin(look, samples, phrases.count(rule.minimum_samples, "sample"))
     value = count.rate
-    expected = phrases.expected_range(rule)
+    expected = clauses.expected_range(rule)
     is_inside = value in expected
     place = "within" if is_inside else "outside"
     return analysis.Check(
         Result.PASS if is_inside else Result.FAIL,
-        f"{phrases.amount(rule, value)} is {place} the expected {expected}",
+        f"{clauses.amount(rule, value)} is {place} the expected {expected}",
         look.time,
         numbers=analysis.Numbers(samples=samples, value=value),
     )
@@ -101,7 +101,7 @@ def _compared(
     cells = evidence.all_cells(taken)
     have, want = sample_count(rule, cells), rule.minimum_samples
     if have < want:
-        return _thin(look, have, phrases.times(want, "sample") + " on each side")
+        return _thin(look, have, phrases.count(want, "sample") + " on each side")
     if evidence.least_p_value(rule, cells) > rule.significance:
         sentence = f"too little to show any difference: {have} on the smaller side"
         return analysis.Check(Result.INCONCLUSIVE, sentence, look.time)
@@ -110,7 +110,7 @@ def _compared(
     if not in_words:
         return analysis.Check(result, "", look.time)
     numbers = evidence.comparison_numbers(rule, taken, p_value)
-    sentence = phrases.compared(rule, numbers, sides=sides(cells[-1]))
+    sentence = clauses.compared(rule, numbers, sides=sides(cells[-1]))
     if len(taken) > 1:
         sentence += f", over {len(taken)} looks"
     return analysis.Check(result, sentence, look.time, numbers=numbers)
@@ -161,7 +161,7 @@ def _medians(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
     cells = look.usable
     have = sample_count(rule, cells)
     if have < rule.minimum_samples:
-        wanted = phrases.times(rule.minimum_samples, "value") + " on each side"
+        wanted = phrases.count(rule.minimum_samples, "value") + " on each side"
         return _thin(look, have, wanted)
     value = median(median(cell.judged.values) for cell in cells)
     reference = median(median(cell.reference.values) for cell in cells)
@@ -169,10 +169,10 @@ def _medians(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
     is_bad = _exceeds(value, reference, limit, rule.deviation)
     judged, other = sides(cells[0])
     ratio = value / reference if reference else None
-    times = "" if ratio is None else f", {phrases.number(ratio)} times"
+    times = "" if ratio is None else f", {clauses.number(ratio)} times"
     sentence = (
-        f"{judged} has a median of {phrases.number(value)}, {other} "
-        f"{phrases.number(reference)}{times}, where {_allowed(limit, rule.deviation)}"
+        f"{judged} has a median of {clauses.number(value)}, {other} "
+        f"{clauses.number(reference)}{times}, where {_allowed(limit, rule.deviation)}"
     )
     numbers = analysis.Numbers(
         samples=sum(len(cell.judged.values) for cell in cells),

@@ -110,9 +110,8 @@ def _fit_of_counts(own: list[counts.Count], others: list[counts.Count]) -> _Fit:
 
 
 def _fit_of_ranks(own: list[ranks.RankSum], others: list[ranks.RankSum]) -> _Fit:
-    here, there = ranks.estimate(own), ranks.estimate(others)
-    p_value = _p_value(here.value - there.value, here.variance + there.variance)
-    return _Fit(p_value, abs(here.value - 0.5))
+    (here, variance), (there, other_variance) = ranks.estimate(own), ranks.estimate(others)
+    return _Fit(_p_value(here - there, variance + other_variance), abs(here - 0.5))
 
 
 def _fit_of_pairs(own: list[counts.Pair], others: list[counts.Pair]) -> _Fit:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from volary.analysis.statistics import binomial
-from volary.analysis.verdicts import checks, evidence, phrases, samples
-from volary.model import analysis
+from volary.analysis.verdicts import checks, clauses, evidence, samples
+from volary.model import analysis, phrases
 from volary.model.analysis import FailureCount, Judgement, NoData, Result
 
 
@@ -50,7 +50,7 @@ def judge_looks(
     result, why, is_final = _decided(
         rule, judged, missing, has_ended=has_ended, is_overdue=is_overdue
     )
-    name = phrases.subject(rule, [cluster_series.target for cluster_series in series])
+    name = clauses.subject(rule, [cluster_series.target for cluster_series in series])
     return analysis.Verdict(
         result,
         f"{name}: {why}",
@@ -98,7 +98,7 @@ def _uncovered(rule: analysis.Rule, series: Sequence[analysis.Series], done: int
         math.floor((one.ends - one.started - rule.warm_up) / rule.interval) for one in series
     )
     if 2 * done < planned:
-        return f"only {done} of {phrases.times(planned, 'look')} could be judged"
+        return f"only {done} of {phrases.count(planned, 'look')} could be judged"
     return ""
 
 
@@ -161,7 +161,7 @@ def _judge_singly(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
     if count_failures(rule, look_checks) > rule.failure_limit:
         sentence = _exceeded(rule, look_checks, look_checks[failed[-1]])
         return _Judged(sentence, is_measured, numbers=numbers)
-    went = f"{len(failed)} of {phrases.times(len(decided), 'look')} failed"
+    went = f"{len(failed)} of {phrases.count(len(decided), 'look')} failed"
     latest = f"; the last good one: {look_checks[good[-1]].sentence}" if good else ""
     none_is_good = bool(failed) and not good
     return _Judged(
@@ -216,12 +216,12 @@ def _exceeded(
     number = count_failures(rule, look_checks)
     row = " in a row" if rule.failure_count is FailureCount.CONSECUTIVE else ""
     sentence = (
-        f"{number} of {phrases.times(len(look_checks), 'look')} failed{row}, "
+        f"{number} of {phrases.count(len(look_checks), 'look')} failed{row}, "
         f"{rule.failure_limit} allowed; the last: {last.sentence}"
     )
     if rule.strategy.compares and rule.ratio_limit is None and not row:
         chance = binomial.at_least(number, len(look_checks), rule.significance)
-        sentence += f"; of healthy releases {phrases.share(chance)} come to this"
+        sentence += f"; of healthy releases {clauses.share(chance)} come to this"
     return sentence
 
 
@@ -234,7 +234,7 @@ def _sequential(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
     tally = analysis.Numbers(looks=len(usable), empty_looks=len(empty))
     if rule.no_data is NoData.FAIL and len(empty) > rule.failure_limit:
         sentence = (
-            f"{len(empty)} of {phrases.times(len(seen), 'look')} had no data, "
+            f"{len(empty)} of {phrases.count(len(seen), 'look')} had no data, "
             f"{rule.failure_limit} allowed; the last: {empty[-1].problem}"
         )
         tally = dataclasses.replace(tally, failed_looks=len(empty))
@@ -260,7 +260,7 @@ def _too_little(rule: analysis.Rule, usable: evidence.Blocks) -> str:
     have, want = checks.sample_count(rule, evidence.all_cells(usable)), rule.minimum_samples
     if have < want:
         sides = " on each side" if rule.strategy.compares else ""
-        return f"too little to pass: {have} of {phrases.times(want, 'sample')}{sides}"
+        return f"too little to pass: {have} of {phrases.count(want, 'sample')}{sides}"
     if evidence.least_p_value_so_far(rule, usable) > rule.significance:
         return f"too little to show any difference: {have} on the smaller side"
     return ""
@@ -271,8 +271,8 @@ def _evidence_sentence(
     usable: Sequence[Sequence[samples.Cell]],
     numbers: analysis.Numbers,
 ) -> str:
-    after = f"after {phrases.times(numbers.looks, 'look')}"
+    after = f"after {phrases.count(numbers.looks, 'look')}"
     if not rule.strategy.compares:
-        return f"{phrases.limited(rule, numbers)} {after}"
+        return f"{clauses.limited(rule, numbers)} {after}"
     sides = checks.sides(usable[-1][-1])
-    return f"{phrases.compared(rule, numbers, sides=sides)} {after}"
+    return f"{clauses.compared(rule, numbers, sides=sides)} {after}"

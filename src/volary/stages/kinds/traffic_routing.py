@@ -60,16 +60,8 @@ async def run(work: execution.Work, options: traffic_stages.TrafficOptions) -> s
     context.weights("moving traffic", wanted.shares, {})
     observed = await routes.divide(work, source, wanted)
     context.weights("traffic moved", wanted.shares, observed.shares)
-    return _said(observed)
-
-
-def _said(observed: division.Observed) -> str:
-    parts = [f"traffic: {weights.title(observed.shares)}"]
-    if observed.is_matched:
-        parts.append("requests that match to canary")
-    if observed.mirror:
-        parts.append(f"copies of {observed.mirror} % to canary")
-    return ", ".join(parts)
+    said = weights.summary(observed.shares, is_matched=observed.is_matched, mirror=observed.mirror)
+    return f"traffic: {said}"
 
 
 def _check(sources: stage_runners.Sources, options: traffic_stages.TrafficOptions) -> None:

@@ -42,6 +42,24 @@ def title(shares: Mapping[variant.Variant, int]) -> str:
     return ", ".join(parts) or "no variant"
 
 
+def summary(
+    shares: Mapping[variant.Variant, int],
+    *,
+    is_matched: bool,
+    mirror: int,
+    has_affinity: bool = False,
+) -> str:
+    """Return in words how traffic is divided, and what happens besides."""
+    parts = [title(shares)]
+    if is_matched:
+        parts.append("requests that match to canary")
+    if mirror:
+        parts.append(f"copies of {mirror} % to canary")
+    if has_affinity:
+        parts.append("users stay by cookie")
+    return ", ".join(parts)
+
+
 def receiving(routes: Sequence[RouteWeights]) -> set[variant.Variant]:
     """Return the variants that get any requests by `routes`, copies of requests too."""
     receivers = {

@@ -251,8 +251,8 @@ async def test_secrets_are_read_for_each_question(
 ) -> None:
     file = tmp_path / "token"
     one = settings(busy.url, access={"token": metric_providers.Secret(str(file))})
-    learned: list[str] = []
-    async with provider_pool.open_providers([one], clock=CLOCK, learn=learned.append) as providers:
+    learned: set[str] = set()
+    async with provider_pool.open_providers([one], clock=CLOCK, learn=learned.add) as providers:
         missing = await providers.measure(asked("a"))
         file.write_text("first-token\n")
         await providers.measure(asked("b"))
@@ -265,7 +265,7 @@ async def test_secrets_are_read_for_each_question(
     )
     sent = [each.headers["Authorization"] for each in busy.seen]
     assert sent == ["Bearer first-token", "Bearer second-token", "Bearer second-token"]
-    assert learned == ["first-token", "second-token"]
+    assert learned == {"first-token", "second-token"}
 
 
 async def test_a_secret_of_several_lines_is_refused(

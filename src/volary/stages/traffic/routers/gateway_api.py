@@ -44,6 +44,12 @@ class GatewayApi(router.Router):
         added: list[json.JsonObject] = []
         lines: list[str] = []
         plain = gateway_rules.of(item.body).plain
+        said = weights.summary(
+            wanted.shares,
+            is_matched=bool(wanted.match),
+            mirror=wanted.mirror,
+            has_affinity=wanted.affinity is not None,
+        )
         self._check_names(item, plain)
         for position, rule in enumerate(plain):
             if not _is_ours(rule, known) or not self._is_editable(rule, position):
@@ -53,7 +59,7 @@ class GatewayApi(router.Router):
             more, weighted = gateway_rules.divided(clean, wanted, known, paths=item.kind == _HTTP)
             added += more
             rules += [*more, weighted]
-            lines.append(f"{item.kind} {item.name}, {_title(rule, position)}: {_said(wanted)}")
+            lines.append(f"{item.kind} {item.name}, {_title(rule, position)}: {said}")
         if not lines:
             raise errors.user_error(
                 f"{item.kind} {item.name} has no rule with a backend {known.primary} that may be"
@@ -208,17 +214,6 @@ class GatewayApi(router.Router):
                 hint=f"its rules are: {shown or 'none'}",
                 where=item.origin,
             )
-
-
-def _said(wanted: division.Division) -> str:
-    parts = [weights.title(wanted.shares)]
-    if wanted.match:
-        parts.append("requests that match to canary")
-    if wanted.mirror:
-        parts.append(f"copies of {wanted.mirror} % to canary")
-    if wanted.affinity is not None:
-        parts.append("users stay by cookie")
-    return ", ".join(parts)
 
 
 def _is_ours(rule: json.JsonObject, known: backends.Backends) -> bool:

@@ -91,9 +91,10 @@ class Istio(router.Router):
             title = f'route "{name or len(routes) + 1}"'
             changed, said = _left(route, leaving, how)
             if said and how.editable_routes and name not in how.editable_routes:
+                weight = _weight(route, leaving, how)
                 raise errors.user_error(
-                    f"{title} still sends {_still(route, leaving, how)} to {leaving.value} and may"
-                    " not be edited",
+                    f"{title} still sends {f'{weight} %' if weight else 'copies of requests'} to"
+                    f" {leaving.value} and may not be edited",
                     hint="add it to trafficRouting.istio.editableRoutes, or change it in the"
                     " cluster",
                 )
@@ -134,11 +135,6 @@ def _left(
     elif changed != route and not said:
         said.append("no more cookies")
     return changed, said
-
-
-def _still(route: json.JsonObject, leaving: variant.Variant, how: virtual_services.Routing) -> str:
-    weight = _weight(route, leaving, how)
-    return f"{weight} %" if weight else "copies of requests"
 
 
 def _moved(

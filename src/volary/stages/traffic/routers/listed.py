@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from volary.manifests import objects
 from volary.manifests.services import backends
+from volary.manifests.workloads import quantities
 from volary.model import errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -75,3 +76,73 @@ class Listed(router.Router):
         listed_entries = list(objects.mappings(body, *self.path))
         kind = self.entry(objects.text(body, "apiVersion"))
         return entries.Entries(listed_entries, backends.of(self.application), kind)
+
+
+_SMI = "split.smi-spec.io"
+_OLDEST = f"{_SMI}/v1alpha1"
+#: Quantities are counted in thousandths: ``900m``, ``1``.
+_UNIT = 1000
+
+
+def _name(entry: json.JsonObject) -> str:
+    return objects.text(entry, "service")
+
+
+def _made(entry: json.JsonObject, name: str, weight: int) -> json.JsonObject:
+    return {**entry, "service": name or _name(entry), "weight": weight}
+
+
+def _thousandths(entry: json.JsonObject) -> int:
+    value = quantities.parse(entry.get("weight"))
+    return int(value * _UNIT) if value is not None else 0
+
+
+def _made_quantity(entry: json.JsonObject, name: str, weight: int) -> json.JsonObject:
+    whole, rest = divmod(weight, _UNIT)
+    return {**_made(entry, name, weight), "weight": f"{weight}m" if rest else str(whole)}
+
+
+_NUMBERS = entries.Kind(_name, lambda entry: objects.number(entry, "weight"), _made)
+_QUANTITIES = entries.Kind(_name, _thousandths, _made_quantity, _UNIT)
+
+
+class Smi(Listed):
+    """The backends of a TrafficSplit (v1alpha1 to v1alpha4): numbers, of old quantities.
+
+    Linkerd's SMI extension and other meshes divide the requests to the root Service.
+    """
+
+    groups = (_SMI,)
+    kind = "TrafficSplit"
+    path = ("spec", "backends")
+
+    @property
+    def reference(self) -> routing_options.ObjectReference:
+        """The TrafficSplit that the application names."""
+        return self.application.traffic_routing.smi.traffic_split
+
+    def entry(self, version: str) -> entries.Kind:
+        """Return how weights are written."""
+        return _QUANTITIES if version == _OLDEST else _NUMBERS
+
+
+class Traefik(Listed):
+    """The services of a weighted TraefikService: numbers.
+
+    Users point an IngressRoute at it with ``kind: TraefikService``.
+    """
+
+    #: The second is that of Traefik before version 3.
+    groups = ("traefik.io", "traefik.containo.us")
+    kind = "TraefikService"
+    path = ("spec", "weighted", "services")
+
+    @property
+    def reference(self) -> routing_options.ObjectReference:
+        """The TraefikService that the application names."""
+        return self.application.traffic_routing.traefik.service
+
+    def entry(self, version: str) -> entries.Kind:
+        """Return how Services are listed, in every version."""
+        del version
+        return entries.REFERENCES

@@ -37,22 +37,20 @@ class Nginx(router.Router):
 
     def routed(self, item: manifest.Manifest, wanted: division.Division) -> weights.Change:
         """Return the canary Ingress with the annotations for `wanted`."""
-        said = {_WEIGHT: str(wanted.canary)}
+        made = {_WEIGHT: str(wanted.canary)}
         for request_match in wanted.match:
             for name, match in request_match.headers.items():
-                said |= _header(name, match)
+                made |= _header(name, match)
             for name in request_match.cookies:
-                said[_COOKIE] = name
+                made[_COOKIE] = name
         kept = {
             key: value
             for key, value in objects.mapping(item.metadata, "annotations").items()
             if key not in [self._key(annotation) for annotation in _OURS]
         }
-        annotations = {**kept, **{self._key(key): value for key, value in said.items()}}
-        words = weights.title(wanted.shares)
-        if wanted.match:
-            words += ", requests that match to canary"
-        line = f"Ingress {item.name}: {words}"
+        annotations = {**kept, **{self._key(key): value for key, value in made.items()}}
+        said = weights.summary(wanted.shares, is_matched=bool(wanted.match), mirror=0)
+        line = f"Ingress {item.name}: {said}"
         return weights.Change(item.with_metadata({"annotations": annotations}), (line,))
 
     def drained(self, live: manifest.Manifest, leaving: variant.Variant) -> weights.Change:

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from volary.manifests import objects
 from volary.manifests.services import services, variant_labels
-from volary.model import errors, json
+from volary.model import errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.stages.traffic import division, weights
-from volary.stages.traffic.routers import router
+from volary.stages.traffic.routers import router, selection
 
 _ALL = division.ALL
 
@@ -20,22 +20,16 @@ class PodSelector(router.Router):
 
     def find(self, manifests: Sequence[manifest.Manifest]) -> manifest.Manifest:
         """Return the Service; its selector has to say primary in Git (PipeCD does the same)."""
-        candidates = services.find(manifests, self.application.service)
-        if not candidates:
-            name = self.application.service.name
-            wanted = f"Service {name}" if name else "Service"
-            raise errors.user_error(
-                f"there is no {wanted} among the manifests to route traffic with",
-                hint="add one, or name the right one under service.name",
-            )
-        if len(candidates) > 1:
-            names = ", ".join(item.name for item in candidates)
-            raise errors.user_error(
-                f"{len(candidates)} Services could route the traffic: {names}",
-                hint="name one of them under service.name",
-            )
-        _check(candidates[0], self.application.variant_label)
-        return candidates[0]
+        wanted = routing_options.ObjectReference(name=self.application.service.name)
+        service = selection.only(
+            services.find(manifests, wanted),
+            wanted,
+            "Service",
+            option="service.name",
+            otherwise="name the right one under service.name",
+        )
+        _check(service, self.application.variant_label)
+        return service
 
     def check(self, wanted: division.Division) -> None:
         """Refuse a division that a selector cannot make: one variant gets everything."""

@@ -9,12 +9,11 @@ from volary.model.pipeline import variant
 from volary.stages.traffic.routers import (
     gateway_api,
     istio,
+    listed,
     nginx,
     podselector,
     router,
     selection,
-    smi,
-    traefik,
 )
 
 _Method = routing_options.RoutingMethod
@@ -22,9 +21,9 @@ _ROUTERS: Mapping[routing_options.RoutingMethod, type[router.Router]] = {
     _Method.POD_SELECTOR: podselector.PodSelector,
     _Method.ISTIO: istio.Istio,
     _Method.GATEWAY_API: gateway_api.GatewayApi,
-    _Method.SMI: smi.Smi,
+    _Method.SMI: listed.Smi,
     _Method.NGINX: nginx.Nginx,
-    _Method.TRAEFIK: traefik.Traefik,
+    _Method.TRAEFIK: listed.Traefik,
 }
 
 

@@ -16,9 +16,14 @@ def of_kind(
 
 
 def only(
-    candidates: Sequence[manifest.Manifest], reference: routing_options.ObjectReference, title: str
+    candidates: Sequence[manifest.Manifest],
+    reference: routing_options.ObjectReference,
+    title: str,
+    *,
+    option: str = "trafficRouting",
+    otherwise: str = "set trafficRouting.create: true",
 ) -> manifest.Manifest:
-    """Return the one manifest that fits a reference.
+    """Return the one manifest that fits a reference, which users write in `option`.
 
     Raises:
         UserError: when there is none or more than one.
@@ -32,13 +37,13 @@ def only(
         named = f" named {reference.name}" if reference.name else ""
         raise errors.user_error(
             f"there is no {title} among the manifests{named}",
-            hint="add one, or set trafficRouting.create: true",
+            hint=f"add one, or {otherwise}",
         )
     if len(fitting) > 1:
         names = ", ".join(item.name for item in fitting)
         raise errors.user_error(
             f"{len(fitting)} objects could carry the routes: {names}",
-            hint="name one of them under trafficRouting",
+            hint=f"name one of them under {option}",
             where=fitting[1].origin,
         )
     return fitting[0]

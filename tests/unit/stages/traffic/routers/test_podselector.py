@@ -28,7 +28,7 @@ PRIMARY = service({"app": "shop", KEY: "primary"})
     ("manifests", "message"),
     [
         ([], "there is no Service"),
-        ([PRIMARY, service({KEY: "primary"}, "other")], "2 Services could route the traffic"),
+        ([PRIMARY, service({KEY: "primary"}, "other")], "2 objects could carry the routes"),
         ([service(None)], "has no selector"),
         ([service({"app": "shop"})], f"lacks {KEY}"),
         ([service({KEY: "canary"})], f"says {KEY}: canary instead of primary"),

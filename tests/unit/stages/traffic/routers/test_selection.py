@@ -7,7 +7,7 @@ from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import traffic
 from volary.stages.traffic import division
-from volary.stages.traffic.routers import nginx, registry, selection, smi
+from volary.stages.traffic.routers import listed, nginx, registry, selection
 
 Method = routing_options.RoutingMethod
 
@@ -76,14 +76,14 @@ def test_primarys_service_leads_to_primary_alone() -> None:
 
 @pytest.mark.parametrize("parts", [(90, 0, 0), (110, 0, 0), (110, -10, 0), (100, 10, -10)])
 def test_percentages_make_a_hundred(parts: tuple[int, int, int]) -> None:
-    router = smi.Smi(app())
+    router = listed.Smi(app())
     with pytest.raises(errors.UserError, match=f"the weights add up to {sum(parts)}, not 100"):
         router.check(division.Division(*parts))
 
 
 def test_what_a_router_can_do_is_not_refused() -> None:
-    smi.Smi(app()).check(division.Division(80, 15, 5))
-    smi.Smi(app()).check(division.Division(0, 100))
+    listed.Smi(app()).check(division.Division(80, 15, 5))
+    listed.Smi(app()).check(division.Division(0, 100))
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_what_a_router_can_do_is_not_refused() -> None:
 )
 def test_every_wish_that_a_router_has_not_is_refused(wanted: division.Division) -> None:
     with pytest.raises(errors.UserError):
-        smi.Smi(app()).check(wanted)
+        listed.Smi(app()).check(wanted)
 
 
 def test_objects_without_a_status_are_not_waited_for() -> None:
-    assert smi.Smi(app()).waiting({}) == ""
+    assert listed.Smi(app()).waiting({}) == ""
 
 
 def test_the_canary_ingress_is_applied_as_it_is_in_git() -> None:

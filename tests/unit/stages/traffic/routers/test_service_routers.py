@@ -9,7 +9,7 @@ from volary.model import applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import traffic, variant
 from volary.stages.traffic import division, weights
-from volary.stages.traffic.routers import nginx, router, smi, traefik
+from volary.stages.traffic.routers import listed, nginx, router
 
 V = variant.Variant
 Method = routing_options.RoutingMethod
@@ -50,7 +50,7 @@ def traefik_service(*services: json.JsonObject, group: str = "traefik.io") -> ma
 def test_a_split_keeps_what_else_it_says() -> None:
     body = split({"service": "shop", "weight": 100})
 
-    change = smi.Smi(app(Method.SMI)).routed(body, division.Division(90, 10))
+    change = listed.Smi(app(Method.SMI)).routed(body, division.Division(90, 10))
 
     assert change.item.body["spec"] == {
         "service": "shop",
@@ -76,10 +76,10 @@ def test_the_oldest_version_has_quantities(before: list[Any], after: list[str]) 
     body = split(*entries, version="v1alpha1")
     described = app(Method.SMI)
 
-    change = smi.Smi(described).routed(body, division.Division(90, 10))
+    change = listed.Smi(described).routed(body, division.Division(90, 10))
 
     found = change.item.body["spec"]["backends"]
-    shares = smi.Smi(described).read(change.item.body)[0].shares
+    shares = listed.Smi(described).read(change.item.body)[0].shares
     assert shares == {V.PRIMARY: 90, V.CANARY: 10}
     assert all(isinstance(each["weight"], str) for each in found if each["service"] != "other")
     assert [each["weight"] for each in found] == after
@@ -91,7 +91,7 @@ def test_traefiks_entries_are_like_primarys_and_stickiness_stays() -> None:
         {"name": "api@internal", "kind": "TraefikService"},
     )
 
-    change = traefik.Traefik(app(Method.TRAEFIK)).routed(body, division.Division(80, 10, 10))
+    change = listed.Traefik(app(Method.TRAEFIK)).routed(body, division.Division(80, 10, 10))
 
     weighted = change.item.body["spec"]["weighted"]
     assert weighted["sticky"] == {"cookie": {"name": "s"}}
@@ -106,19 +106,19 @@ def test_traefiks_entries_are_like_primarys_and_stickiness_stays() -> None:
 def test_the_group_of_older_versions_is_read() -> None:
     body = traefik_service({"name": "shop", "port": 80}, group="traefik.containo.us")
 
-    assert traefik.Traefik(app(Method.TRAEFIK)).find([body]) is body
+    assert listed.Traefik(app(Method.TRAEFIK)).find([body]) is body
 
 
 @pytest.mark.parametrize(
     ("kind", "body", "method"),
     [
         (
-            smi.Smi,
+            listed.Smi,
             split({"service": "shop", "weight": 70}, {"service": "shop-canary", "weight": 30}),
             Method.SMI,
         ),
         (
-            traefik.Traefik,
+            listed.Traefik,
             traefik_service({"name": "shop", "weight": 70}, {"name": "shop-canary", "weight": 30}),
             Method.TRAEFIK,
         ),
@@ -255,9 +255,9 @@ def test_what_routers_cannot_do_is_refused_where_they_are_asked() -> None:
     assert len(raised.value.problems) == 2
     match = traffic.RequestMatch(headers={"a": traffic.TextMatch("b")})
     with pytest.raises(errors.UserError, match="smi cannot choose requests by headers"):
-        smi.Smi(app(Method.SMI)).check(division.Division(match=(match,)))
+        listed.Smi(app(Method.SMI)).check(division.Division(match=(match,)))
     with pytest.raises(errors.UserError, match="add up to 90"):
-        traefik.Traefik(app(Method.TRAEFIK)).check(division.Division(90))
+        listed.Traefik(app(Method.TRAEFIK)).check(division.Division(90))
 
 
 def test_another_prefix_of_annotations_is_the_only_one_that_is_written() -> None:

@@ -96,8 +96,3 @@ def subject(rule: analysis.Rule, targets: Sequence[str]) -> str:
             return f"{rule.name} on {target}"
         case _:
             return f"{rule.name} over {len(named)} clusters"
-
-
-def times(count: int, noun: str) -> str:
-    """Write a number with its noun."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
