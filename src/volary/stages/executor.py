@@ -5,7 +5,6 @@ source renders to for a target is rendered once per run, so all stages of a run 
 same manifests (DESIGN.md: a run is pinned).
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -23,8 +22,6 @@ from volary.stages.runtime import contexts, rendezvouses, task_states
 
 #: Renders the application for a target at a commit: (commit, target) -> manifests.
 Render = Callable[[str, str], Awaitable[list[manifest.Manifest]]]
-#: Commit, target, and whether it is rendered as it is to be.
-_Key = tuple[str, str, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +54,6 @@ class ClusterExecutor:
     _once: single_flight.SingleFlight = field(
         default_factory=single_flight.SingleFlight, init=False
     )
-    _locks: dict[_Key, asyncio.Lock] = field(default_factory=dict, init=False)
-    _known: dict[_Key, list[manifest.Manifest]] = field(default_factory=dict, init=False)
     #: By target.
     _settling: dict[str, contexts.RoutePropagation] = field(default_factory=dict, init=False)
     #: By the id of the stage.
@@ -125,11 +120,14 @@ class ClusterExecutor:
         render = self.render_before if before and self.render_before else self.render
 
         async def load() -> list[manifest.Manifest]:
-            key = (commit, target, render is self.render)
-            async with self._locks.setdefault(key, asyncio.Lock()):
-                if key not in self._known:
-                    self._known[key] = await render(commit, target)
-                return self._known[key]
+            rendered = await self._once.do(
+                (commit, target, render is self.render),
+                target,
+                lambda: render(commit, target),
+                is_kept=lambda _: True,
+            )
+            assert rendered is not None
+            return rendered.value
 
         return load
 

@@ -1,15 +1,18 @@
 """Replacing values inside the text of a YAML document; all else stays to the character.
 
 Comments, order and quoting around the replaced value survive, because the text is
-cut at the places where the parser saw the value.
+cut at the places where the parser saw the value. Paths are in the dialect that PipeCD's patches
+are written in: ``$.spec.containers[0].image``, ``$..image``, ``$.data.'a.yaml'``.
 """
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import yaml
 
-from volary.manifests.loading import yaml_paths
-
 #: Documents inside ConfigMaps are below 1 MiB anyway; this bounds the slow parser.
 MAXIMUM_CHARACTERS = 1024 * 1024
+_QUOTES = "'\""
 
 
 class EditError(ValueError):
@@ -43,11 +46,8 @@ def find(text: str, path: str) -> list[yaml.Node]:
     Raises:
         EditError: When the path is bad or leads nowhere.
     """
-    try:
-        steps = yaml_paths.parse(path)
-    except yaml_paths.PathError as error:
-        raise EditError(str(error)) from error
-    nodes = yaml_paths.find(compose(text), steps)
+    steps = parse_path(path)
+    nodes = _walk(compose(text), steps)
     if not nodes:
         raise EditError("there is no such value in the document")
     return nodes
@@ -130,3 +130,127 @@ def _leaves(node: yaml.CollectionNode) -> list[yaml.Node]:
     if isinstance(node, yaml.MappingNode):
         return [part for pair in node.value for part in pair]
     return list(node.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """``.name`` or ``.'quoted.name'``: the value of a key."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Descendant:
+    """``..name``: the value of a key at any depth."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """``[n]``, counted from 0; None for ``[*]``, every element."""
+
+    position: int | None
+
+
+Step = Child | Descendant | Index
+
+
+def parse_path(path: str) -> tuple[Step, ...]:
+    """Return the steps of a path below ``$``.
+
+    Raises:
+        EditError: When it is none.
+    """
+    if not path:
+        raise EditError("no path given")
+    if not path.startswith("$"):
+        raise EditError("a path starts with $")
+    steps: list[Step] = []
+    position = 1
+    while position < len(path):
+        step, position = _step(path, position)
+        steps.append(step)
+    return tuple(steps)
+
+
+def _walk(node: yaml.Node, steps: tuple[Step, ...]) -> list[yaml.Node]:
+    """Return the nodes that the steps lead to, in the order of the document."""
+    nodes = [node]
+    for step in steps:
+        nodes = [below for parent_node in nodes for below in _follow(parent_node, step)]
+    return nodes
+
+
+def _step(path: str, position: int) -> tuple[Step, int]:
+    if path.startswith("..", position):
+        name, position = _name(path, position + 2)
+        return Descendant(name), position
+    if path[position] == ".":
+        name, position = _name(path, position + 1)
+        return Child(name), position
+    if path[position] == "[":
+        return _index(path, position)
+    raise EditError(f"expected . or [ at character {position + 1}")
+
+
+def _name(path: str, position: int) -> tuple[str, int]:
+    if position < len(path) and path[position] in _QUOTES:
+        return _quoted_name(path, position)
+    end = position
+    while end < len(path) and path[end] not in ".[":
+        end += 1
+    if end == position:
+        raise EditError(f"expected a name at character {position + 1}")
+    return path[position:end], end
+
+
+def _quoted_name(path: str, position: int) -> tuple[str, int]:
+    end = path.find(path[position], position + 1)
+    if end < 0:
+        raise EditError(f"the quote at character {position + 1} is not closed")
+    return path[position + 1 : end], end + 1
+
+
+def _index(path: str, position: int) -> tuple[Step, int]:
+    if path[position + 1 : position + 2] in tuple(_QUOTES):
+        name, end = _quoted_name(path, position + 1)
+        if path[end : end + 1] != "]":
+            raise EditError(f"expected ] at character {end + 1}")
+        return Child(name), end + 1
+    end = path.find("]", position)
+    inside = path[position + 1 : end] if end > 0 else ""
+    if inside == "*":
+        return Index(None), end + 1
+    if not (inside.isascii() and inside.isdigit()):
+        raise EditError(f"expected a number in brackets at character {position + 1}")
+    return Index(int(inside)), end + 1
+
+
+def _follow(node: yaml.Node, step: Step) -> Iterator[yaml.Node]:
+    match step:
+        case Child(name):
+            yield from _children(node, name)
+        case Descendant(name):
+            yield from _descendants(node, name)
+        case Index(position):
+            if isinstance(node, yaml.SequenceNode):
+                yield from node.value if position is None else node.value[position : position + 1]
+
+
+def _children(node: yaml.Node, name: str) -> Iterator[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        yield from (value for key, value in node.value if key.value == name)
+
+
+def _descendants(node: yaml.Node, name: str) -> Iterator[yaml.Node]:
+    """Yield matching values; nothing is looked for inside a match, it will be replaced."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == name:
+                yield value
+            else:
+                yield from _descendants(value, name)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            yield from _descendants(value, name)

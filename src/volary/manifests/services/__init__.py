@@ -1,8 +1,7 @@
 """Services of an application, and those that lead to one variant each.
 
-`services` finds and copies them, `backends` names the one of each variant,
-`variant_labels` puts the variant label into selectors, `service_targets` is the case
-where the Service itself is what is rolled out (Flagger: Service targets).
+`services` finds and copies them, `backends` names the one of each variant, `service_targets`
+is the case where the Service itself is what is rolled out (Flagger: Service targets).
 
 Imports `ownership`, `workloads` and `objects`. Start reading at `services`.
 """

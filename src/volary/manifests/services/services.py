@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 
 from volary.manifests import objects
-from volary.manifests.services import variant_labels
 from volary.model import errors, routing_options
 from volary.model.objects import manifest
 
@@ -58,7 +57,13 @@ def variant(item: manifest.Manifest, *, suffix: str, key: str, value: str) -> ma
         UserError: For a Service without pods of its own (no selector, ``ExternalName``),
             whose copy would select every application's variant.
     """
-    return variant_labels.select(duplicate(item, suffix=suffix), key, value)
+    return select(duplicate(item, suffix=suffix), key, value)
+
+
+def select(item: manifest.Manifest, key: str, value: str) -> manifest.Manifest:
+    """Return the Service with the label in its selector."""
+    selector = {**objects.mapping(item.body, "spec", "selector"), key: value}
+    return item.with_spec({"selector": selector})
 
 
 def duplicate(item: manifest.Manifest, *, suffix: str) -> manifest.Manifest:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from volary.manifests import objects
 from volary.manifests.routes import generated_routes, ingresses
-from volary.manifests.services import service_targets, services, variant_labels
+from volary.manifests.services import service_targets, services
 from volary.manifests.variants import config_hash, patches
 from volary.manifests.workloads import config_references, workloads
 from volary.model import applications, errors, routing_options
@@ -15,6 +15,8 @@ from volary.model.pipeline import variant as variant_words
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 
 DEFAULT_REPLICAS = 1
+_SELECTOR = ("spec", "selector", "matchLabels")
+_POD_LABELS = ("spec", "template", "metadata", "labels")
 
 
 def calculate_replicas(wanted: rollout_stages.Replicas | None, total: int) -> int:
@@ -44,7 +46,7 @@ def primary(
         return config_hash.annotate(result, include_projected=_is_never_pipecds(app))
     if options.add_variant_label_to_selector or label.on_pods:
         to_selector = options.add_variant_label_to_selector
-        put = variant_labels.label_workload if to_selector else variant_labels.label_pods
+        put = label_workload if to_selector else label_pods
         # PipeCD forgets `workloads` in the primary's rollout.
         chosen = workloads.find(result, app.workloads)
         result = [
@@ -225,7 +227,7 @@ def _workload(
     label = app.variant_label
     suffix = options.suffix or label.value(variant)
     copy = services.add_suffix(item, suffix)
-    copy = variant_labels.label_workload(copy, label.key, label.value(variant))
+    copy = label_workload(copy, label.key, label.value(variant))
     return _without_status(copy.with_spec({"replicas": _count(item, options)}))
 
 
@@ -277,3 +279,30 @@ def _follow_service(
 
 def _without_status(item: manifest.Manifest) -> manifest.Manifest:
     return item.with_body({key: value for key, value in item.body.items() if key != "status"})
+
+
+def label_workload(item: manifest.Manifest, key: str, value: str) -> manifest.Manifest:
+    """Return the workload with the label in its selector and on its pods, nowhere else.
+
+    Raises:
+        UserError: When labels are there but are no object (PipeCD: Unable to check/set).
+    """
+    for path in (_SELECTOR, _POD_LABELS):
+        written = objects.value(item.body, *path)
+        if not isinstance(written, dict | None):
+            raise errors.user_error(
+                f'unable to set "{key}: {value}" in selector of workload {item.name}: '
+                f"{'.'.join(path)} must be an object",
+                where=item.origin,
+            )
+    body = objects.duplicate(item.body)
+    objects.branch(body, *_SELECTOR)[key] = value
+    objects.branch(body, *_POD_LABELS)[key] = value
+    return item.with_body(body)
+
+
+def label_pods(item: manifest.Manifest, key: str, value: str) -> manifest.Manifest:
+    """Return the workload with the label on its pods alone."""
+    body = objects.duplicate(item.body)
+    objects.branch(body, *_POD_LABELS)[key] = value
+    return item.with_body(body)

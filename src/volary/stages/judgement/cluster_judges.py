@@ -157,7 +157,7 @@ class Judge:
                 for cluster_series in known.values()
                 if cluster_series.measurements
             ]
-            at = max(at, *newest, at)
+            at = max([at, *newest])
         judged = self._judged(rule, known, at)
         decided = judged.decided[target]
         if self._is_news(rule, decided):

@@ -63,7 +63,7 @@ def _progress(context: contexts.StageContext, analysis_run: analysis_runs.Analys
     left = max(analysis_run.judge.period.ends - context.clock.now(), timedelta(0))
     whole = timedelta(seconds=round(left.total_seconds()))
     rest = f"{phrases.duration(whole)} left" if left else "waiting for data"
-    context.progress(f"{worst.sentence}; {rest}", ready=0, total=0)
+    context.progress(f"{worst.sentence}; {rest}")
 
 
 async def _conclude(

@@ -115,15 +115,9 @@ async def carry_out(
         return f"the script was run once for all clusters, for {context.task.succeeded[0]}"
     work.touched = True
     context.progress("the script runs once for all clusters")
-    result = await context.once.do(
-        key,
-        context.target,
-        here,
-        is_kept=lambda ended: ended.end is processes.End.EXITED and not ended.code,
-        stop=context.task.stop.wait,
+    result = await work.once(
+        key, here, is_kept=lambda ended: ended.end is processes.End.EXITED and not ended.code
     )
-    if result is None:
-        raise execution.StoppedError(work.stop_reason)
     said = _judge(result.value)
     if result.by == context.target:
         return said

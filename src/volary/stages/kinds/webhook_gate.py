@@ -29,23 +29,13 @@ async def _wait(
     options: external_stages.WebhookGateOptions,
     source: Sequence[manifest.Manifest],
 ) -> str:
-    context, name = work.context, options.webhook.name
-
-    async def here() -> bool:
-        await _ask(work, options, source)
-        return True
-
+    task, name = work.context.task, options.webhook.name
     if options.scope is stage_kind.Scope.CLUSTER:
-        await here()
+        await _ask(work, options, source)
         return f"{name} agreed"
-    if context.task.succeeded:
-        return f"{name} agreed, asked once for all clusters"
-    context.progress(f"waiting for {name}, which is asked once for all clusters")
-    result = await context.once.do(
-        context.task.stage_id, context.target, here, is_kept=bool, stop=context.task.stop.wait
-    )
-    if result is None:
-        raise execution.StoppedError(work.stop_reason)
+    if not task.succeeded:
+        work.context.progress(f"waiting for {name}, which is asked once for all clusters")
+        await work.once(task.stage_id, lambda: _ask(work, options, source))
     return f"{name} agreed, asked once for all clusters"
 
 

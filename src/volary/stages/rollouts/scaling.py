@@ -51,7 +51,7 @@ async def scale_canary(
     """
     chosen = workloads.find(source, work.context.application.workloads)
     wanted = _canaries(work, await _with_counts(work, chosen, source), share)
-    placement = await resource_mapping.map_manifests(work.context.client, wanted, defining=source)
+    placement = await resource_mapping.map_manifests(work.context.client, wanted)
     grown: list[manifest.Manifest] = []
     for mapped_manifest in placement.mapped:
         item, title = mapped_manifest.item, mapped_manifest.item.key.title

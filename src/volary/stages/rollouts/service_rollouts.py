@@ -56,7 +56,7 @@ async def switch(work: execution.Work, items: Sequence[manifest.Manifest]) -> st
     Raises:
         StageFailedError: when none of the pods is ready, or endpoints did not follow in time.
     """
-    placement = await resource_mapping.map_manifests(work.context.client, items, defining=items)
+    placement = await resource_mapping.map_manifests(work.context.client, items)
     for mapped_manifest in placement.mapped:
         await _require_pods(work, mapped_manifest.item)
     work.check_stop()
@@ -76,9 +76,7 @@ async def switch_back(
     Returns the Services that have to wait for their pods; none when they were switched.
     """
     _, services = service_targets.split_by_readiness(rendered, work.context.application)
-    placement = await resource_mapping.map_manifests(
-        work.context.client, services, defining=services
-    )
+    placement = await resource_mapping.map_manifests(work.context.client, services)
     for mapped_manifest in placement.mapped:
         labels = dict(service_targets.selector(mapped_manifest.item))
         if not await endpoints.count_ready_pods(
@@ -141,7 +139,7 @@ async def follow(
 
 
 async def _require_endpoints(work: execution.Work, item: manifest.Manifest) -> None:
-    placement = await resource_mapping.map_manifests(work.context.client, [item], defining=[item])
+    placement = await resource_mapping.map_manifests(work.context.client, [item])
     for mapped_manifest in placement.mapped:
         missing = await endpoints.wait_serving(
             work.context.client,

@@ -73,13 +73,4 @@ class Barrier:
         context = self.work.context
         key = f"{context.task.stage_id} {topic}"
         context.once.forget(f"{key} {number - _KEPT}")
-        result = await context.once.do(
-            f"{key} {number}",
-            context.target,
-            question,
-            is_kept=lambda _: True,
-            stop=context.task.stop.wait,
-        )
-        if result is None:
-            raise execution.StoppedError(self.work.stop_reason)
-        return result.value
+        return (await self.work.once(f"{key} {number}", question)).value

@@ -26,7 +26,7 @@ from volary.clusters.apply import applier, deletions
 from volary.clusters.client import resource_mapping
 from volary.clusters.inventory import inventory, inventory_store, owned_objects, pruning
 from volary.clusters.watching import waits
-from volary.concurrency import races
+from volary.concurrency import races, single_flight
 from volary.model import errors, statuses
 from volary.model.objects import apply_results, manifest
 from volary.model.pipeline import variant
@@ -133,6 +133,28 @@ class Work:
             raise StoppedError(f"{self.stop_reason}; no longer waiting")
         return task.result()
 
+    async def once(
+        self,
+        key: str,
+        question: Callable[[], Awaitable[T]],
+        *,
+        is_kept: Callable[[T], bool] = lambda _: True,
+    ) -> single_flight.SharedResult[T]:
+        """Have something done once for all clusters, and return what came of it.
+
+        A result that is not kept is that of those who wait for it now.
+
+        Raises:
+            StoppedError: when asked to stop while another cluster does it.
+        """
+        context = self.context
+        result = await context.once.do(
+            key, context.target, question, is_kept=is_kept, stop=context.task.stop.wait
+        )
+        if result is None:
+            raise StoppedError(self.stop_reason)
+        return result
+
     async def gather(self, topic: str, late: str) -> Mapping[str, object]:
         """Return what every cluster at this stage has said on a topic, once all of them have.
 
@@ -183,9 +205,7 @@ class Work:
         permission. Deploying does not depend on it.
         """
         client, name = self.context.client, self.context.application.name
-        placement = await resource_mapping.map_manifests(
-            client, manifests, defining=manifests, refresh=False
-        )
+        placement = await resource_mapping.map_manifests(client, manifests, refresh=False)
         namespaces = sorted(
             {mapped_manifest.item.namespace for mapped_manifest in placement.mapped} - {""}
         )
@@ -298,10 +318,10 @@ class Work:
             self.caution(warning)
         if result.refusal:
             self.caution(result.refusal)
+        for failure in result.failures:
+            self.caution(failure)
         if result.failures:
-            for failure in result.failures:
-                self.caution(failure)
-            raise StageFailedError("; ".join(result.failures[:1]))
+            raise StageFailedError(result.failures[0])
 
     def record(self, changes: Iterable[apply_results.Change]) -> None:
         """Remember changes to the cluster, each by a line while they are few."""

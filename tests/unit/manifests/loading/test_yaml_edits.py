@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from volary.config.text import yaml
-from volary.manifests.loading import serialization, yaml_edits, yaml_paths
+from volary.manifests.loading import serialization, yaml_edits
 
 names = st.sampled_from(["a", "b", "c.d"])
 trees = st.recursive(
@@ -41,8 +41,8 @@ def test_one_value_changes_and_all_others_stay(
 
 def split(path: str) -> list[str]:
     return [
-        str(step.position) if isinstance(step, yaml_paths.Index) else step.name
-        for step in yaml_paths.parse(path)
+        str(step.position) if isinstance(step, yaml_edits.Index) else step.name
+        for step in yaml_edits.parse_path(path)
     ]
 
 
@@ -70,16 +70,16 @@ def put(value: object, steps: list[object], new: object) -> None:
     ],
 )
 def test_paths_that_cannot_be_read_say_why(path: str, message: str) -> None:
-    with pytest.raises(yaml_paths.PathError, match=message):
-        yaml_paths.parse(path)
+    with pytest.raises(yaml_edits.EditError, match=message):
+        yaml_edits.parse_path(path)
 
 
 def test_paths_have_quotes_in_two_places() -> None:
-    assert yaml_paths.parse("$.data.'a.b'['c d'][0]") == (
-        yaml_paths.Child("data"),
-        yaml_paths.Child("a.b"),
-        yaml_paths.Child("c d"),
-        yaml_paths.Index(0),
+    assert yaml_edits.parse_path("$.data.'a.b'['c d'][0]") == (
+        yaml_edits.Child("data"),
+        yaml_edits.Child("a.b"),
+        yaml_edits.Child("c d"),
+        yaml_edits.Index(0),
     )
 
 

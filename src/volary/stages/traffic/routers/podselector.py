@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from volary.manifests import objects
-from volary.manifests.services import services, variant_labels
+from volary.manifests.services import services
 from volary.model import errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -51,7 +51,7 @@ class PodSelector(router.Router):
         label = self.application.variant_label
         chosen = variant.Variant.CANARY if wanted.canary == _ALL else variant.Variant.PRIMARY
         line = f"Service {item.name}: all traffic to {chosen.value}"
-        return weights.Change(variant_labels.select(item, label.key, label.value(chosen)), (line,))
+        return weights.Change(services.select(item, label.key, label.value(chosen)), (line,))
 
     def drained(self, live: manifest.Manifest, leaving: variant.Variant) -> weights.Change:
         """Return the Service with all traffic on primary when `leaving` had it."""
@@ -65,7 +65,7 @@ class PodSelector(router.Router):
         value = objects.mapping(live, *self.path).get(key)
         if value is None or key not in objects.mapping(item.body, *self.path):
             return item
-        return variant_labels.select(item, key, value)
+        return services.select(item, key, value)
 
     def fields(self, body: json.JsonObject) -> json.JsonObject:
         """Return the selector."""

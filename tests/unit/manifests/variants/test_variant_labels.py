@@ -2,7 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
-from volary.manifests.services import variant_labels
+from volary.manifests.services import services
+from volary.manifests.variants import variants
 from volary.manifests.workloads import workloads
 from volary.model import errors, routing_options
 from volary.model.objects import manifest
@@ -14,7 +15,7 @@ Read = Callable[[str], manifest.Manifest]
 
 def test_a_service_is_switched_in_its_selector_only(simple: list[manifest.Manifest]) -> None:
     service = simple[2]
-    switched = variant_labels.select(service, LABEL.key, "canary")
+    switched = services.select(service, LABEL.key, "canary")
 
     selector = {**service.body["spec"]["selector"], LABEL.key: "canary"}
     assert switched.body["spec"]["selector"] == selector
@@ -29,7 +30,7 @@ def test_labels_of_another_shape_are_refused(one: Read) -> None:
     )
 
     with pytest.raises(errors.UserError, match=r"spec\.selector\.matchLabels must be an object"):
-        variant_labels.label_workload(item, LABEL.key, "primary")
+        variants.label_workload(item, LABEL.key, "primary")
 
 
 def test_without_references_deployments_carry_variants_else_stateful_sets(one: Read) -> None:
