@@ -7,10 +7,9 @@ reconciler of the application that it is about. No error about one application h
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from volary.controller.applications import reconcilers, repository_events
 from volary.controller.leadership import context
@@ -23,6 +22,7 @@ from volary.model.runs import run_records
 from volary.store import pagination, records
 
 _LOG = logging.getLogger(__name__)
+_NOT_RECONCILED = "was not reconciled"
 
 _PAGE = 500
 
@@ -101,7 +101,8 @@ class ApplicationRegistry:
         async with asyncio.TaskGroup() as group:
             for name, discovered in found_names.items():
                 self._newest[name] = discovered
-                group.create_task(self._guarded(name, self._apply_one(name, discovered, seen)))
+                work = self._apply_one(name, discovered, seen)
+                group.create_task(context.isolate_errors(work, name, _NOT_RECONCILED))
         if seen.problem:
             return  # what is missing may only not have been read
         for name, reconciler in tuple(self._reconcilers.items()):
@@ -114,7 +115,7 @@ class ApplicationRegistry:
                 if application_identity.is_placeholder(name)
                 else _mark_removed(reconciler, self._now())
             )
-            await self._guarded(name, gone)
+            await context.isolate_errors(gone, name, _NOT_RECONCILED)
 
     # What has lost its repository.
 
@@ -241,7 +242,8 @@ class ApplicationRegistry:
                 await self._tell_found_again(reconciler, lost)
         except errors.TemporaryError as error:
             _LOG.warning("application %s is tried again soon: %s", name, error)
-            again = self._guarded(name, self._apply_again(reconciler, discovered, seen))
+            work = self._apply_again(reconciler, discovered, seen)
+            again = context.isolate_errors(work, name, _NOT_RECONCILED)
             self._leader.group.create_task(again, name=f"look at {name} again")
 
     def _why_taken(self, name: str) -> str:
@@ -283,18 +285,6 @@ class ApplicationRegistry:
                 return await repository_events.apply(self._leader, reconciler, discovered, seen)
             except errors.TemporaryError:
                 continue
-
-    async def _guarded(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        """Do something about one application; its errors must not harm the others."""
-        try:
-            await work
-        except errors.UserError as error:
-            _LOG.warning("application %s cannot be reconciled: %s", name, error)
-        # A bug in one application must not stop the others; it is logged with its trace.
-        except Exception as error:
-            if context.is_overtaken(error):
-                raise
-            _LOG.exception("application %s was not reconciled", name)
 
     async def _records(self) -> list[records.ApplicationRecord]:
         store, wanted = self._leader.store, records.ApplicationFilter(with_removed=True)

@@ -1,9 +1,11 @@
 """What everything in the leader shares, for as long as this process holds the lease."""
 
 import asyncio
+import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from volary.controller import inputs
 from volary.controller.fleet import cluster_registry
@@ -11,11 +13,14 @@ from volary.controller.persistence import change_signal, retry
 from volary.controller.planning import projects
 from volary.controller.runs import kind_registry, ready_runs, run_kinds
 from volary.controller.status import run_requests
-from volary.model import json
+from volary.model import errors, json
 from volary.model.runs import run_records
 from volary.notifying import notifier
 from volary.sources.git import repositories
 from volary.store import fencing, records, stores
+
+_LOG = logging.getLogger(__name__)
+Result = TypeVar("Result")
 
 _REMEMBERED = 64
 
@@ -137,3 +142,25 @@ def is_overtaken(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return any(is_overtaken(exception) for exception in error.exceptions)
     return isinstance(error, fencing.LeaseLost)
+
+
+async def isolate_errors(work: Awaitable[Result], application: str, what: str) -> Result | None:
+    """Return what some work about one application comes to; its errors harm no other: None.
+
+    Args:
+        work: What is done.
+        application: Its name.
+        what: Said in the log after the name when it is not done: ``is not backfilled now``.
+    """
+    try:
+        return await work
+    except errors.VolaryError as error:
+        if is_overtaken(error):
+            raise
+        _LOG.warning("application %s %s: %s", application, what, error)
+    # A bug about one application must not stop the others; it is logged with its trace.
+    except Exception as error:
+        if is_overtaken(error):
+            raise
+        _LOG.exception("application %s %s", application, what)
+    return None

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from volary.config.crosscheck import eligibility, fleet_checks
 from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
-from volary.controller.placement import backfill_rules, probe_rounds
+from volary.controller.placement import backfill_rules
 from volary.controller.status import (
     application_statuses,
     cluster_releases,
@@ -75,9 +75,8 @@ class BackfillLoop:
         busy = sum(_is_backfilling(reconciler) for reconciler in everybody)
         for reconciler in everybody:
             work = self._look_at(reconciler, known, may_begin=busy < _MOST_AT_ONCE)
-            busy += await probe_rounds.isolate_errors(
-                work, reconciler.name, "is not backfilled now"
-            )
+            if await context.isolate_errors(work, reconciler.name, "is not backfilled now"):
+                busy += 1
 
     async def _look_at(
         self,

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from volary.concurrency import fan_out
 from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
-from volary.controller.placement import app_health, external_probe, probe_rounds, rebalancing
+from volary.controller.placement import app_health, external_probe, rebalancing
 from volary.controller.planning import projects
 from volary.controller.runs import moves, preemption
 from volary.controller.status import application_statuses, run_admission, run_requests
@@ -56,7 +56,7 @@ class FailoverLoop:
         concerned = []
         for reconciler in tuple(self.all_reconcilers()):
             work = self._consider(reconciler, roll.doubt)
-            if await probe_rounds.isolate_errors(work, reconciler.name, "is not moved now"):
+            if await context.isolate_errors(work, reconciler.name, "is not moved now"):
                 concerned.append(reconciler)
         await self._tell(self._view(roll.doubt), concerned)
 

@@ -5,15 +5,10 @@ counts.
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from volary.controller.leadership import context
-from volary.model import errors
 from volary.model.fleet import cluster_health
-
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -40,25 +35,3 @@ class RoundListener:
             self._called.clear()
             if self._roll is not None:
                 await self.look(self._roll)
-
-
-async def isolate_errors(work: Awaitable[bool], application: str, what: str) -> bool:
-    """Return what some work about one application comes to; its errors harm no other: False.
-
-    Args:
-        work: What is done.
-        application: Its name.
-        what: Said in the log after the name when it is not done: ``is not backfilled now``.
-    """
-    try:
-        return await work
-    except errors.VolaryError as error:
-        if context.is_overtaken(error):
-            raise
-        _LOG.warning("application %s %s: %s", application, what, error)
-    # A bug about one application must not stop the others; it is logged with its trace.
-    except Exception as error:
-        if context.is_overtaken(error):
-            raise
-        _LOG.exception("application %s %s", application, what)
-    return False
