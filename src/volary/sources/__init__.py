@@ -5,7 +5,7 @@ files of one commit, or of a plain directory as it is; to *render* is to make ma
 tree for one target (plain files, kustomize, or a Helm chart).
 
 `trees` reads files, `application_discovery` finds application files in them, `git` holds
-repositories and mirrors, `rendering` makes manifests, `subprocesses` runs programs confined.
+repositories and mirrors, `rendering` makes manifests.
 
 Whatever is read comes from a repository that somebody else may write to: nothing here reads
 outside the tree, reaches for the network, or runs a program with our environment.

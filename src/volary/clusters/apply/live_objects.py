@@ -52,7 +52,7 @@ def leave_replicas(
 
 def owns_replicas(live: json.JsonObject, *, manager: str) -> bool:
     """Say whether `live` would go back to one pod if `manager` stopped naming its replicas."""
-    return "replicas" in live.get("spec", {}) and any(
+    return any(
         entry.get("manager") == manager
         and entry.get("operation") == "Apply"
         and "f:replicas" in entry.get("fieldsV1", {}).get("f:spec", {})

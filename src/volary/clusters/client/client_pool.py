@@ -6,7 +6,6 @@ GiB for nothing. So buffers are made smaller here; a record of TLS is 16 KiB at 
 """
 
 import os
-import random
 from asyncio import sslproto
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -69,27 +68,21 @@ class ClientPool:
         clock: clocks.Clock,
         limits: transports.Limits,
         environment: Mapping[str, str],
-        chance: Callable[[], float],
     ) -> None:
         self.fleet = members
         #: Called with why a cluster does not answer any more; empty when it answers again.
         self.on_outcome: Callable[[str, str], None] = lambda _name, _trouble: None
         self._members = {cluster.name: cluster for cluster in members.clusters}
-        self._clock = clock
+        #: Tells when something was read.
+        self.clock = clock
         self._limits = limits
         self._environment = environment
-        self._chance = chance
         self._reader = kubeconfigs.Reader()
         self._clients: dict[str, clients.Client] = {}
         self._connections: dict[str, connections.Connection] = {}
         #: What closes each client, and those that are not handed out any more.
         self._closers: dict[str, AsyncExitStack] = {}
         self._retired: list[AsyncExitStack] = []
-
-    @property
-    def clock(self) -> clocks.Clock:
-        """Tells when something was read."""
-        return self._clock
 
     def change(self, members: fleets.Fleet) -> None:
         """Take another fleet from now on.
@@ -179,9 +172,8 @@ class ClientPool:
         client = await closer.enter_async_context(
             clients.open_client(
                 connection,
-                clock=self._clock,
+                clock=self.clock,
                 limits=self._limits,
-                chance=self._chance,
                 on_change=lambda trouble: self.on_outcome(name, trouble),
             )
         )
@@ -200,7 +192,6 @@ async def open_pool(
     clock: clocks.Clock,
     limits: transports.Limits | None = None,
     environment: Mapping[str, str] = os.environ,
-    chance: Callable[[], float] = random.random,
 ) -> AsyncIterator[ClientPool]:
     """Open a pool; every client is closed at its end.
 
@@ -208,9 +199,7 @@ async def open_pool(
     """
     shrink_tls_buffers()
     shared = transports.Limits(concurrency=concurrency(len(members.clusters)))
-    opened = ClientPool(
-        members, clock=clock, limits=limits or shared, environment=environment, chance=chance
-    )
+    opened = ClientPool(members, clock=clock, limits=limits or shared, environment=environment)
     try:
         yield opened
     finally:

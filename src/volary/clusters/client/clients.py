@@ -305,7 +305,6 @@ async def open_client(
     *,
     clock: clocks.Clock,
     limits: transports.Limits | None = None,
-    chance: Callable[[], float] = random.random,
     on_change: circuit_breaker.OnChange = lambda _trouble: None,
 ) -> AsyncIterator[Client]:
     """Open a client; nothing is sent before it is used."""
@@ -313,10 +312,10 @@ async def open_client(
         connection,
         limits=limits or transports.Limits(),
         clock=clock,
-        chance=chance,
+        chance=random.random,
         on_change=on_change,
     )
     try:
-        yield Client(sender, chance=chance)
+        yield Client(sender, chance=random.random)
     finally:
         await sender.close()

@@ -7,8 +7,6 @@ import asyncio
 import base64
 import os
 import shutil
-import signal
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, assert_never
@@ -16,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from volary import secret_files
+from volary import secret_files, subprocesses
 from volary.clusters.kubeconfig import connections
 from volary.model import clocks, errors
 
@@ -175,57 +173,24 @@ class ExecPlugin:
             )
         info = {"KUBERNETES_EXEC_INFO": exec_info(self._source)}
         try:
-            process = await asyncio.create_subprocess_exec(
-                program,
-                *self._source.arguments,
-                env={**os.environ, **self._source.environment, **info},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,  # it cannot ask on our terminal, and ends as a whole
+            finished = await subprocesses.run(
+                [program, *self._source.arguments],
+                environment={**os.environ, **self._source.environment, **info},
+                timeout=timedelta(seconds=self._timeout),
+                largest=_LARGEST_OUTPUT,
             )
-        except OSError as error:
-            raise self._failed(f"cannot be started: {(error.strerror or '').lower()}") from error
-        return await self._answer(process)
-
-    async def _answer(self, process: asyncio.subprocess.Process) -> bytes:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        try:
-            async with asyncio.timeout(self._timeout):
-                output, complaint = await asyncio.gather(
-                    _read_output(process.stdout), _read_output(process.stderr)
-                )
-                await process.wait()
-        except TimeoutError:
-            raise self._failed(f"gave no answer within {self._timeout:.0f} s") from None
-        finally:
-            await _kill_program(process)
-        if process.returncode:
-            said = complaint.decode(errors="replace").strip()[-_LONGEST_COMPLAINT:]
-            raise self._failed(f"ended with code {process.returncode}{said and f': {said}'}")
-        return output
+        except errors.UserError as error:
+            raise self._failed(f"failed: {error}") from error
+        if finished.code:
+            said = finished.complaint[-_LONGEST_COMPLAINT:]
+            raise self._failed(f"ended with code {finished.code}{said and f': {said}'}")
+        return finished.output
 
     def _failed(self, how: str) -> errors.UserError:
         return errors.user_error(
             f"cluster {self._cluster}: the credential program {self._source.command} {how}",
             hint="run it by hand; perhaps you have to log in again",
         )
-
-
-async def _read_output(stream: asyncio.StreamReader) -> bytes:
-    """Read to the end, keeping no more than a credential can need."""
-    kept = b""
-    while chunk := await stream.read(1 << 16):
-        kept += chunk[: _LARGEST_OUTPUT - len(kept)]
-    return kept
-
-
-async def _kill_program(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
 
 
 def exec_info(source: connections.Exec) -> str:

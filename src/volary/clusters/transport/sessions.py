@@ -67,7 +67,6 @@ def _load_pair(made: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """Load a client certificate: the ssl module reads it from files only."""
     with tempfile.TemporaryDirectory(prefix="volary-") as directory:  # mode 0700
         pair = Path(directory) / "pair.pem"
-        pair.touch(mode=0o600)
         pair.write_bytes(certificate.rstrip() + b"\n" + key)
         # Without a password OpenSSL would ask for one on the terminal.
         made.load_cert_chain(pair, password="")

@@ -212,7 +212,6 @@ def _handle(event: clients.WatchEvent, keep: Handler, known: set[str]) -> None:
             known.update(present)
         case watches.WatchKind.DELETED:
             name = objects.text(event.body, "metadata", "name")
-            known.discard(name)
             keep(name, None)
         case watches.WatchKind.ADDED | watches.WatchKind.MODIFIED:
             name = objects.text(event.body, "metadata", "name")

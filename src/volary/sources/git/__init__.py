@@ -4,5 +4,5 @@
 reached by `libgit2_remote` (https, files; `branch_listing` asks for branches) or `ssh_remote`;
 `git_hosts` is what both promise, and how a host's complaints are reported.
 
-Imports `trees` and `subprocesses`. Start reading at `mirrors`.
+Imports `trees`. Start reading at `mirrors`.
 """

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from volary import subprocesses
 from volary.config.text import git_addresses
 from volary.model import errors, server_settings
-from volary.sources import subprocesses
 from volary.sources.git import git_hosts
 
 _LARGEST_LISTING = 32 * 1024 * 1024
@@ -70,10 +70,10 @@ class SshRemote:
         try:
             finished = await subprocesses.run(
                 [self.programs.git, *arguments],
-                private=self.mirror,
+                environment=self._environment(),
                 timeout=limit,
                 largest=_LARGEST_LISTING,
-                environment=self._environment(),
+                directory=self.mirror,
             )
         except subprocesses.ProcessTimeoutError:
             raise git_hosts.slow(self.spec.url, limit) from None
@@ -87,6 +87,7 @@ class SshRemote:
             raise errors.user_error(f"{git_addresses.mask(self.spec.url)} needs a key for ssh")
         command = ssh_command(self.programs.ssh, given, self.limits)
         return {
+            **subprocesses.private_environment(self.programs.git, self.mirror),
             "GIT_SSH_COMMAND": command,
             "GIT_SSH_VARIANT": "ssh",
             "GIT_ALLOW_PROTOCOL": "ssh",

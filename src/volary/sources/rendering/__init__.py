@@ -4,5 +4,5 @@
 read: `kustomizations`) and `helm` are the methods; `workspace` writes private directories for
 programs, `programs` finds and runs them.
 
-Imports `trees`, `application_discovery` and `subprocesses`. Start at `renderers.Renderer`.
+Imports `trees` and `application_discovery`. Start at `renderers.Renderer`.
 """

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from volary import subprocesses
 from volary.manifests.loading import documents
 from volary.model import errors
 from volary.model.objects import manifest
-from volary.sources import subprocesses
 from volary.sources.rendering import workspace
 from volary.sources.trees import trees
 
@@ -61,8 +61,12 @@ async def render(
     if path is None:
         raise errors.user_error(f"the program {program} was not found", hint=_HINTS[program])
     async with workspace.private_directory(files, wanted, settings.limits) as (home, root):
-        argv = [path, *arguments(root)]
-        finished = await subprocesses.run(argv, private=home, timeout=settings.timeout)
+        finished = await subprocesses.run(
+            [path, *arguments(root)],
+            environment=subprocesses.private_environment(path, home),
+            timeout=settings.timeout,
+            directory=home,
+        )
     where = errors.Location(directory or ".")
     if finished.code != 0:
         said = finished.complaint.replace(f"{root}/", "").replace(str(root), ".")

@@ -215,3 +215,10 @@ def test_what_is_owned_as_a_whole_is_the_same_as_a_whole(
 
     assert proven(desired)
     assert not proven(live)
+
+
+def test_an_owned_field_that_is_not_there_any_more_is_drift() -> None:
+    live = live_object()
+    del live["spec"]["replicas"]
+
+    assert not managed_fields.is_proven_unchanged(DESIRED, live, manager="volary")

@@ -6,6 +6,7 @@ import pytest
 
 from memory_client import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, MemoryCluster, kind
 from volary.clusters.client import resource_mapping
+from volary.model import errors
 from volary.model.objects import manifest
 
 WIDGETS = kind("example.com", "Widget", "widgets", version="v2")
@@ -132,3 +133,19 @@ async def test_namespaces_that_may_be_used() -> None:
 
     assert (await mapping(MemoryCluster(), *items, namespaces=("default", "web"))).problems == ()
     assert (await mapping(MemoryCluster(), *items)).problems == ()
+
+
+async def test_a_kind_that_is_served_is_mapped_also_where_its_definition_is_in_the_set() -> None:
+    cluster = MemoryCluster()
+    cluster.resources.append(WIDGETS)
+    widget = made("example.com/v2", "Widget")
+
+    result = await mapping(cluster, DEFINITION, widget, defining=[DEFINITION, widget])
+
+    assert [placed.item.kind for placed in result.mapped] == ["CustomResourceDefinition", "Widget"]
+    assert result.later == ()
+
+
+async def test_a_kind_of_kubernetes_itself_that_is_not_served() -> None:
+    with pytest.raises(errors.PermanentError, match="cluster us does not serve Pods"):
+        await resource_mapping.require(MemoryCluster(resources=[WIDGETS]).client, "", "Pod")

@@ -409,3 +409,23 @@ async def test_no_try_comes_after_the_last(api_server: ScriptedServer) -> None:
             await sender.send(GET)
 
     assert len(api_server.seen) == QUICK.tries
+
+
+async def test_an_answer_that_is_no_object_is_refused(api_server: ScriptedServer) -> None:
+    api_server.say(answer(["v1.36.0"]))
+
+    async with sender_to(api_server.url) as sender:
+        with pytest.raises(api_errors.RequestError, match="is this a Kubernetes API server"):
+            await sender.send(GET)
+
+
+async def test_requests_go_through_the_proxy(api_server: ScriptedServer) -> None:
+    connection = connections.Connection("us", "http://us.example", proxy_url=api_server.url)
+    sender = transports.Transport(
+        connection, limits=transports.Limits(), clock=FixedClock(), chance=lambda: 0.5
+    )
+
+    await sender.send(GET)
+    await sender.close()
+
+    assert [asked.headers["Host"] for asked in api_server.seen] == ["us.example"]

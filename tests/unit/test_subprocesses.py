@@ -1,26 +1,34 @@
-"""A renderer is bare, bounded, and gone when its time is over."""
+"""A program is bare, bounded, and gone when its time is over."""
 
 import asyncio
 import math
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import process_time
+from volary import subprocesses
 from volary.model import errors
-from volary.sources import subprocesses
 
 LONG = timedelta(seconds=60)
+
+
+async def run(
+    argv: list[str], home: Path, *, timeout: timedelta, **more: Any
+) -> subprocesses.ProcessResult:
+    environment = subprocesses.private_environment(argv[0], home)
+    return await subprocesses.run(
+        argv, environment=environment, timeout=timeout, directory=home, **more
+    )
 
 
 async def test_it_returns_what_the_program_said(tmp_path: Path) -> None:
     script = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
 
-    finished = await subprocesses.run(
-        [sys.executable, "-c", script], private=tmp_path, timeout=LONG
-    )
+    finished = await run([sys.executable, "-c", script], tmp_path, timeout=LONG)
 
     assert finished == subprocesses.ProcessResult(3, b"out\n", "err")
 
@@ -31,9 +39,7 @@ async def test_its_environment_holds_nothing_of_ours(
     monkeypatch.setenv("VOLARY_TOKEN", "secret")
     script = "import os; print(sorted(os.environ)); print(os.getcwd())"
 
-    finished = await subprocesses.run(
-        [sys.executable, "-c", script], private=tmp_path, timeout=LONG
-    )
+    finished = await run([sys.executable, "-c", script], tmp_path, timeout=LONG)
 
     assert b"VOLARY_TOKEN" not in finished.output
     assert finished.text("it").splitlines()[1] == str(tmp_path)
@@ -49,13 +55,11 @@ async def test_it_is_killed_with_its_children_when_its_time_is_over(tmp_path: Pa
 
     # Ten times as long as an interpreter needs to begin just now.
     begin = asyncio.get_running_loop().time()
-    await subprocesses.run([sys.executable, "-c", ""], private=tmp_path, timeout=LONG)
+    await run([sys.executable, "-c", ""], tmp_path, timeout=LONG)
     limit = math.ceil(10 * (asyncio.get_running_loop().time() - begin))
 
     with pytest.raises(errors.UserError, match=f"did not end within {limit} seconds"):
-        await subprocesses.run(
-            [sys.executable, "-c", script], private=tmp_path, timeout=timedelta(seconds=limit)
-        )
+        await run([sys.executable, "-c", script], tmp_path, timeout=timedelta(seconds=limit))
 
     child = int((tmp_path / "child").read_text())
     await process_time.until(lambda: is_gone(child))
@@ -76,9 +80,7 @@ async def test_it_is_killed_when_we_are_cancelled(tmp_path: Path) -> None:
     name = tmp_path / "self"
 
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(
-            subprocesses.run([sys.executable, "-c", script], private=tmp_path, timeout=LONG)
-        )
+        running = group.create_task(run([sys.executable, "-c", script], tmp_path, timeout=LONG))
         await process_time.until(lambda: name.exists() and name.read_text())
         running.cancel()
 
@@ -89,17 +91,15 @@ async def test_it_is_killed_when_we_are_cancelled(tmp_path: Path) -> None:
 async def test_output_is_bounded_and_complaints_are_cut(tmp_path: Path) -> None:
     endless = "while True: print('x' * 10000)"
     with pytest.raises(errors.UserError, match="wrote more than 1 MiB"):
-        await subprocesses.run(
-            [sys.executable, "-c", endless], private=tmp_path, timeout=LONG, largest=1 << 20
-        )
+        await run([sys.executable, "-c", endless], tmp_path, timeout=LONG, largest=1 << 20)
 
     noisy = "import sys; sys.stderr.write('x' * 1000000)"
-    finished = await subprocesses.run([sys.executable, "-c", noisy], private=tmp_path, timeout=LONG)
+    finished = await run([sys.executable, "-c", noisy], tmp_path, timeout=LONG)
     assert len(finished.complaint) == 64 * 1024
 
 
 async def test_a_program_that_cannot_be_run_and_text_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(errors.UserError, match="nothing cannot be run"):
-        await subprocesses.run([str(tmp_path / "nothing")], private=tmp_path, timeout=LONG)
+        await run([str(tmp_path / "nothing")], tmp_path, timeout=LONG)
     with pytest.raises(errors.UserError, match="not UTF-8"):
         subprocesses.ProcessResult(0, b"\xff", "").text("helm")

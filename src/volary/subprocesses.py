@@ -1,4 +1,4 @@
-"""Runs a renderer: bare, bounded, and gone with all its children when its time is over."""
+"""Runs a program: bounded, and gone with all its children when its time is over."""
 
 import asyncio
 import contextlib
@@ -46,16 +46,12 @@ class ProcessResult:
 async def run(
     argv: Sequence[str],
     *,
-    private: Path,
+    environment: Mapping[str, str],
     timeout: timedelta,
     largest: int = LARGEST_OUTPUT,
-    environment: Mapping[str, str] | None = None,
+    directory: Path | None = None,
 ) -> ProcessResult:
-    """Run a program in the directory `private`, which is also its home.
-
-    Its environment holds nothing of ours but a search path with its own directory, and
-    a proxy that leads nowhere: a second fence behind the check for remote references.
-    There is no shell and no standard input. `environment` adds to that.
+    """Run a program in `directory` (None: in ours), without a shell and standard input.
 
     Raises:
         ProcessTimeoutError: It did not end in time.
@@ -65,12 +61,12 @@ async def run(
     try:
         process = await asyncio.create_subprocess_exec(
             *argv,
-            cwd=private,
-            env={**_environment(Path(argv[0]), private), **(environment or {})},
+            cwd=directory,
+            env=environment,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
+            start_new_session=True,  # it cannot ask on our terminal, and ends as a whole
         )
     except OSError as error:
         raise errors.user_error(f"{name} cannot be run: {error.strerror}") from error
@@ -126,12 +122,17 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
             await process.communicate()
 
 
-def _environment(program: Path, private: Path) -> dict[str, str]:
+def private_environment(program: str, home: Path) -> dict[str, str]:
+    """Return an environment that holds nothing of ours, with `home` as the home.
+
+    A search path with the program's own directory, and a proxy that leads nowhere: a second
+    fence behind the check for remote references.
+    """
     nowhere = "http://127.0.0.1:9"
     return {
-        "PATH": str(program.parent),
-        "HOME": str(private),
-        "TMPDIR": str(private),
+        "PATH": str(Path(program).parent),
+        "HOME": str(home),
+        "TMPDIR": str(home),
         "HTTP_PROXY": nowhere,
         "HTTPS_PROXY": nowhere,
         "NO_PROXY": "",
