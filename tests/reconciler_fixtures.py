@@ -18,7 +18,6 @@ from volary.controller.leadership import context
 from volary.controller.persistence import change_signal, notification_outbox
 from volary.controller.runs import backfills, kind_registry, moves, ready_runs, releases, run_kinds
 from volary.controller.status import (
-    application_state,
     application_statuses,
     run_origins,
     run_requests,
@@ -93,10 +92,9 @@ class Script:
     async def prepare(
         self,
         planning: run_kinds.Planning,
-        application: application_state.ApplicationState,
-        request: run_requests.RunRequest,
         steps: tuple[pipelines.Stage, ...] = (SYNC,),
     ) -> ready_runs.ReadyRun:
+        request, application = planning.run_request, planning.application
         self.prepared.append(request.id)
         self.planning.set()
         await self.may_plan.wait()
@@ -120,13 +118,8 @@ class Release(releases.Release):
 
     script: Script
 
-    async def prepare(
-        self,
-        planning: run_kinds.Planning,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-    ) -> ready_runs.ReadyRun:
-        return await self.script.prepare(planning, application, run_request)
+    async def prepare(self, planning: run_kinds.Planning) -> ready_runs.ReadyRun:
+        return await self.script.prepare(planning)
 
 
 @dataclass
@@ -135,13 +128,8 @@ class Backfill(backfills.Backfill):
 
     script: Script
 
-    async def prepare(
-        self,
-        planning: run_kinds.Planning,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-    ) -> ready_runs.ReadyRun:
-        return await self.script.prepare(planning, application, run_request)
+    async def prepare(self, planning: run_kinds.Planning) -> ready_runs.ReadyRun:
+        return await self.script.prepare(planning)
 
 
 @dataclass
@@ -150,14 +138,9 @@ class Move(moves.Move):
 
     script: Script
 
-    async def prepare(
-        self,
-        planning: run_kinds.Planning,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-    ) -> ready_runs.ReadyRun:
-        steps = move_plans.stages(run_request.shift or move_plans.MovePlan())
-        return await self.script.prepare(planning, application, run_request, steps)
+    async def prepare(self, planning: run_kinds.Planning) -> ready_runs.ReadyRun:
+        steps = move_plans.stages(planning.run_request.shift or move_plans.MovePlan())
+        return await self.script.prepare(planning, steps)
 
 
 @dataclass

@@ -1,6 +1,10 @@
 """Why something cannot be done: the two answers besides a plain user's mistake."""
 
+from typing import TypeVar
+
 from volary.model import errors, phrases
+
+Value = TypeVar("Value")
 
 
 class NotFound(errors.UserError):
@@ -18,6 +22,17 @@ class Busy(errors.TemporaryError):
 def not_found(what: str, name: str) -> NotFound:
     """Return the refusal for something that does not exist."""
     return NotFound(errors.Problem(f"there is no {what} {name}"))
+
+
+def required(value: Value | None, what: str, name: str) -> Value:
+    """Return what was looked up by name.
+
+    Raises:
+        NotFound: It does not exist.
+    """
+    if value is None:
+        raise not_found(what, name)
+    return value
 
 
 def conflict(reason: str) -> Conflict:

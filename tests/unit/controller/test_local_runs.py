@@ -13,7 +13,7 @@ from volary.controller import inputs, local_runs
 from volary.controller.runs import ready_runs
 from volary.model import errors
 from volary.model.fleet import fleets
-from volary.store import records, stores
+from volary.store import fencing, records, stores
 
 US = local_runs.ApplicationKey("https://git.example/shop", "app/volary.yaml", ("https://us",))
 BOTH = local_runs.ApplicationKey(
@@ -89,3 +89,27 @@ async def test_a_process_that_may_live_keeps_its_lease(owner: str) -> None:
 
     assert held is not None
     assert held.owner == said
+
+
+@pytest.mark.parametrize(
+    ("raised", "seen"),
+    [
+        (fencing.LeaseLost("another has it"), errors.PermanentError),
+        (ValueError("it is a bug"), ValueError),
+    ],
+)
+async def test_only_who_is_overtaken_says_that_another_process_goes_on(
+    raised: Exception, seen: type[Exception]
+) -> None:
+    clock = inputs.SystemClock()
+    async with (
+        local_runs.open_store(local_runs.IN_MEMORY, clock) as store,
+        client_pool.open_pool(fleets.Fleet(()), clock=clock) as clusters,
+    ):
+        dependencies = ready_runs.Dependencies(local_runs.LocalRepositories(), clusters, clock)
+        with pytest.raises(seen) as caught:
+            async with local_runs.hold(store, US.name, dependencies):
+                raise raised
+
+    told = "another process took the run over" in str(caught.value)
+    assert told is isinstance(raised, fencing.LeaseLost)

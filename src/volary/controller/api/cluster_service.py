@@ -63,7 +63,8 @@ class ClusterService:
 
     async def list(self) -> tuple[Cluster, ...]:
         """Return the fleet and how each cluster is, in the fleet's order."""
-        await self._look()
+        if not self.register.is_leader:
+            await self.register.load()
         return tuple(self._view(cluster) for cluster in self.register.members.clusters)
 
     async def get(self, name: str) -> Cluster:
@@ -72,11 +73,8 @@ class ClusterService:
         Raises:
             refusals.NotFound: There is none of that name.
         """
-        await self._look()
-        for cluster in self.register.members.clusters:
-            if cluster.name == name:
-                return self._view(cluster)
-        raise refusals.not_found("cluster", name)
+        members = {cluster.name: cluster for cluster in await self.list()}
+        return refusals.required(members.get(name), "cluster", name)
 
     async def ask(
         self, action: str, name: str, asker: representations.Actor, **options: str
@@ -110,10 +108,6 @@ class ClusterService:
         if effect not in ("", *taints.Effect):
             raise errors.user_error(f"{effect} is no effect", hint="NoSchedule or NoExecute")
         return await self.ask("untaint", name, asker, key=key, effect=effect, reason=reason)
-
-    async def _look(self) -> None:
-        if not self.register.is_leader:
-            await self.register.load()
 
     def _view(self, member: fleets.Cluster) -> Cluster:
         known = self.register.of(member.name)

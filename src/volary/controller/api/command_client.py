@@ -44,36 +44,25 @@ class AuditLog:
     ) -> AsyncIterator[None]:
         """Note what is done in the block, and how it ended; an exception goes on."""
         said = dict(document or {})
+        refused: errors.VolaryError | None = None
         try:
             yield
         except errors.VolaryError as error:
-            said[_REFUSAL] = _short(error)
-            await self.note(asker, action, "failed", application, run, said)
-            raise
-        await self.note(asker, action, "ok", application, run, said)
-
-    async def note(
-        self,
-        asker: representations.Actor,
-        action: str,
-        result: str,
-        application: str = "",
-        run: str = "",
-        document: json.JsonObject | None = None,
-    ) -> None:
-        """Note one thing that somebody did, or was not let do (``denied``)."""
+            said[_REFUSAL], refused = _short(error), error
         await self.write(
             records.AuditRecord(
                 at=self.clock.now(),
                 by=asker.by,
                 action=action,
-                result=result,
+                result="failed" if refused else "ok",
                 source=asker.source,
                 application=application,
                 run_id=run,
-                document=document or {},
+                document=said,
             )
         )
+        if refused is not None:
+            raise refused
 
     async def write(self, entry: records.AuditRecord) -> None:
         """Append an entry, without secrets in its sentences."""

@@ -218,8 +218,9 @@ class CommandHandler:
     async def _commit_of(self, reconciler: reconcilers.ApplicationReconciler, named: str) -> str:
         """Return the commit of a run that is named by its id; else what is named is one."""
         run = await self._leader.store.runs.summary(named)
-        is_run = run is not None and run.head.application == reconciler.name
-        return run.head.commit if run is not None and is_run else named
+        if run is not None and run.head.application == reconciler.name:
+            return run.head.commit
+        return named
 
 
 def event_of(request: records.RequestRecord, now: datetime) -> events.Event:

@@ -161,10 +161,7 @@ class PlacementService:
         )
 
     async def _application(self, name: str) -> records.ApplicationRecord:
-        application = await self.store.applications.get(name)
-        if application is None:
-            raise refusals.not_found("application", name)
-        return application
+        return refusals.required(await self.store.applications.get(name), "application", name)
 
 
 def _view(application: str, status: application_statuses.ApplicationStatus) -> Placement:

@@ -247,8 +247,8 @@ class Event(Representation, frozen=True):
     document: json.JsonObject
 
 
-class LogLine(Representation, frozen=True):
-    """One line of a task's log."""
+class TaskRow(Representation, frozen=True):
+    """What a task left behind."""
 
     #: Grows over all tasks, with gaps.
     position: int
@@ -257,20 +257,18 @@ class LogLine(Representation, frozen=True):
     stage: str
     target: str
     attempt: int
+
+
+class LogLine(TaskRow, frozen=True):
+    """One line of a task's log."""
+
     level: str
     text: str
 
 
-class Finding(Representation, frozen=True):
+class Finding(TaskRow, frozen=True):
     """Something that an analysis measured or concluded."""
 
-    #: Grows over all tasks, with gaps.
-    position: int
-    number: int
-    at: datetime
-    stage: str
-    target: str
-    attempt: int
     #: ``measurement`` or ``verdict``.
     kind: str
     metric: str

@@ -100,9 +100,7 @@ class Service:
         Raises:
             refusals.NotFound: There is none of that id.
         """
-        stored = await self.store.runs.load(run_id)
-        if stored is None:
-            raise refusals.not_found("run", run_id)
+        stored = refusals.required(await self.store.runs.load(run_id), "run", run_id)
         known = await self.store.applications.get(stored.head.application)
         return conversions.of_run(stored, await self.store.runs.approvals(run_id), known)
 
@@ -308,13 +306,7 @@ class Service:
         return conversions.of_plan(shown)
 
     async def _application(self, name: str) -> records.ApplicationRecord:
-        application = await self.store.applications.get(name)
-        if application is None:
-            raise refusals.not_found("application", name)
-        return application
+        return refusals.required(await self.store.applications.get(name), "application", name)
 
     async def _summary(self, run_id: str) -> records.RunSummary:
-        found = await self.store.runs.summary(run_id)
-        if found is None:
-            raise refusals.not_found("run", run_id)
-        return found
+        return refusals.required(await self.store.runs.summary(run_id), "run", run_id)

@@ -320,10 +320,17 @@ class ApplicationReconciler:
         """Make a request a run and carry it out; returns what keeps it from beginning."""
         dependencies = self._leader.dependencies
         masker, kind = ready_runs.masker(dependencies), self._leader.kinds[run_request.kind]
-        planning = run_kinds.Planning(dependencies, self._leader.store, masker)
         try:
             async with self._leader.planners:
-                ready = await kind.prepare(planning, self._state_writer.state, run_request)
+                ready = await kind.prepare(
+                    run_kinds.Planning(
+                        self._state_writer.state,
+                        run_request,
+                        dependencies,
+                        self._leader.store,
+                        masker,
+                    )
+                )
         except errors.UserError as error:
             await self._refuse(run_request, masker.clean(refusals.sentence(error)))
             return ""

@@ -132,7 +132,9 @@ class ClusterRegistry:
                 if health.cluster in here
             ]
             changed = tuple(
-                health for health in merged if _is_state_change(before.get(health.cluster), health)
+                health
+                for health in merged
+                if (old := before.get(health.cluster)) is None or old.state is not health.state
             )
             await self._keep(merged, fence)
         for health in changed:
@@ -191,12 +193,6 @@ def _with_hand_made(
     health: cluster_health.ClusterHealth, before: cluster_health.ClusterHealth | None
 ) -> cluster_health.ClusterHealth:
     return health if before is None else health_states.with_manual_taints(health, before)
-
-
-def _is_state_change(
-    before: cluster_health.ClusterHealth | None, after: cluster_health.ClusterHealth
-) -> bool:
-    return before is None or before.state is not after.state
 
 
 def _log_membership(

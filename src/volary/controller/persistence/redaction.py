@@ -72,8 +72,8 @@ def clean_transition(
     """Return the transition as it may be kept."""
     return replace(
         transition,
-        head=_clean_reason(masker, transition.head),
-        document=_clean_optional(masker, transition.document),
+        head=replace(transition.head, reason=masker.clean(transition.head.reason)),
+        document=transition.document and clean_document(masker, transition.document),
         stages=tuple(_clean_stage_or_task(masker, stage) for stage in transition.stages),
         tasks=tuple(_clean_stage_or_task(masker, task) for task in transition.tasks),
         feed=tuple(
@@ -120,16 +120,6 @@ def _clean_prose(masker: redaction.Masker, value: object) -> object:
     if isinstance(value, list | tuple):
         return [_clean_prose(masker, element) for element in value]
     return _descend(masker, value)
-
-
-def _clean_optional(
-    masker: redaction.Masker, document: json.JsonObject | None
-) -> json.JsonObject | None:
-    return None if document is None else clean_document(masker, document)
-
-
-def _clean_reason(masker: redaction.Masker, head: run_records.RunHead) -> run_records.RunHead:
-    return replace(head, reason=masker.clean(head.reason))
 
 
 StageOrTask = TypeVar("StageOrTask", run_records.StageRecord, run_records.TaskRecord)

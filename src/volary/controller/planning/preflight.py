@@ -90,7 +90,8 @@ async def _try(
         return Trial(target, problems=error.problems)
     client = await clusters.client(target)
     if isinstance(client, client_pool.Unavailable):
-        return Trial(target, problems=_named(client), unreachable_reason=_unless_problems(client))
+        reason = "" if client.problems else client.reason
+        return Trial(target, problems=_named(client), unreachable_reason=reason)
     try:
         async with asyncio.timeout(patience.total_seconds()):
             await client.discover()
@@ -116,10 +117,6 @@ def _named(unavailable: client_pool.Unavailable) -> tuple[errors.Problem, ...]:
         else replace(problem, message=f"{name}: {problem.message}")
         for problem in unavailable.problems
     )
-
-
-def _unless_problems(unavailable: client_pool.Unavailable) -> str:
-    return "" if unavailable.problems else unavailable.reason
 
 
 def _options(prepared: preparation.PreparedRun, member: fleets.Cluster | None) -> applier.Options:

@@ -102,12 +102,11 @@ def with_known_exceptions(
     }
     if not others:
         return running
-    told = [f"{commit[:7]} on {', '.join(_of(others, commit))}" for commit in _distinct(others)]
+    told = [
+        f"{commit[:7]} on {', '.join(_of(others, commit))}"
+        for commit in dict.fromkeys(others.values())
+    ]
     return replace(running, reason=f"{running.reason}; but {'; '.join(told)}", others=others)
-
-
-def _distinct(others: Mapping[str, str]) -> list[str]:
-    return list(dict.fromkeys(others.values()))
 
 
 def _of(others: Mapping[str, str], commit: str) -> list[str]:

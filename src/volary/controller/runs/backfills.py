@@ -34,15 +34,11 @@ class Backfill:
     #: Nobody asked for it, and it is requested again by itself.
     announces_refusals = False
 
-    async def prepare(
-        self,
-        planning: run_kinds.Planning,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-    ) -> ready_runs.ReadyRun:
+    async def prepare(self, planning: run_kinds.Planning) -> ready_runs.ReadyRun:
         """Return the new run: a quick sync of the last completed release."""
-        dependencies, status = planning.dependencies, application.status
-        place = ready_runs.source_of(application)
+        dependencies, run_request = planning.dependencies, planning.run_request
+        status = planning.application.status
+        place = ready_runs.source_of(planning.application)
         project = await ready_runs.open_application(dependencies, place, run_request.commit)
         app = project.application
         running = {

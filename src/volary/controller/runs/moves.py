@@ -177,25 +177,34 @@ class Move:
     name = run_requests.KindName.MOVE
     announces_refusals = True
 
-    async def prepare(
-        self,
-        planning: run_kinds.Planning,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-    ) -> ready_runs.ReadyRun:
+    async def prepare(self, planning: run_kinds.Planning) -> ready_runs.ReadyRun:
         """Return the new run: each cluster's part at the release that it runs."""
-        dependencies, status = planning.dependencies, application.status
+        dependencies, run_request = planning.dependencies, planning.run_request
+        status = planning.application.status
         remembered = status.releases.running
-        place = ready_runs.source_of(application)
+        place = ready_runs.source_of(planning.application)
         shift = run_request.shift or move_plans.MovePlan()
         project = await ready_runs.open_application(dependencies, place, run_request.commit)
         numbers = await divide(dependencies, project, status, fresh=shift.fresh)
         running = {
             name: status.releases.of(name).commit or run_request.commit for name in shift.clusters
         }
-        run = run_builder.new_run(
-            run_request.id, _plan_of(project, shift, running, remembered), dependencies.clock.now()
+        made = run_builder.RunSpec(
+            application=project.application.name,
+            commit=project.commit,
+            groups=run_builder.one_group(shift.clusters),
+            stages=move_plans.stages(shift),
+            running_commit=remembered,
+            running_commits={
+                name: commit for name, commit in running.items() if commit != remembered
+            },
+            policy=policies.Policy(
+                on_failure=policies.OnFailure.STOP,
+                stop_reason=_NO_ROLLBACK,
+                timeout=project.application.timeout,
+            ),
         )
+        run = run_builder.new_run(run_request.id, made, dependencies.clock.now())
         origin = replace(
             ready_runs.origin_of(place, run_request, project, shift.clusters),
             # Both sides: what a cluster runs already is brought its new part.
@@ -250,27 +259,6 @@ class Move:
     ) -> application_state.StateChange:
         """Say with each cluster that is left why it is not yet."""
         return application_state.StateChange(delayed(application.status, f"{trouble}; {retry}"))
-
-
-def _plan_of(
-    project: projects.Project,
-    shift: move_plans.MovePlan,
-    running: Mapping[str, str],
-    remembered: str,
-) -> run_builder.RunSpec:
-    return run_builder.RunSpec(
-        application=project.application.name,
-        commit=project.commit,
-        groups=run_builder.one_group(shift.clusters),
-        stages=move_plans.stages(shift),
-        running_commit=remembered,
-        running_commits={name: commit for name, commit in running.items() if commit != remembered},
-        policy=policies.Policy(
-            on_failure=policies.OnFailure.STOP,
-            stop_reason=_NO_ROLLBACK,
-            timeout=project.application.timeout,
-        ),
-    )
 
 
 async def divide(

@@ -1,7 +1,7 @@
 """A run that is ready to be carried out, and what it takes to make one: the same for every kind."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
@@ -14,7 +14,6 @@ from volary.controller.planning import (
     preparation,
     projects,
     replica_assignment,
-    run_renderer,
 )
 from volary.controller.status import application_state, run_origins, run_requests
 from volary.engine import executor
@@ -135,18 +134,24 @@ def of_plan(
     origin: run_origins.Origin,
 ) -> ReadyRun:
     """Return a run whose plan stands, with everything that carries it out."""
-    return ReadyRun(
-        run,
-        performer(
-            dependencies,
-            application,
-            opened.rendering,
-            script_environment(
-                dependencies, origin.repository, origin.by or origin.author, origin.summary
-            ),
+    address = dependencies.addresses.get(origin.repository, origin.repository)
+    performer = stage_executor.ClusterExecutor(
+        application,
+        dependencies.clusters,
+        opened.rendering.render,
+        dependencies.clock,
+        dependencies.executor_options,
+        contexts.RunEnvironment(
+            origin.by or origin.author,
+            address,
+            origin.summary,
+            checkout=opened.rendering.checkout,
         ),
-        masker(dependencies, opened.manifests, opened.old_manifests),
-        origin,
+        meter=dependencies.meter,
+        render_before=opened.rendering.render_before,
+    )
+    return ReadyRun(
+        run, performer, masker(dependencies, opened.manifests, opened.old_manifests), origin
     )
 
 
@@ -180,33 +185,6 @@ def masker(
         for manifests in side.values():
             made.learn(manifests)
     return made
-
-
-def script_environment(
-    dependencies: Dependencies, repository: str, commander: str, summary: str
-) -> contexts.RunEnvironment:
-    """Return what scripts are told about a run."""
-    address = dependencies.addresses.get(repository, repository)
-    return contexts.RunEnvironment(commander, address, summary)
-
-
-def performer(
-    dependencies: Dependencies,
-    application: applications.Application,
-    rendering: run_renderer.RunRenderer,
-    run: contexts.RunEnvironment,
-) -> stage_executor.ClusterExecutor:
-    """Return what carries out the stages of a run."""
-    return stage_executor.ClusterExecutor(
-        application,
-        dependencies.clusters,
-        rendering.render,
-        dependencies.clock,
-        dependencies.executor_options,
-        replace(run, checkout=rendering.checkout),
-        meter=dependencies.meter,
-        render_before=rendering.render_before,
-    )
 
 
 def source_of(application: application_state.ApplicationState) -> ApplicationSource:

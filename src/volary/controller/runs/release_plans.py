@@ -176,7 +176,8 @@ async def ready(
     for target, reason in preflight.silent(trials).items():
         # Of a wave with a rule for it, a cluster may be back when its turn comes.
         if target not in prepared.waves.lenient:
-            run = _leave_unreachable(run, target, reason)
+            why = f"unreachable: {reason}"
+            run = updates.leave_out(run, target, why, state.LeftOut.UNREACHABLE)
     origin = await _origin(dependencies, place, run_request, prepared)
     application = prepared.project.application
     return ready_runs.of_plan(dependencies, application, prepared, run, origin)
@@ -257,12 +258,6 @@ def _on_failure(planner: applications.Planner, *, can_hold: bool) -> policies.On
     if planner.hold_on_failure and can_hold:
         return policies.OnFailure.HOLD
     return policies.OnFailure.ROLLBACK if planner.auto_rollback else policies.OnFailure.STOP
-
-
-def _leave_unreachable(run: state.Run, target: str, reason: str) -> state.Run:
-    """Return a run that goes without a cluster that was not there when it was prepared."""
-    why = f"unreachable: {reason}"
-    return updates.leave_out(run, target, why, state.LeftOut.UNREACHABLE)
 
 
 def parse_strategy(word: str) -> run_plans.Strategy | None:

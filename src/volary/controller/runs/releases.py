@@ -19,21 +19,15 @@ class Release:
     name = run_requests.KindName.RELEASE
     announces_refusals = True
 
-    async def prepare(
-        self,
-        planning: run_kinds.Planning,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-    ) -> ready_runs.ReadyRun:
+    async def prepare(self, planning: run_kinds.Planning) -> ready_runs.ReadyRun:
         """Return the new run: as planned from its file, once no cluster would refuse it."""
-        prepared = await release_plans.plan(planning.dependencies, application, run_request)
+        dependencies, run_request = planning.dependencies, planning.run_request
+        prepared = await release_plans.plan(dependencies, planning.application, run_request)
         for manifests in (*prepared.manifests.values(), *prepared.old_manifests.values()):
             planning.masker.learn(manifests)
-        place = ready_runs.source_of(application)
-        trials = await release_plans.run_preflight(planning.dependencies, prepared)
-        return await release_plans.ready(
-            planning.dependencies, place, run_request, prepared, trials
-        )
+        place = ready_runs.source_of(planning.application)
+        trials = await release_plans.run_preflight(dependencies, prepared)
+        return await release_plans.ready(dependencies, place, run_request, prepared, trials)
 
     def begun(
         self,

@@ -96,20 +96,15 @@ class Rollback(releases.Release):
 
     name = run_requests.KindName.ROLLBACK
 
-    async def prepare(
-        self,
-        planning: run_kinds.Planning,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-    ) -> ready_runs.ReadyRun:
+    async def prepare(self, planning: run_kinds.Planning) -> ready_runs.ReadyRun:
         """Return the new run: the stored one, rolling back from the start."""
-        dependencies, record = planning.dependencies, application.record
+        dependencies, run_request = planning.dependencies, planning.run_request
+        record, known = planning.application.record, planning.application.status.releases
         stored = await planning.store.runs.load(run_request.rollback_of)
         if stored is None:
             raise refusals.conflict(f"run {run_request.rollback_of} is no longer stored")
         old = codec.read_run(stored)
         # Those that the run had gone on without may have got its release when they came back.
-        known = application.status.releases
         holders = known.covered if known.completed == old.commit else ()
         run = rollback.rollback_run(
             old,

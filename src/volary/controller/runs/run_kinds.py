@@ -23,8 +23,10 @@ from volary.store import stores
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """What preparing a run works with."""
+    """A run that is requested, and what preparing it works with."""
 
+    application: application_state.ApplicationState
+    run_request: run_requests.RunRequest
     dependencies: ready_runs.Dependencies
     store: stores.Store
     #: Learns the secrets of what is rendered, so that errors can be shown.
@@ -57,12 +59,7 @@ class RunKind(Protocol):
         """Whether people are told when a requested run is refused."""
         ...
 
-    async def prepare(
-        self,
-        planning: Planning,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-    ) -> ready_runs.ReadyRun:
+    async def prepare(self, planning: Planning) -> ready_runs.ReadyRun:
         """Return the new run of a request; writes nothing.
 
         Raises:

@@ -34,7 +34,11 @@ async def test_sentences_are_kept_without_secrets_and_names_as_they_are() -> Non
     )
     async with factory.open_store("memory:", clock=clock) as store:
         audit = command_client.AuditLog(store, clock, masker)
-        await audit.note(ANA, "run.cancel", "failed", document={"refusal": "it says s3cr3t-word"})
+        await audit.write(
+            records.AuditRecord(
+                AT, "ana", "run.cancel", "failed", document={"refusal": "it says s3cr3t-word"}
+            )
+        )
         [refused] = (await store.audit.list(records.AuditFilter())).items
         assert refused.document == {"refusal": f"it says {redaction.MASK}"}
         asker = command_client.CommandClient(
@@ -60,7 +64,7 @@ async def test_what_somebody_did_without_more_to_say_is_noted_as_well() -> None:
         with pytest.raises(errors.TemporaryError):
             async with audit.noting(ANA, "run.pause", application="shop", run="r1"):
                 raise errors.TemporaryError("not now")
-        await audit.note(ANA, "run.cancel", "denied")
+        await audit.write(records.AuditRecord(AT, "ana", "run.cancel", "denied"))
 
         denied, failed, done = (await store.audit.list(records.AuditFilter())).items
         assert (done.action, done.result, done.by, done.at) == (

@@ -10,6 +10,7 @@ import pytest
 import command_world
 import git_feed
 import reconciler_fixtures as given
+from volary.controller import refusals
 from volary.controller.api import command_handler
 from volary.controller.persistence import change_signal
 from volary.controller.status import application_statuses, cluster_releases
@@ -177,7 +178,13 @@ async def test_a_rollback_of_a_run_under_way_ends_it(shop: Commanded) -> None:
     assert run is not None
     assert run.ending is not None
     assert run.ending.rollback
+    assert run.ending.reason.endswith("rollback")
     shop.world.script.stages.may_end.set()
+
+
+async def test_without_a_run_there_is_nothing_to_roll_back(shop: Commanded) -> None:
+    with pytest.raises(refusals.Conflict, match="no run whose change is still there"):
+        await shop.ask("rollback")
 
 
 async def test_what_lost_its_repository_starts_nothing(shop: Commanded) -> None:

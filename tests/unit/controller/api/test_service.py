@@ -23,7 +23,7 @@ from volary.controller.persistence import change_signal
 from volary.controller.status import application_statuses, cluster_releases, run_requests
 from volary.manifests import redaction
 from volary.model import errors, statuses
-from volary.model.fleet import cluster_health, fleets
+from volary.model.fleet import cluster_health, fleets, taints
 from volary.model.runs import run_records
 from volary.placement.failover import decisions, move_plans
 from volary.store import records
@@ -295,6 +295,12 @@ async def test_a_cluster_is_cordoned_and_tainted_by_hand(served: Served) -> None
     assert (entry.action, entry.document) == ("cluster.cordon", {"cluster": "eu", "reason": "1.36"})
     with pytest.raises(refusals.Conflict):
         await fleet.ask("cordon", "eu", ANA, reason="1.36")
+    assert (await fleet.ask("uncordon", "eu", ANA, reason="done")).schedulable
+    drained = await fleet.ask("drain", "eu", ANA, reason="over")
+    assert {(taint.key, taint.reason) for taint in drained.taints} == {
+        (taints.CORDONED, "over"),
+        (taints.DRAINED, "over"),
+    }
     assert (await fleet.ask("uncordon", "eu", ANA, reason="done")).schedulable
     tainted = await fleet.ask(
         "taint", "us", ANA, key="example.com/x", value="1", effect="NoExecute", reason="flood"

@@ -1,8 +1,14 @@
 """Which clusters an application is looked at in, and which of them it is for."""
 
+from datetime import UTC, datetime
+
 from volary.controller.api import status_service
-from volary.model import applications
+from volary.controller.fleet import surveys
+from volary.manifests import redaction
+from volary.manifests.health import fleet_status
+from volary.model import applications, statuses
 from volary.model.fleet import fleets, taints
+from volary.model.objects import object_health
 from volary.model.placement import spread_constraints
 from volary.placement.failover import decisions
 
@@ -67,3 +73,32 @@ def test_a_spread_that_cannot_be_met_says_nothing_of_where_it_is() -> None:
     placed = decisions.PlacementState(chosen=("us", "eu"))
 
     assert status_service.subject(shop(many), members(), (), placed).targets == ("us", "eu")
+
+
+def test_what_was_last_known_of_a_silent_cluster_is_not_current() -> None:
+    at = datetime(2030, 1, 1, 12, tzinfo=UTC)
+    state = fleet_status.ClusterStatus(
+        object_health.Health(statuses.HealthStatus.DEGRADED, "s3cr3t is not ready")
+    )
+    reports = (
+        fleet_status.ClusterReport("us", state, at),
+        fleet_status.ClusterReport("eu", state, at, "it knows s3cr3t", at),
+        fleet_status.ClusterReport("asia", unreachable_reason="it is gone", silent_since=at),
+    )
+    seen = surveys.Survey(fleet_status.of_fleet(reports), at)
+
+    shown = status_service.of_survey("shop", seen, redaction.Masker(["s3cr3t"]))
+
+    assert [
+        (cluster.name, cluster.current, cluster.wanted, cluster.seen, cluster.unreachable_reason)
+        for cluster in shown.clusters
+    ] == [
+        ("us", True, True, at, ""),
+        ("eu", False, True, at, f"it knows {redaction.MASK}"),
+        ("asia", False, True, None, "it is gone"),
+    ]
+    assert [cluster.health.reason for cluster in shown.clusters] == [
+        f"{redaction.MASK} is not ready",
+        f"{redaction.MASK} is not ready",
+        "it was never seen",
+    ]

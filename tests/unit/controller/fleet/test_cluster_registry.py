@@ -1,5 +1,6 @@
 """The registry stores before it counts, writes only changes, and answers who taints clusters."""
 
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -229,3 +230,18 @@ async def test_what_requests_say_is_not_stored(marked: World) -> None:
     marked.clusters.on_outcome("us", "connection refused")
 
     assert await marked.written() == before
+
+
+async def test_who_joins_or_leaves_is_logged_once(
+    marked: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    for fleet in (MEMBERS, replace(MEMBERS, clusters=MEMBERS.clusters[1:]), MEMBERS):
+        for _ in range(2):
+            await marked.known.enter(fleet, fence=None)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        f"cluster {MEMBERS.clusters[0].name} left the fleet: runs under way there go on, and what"
+        " runs there stays",
+        f"cluster {MEMBERS.clusters[0].name} joined the fleet",
+    ]

@@ -5,7 +5,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ import process_time
 import reconciler_fixtures as given
 from volary.clusters.client import client_pool
 from volary.controller.fleet import cluster_registry, health_probe
-from volary.model.fleet import cluster_health, fleets
+from volary.model import clocks
+from volary.model.fleet import cluster_health, fleets, taints
 
 State = cluster_health.ClusterState
 REFUSED = cluster_health.ProbeResult(State.NOT_READY, "the credentials were not accepted")
@@ -91,12 +92,14 @@ async def probed(
     asked: "ScriptedProbe",
     rules: cluster_health.HealthRules = RULES,
     members: fleets.Fleet = given.MEMBERS,
+    clock: clocks.Clock | None = None,
     **more: Any,
 ) -> AsyncIterator[tuple[cluster_registry.ClusterRegistry, Story]]:
     """The clusters of `members` are probed for as long as the block lasts."""
     async with given.leading() as world:
         register, story = world.leader.register, Story()
         register.rules, register.members = rules, members
+        register.clock = clock or register.clock
         probe = health_probe.HealthProbe(
             register, None, (story.rounds.put,), on_reachable=story.answer, ask=asked, **more
         )
@@ -256,3 +259,47 @@ async def test_a_bug_about_one_cluster_does_not_keep_the_others_from_being_seen(
     assert seen["us"].state is State.READY
     assert seen["eu"].state is State.NOT_READY
     assert seen["eu"].reason == "internal error (RuntimeError), see the log"
+
+
+class JumpingClock:
+    """The time of the process, and what it was put forward by."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def now(self) -> datetime:
+        return process_time.now() + self.ahead
+
+
+async def test_in_a_round_that_is_in_doubt_only_who_answers_counts() -> None:
+    clock, asked = JumpingClock(), ScriptedProbe({"eu": State.UNREACHABLE})
+    async with probed(asked, AT_ONCE, clock=clock) as (_, story):
+        before = await story.next_round()
+        asked.states = {"us": State.UNREACHABLE}
+        clock.ahead = timedelta(hours=1)
+        doubted = await story.rounds.get()
+        after = {health.cluster: health for health in doubted.clusters}
+
+    assert (before["us"].state, before["eu"].state) == (State.READY, State.UNREACHABLE)
+    assert after["eu"].state is State.READY
+    assert after["us"].state is State.READY, "that it failed then is no evidence"
+
+
+async def test_what_an_earlier_process_knew_counts_from_the_beginning() -> None:
+    async with given.leading() as world:
+        mark = taints.Taint(taints.CORDONED, "", taints.Effect.NO_SCHEDULE, given.AT, "ana", "1.36")
+        earlier = world.leader.register
+        await earlier.enter(given.MEMBERS, fence=None)
+        await earlier.change("us", lambda known: replace(known, taints=(mark,)), fence=None)
+        later, story = (
+            cluster_registry.ClusterRegistry(
+                world.store, earlier.clusters, earlier.clock, RULES, earlier.kept, given.MEMBERS
+            ),
+            Story(),
+        )
+        probe = health_probe.HealthProbe(later, None, (story.rounds.put,), ask=ScriptedProbe())
+        probing = world.leader.group.create_task(probe.keep_probing())
+        seen = await story.next_round()
+        probing.cancel()
+
+    assert [taint.reason for taint in seen["us"].taints] == ["1.36"]

@@ -44,9 +44,18 @@ async def test_a_secret_in_an_outcome_is_kept_nowhere() -> None:
     masker = manifest_redaction.Masker([SECRET])
     async with factory.open_store("memory:", clock=FixedClock()) as store:
         run = planned()
-        keeper = journal.StoreJournal(store, run, await kept(store, run), fence=None, masker=masker)
+        woken: list[str] = []
+        keeper = journal.StoreJournal(
+            store,
+            run,
+            await kept(store, run),
+            fence=None,
+            masker=masker,
+            kept=lambda: woken.append("kept"),
+        )
         started = step(run, events.Start(AT))
         await keeper.keep(started)
+        assert woken == ["kept"]
         said = statuses.Outcome(statuses.TaskStatus.FAILED, f"no {SECRET}", (f"with {SECRET}",))
         failed = events.TaskFinished(AT, "1-K8S_SYNC", "us", 1, said)
         await keeper.keep(step(started.run, failed))
@@ -148,7 +157,7 @@ class Sometimes:
 
 def line(number: int) -> feed.TaskLogged:
     return feed.TaskLogged(
-        at=AT,
+        at=AT + timedelta(seconds=number),
         run="r1",
         stage="1-K8S_SYNC",
         stage_name="K8S_SYNC",
@@ -173,6 +182,24 @@ async def test_lines_are_written_in_batches_and_in_order() -> None:
     assert [each.text for each in store.lines] == [f"line {number}" for number in range(120)]
 
 
+@pytest.mark.looptime
+async def test_only_many_lines_are_written_before_their_time() -> None:
+    written = []
+    for count in (499, 500):
+        store = Sometimes()
+        book = batch_writers.LogWriter(store, fence=None)  # type: ignore[arg-type]
+        async with asyncio.TaskGroup() as group:
+            writing = group.create_task(book.keep_writing())
+            await asyncio.sleep(0.55)
+            for number in range(count):
+                book.notify(line(number))
+            await asyncio.sleep(0.1)
+            written.append(len(store.lines))
+            writing.cancel()
+
+    assert written == [0, 500]
+
+
 async def test_lines_wait_for_the_store_within_bounds_and_say_what_was_dropped() -> None:
     store = Sometimes()
     store.gone = True
@@ -184,6 +211,7 @@ async def test_lines_wait_for_the_store_within_bounds_and_say_what_was_dropped()
     await book.flush()
 
     texts = [each.text for each in store.lines]
+    assert store.lines[0].at == store.lines[1].at, "the gap stands before the first that is left"
 
     assert texts[0] == "300 lines were dropped here: they could not be written in time"
     assert texts[1:] == [f"line {number}" for number in range(300, 10_300)]

@@ -10,6 +10,7 @@ import command_world
 from volary.controller.planning import projects
 from volary.model import applications, errors
 from volary.model.fleet import fleets
+from volary.sources.git import repositories
 
 FILE = "apiVersion: volary.dev/v1\nkind: Application\nmetadata: {name: %s}\n"
 
@@ -42,6 +43,7 @@ async def test_a_plain_directory_has_no_commits(tmp_path: Path) -> None:
         await projects.open_project(str(written(tmp_path)), commit="abc")
 
     assert "is not in a Git repository, so it has no commit abc" in said(caught)
+    assert caught.value.problems[0].hint == "leave --commit out, or point at a repository"
 
 
 async def test_what_does_not_exist_is_said_to_be_missing(tmp_path: Path) -> None:
@@ -179,3 +181,27 @@ async def test_an_application_that_fits_no_cluster_is_refused(tmp_path: Path) ->
     with pytest.raises(errors.UserError) as caught:
         projects.check_fleet(lost, members)
     assert "mars" in said(caught)
+
+
+async def test_a_plain_directory_has_no_other_commit(tmp_path: Path) -> None:
+    opened = await projects.open_project(str(written(tmp_path / "shop")))
+
+    with pytest.raises(errors.UserError) as caught:
+        await projects.at_commit(opened, str(tmp_path / "nowhere"))
+
+    assert "nowhere is not a directory" in said(caught)
+    assert "what runs is one as well" in caught.value.problems[0].hint
+
+
+async def test_what_is_opened_by_its_path_says_where_it_came_from(tmp_path: Path) -> None:
+    commit = command_world.commit(written(tmp_path), "Add the shop")
+    repository = await repositories.open_repository(str(tmp_path))
+
+    opened = await projects.open_pinned(repository, "volary.yaml", commit, name="other")
+
+    assert opened.repository is repository
+    assert (opened.application.name, opened.commit, opened.subject) == (
+        "other",
+        commit,
+        "Add the shop",
+    )

@@ -2,9 +2,14 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+import command_world
+import git_feed
+import reconciler_fixtures as given
+from volary.controller.planning import replica_assignment
 from volary.controller.runs import moves, preemption, run_kinds
 from volary.controller.status import (
     application_state,
@@ -13,16 +18,30 @@ from volary.controller.status import (
     run_origins,
     run_requests,
 )
-from volary.engine.runs import run_builder, state
+from volary.engine.runs import run_builder, state, updates
+from volary.manifests import redaction
 from volary.model import statuses
+from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
-from volary.model.pipeline.stage_kinds import rollout_stages
+from volary.model.pipeline.stage_kinds import added_stages, rollout_stages
 from volary.model.placement import failover_rules
 from volary.placement.failover import decisions, move_plans
+from volary.placement.replicas import assignment, divisible_workloads
 from volary.store import records
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PATIENCE = timedelta(minutes=5)
+FILE = """\
+apiVersion: pipecd.dev/v1beta1
+kind: KubernetesApp
+spec:
+  name: shop
+"""
+CONFIG = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: words, namespace: shop}
+"""
 SHIFT = move_plans.MovePlan(place=("asia",), last=("us",))
 MOVE = run_requests.RunRequest(
     "m", "abc", run_requests.KindName.MOVE, "us is flooded", NOW, shift=SHIFT
@@ -245,3 +264,69 @@ def test_a_move_that_has_ended_says_why_and_where_the_application_is() -> None:
     ), "that it is replaced is why, also where what it leaves does not answer"
     failed = replace(done, status=statuses.RunStatus.FAILED, reason="asia: no room")
     assert moves.summary_of_end(STANDING, failed) == "move m has ended failed: asia: no room"
+
+
+def test_pods_are_counted_by_cluster_over_all_that_is_divided() -> None:
+    def divided(**counts: int) -> assignment.Assignment:
+        shares = {name: divisible_workloads.Share(count) for name, count in counts.items()}
+        keys = (manifest.ResourceKey("apps", "Deployment", "shop", name) for name in ("web", "api"))
+        return assignment.Assignment(
+            tuple(assignment.WorkloadAssignment(key, shares) for key in keys)
+        )
+
+    numbers = replica_assignment.ReplicaNumbers(divided(eu=2), divided(us=1, eu=3))
+
+    assert moves.pod_counts(numbers) == ({"us": 2, "eu": 6}, {"eu": 4})
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "after"),
+    [
+        ((), statuses.RunStatus.FAILED, ("us",)),
+        ((), statuses.RunStatus.ROLLED_BACK, ()),
+        (("asia",), statuses.RunStatus.FAILED, ("asia",)),
+    ],
+)
+def test_a_first_release_that_failed_is_where_it_wrote(
+    before: tuple[str, ...], status: statuses.RunStatus, after: tuple[str, ...]
+) -> None:
+    run = updates.touch(release(status=status), "us")
+
+    placed = moves.after_release(decisions.PlacementState(before), run, ("us", "eu"), NOW)
+
+    assert placed.chosen == after
+
+
+async def test_a_move_brings_each_cluster_its_part_at_the_release_that_it_runs(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "app.pipecd.yaml").write_text(FILE)
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    commit = command_world.commit(tmp_path, "Add the shop")
+    async with given.leading(sources=git_feed.Feed(tmp_path)) as world:
+        shift = move_plans.MovePlan(place=("eu",), last=("us",))
+        record = records.ApplicationRecord("shop", "shop", "app.pipecd.yaml")
+        known = cluster_releases.ClusterReleases(
+            commit, {"us": cluster_releases.ClusterRelease(commit)}, commit
+        )
+        status = application_statuses.ApplicationStatus(releases=known).with_placement(
+            decisions.PlacementState(("eu",))
+        )
+        ready = await moves.Move().prepare(
+            run_kinds.Planning(
+                application_state.ApplicationState(record, status),
+                replace(MOVE, commit=commit, shift=shift),
+                world.leader.dependencies,
+                world.store,
+                redaction.Masker(),
+            )
+        )
+
+    assert (ready.run.targets, ready.origin.targets) == (("eu", "us"), ("eu", "us"))
+    assert ready.origin.chosen == ("eu",)
+    assert [stage.stage.kind for stage in ready.run.stages] == [
+        added_stages.PLACEMENT_SYNC,
+        added_stages.PLACEMENT_REMOVE,
+    ]
+    assert [ready.run.running_commit_of(name) for name in ("eu", "us")] == [commit, commit]
+    assert "a move is not rolled back" in ready.run.policy.stop_reason

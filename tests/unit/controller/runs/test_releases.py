@@ -176,3 +176,23 @@ def test_a_rollback_gives_back_the_numbers_from_before() -> None:
     assert change.status.releases.assigned == ORIGIN.assigned_before
     assert change.status.releases.running == "c0"
     assert change.commits[0].status == "rolled_back"
+
+
+def test_only_what_was_done_everywhere_it_could_be_is_completed() -> None:
+    """A release that went on without a cluster counts, one that failed on another does not."""
+    out, task_statuses = state.LeftOut.UNREACHABLE, statuses.TaskStatus
+    completed = []
+    for done in (("us",), ()):
+        failed = run(statuses.RunStatus.FAILED, *done)
+        without = updates.leave_out(failed, "eu", "unreachable: it is gone", out)
+        stage = updates.change_tasks(
+            without.current,
+            lambda task: (
+                replace(task, status=task_statuses.SKIPPED) if task.target == "eu" else task
+            ),
+        )
+        stage = replace(stage, status=task_statuses.SUCCEEDED if done else task_statuses.FAILED)
+        change = RELEASE.concluded(application(), ended(updates.replace_current(without, stage)))
+        completed.append(change.status.releases.completed)
+
+    assert completed == ["c1", ""]

@@ -63,11 +63,12 @@ def concluded(
     """Return the status and the commit that runs once a run was rolled back."""
     application = application_state.ApplicationState(
         records.ApplicationRecord("shop"),
-        replace(known, releases=replace(known.releases, running=running)),
+        replace(known, releases=replace(known.releases, running=running), under_way=True),
     )
     origin = run_origins.Origin("shop", "volary.yaml", kind=run_requests.KindName.ROLLBACK)
     ended = run_kinds.EndedRun(run, origin, lambda name: name, START)
     change = rollbacks.Rollback().concluded(application, ended)
+    assert not change.status.under_way
     return change.status, change.status.releases.running
 
 
