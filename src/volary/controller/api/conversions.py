@@ -201,12 +201,10 @@ def _planned_cluster(preview: previews.TargetPreview) -> representations.Planned
 
 def _difference(item: value_diff.Item) -> json.JsonObject:
     """Return one difference; a side that is absent has no key."""
-    body: json.JsonObject = {"path": item.path, "operation": item.operation.value}
-    if item.old is not value_diff.ABSENT:
-        body["old"] = item.old
-    if item.new is not value_diff.ABSENT:
-        body["new"] = item.new
-    return body
+    sides = {"old": item.old, "new": item.new}
+    there = {name: value for name, value in sides.items() if value is not value_diff.ABSENT}
+    operation = "change" if len(there) == len(sides) else "add" if "new" in there else "remove"
+    return {"path": item.path, "operation": operation, **there}
 
 
 def of_event(event: records.FeedEvent) -> representations.Event:

@@ -290,7 +290,7 @@ def test_pods_are_counted_by_cluster_over_all_that_is_divided() -> None:
 def test_a_first_release_that_failed_is_where_it_wrote(
     before: tuple[str, ...], status: statuses.RunStatus, after: tuple[str, ...]
 ) -> None:
-    run = updates.touch(release(status=status), "us")
+    run = updates.mark_touched(release(status=status), "us")
 
     placed = moves.after_release(decisions.PlacementState(before), run, ("us", "eu"), NOW)
 
