@@ -17,7 +17,7 @@ from volary.model import analysis, applications, errors, statuses
 from volary.model.fleet import fleets
 from volary.model.objects import manifest, object_health
 from volary.model.pipeline import pipelines
-from volary.model.pipeline.stage_kinds import waiting_stages
+from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.stages import executor
 from volary.stages.runtime import task_states
 
@@ -202,6 +202,36 @@ async def test_what_runs_may_be_rendered_in_another_way() -> None:
         "before",
         "target",
     ]
+
+
+@pytest.mark.parametrize(
+    ("running", "rendered", "reason"),
+    [
+        ("old", [("before", "old")], "this application has no Kubernetes manifests to handle"),
+        ("", [], "there is no running version to make a baseline of: this is the first deployment"),
+    ],
+)
+async def test_what_runs_reaches_its_stage_as_it_was_rendered(
+    running: str, rendered: list[tuple[str, str]], reason: str
+) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def renderer(name: str) -> executor.Render:
+        async def render(commit: str, target: str) -> list[manifest.Manifest]:
+            seen.append((name, commit))
+            return []
+
+        return render
+
+    carrying = made(render=renderer("target"), render_before=renderer("before"))
+    baseline = pipelines.Stage(
+        rollout_stages.BASELINE_ROLLOUT.name, rollout_stages.VariantRolloutOptions()
+    )
+
+    ended = await carrying.execute(task(baseline, running_commit=running), stage_contexts.Report())
+
+    assert (ended.status, ended.reason) == (statuses.TaskStatus.FAILED, reason)
+    assert seen == rendered
 
 
 @pytest.mark.parametrize("own", [(), (replace(RULE, kind="Cart"),)])

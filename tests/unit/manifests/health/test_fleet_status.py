@@ -168,3 +168,18 @@ def test_the_health_of_an_object_is_counted_from_the_worst_on() -> None:
     (shop,) = whole.objects
     assert list(shop.health.values()) == [1, 2]
     assert list(shop.health)[-1] is HealthStatus.HEALTHY
+
+
+def test_where_every_cluster_is_silent_nothing_is_known() -> None:
+    health = fleet_status.of_fleet([silent("eu", deployment()), silent("us")]).health
+
+    assert (health.status, health.reason) == (HealthStatus.UNKNOWN, "eu, us cannot be seen")
+
+
+def test_an_application_of_no_cluster_is_not_healthy() -> None:
+    health = fleet_status.of_fleet([]).health
+
+    assert (health.status, health.reason) == (
+        HealthStatus.UNKNOWN,
+        "no cluster is known for it",
+    )

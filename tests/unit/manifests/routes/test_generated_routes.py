@@ -127,6 +127,21 @@ def test_a_route_of_git_is_enough(name: str) -> None:
     assert list(added(app(Method.GATEWAY_API), route)) == ["Service shop-primary"]
 
 
+@pytest.mark.parametrize(("name", "is_enough"), [("shop", True), ("reports", False)])
+def test_a_route_of_git_that_leads_elsewhere_is_enough_by_its_name_alone(
+    name: str, is_enough: bool
+) -> None:
+    """Two objects of one name would overwrite each other."""
+    split: json.JsonObject = {
+        "apiVersion": "split.smi-spec.io/v1alpha2",
+        "kind": "TrafficSplit",
+        "metadata": {"name": name},
+        "spec": {"service": "reports", "backends": [{"service": "reports", "weight": 100}]},
+    }
+
+    assert ("TrafficSplit shop" not in added(app(Method.SMI), split)) == is_enough
+
+
 def test_nothing_is_made_twice_or_unasked() -> None:
     described = app(Method.SMI)
     once = generated_routes.add([manifest.Manifest(SERVICE)], described)

@@ -146,9 +146,12 @@ def test_a_typo_in_editable_routes_and_impossible_weights_are_errors() -> None:
             service(http("main", PRIMARY)), how, traffic_stages.TrafficOptions(100)
         )
 
+    where = errors.Location("routes.yaml", 7)
     crowded = service(http("main", entry("x", weight=80), entry("y", weight=80)))
-    with pytest.raises(errors.UserError, match="have 160 percent"):
-        virtual_services.route(crowded, HOW, traffic_stages.TrafficOptions(100))
+    written = manifest.Manifest(crowded.body, where)
+    with pytest.raises(errors.UserError, match="have 160 percent") as raised:
+        virtual_services.route(written, HOW, traffic_stages.TrafficOptions(100))
+    assert [problem.where for problem in raised.value.problems] == [where]
 
 
 def test_what_is_live_is_read_back() -> None:

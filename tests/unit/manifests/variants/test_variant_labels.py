@@ -47,3 +47,12 @@ def test_a_manifest_that_two_references_match_is_found_once(one: Read) -> None:
     reference = routing_options.ObjectReference
 
     assert workloads.find(items, (reference("", "a"), reference("Deployment", ""))) == items
+
+
+def test_a_reference_with_a_name_means_that_workload_alone(one: Read) -> None:
+    text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {}}}\n"
+    items = [one(text.format(name)) for name in ("shop", "worker")]
+    reference = routing_options.ObjectReference
+
+    assert workloads.find(items, (reference("", "worker"),)) == items[1:]
+    assert workloads.find(items, (reference("Deployment", ""),)) == items
