@@ -11,7 +11,7 @@ import pytest
 import stage_contexts
 from memory_world import LoopClock, now
 from volary.analysis.metering import meters
-from volary.model import analysis, errors
+from volary.model import analysis, applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import (
@@ -332,7 +332,8 @@ async def opened(**given: Any) -> cluster_judges.Judge:
     async def source() -> list[manifest.Manifest]:
         return []
 
-    context = stage_contexts.context(target_source=source, clock=LoopClock(), **given)
+    known = {"target_source": source, "clock": LoopClock()}
+    context = stage_contexts.context(**{**known, **given})
     http = (analysis.HttpCheck(replace(RULE, name="page"), "http://x"),)
     options = waiting_stages.AnalysisOptions(MINUTE, (RULE,), http=http)
     return await cluster_judges.open_judge(context, PERIOD, options)
@@ -349,6 +350,36 @@ async def test_a_judge_knows_its_stage() -> None:
     assert (made.period, made.is_past) == (PERIOD, False)
     assert (made.context.not_updated, made.context.begun) == (("eu",), (CANARY,))
     assert made.context.rendezvous is meeting
+
+
+async def test_a_service_that_is_rolled_out_is_measured_at_the_workloads_of_both_versions() -> None:
+    def source(version: str) -> contexts.Loader:
+        labels = {"version": version}
+        bodies: list[json.JsonObject] = [
+            {"kind": "Service", "metadata": {"name": "shop"}, "spec": {"selector": labels}},
+            {
+                "kind": "Deployment",
+                "metadata": {"name": f"shop-{version}"},
+                "spec": {"template": {"metadata": {"labels": labels}, "spec": {"a": 1}}},
+            },
+        ]
+
+        async def load() -> list[manifest.Manifest]:
+            return [manifest.Manifest({"apiVersion": "v1", **body}) for body in bodies]
+
+        return load
+
+    application = applications.Application(
+        name="shop",
+        workloads=(routing_options.ObjectReference("Service", "shop"),),
+        service=routing_options.ObjectReference(name="shop"),
+    )
+
+    made = await opened(
+        application=application, target_source=source("v2"), running_source=source("v1")
+    )
+
+    assert made.names.workloads == {V.PRIMARY: "shop-v1", V.CANARY: "shop-v2"}
 
 
 @pytest.mark.parametrize(("begun", "name"), [((), "analysis"), ((GATE,), "analysis of the wave")])

@@ -127,6 +127,25 @@ async def test_a_stage_without_metrics_needs_nothing_to_measure_by() -> None:
 
 
 @pytest.mark.looptime
+async def test_queries_are_about_the_applications_namespace() -> None:
+    class Asked(Meter):
+        async def measure(self, question: meters.Question) -> analysis.Measurement:
+            namespaces.append(question.names.namespace)
+            return await super().measure(question)
+
+    namespaces: list[str] = []
+    context = stage_contexts.context(meter=Asked({"errors": [0.01]}))
+    work = execution.Work(context, asyncio.get_running_loop().time() + 10_000)
+    checker = await metric_checks.open_checker(
+        work, "web", (RULE,), threshold=1, started=LoopClock().now()
+    )
+
+    await rounds(checker, 1)
+
+    assert namespaces == ["web"]
+
+
+@pytest.mark.looptime
 async def test_each_round_is_judged_by_its_newest_look() -> None:
     checker, _ = await opened(Meter({"errors": [0.01, 0.5, 0.01, None]}), RULE)
 

@@ -1,9 +1,19 @@
 """What a rollback may take for granted, and what it may delete."""
 
+import asyncio
+
+import pytest
+
+import memory_client
+import stage_contexts
+from volary.manifests.ownership import tracking
 from volary.model import applications, json
+from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
-from volary.model.pipeline.stage_kinds import rollout_stages
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.stages.kinds import rollback
+from volary.stages.rollouts import rendering
+from volary.stages.runtime import contexts, execution
 
 KEY = "pipecd.dev/variant"
 
@@ -64,3 +74,50 @@ def test_what_somebody_else_has_a_hand_in_stays() -> None:
     assert stays(brought_object("new", OURS, theirs)) == (
         "co-owned by field manager kubectl-client-side-apply"
     )
+
+
+def config(name: str) -> manifest.Manifest:
+    return manifest.Manifest(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("running", "left", "reason"),
+    [
+        (["a"], {"a": "old"}, "back at old: "),
+        (None, {}, "first deployment undone: "),
+    ],
+)
+async def test_all_that_the_run_brought_goes_however_much_it_is(
+    running: list[str] | None, left: dict[str, str], reason: str
+) -> None:
+    """A prune would not take away most of an application unless it is told to."""
+    cluster = memory_client.MemoryCluster()
+    brought = [config(name) for name in "abcdefghijkl"]
+
+    def source(items: list[manifest.Manifest]) -> contexts.Loader:
+        async def load() -> list[manifest.Manifest]:
+            return items
+
+        return load
+
+    context = stage_contexts.context(
+        client=cluster.client,
+        running_commit="old" if running else "",
+        target_source=source(brought),
+        running_source=source(list(map(config, running))) if running else None,
+    )
+    work = execution.Work(context, asyncio.get_running_loop().time() + 100)
+    options = rollout_stages.SyncOptions()
+    await work.apply(rendering.primary(brought, context.application, options, commit="new"))
+
+    said = await rollback.run(work, stage_kind.NoOptions())
+
+    assert said.startswith(reason)
+    commits = {
+        body["metadata"]["name"]: tracking.commit_of(body)
+        for body in cluster.objects.values()
+        if body.get("data") == {"a": "b"}
+    }
+    assert commits == left

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+import memory_client
 import memory_cluster
+import stage_contexts
 from memory_world import SHOP, World, now
 from volary.clusters.apply import steps
 from volary.model import errors, json
@@ -150,6 +152,22 @@ async def test_a_stage_that_was_stopped_scales_nothing() -> None:
     with pytest.raises(execution.StoppedError):
         await scaling.scale_canary(given.work(), given.source, 50)
     assert given.cluster.writes == []
+
+
+async def test_canary_is_scaled_whoever_wrote_its_number_before() -> None:
+    cluster = memory_client.MemoryCluster()
+    kind = memory_client.DEPLOYMENTS
+    cluster.put(kind, memory_cluster.deployment("primary", replicas=6, ready=6))
+    canary = memory_cluster.deployment("canary", replicas=3, ready=3)
+    canary["spec"]["replicas"] = 1
+    await cluster.apply(kind, canary, field_manager="somebody")
+    made = execution.Work(stage_contexts.context(client=cluster.client), now() + 60)
+
+    await scaling.scale_canary(made, [workload(2)], 50)
+
+    live = cluster.find(kind, "shop-canary")
+    assert live is not None
+    assert live["spec"]["replicas"] == 3
 
 
 def test_canary_is_scaled_as_it_was_rolled_out() -> None:

@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+import memory_cluster
+import memory_world
 import stage_contexts
 from volary.clusters.api import api_errors
 from volary.clusters.apply import applier
@@ -306,6 +308,19 @@ async def test_settling_ends_when_somebody_stops_the_stage() -> None:
     await work(stop=stop, propagation=propagation).settle()
 
     assert asyncio.get_running_loop().time() == 2
+
+
+@pytest.mark.looptime
+async def test_waiting_for_pods_says_how_far_they_are_and_ends_when_the_stage_is_stopped() -> None:
+    given = memory_world.World()
+    given.cluster.put(memory_cluster.deployment("primary", ready=1))
+    given.later(5, lambda: given.stop.raise_flag("by ana"))
+
+    with pytest.raises(execution.StoppedError, match=r"^by ana; no longer waiting: .*1 of 2"):
+        await given.work().wait_ready(given.source[1:2])
+
+    assert memory_world.now() == 5
+    assert [(step.ready, step.total) for step in given.report.progress_said] == [(1, 2)]
 
 
 @pytest.mark.looptime
