@@ -6,8 +6,7 @@ imported when one of them is used.
 
 import contextlib
 from collections.abc import Iterator
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer import core
@@ -18,21 +17,21 @@ from volary.model import errors
 app = typer.Typer(rich_markup_mode=None)
 
 
-class Scenario(StrEnum):
-    """What the demo shows."""
-
-    CANARY = "canary"
-    ISTIO = "istio"
-    BROKEN = "broken"
-    GITOPS = "gitops"
-    BAD_CANARY = "bad-canary"
-    PROGRESSIVE = "progressive"
-    AB = "ab"
-    BLUE_GREEN = "blue-green"
-    ONE_BAD_REGION = "one-bad-region"
-    WAVES = "waves"
-    KARMADA = "karmada"
-    FAILOVER = "failover"
+#: What the demo shows.
+Scenario = Literal[
+    "canary",
+    "istio",
+    "broken",
+    "gitops",
+    "bad-canary",
+    "progressive",
+    "ab",
+    "blue-green",
+    "one-bad-region",
+    "waves",
+    "karmada",
+    "failover",
+]
 
 
 @contextlib.contextmanager
@@ -73,7 +72,7 @@ class _SandboxGroup(core.TyperGroup):
 
 @app.command()
 def demo(
-    scenario: Annotated[Scenario, typer.Option(help="What to show.")] = Scenario.CANARY,
+    scenario: Annotated[Scenario, typer.Option(help="What to show.")] = "canary",
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the clusters up until Ctrl-C.")
     ] = False,
@@ -92,15 +91,15 @@ def _demo(scenario: Scenario, *, keep: bool) -> None:
     from volary.demo.scenarios import failover, gitops, karmada, release, traffic, waves
 
     modules = {
-        Scenario.GITOPS: gitops,
-        Scenario.WAVES: waves,
-        Scenario.FAILOVER: failover,
-        Scenario.KARMADA: karmada,
+        "gitops": gitops,
+        "waves": waves,
+        "failover": failover,
+        "karmada": karmada,
     }
     if scenario in modules:
         options.finish(modules[scenario].run(keep=keep))
-    family = traffic if scenario.value in definitions.TRAFFIC_SCENARIOS else release
-    options.finish(family.run(scenario.value, keep=keep))
+    family = traffic if scenario in definitions.TRAFFIC_SCENARIOS else release
+    options.finish(family.run(scenario, keep=keep))
 
 
 sandbox = options.group("Emulated clusters to try things on.")

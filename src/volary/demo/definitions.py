@@ -21,6 +21,8 @@ class Scenario:
     service: str
     #: One sentence for the beginning.
     intention: str
+    #: The host of users' requests where it is not the Service.
+    host: str = ""
     #: What the second commit's subject adds.
     remark: str = ""
     #: Image pattern to behaviour, per cluster.
@@ -42,7 +44,7 @@ class Scenario:
     @property
     def address(self) -> str:
         """The host of users' requests."""
-        return self.service
+        return self.host or self.service
 
 
 SCENARIOS: Mapping[str, Scenario] = {
@@ -101,8 +103,6 @@ class TrafficScenario(Scenario):
     """One scenario in which users really send requests."""
 
     service: str = "shop"
-    #: The host of users' requests where it is not the Service.
-    host: str = ""
     #: The real proxy that follows the routes, where it is installed.
     proxy: proxies.Kind = proxies.Kind.ENVOY
     groups: tuple[UserGroup, ...] = (UserGroup("users"),)
@@ -110,11 +110,6 @@ class TrafficScenario(Scenario):
     bad_version: str = ""
     #: What the scenario has shown, one sentence for the end.
     lesson: str = ""
-
-    @property
-    def address(self) -> str:
-        """The host of users' requests."""
-        return self.host or self.service
 
 
 TRAFFIC_SCENARIOS: Mapping[str, TrafficScenario] = {

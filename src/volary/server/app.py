@@ -5,6 +5,7 @@ from typing import Any
 import fastapi
 from fastapi import exceptions
 from starlette import exceptions as starlette_exceptions
+from starlette import responses
 
 from volary.controller.api import service
 from volary.model import clocks, errors, server_settings
@@ -79,7 +80,13 @@ def document() -> dict[str, Any]:
 
 
 def _routed() -> "_Application":
-    made = _Application(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    made = _Application(
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        default_response_class=responses.Response,
+    )
     for router in ROUTERS:
         check(router)
         made.include_router(router)

@@ -43,9 +43,6 @@ def describe(application: fastapi.FastAPI) -> dict[str, Any]:
     components.setdefault("schemas", {}).update({**shapes, "Problem": _PROBLEM})
     components["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"bearer": []}]
-    for path in document["paths"].values():
-        for operation in path.values():
-            _tidy(operation["responses"])
     return document
 
 
@@ -54,14 +51,3 @@ def _anything(kind: type) -> dict[str, Any]:
     if kind is object:
         return {"description": "Any value."}
     raise NotImplementedError  # msgspec's way to say that a type has no schema
-
-
-def _tidy(answers: dict[str, Any]) -> None:
-    """Leave out what the framework says about answers it does not make."""
-    for code in ("200", "202"):
-        content = answers.get(code, {}).get("content", {})
-        shape = content.get("application/json", {}).get("schema")
-        if shape == {}:
-            del content["application/json"]
-            if not content:
-                answers[code].pop("content")
