@@ -1,8 +1,9 @@
-"""Files that hold one secret: a token, a password, the address of a hook.
+"""Files that hold secrets: those of users, with one each, and our own, which nobody else may read.
 
 They are read whenever the secret is needed, so that one that was replaced counts at once.
 """
 
+import os
 from pathlib import Path
 
 from volary.model import errors
@@ -40,3 +41,32 @@ def read_text(path: str) -> str:
     if not text or len(data) > _LARGEST:
         raise errors.user_error(f"{path} holds no secret: it is empty or too large")
     return text
+
+
+def read_private(path: Path) -> bytes:
+    """Return what is in a file of our own.
+
+    Raises:
+        FileNotFoundError: There is none.
+        OSError: It cannot be read.
+        errors.UserError: Others may read it.
+    """
+    if path.stat().st_mode & 0o077:
+        raise errors.user_error(f"{path} can be read by others", hint=f"chmod 600 {path}")
+    return path.read_bytes()
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace a file of our own, whole or not at all; it has the mode 0600 from its beginning.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    fresh = path.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)

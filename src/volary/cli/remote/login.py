@@ -12,6 +12,7 @@ from urllib import parse
 
 import msgspec
 
+from volary import secret_files
 from volary.model import errors
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -81,9 +82,7 @@ def read(file: Path) -> Target:
         errors.UserError: Others may read it, or it cannot be read.
     """
     try:
-        if file.stat().st_mode & 0o077:
-            raise errors.user_error(f"{file} can be read by others", hint=f"chmod 600 {file}")
-        return msgspec.json.decode(file.read_bytes(), type=Target)
+        return msgspec.json.decode(secret_files.read_private(file), type=Target)
     except FileNotFoundError:
         return Target()
     except (OSError, msgspec.MsgspecError) as error:
@@ -98,13 +97,8 @@ def write(file: Path, target: Target) -> None:
     Raises:
         errors.UserError: It cannot be written.
     """
-    fresh = file.with_suffix(".new")
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh.unlink(missing_ok=True)
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as opened:
-            opened.write(msgspec.json.encode(target))
-        fresh.replace(file)
+        secret_files.write_private(file, msgspec.json.encode(target))
     except OSError as error:
         raise errors.user_error(f"{file} cannot be written: {error.strerror}") from error

@@ -20,13 +20,12 @@ from pathlib import Path
 
 import msgspec
 
+from volary import secret_files
 from volary.model import errors, server_settings
 
 FILE_NAME = "tokens.json"
 #: Makes a leaked token recognisable for scanners.
 PREFIX = "volary_"
-_MODE = 0o600
-_LARGEST = 4 * 1024 * 1024
 
 
 class Token(msgspec.Struct, frozen=True, rename="camel"):
@@ -145,12 +144,7 @@ class TokenFile:
 
     def _read(self) -> tuple[Token, ...]:
         try:
-            if self._path.stat().st_mode & 0o077:
-                raise errors.user_error(
-                    f"{self._path} can be read by others", hint=f"chmod 600 {self._path}"
-                )
-            with self._path.open("rb") as file:
-                return msgspec.json.decode(file.read(_LARGEST), type=_File).tokens
+            return msgspec.json.decode(secret_files.read_private(self._path), type=_File).tokens
         except FileNotFoundError:
             return ()
         except (OSError, msgspec.MsgspecError) as error:
@@ -163,26 +157,17 @@ class TokenFile:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with _locked(self._path.with_suffix(".lock")):
-                self._write(edit(self._read()))
+                changed = msgspec.json.encode(_File(1, edit(self._read())))
+                secret_files.write_private(self._path, msgspec.json.format(changed))
         except OSError as error:
             raise errors.user_error(
                 f"the tokens in {self._path} cannot be written: {error.strerror}"
             ) from error
 
-    def _write(self, tokens: tuple[Token, ...]) -> None:
-        fresh = self._path.with_suffix(".new")
-        fresh.unlink(missing_ok=True)
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
-        with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(_File(1, tokens))))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._path)
-
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, _MODE)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
