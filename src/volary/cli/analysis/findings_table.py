@@ -41,6 +41,11 @@ class JudgedMetric:
     verdict: json.JsonObject = field(default_factory=dict)
 
     @property
+    def sentence(self) -> str:
+        """Why, as the newest verdict says it; empty: there is none yet."""
+        return str(self.verdict.get("sentence", ""))
+
+    @property
     def result(self) -> str:
         """The newest verdict in a word; empty: there is none yet."""
         word = str(self.verdict.get("result", ""))
@@ -51,17 +56,13 @@ def read(findings: Iterable[json.JsonObject]) -> list[JudgedMetric]:
     """Return what was found by stage, metric and cluster; of each the newest attempt."""
     judged_metrics: dict[tuple[str, str, str], JudgedMetric] = {}
     for finding in findings:
-        stage, target, metric = (
-            str(finding["stage"]),
-            str(finding["target"]),
-            str(finding["metric"]),
-        )
-        key = (stage, metric, target)
-        attempt = int(finding["attempt"])
-        if key not in judged_metrics or judged_metrics[key].attempt < attempt:
-            judged_metrics[key] = JudgedMetric(stage, target, metric, attempt)
-        if judged_metrics[key].attempt == attempt:
-            _add(judged_metrics[key], str(finding["kind"]), finding["document"])
+        stage, target, metric = (str(finding[key]) for key in ("stage", "target", "metric"))
+        place, attempt = (stage, metric, target), int(finding["attempt"])
+        judged = judged_metrics.get(place)
+        if judged is None or judged.attempt < attempt:
+            judged = judged_metrics[place] = JudgedMetric(stage, target, metric, attempt)
+        if judged.attempt == attempt:
+            _add(judged, str(finding["kind"]), finding["document"])
     return [judged_metrics[key] for key in sorted(judged_metrics)]
 
 
@@ -108,15 +109,13 @@ def _bar(value: float, low: float, high: float) -> str:
 def table(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
     """Return the lines of a table; a metric that compares has a row for each side."""
     rows = [("METRIC", "CLUSTER", "VARIANT", "LOOKS", "FAILED", "LAST", "VERDICT", "")]
-    for judged_metric in judged_metrics:
+    for judged in judged_metrics:
         first = True
-        for line in judged_metric.lines.values():
+        for line in judged.lines.values():
             last = line.values[-1] if line.values else None
             shown = "-" if last is None else f"{last:.4g}"
-            head = (judged_metric.metric, judged_metric.target) if first else ("", "")
-            tail = (
-                (str(line.failed), shown, judged_metric.result or "-") if first else ("", shown, "")
-            )
+            head = (judged.metric, judged.target) if first else ("", "")
+            tail = (str(line.failed), shown, judged.result or "-") if first else ("", shown, "")
             row = (*head, line.variant, str(len(line.values)), *tail, sparkline(line.values))
             rows.append(row)
             first = False
@@ -126,44 +125,36 @@ def table(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
 def sentences(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
     """Return the verdicts in words, what failed first, each sentence once."""
     order = {"fail": 0, "inconclusive": 1, "pass": 2}
-    judged = [judged_metric for judged_metric in judged_metrics if judged_metric.verdict]
-    judged.sort(key=lambda judged_metric: order.get(str(judged_metric.verdict.get("result")), 3))
-    lines = [
-        f"{judged_metric.result}: {judged_metric.verdict.get('sentence', '')}"
-        for judged_metric in judged
-    ]
-    said = {str(judged_metric.verdict.get("sentence")) for judged_metric in judged}
-    pooled = [
-        str(judged_metric.verdict["pooled"].get("sentence", ""))
-        for judged_metric in _pooled(judged)
-    ]
-    lines += [f"pooled: {sentence}" for sentence in pooled if sentence not in said]
+    decided = [judged for judged in judged_metrics if judged.verdict]
+    decided.sort(key=lambda judged: order.get(str(judged.verdict.get("result")), 3))
+    lines = [f"{judged.result}: {judged.sentence}" for judged in decided]
+    said = {judged.sentence for judged in decided}
+    lines += [f"pooled: {sentence}" for sentence in _pooled(decided) if sentence not in said]
     lines += [
-        f"not answered: {judged_metric.metric} on {judged_metric.target}: {line.trouble}"
-        for judged_metric in judged_metrics
-        for line in judged_metric.lines.values()
+        f"not answered: {judged.metric} on {judged.target}: {line.trouble}"
+        for judged in judged_metrics
+        for line in judged.lines.values()
         if line.trouble
     ]
     return list(dict.fromkeys(lines))
 
 
-def _pooled(judged: Sequence[JudgedMetric]) -> list[JudgedMetric]:
-    """Return the metrics whose clusters were also judged together, with another result."""
+def _pooled(decided: Sequence[JudgedMetric]) -> list[str]:
+    """Return the verdicts over all clusters, of metrics that were judged on several."""
     return [
-        judged_metric
-        for judged_metric in judged
-        if isinstance(judged_metric.verdict.get("pooled"), dict)
-        and judged_metric.verdict["pooled"].get("sentence") != judged_metric.verdict.get("sentence")
-        and sum(other.metric == judged_metric.metric for other in judged) > 1
+        str(judged.verdict["pooled"].get("sentence", ""))
+        for judged in decided
+        if isinstance(judged.verdict.get("pooled"), dict)
+        and sum(other.metric == judged.metric for other in decided) > 1
     ]
 
 
 def queries(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
     """Return each query that was sent, once, with what it is for."""
     lines = [
-        f"{judged_metric.metric} ({line.variant}): {line.query}"
-        for judged_metric in judged_metrics
-        for line in judged_metric.lines.values()
+        f"{judged.metric} ({line.variant}): {line.query}"
+        for judged in judged_metrics
+        for line in judged.lines.values()
         if line.query
     ]
     return list(dict.fromkeys(lines))

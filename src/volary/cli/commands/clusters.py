@@ -29,8 +29,7 @@ def list_clusters(
     """List the clusters with their state and taints."""
     from volary.cli.remote import queries
 
-    sought = queries.ListQuery(forms.Noun.CLUSTERS, status=status)
-    options.ask(server, queries.get, sought, 100_000, output)
+    options.ask(server, queries.get, forms.Noun.CLUSTERS, output, status=status)
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """The commands of a server and against one; each imports its work only when it runs."""
 
+import functools
 from typing import Annotated, Literal
 
 import typer
@@ -153,8 +154,8 @@ def get(
         options.ask(server, queries.get_app, name or app_name, output)
     if name or fleet or contexts:
         raise typer.BadParameter("a name, --fleet and --contexts belong to `get app`")
-    sought = queries.ListQuery(noun, app_name, status, removed)
-    options.ask(server, queries.get, sought, limit, output)
+    shown = functools.partial(queries.get, app=app_name, status=status, with_removed=removed)
+    options.ask(server, shown, noun, output, most=limit)
 
 
 @app.command()

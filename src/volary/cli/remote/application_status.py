@@ -45,12 +45,9 @@ def _server_status(status: json.JsonObject) -> Iterator[str]:
     """Yield what only a server knows."""
     if status["status"]:
         yield _pair("server", f"{status['status']}: {status['reason']}")
-    if status["run"]:
-        yield _pair("run", status["run"])
-    if status["waitingReason"]:
-        yield _pair("waits", status["waitingReason"])
-    if status["problem"]:
-        yield _pair("problem", status["problem"])
+    for name, key in (("run", "run"), ("waits", "waitingReason"), ("problem", "problem")):
+        if status[key]:
+            yield _pair(name, status[key])
 
 
 def _objects(summaries: Sequence[json.JsonObject]) -> Iterator[_Row]:

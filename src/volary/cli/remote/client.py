@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 from urllib import parse
 
 import aiohttp
@@ -133,12 +133,6 @@ class Client:
     async def _ask(
         self, method: str, path: tuple[str, ...], query: Query, body: object = None
     ) -> json.JsonObject:
-        sent: dict[str, Any] = {}
-        if body is not None:
-            sent = {
-                "data": msgspec.json.encode(body),
-                "headers": {"content-type": "application/json"},
-            }
         try:
             async with self._session.request(
                 method,
@@ -146,7 +140,7 @@ class Client:
                 params=_filled(query),
                 timeout=_PATIENCE,
                 allow_redirects=False,
-                **sent,
+                json=body,
             ) as answer:
                 await _check(answer)
                 return _object(await answers.read_whole(answer, _LARGEST))

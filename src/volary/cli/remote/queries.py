@@ -1,7 +1,6 @@
 """Commands that only look: get, describe, explain, watch, logs, status."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
@@ -40,31 +39,26 @@ def _check_status(noun: forms.Noun, status: str) -> None:
         raise errors.user_error(f"{status} is no status of {noun.value}", hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
-class ListQuery:
-    """What a list is to show."""
-
-    noun: forms.Noun
-    #: Of this application only; empty: of all.
-    app: str = ""
-    #: With this status only; empty: with any.
-    status: str = ""
-    #: Of applications: also those whose file went away.
-    with_removed: bool = False
-
-
-async def get(server: client.Client, sought: ListQuery, most: int, form: forms.Form) -> int:
-    """Show a list.
+async def get(
+    server: client.Client,
+    noun: forms.Noun,
+    form: forms.Form,
+    *,
+    app: str = "",
+    status: str = "",
+    with_removed: bool = False,
+    most: int = 100_000,
+) -> int:
+    """Show a list: of one application, and with one status, where these are given.
 
     Raises:
         errors.UserError: Nothing of the kind can have this status.
     """
-    noun, app = sought.noun, sought.app
-    _check_status(noun, sought.status)
-    query: dict[str, str | int] = {"status": sought.status}
+    _check_status(noun, status)
+    query: dict[str, str | int] = {"status": status}
     if noun is forms.Noun.RUNS:
         query["application"] = app
-    if sought.with_removed:
+    if with_removed:
         query["removed"] = "true"
     items = await server.pages(_PATHS[noun], most=most, **query)
     if app and noun is forms.Noun.APPS:

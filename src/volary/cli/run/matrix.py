@@ -32,14 +32,6 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class LogLine:
-    """A line of a task's log."""
-
-    target: str
-    line: str
-
-
-@dataclass(frozen=True, slots=True)
 class Matrix:
     """A run as far as its events have said."""
 
@@ -60,7 +52,7 @@ class Matrix:
     reason: str = ""
     started: datetime | None = None
     finished: datetime | None = None
-    logs: tuple[LogLine, ...] = ()
+    logs: tuple[feed.TaskLogged, ...] = ()
 
     def cell(self, stage: str, target: str) -> Cell | None:
         """Return the cell; None when the stage leaves the cluster out."""
@@ -160,8 +152,7 @@ def _waves(matrix: Matrix, stage_id: str) -> set[str]:
 
 def _fold_task(matrix: Matrix, event: feed.TaskEvent) -> Matrix:
     if isinstance(event, feed.TaskLogged):
-        line = LogLine(event.target, event.line)
-        return replace(matrix, logs=(*matrix.logs, line)[-LOG_LINES:])
+        return replace(matrix, logs=(*matrix.logs, event)[-LOG_LINES:])
     key = (column(event.stage), event.target)
     cell = _fold_cell(matrix.cells.get(key, Cell()), event)
     return replace(matrix, cells={**matrix.cells, key: cell})

@@ -70,12 +70,8 @@ class Rule:
         following_day = day + _DAY
         if self._may_fall_in_month_of(following_day, start):
             return following_day
-        return (
-            following_day.replace(
-                day=calendar.monthrange(following_day.year, following_day.month)[1]
-            )
-            + _DAY
-        )
+        _, length = calendar.monthrange(following_day.year, following_day.month)
+        return following_day.replace(day=length) + _DAY
 
     def _may_fall_in_month_of(self, day: date, start: date) -> bool:
         if self.months and day.month not in self.months:

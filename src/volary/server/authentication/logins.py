@@ -118,10 +118,11 @@ class Authenticator:
             raise UnauthenticatedError(str(error)) from error
         oidc = self.settings.auth.oidc
         assert oidc is not None
-        subject, groups = claims.get(oidc.subject_claim), claims.get(oidc.groups_claim, ())
+        subject, groups = claims.get(oidc.subject_claim), claims.get(oidc.groups_claim)
         if not isinstance(subject, str) or not subject:
             raise UnauthenticatedError("the token does not say who it is for")
-        named = [group for group in groups if isinstance(group, str)] if _is_list(groups) else []
+        listed = groups if isinstance(groups, list) else []
+        named = [group for group in listed if isinstance(group, str)]
         grants = permissions.grants_of(self.settings.roles, subject, named)
         return permissions.Person(subject, grants)
 
@@ -165,7 +166,3 @@ def _bearer(request: requests.Request) -> str:
     if scheme and scheme.lower() != "bearer":
         return " "  # some other credentials: not nobody, but nobody we know
     return value.strip() or (" " if scheme else "")
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list | tuple)

@@ -39,9 +39,9 @@ async def test_clusters_are_listed_shown_and_marked(
             tainted = capsys.readouterr().out
             await clusters.taint(server, EU, ["x-", "maintenance:NoExecute-"], "")
             untainted = capsys.readouterr().out
-            await queries.get(server, queries.ListQuery(noun), 100, text)
+            await queries.get(server, noun, text)
             listed = capsys.readouterr().out
-            await queries.get(server, queries.ListQuery(noun, status="suspended"), 100, text)
+            await queries.get(server, noun, text, status="suspended")
             suspended = capsys.readouterr().out
             await clusters.get(server, "us", text)
             shown = capsys.readouterr().out

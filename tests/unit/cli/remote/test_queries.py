@@ -1,6 +1,7 @@
 """What can be asked for, before a server is."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,11 +24,9 @@ async def test_a_status_that_nothing_can_have_is_refused(
     noun: forms.Noun, status: str, hint: str
 ) -> None:
     """An empty list would say that nothing is like that."""
-    sought = queries.ListQuery(noun, status=status)
-
     async with client.Client.open(login.Target("http://127.0.0.1:9", "")) as nobody:
         with pytest.raises(errors.UserError, match=f"{status} is no status of {noun}") as refused:
-            await queries.get(nobody, sought, 10, forms.Form.TEXT)
+            await queries.get(nobody, noun, forms.Form.TEXT, status=status)
 
     assert refused.value.problems[0].hint == hint
 
@@ -35,13 +34,13 @@ async def test_a_status_that_nothing_can_have_is_refused(
 @pytest.mark.parametrize(
     ("sought", "names"),
     [
-        (queries.ListQuery(forms.Noun.APPS), ["web"]),
-        (queries.ListQuery(forms.Noun.APPS, with_removed=True), ["pay", "web"]),
-        (queries.ListQuery(forms.Noun.APPS, status="removed"), ["pay"]),
+        ({}, ["web"]),
+        ({"with_removed": True}, ["pay", "web"]),
+        ({"status": "removed"}, ["pay"]),
     ],
 )
 async def test_applications_whose_file_went_away_are_listed_when_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], sought: queries.ListQuery, names: list[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], sought: dict[str, Any], names: list[str]
 ) -> None:
     async with server_world.served(tmp_path) as world:
         gone = records.ApplicationRecord(
@@ -52,7 +51,7 @@ async def test_applications_whose_file_went_away_are_listed_when_asked_for(
         target = login.Target(world.url, token)
 
         async with client.Client.open(target) as server:
-            await queries.get(server, sought, 10, forms.Form.TEXT)
+            await queries.get(server, forms.Noun.APPS, forms.Form.TEXT, **sought)
 
     listed = capsys.readouterr().out.splitlines()[1:]
     assert [each.split()[0] for each in listed] == names

@@ -1,7 +1,6 @@
 """All kinds of stages by their names: whatever the neighbours of this module define."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from types import ModuleType
+from collections.abc import Mapping
 from typing import Any
 
 from volary.model.pipeline import variant
@@ -18,19 +17,17 @@ from volary.model.pipeline.stage_kinds import (
 _MODULES = (rollout_stages, traffic_stages, external_stages, waiting_stages, added_stages)
 
 
-def _defined(modules: Iterable[ModuleType]) -> Iterator[stage_kind.StageKind[Any]]:
-    for module in modules:
-        for value in vars(module).values():
-            if isinstance(value, stage_kind.StageKind):
-                yield value
-
-
 _ROLLOUTS: Mapping[variant.Variant, stage_kind.StageKind[Any]] = {
     variant.Variant.PRIMARY: rollout_stages.PRIMARY_ROLLOUT,
     variant.Variant.CANARY: rollout_stages.CANARY_ROLLOUT,
     variant.Variant.BASELINE: rollout_stages.BASELINE_ROLLOUT,
 }
-KINDS: Mapping[str, stage_kind.StageKind[Any]] = {kind.name: kind for kind in _defined(_MODULES)}
+KINDS: Mapping[str, stage_kind.StageKind[Any]] = {
+    kind.name: kind
+    for module in _MODULES
+    for kind in vars(module).values()
+    if isinstance(kind, stage_kind.StageKind)
+}
 
 
 def of(name: str) -> stage_kind.StageKind[Any]:
