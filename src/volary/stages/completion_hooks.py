@@ -1,7 +1,7 @@
-"""What follows a stage beside its own work: scripts that are undone, and reports of the end.
+"""What follows a stage after its own work: scripts that are undone, and reports of the end.
 
 After the last stage on a cluster its run has gone well there, so ``post-rollout`` webhooks are
-told ``Succeeded``; after a rollback they are told ``Failed``. Before that, the scripts of
+sent ``Succeeded``; after a rollback they are sent ``Failed``. Before that, the scripts of
 stages that had begun are undone: once the cluster runs the old version again. Where
 the application has no rollback, a stage that fails or is cancelled is the end, and is reported.
 """

@@ -81,12 +81,12 @@ async def run(
         script: What the shell is given.
         directory: Where it runs.
         home: A directory of its own for ``HOME`` and temporary files.
-        environment: What it is told, beside the search path and the home.
+        environment: Its variables, besides the search path and the home.
         limits: How long it may take.
         say: Gets each line of its output, both streams in the order they come.
         stop: Returns when the script has to stop.
         mark: What no other script that runs at the same time has; empty: only the process
-            group is looked at.
+            group counts.
 
     Raises:
         UserError: The shell cannot be started.

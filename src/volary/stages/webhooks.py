@@ -6,7 +6,7 @@ is a refusal too.
 
 Addresses come out of Git, so what they may reach is limited: never link-local addresses,
 behind which clouds keep credentials, and loopback only where whoever runs Volary allows it.
-It is looked at after the name was resolved, for the very addresses that are connected to.
+It is checked after the name was resolved, for the very addresses that are connected to.
 Redirects are not followed, so nobody else can choose the address.
 """
 
@@ -100,7 +100,7 @@ class Subject:
     checksum: str
     #: Flagger's word for where the rollout is.
     phase: str = "Progressing"
-    #: More words, beside Flagger's.
+    #: More words, besides Flagger's.
     details: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -159,7 +159,7 @@ async def call(
 
 
 def refusal(url: str, reach: Reach) -> str:
-    """Return why an address given as a number is not called; names are looked at later."""
+    """Return why an address given as a number is not called; names are checked later."""
     try:
         host = parse.urlsplit(url).hostname or ""
     except ValueError:

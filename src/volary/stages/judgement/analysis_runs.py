@@ -27,8 +27,8 @@ class AnalysisRun:
 
     judge: cluster_judges.Judge
     clock: clocks.Clock
-    #: Told of every verdict as it comes.
-    told: Callable[[analysis.Verdict], None] = lambda _: None
+    #: Called with every verdict as it comes.
+    on_verdict: Callable[[analysis.Verdict], None] = lambda _: None
     #: The newest verdict of each rule.
     verdicts: dict[str, analysis.Verdict] = field(default_factory=dict)
 
@@ -57,7 +57,7 @@ class AnalysisRun:
                 await self.judge.look(rule, at)
             verdict = await self.judge.verdict(rule, at, number)
             self.verdicts[rule.name] = verdict
-            self.told(verdict)
+            self.on_verdict(verdict)
             if verdict.is_final or at >= self.judge.period.deadline:
                 return verdict
 
@@ -85,7 +85,7 @@ _YEAR = timedelta(days=365)
 async def run_in_background(
     context: contexts.StageContext, options: waiting_stages.AnalysisOptions, inner: StageRun
 ) -> statuses.Outcome:
-    """Carry out a stage with its analysis beside it, where there is a canary to measure."""
+    """Carry out a stage with its analysis in the background, where there is a canary to measure."""
     if context.target in options.without_canary:
         return await inner(context)
     started = context.clock.now().astimezone(UTC)
@@ -105,7 +105,7 @@ class _BackgroundAnalysis:
     async def carry_out(self, inner: StageRun) -> statuses.Outcome:
         stop = executor.StopFlag()
         async with asyncio.TaskGroup() as group:
-            beside = (
+            background = (
                 group.create_task(self._pass_on(stop)),
                 group.create_task(self._watch(stop)),
             )
@@ -113,7 +113,7 @@ class _BackgroundAnalysis:
                 guarded = replace(self.context.task, stop=stop)
                 ended = await inner(replace(self.context, task=guarded))
             finally:
-                for task in beside:
+                for task in background:
                     task.cancel()
         return self._conclude(ended)
 

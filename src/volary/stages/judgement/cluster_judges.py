@@ -146,7 +146,7 @@ class Judge:
             return self.first(rule, at, "nothing to compare with, no analysis succeeded before")
         known, target = await self._known(rule, number), self.context.target
         if rule.decider is analysis.Decider.PER_CLUSTER:
-            # The others' numbers are only for show: looked at when there is something to show.
+            # The others' numbers are only for show: judged when there is something to show.
             alone = rule_verdicts.judge(rule, known[target], at)
             if not self._is_news(rule, alone):
                 return alone

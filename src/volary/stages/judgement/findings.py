@@ -1,4 +1,4 @@
-"""What an analysis found, as documents: kept, shown, and read again after a restart."""
+"""What an analysis found, as documents: stored, shown, and read again after a restart."""
 
 import math
 from collections.abc import Sequence

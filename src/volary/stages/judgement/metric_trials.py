@@ -49,17 +49,17 @@ class Moment:
 
 @dataclass(slots=True)
 class _TrialReport:
-    """Keeps findings instead of telling anybody."""
+    """Collects findings instead of reporting them."""
 
     stage: str
     target: str
     found_out: list[TrialFinding]
 
     def log(self, line: str, *, level: executor.LogLevel = executor.LogLevel.INFO) -> None:
-        """Nobody is told."""
+        """Drop it: a trial reports findings only."""
 
     def progress(self, progress: state.Progress) -> None:
-        """Nobody is told."""
+        """Drop it: a trial reports findings only."""
 
     def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
         """Keep a finding."""

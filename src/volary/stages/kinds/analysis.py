@@ -27,7 +27,7 @@ async def run(work: execution.Work, options: waiting_stages.AnalysisOptions) -> 
     judge = await cluster_judges.open_judge(context, period, options)
     judge.restore(await context.task_state.found())
     analysis_run = analysis_runs.AnalysisRun(judge, context.clock)
-    analysis_run.told = lambda _: _progress(context, analysis_run)
+    analysis_run.on_verdict = lambda _: _progress(context, analysis_run)
     context.progress(f"measuring {_names(judge.rules)} for {phrases.duration(options.duration)}")
     failed = await work.unless_stopped(analysis_run.follow())
     return await _conclude(work, analysis_run, failed)

@@ -1,6 +1,6 @@
 """``K8S_CANARY_CLEAN`` and ``K8S_BASELINE_CLEAN``: a variant's objects go.
 
-The live routes are looked at first: a variant that still gets traffic is drained to
+The live routes are read first: a variant that still gets traffic is drained to
 primary, and seen to be, before its pods go; and proxies get a moment to follow. Then
 Services, workloads and the rest are deleted, each checked to be the variant's right before
 its delete.

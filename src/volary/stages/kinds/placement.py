@@ -4,7 +4,7 @@ No new version comes with it: every cluster gets its part of the placement at th
 and one that is new the last completed release. Routes stay as they are, so what a run under
 way had divided between variants stays divided.
 
-What leaves a cluster goes by inventory and ownership, each object looked at again right before
+What leaves a cluster goes by inventory and ownership, each object read again right before
 its delete; volumes, namespaces and what says ``volary.dev/prune: disabled`` stay.
 """
 

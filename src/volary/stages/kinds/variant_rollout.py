@@ -1,4 +1,4 @@
-"""``K8S_CANARY_ROLLOUT`` and ``K8S_BASELINE_ROLLOUT``: another variant beside primary.
+"""``K8S_CANARY_ROLLOUT`` and ``K8S_BASELINE_ROLLOUT``: another variant next to primary.
 
 Canary is the new version at a smaller scale. Baseline is the current version once more, made
 from the running source, so that a comparison with the canary is a fair one; the options and the

@@ -54,14 +54,14 @@ async def _ask(
     begins = hook.type is webhook.WebhookType.CONFIRM_ROLLOUT
     phase = "Waiting" if begins else "WaitingPromotion"
     about = stage_webhooks.subject(context, source, phase=phase)
-    told = ""
+    logged = ""
     while True:
         answer = await work.unless_stopped(webhooks.call(hook, about, context.permissions.reach))
         if answer.agreed:
             return
-        if answer.reason != told:
+        if answer.reason != logged:
             context.log(f"{hook.name} {answer.reason}")
-            told = answer.reason
+            logged = answer.reason
         context.progress(f"waiting for {hook.name}: it {answer.reason}")
         if work.remaining <= options.interval:
             raise execution.RefusedError(f"{hook.name} did not agree in time: it {answer.reason}")

@@ -3,7 +3,7 @@
 A stage's `run` takes a `Work`, does one thing after the other and returns the sentence
 that says what was observed. Whatever goes wrong on the way becomes an `Outcome` here,
 in one place, together with what had been done by then. `in_background` carries something out
-beside a stage's own work; it ends with it.
+while a stage does its own work; it ends with it.
 """
 
 import asyncio
@@ -256,7 +256,7 @@ class Work:
     def scope(
         self, *variants: variant.Variant, allow_mass_deletion: bool | None = None
     ) -> owned_objects.Scope:
-        """Return what of this application may be looked at for deleting."""
+        """Return which objects of this application may be considered for deleting."""
         if allow_mass_deletion is None:
             allow_mass_deletion = self.context.allow_mass_deletion
         return owned_objects.Scope(
@@ -327,11 +327,13 @@ class Work:
         """Remember changes to the cluster, each by a line while they are few."""
         every = tuple(changes)
         self.touched = self.touched or any(change.written for change in every)
-        told = [change for change in every if change.action in _REPORTED_ACTIONS or change.reason]
-        if len(told) > _MOST_LINES:
+        reported = [
+            change for change in every if change.action in _REPORTED_ACTIONS or change.reason
+        ]
+        if len(shown) > _MOST_LINES:
             self.note(apply_results.ChangeSet(every).summary)
             return
-        for reported_change in told:
+        for reported_change in shown:
             suffix = f" ({reported_change.reason})" if reported_change.reason else ""
             self.note(f"{reported_change.action.value} {reported_change.key.title}{suffix}")
 
@@ -380,8 +382,8 @@ def _lines(problem: errors.Problem, *, alone: bool) -> list[str]:
     """Return where a problem is and what to do; the message too unless it is the reason."""
     where = str(problem.where)
     said = [f"at {where}"] if alone and where else []
-    told = said if alone else [f"{where}: {problem.message}" if where else problem.message]
-    return [*told, f"hint: {problem.hint}"] if problem.hint else told
+    lines = said if alone else [f"{where}: {problem.message}" if where else problem.message]
+    return [*lines, f"hint: {problem.hint}"] if problem.hint else lines
 
 
 def _outcome(work: Work, ended: statuses.TaskStatus, reason: str) -> statuses.Outcome:

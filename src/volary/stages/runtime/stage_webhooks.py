@@ -2,7 +2,7 @@
 
 A question never waits longer than its webhook may take, and never keeps the safety checks of
 its stage from being made: those are other questions, asked in the same round. Reports
-(``event``) are sent beside everything else and lost when nobody takes them.
+(``event``) are sent in the background and lost when nobody takes them.
 """
 
 import asyncio

@@ -5,7 +5,7 @@ they need from the cluster; what cannot be read there (how many checks failed so
 measuring began) they keep here. A state belongs to one attempt: whoever tries a stage again
 begins afresh. It goes with the run.
 
-What outlives a run is kept beside it, by application and cluster, under a name.
+What outlives a run is stored by application and cluster, under a name.
 """
 
 from collections.abc import Sequence

@@ -60,9 +60,9 @@ async def test_it_waits_for_the_first_of_them() -> None:
 
 async def test_without_any_it_stays_where_it_is() -> None:
     given = world(ready=False)
-    reason = "Service default/shop is not switched: no pod is ready among app=shop,pipecd.dev/variant=canary"
+    reason = "is not switched: no pod is ready among app=shop,pipecd.dev/variant=canary"
 
-    with pytest.raises(execution.StageFailedError, match=f"^{reason}$"):
+    with pytest.raises(execution.StageFailedError, match=f"^Service default/shop {reason}$"):
         await service_rollouts.switch(given.work(60), switched())
 
     assert selector(given)[memory_cluster.KEY] == "primary"
