@@ -81,6 +81,8 @@ class Script:
     """How runs are planned and end."""
 
     stages: ScriptedStages = field(default_factory=ScriptedStages)
+    #: How many clusters of a run are worked on at once; 0: all.
+    concurrency: int = 0
     #: Raised by preparing, one after another, before it works.
     troubles: list[Exception] = field(default_factory=list)
     #: The requests that were prepared, in order.
@@ -101,7 +103,9 @@ class Script:
         if self.troubles:
             raise self.troubles.pop(0)
         running = application.status.releases.running
-        groups = run_builder.one_group(request.targets or MEMBERS.names)
+        groups = run_builder.one_group(
+            request.targets or MEMBERS.names, concurrency=self.concurrency
+        )
         made = run_builder.RunSpec(
             application.record.name, request.commit, groups, steps, running_commit=running
         )

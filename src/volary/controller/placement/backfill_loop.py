@@ -26,10 +26,9 @@ from volary.controller.status import (
     run_requests,
 )
 from volary.engine.state_machine import events
-from volary.model import applications, statuses
+from volary.model import applications
 from volary.model.fleet import cluster_health, taints
 from volary.placement.failover import destinations
-from volary.store import records
 
 _LOG = logging.getLogger(__name__)
 #: Applications that are backfilled at the same time.
@@ -74,19 +73,9 @@ class BackfillLoop:
         await self._let_go(everybody)
         busy = sum(_is_backfilling(reconciler) for reconciler in everybody)
         for reconciler in everybody:
-            work = self._look_at(reconciler, known, may_begin=busy < _MOST_AT_ONCE)
+            work = self._look(reconciler, known, may_begin=busy < _MOST_AT_ONCE)
             if await context.isolate_errors(work, reconciler.name, "is not backfilled now"):
                 busy += 1
-
-    async def _look_at(
-        self,
-        reconciler: reconcilers.ApplicationReconciler,
-        known: Mapping[str, cluster_health.ClusterHealth],
-        *,
-        may_begin: bool,
-    ) -> bool:
-        await self._leave_out_cordoned(reconciler, known)
-        return await self._look(reconciler, known, may_begin=may_begin)
 
     async def _let_go(self, everybody: list[reconcilers.ApplicationReconciler]) -> None:
         """Let go of clusters that left and that no run under way is pinned to."""
@@ -141,25 +130,24 @@ class BackfillLoop:
         may_begin: bool,
     ) -> bool:
         """Look at one application; say whether a backfill of it begins."""
+        await self._leave_out_cordoned(reconciler, known)
         status = reconciler.status
         if status.backfill is not None:
             await self._withdraw(reconciler, status.backfill, known)
             return False
-        commit = status.releases.for_newcomers
+        # Without one, as after a rollback that left some clusters, nobody knows who misses what.
+        commit = status.releases.completed
         if not commit or self._is_left_alone(reconciler):
             return False
-        if not status.releases.completed:
-            await self._begin_with(reconciler, commit)
-            status = reconciler.status
         identity = self.leader.register.identity
-        # Who a cluster is that was not known when it got the release.
-        await _change_releases(
-            reconciler, lambda releases: release_changes.learned(releases, identity)
-        )
-        # Nothing waits for clusters that left the fleet; who comes back is a newcomer.
         here = self.leader.dependencies.clusters.fleet.names
+        # Who a cluster is that was not known when it got the release; and nothing waits for
+        # clusters that left the fleet: who comes back is a newcomer.
         await _change_releases(
-            reconciler, lambda releases: release_changes.restricted_to(releases, here)
+            reconciler,
+            lambda releases: release_changes.restricted_to(
+                release_changes.learned(releases, identity), here
+            ),
         )
         app = (await self.leader.open(reconciler.place, commit)).application
         names = self._where(app, status)
@@ -205,29 +193,6 @@ class BackfillLoop:
         ]
         if gone:
             await reconciler.amend(lambda now: _without_request(now, run_request))
-
-    async def _begin_with(self, reconciler: reconcilers.ApplicationReconciler, commit: str) -> None:
-        """Find out who has a release that was completed before anybody kept a record of it."""
-        wanted = records.RunFilter(
-            applications=frozenset({reconciler.name}),
-            statuses=frozenset({statuses.RunStatus.SUCCEEDED}),
-        )
-        page = await self.leader.store.runs.list(wanted, limit=1)
-        names = reconciler.status.placed.chosen
-        for summary in page.items:
-            names = names or tuple(summary.origin.get("targets") or ())
-        if not names:
-            project = await self.leader.open(reconciler.place, commit)
-            names = self._where(project.application, reconciler.status)
-        identity = self.leader.register.identity
-        await _change_releases(
-            reconciler,
-            lambda releases: (
-                releases
-                if releases.completed
-                else release_changes.begun_with(releases, commit, names, identity)
-            ),
-        )
 
     def _where(
         self,

@@ -1,6 +1,6 @@
 """What the end of a run changes about what clusters have of an application. Pure."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 
 from msgspec import structs
@@ -12,20 +12,6 @@ from volary.placement.replicas import assignment
 
 _MISSED = (state.LeftOut.UNREACHABLE, state.LeftOut.CORDONED)
 _GOOD = (statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.SKIPPED)
-
-
-def begun_with(
-    releases: cluster_releases.ClusterReleases,
-    commit: str,
-    names: Iterable[str],
-    identity: cluster_releases.Identity,
-) -> cluster_releases.ClusterReleases:
-    """Return them with a release that was completed before anybody kept a record of it."""
-    covered = {
-        name: _covered(releases.of(name), releases.of(name).commit or commit, identity(name))
-        for name in names
-    }
-    return replace(releases.with_changed(covered), completed=commit)
 
 
 def _covered(

@@ -1,7 +1,7 @@
 """Who gets the last completed release by itself, and what it waits for."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,8 @@ import reconciler_fixtures as given
 from volary.controller.placement import backfill_loop
 from volary.controller.status import application_statuses, cluster_releases
 from volary.engine.runs import state
-from volary.model.fleet import cluster_health
+from volary.model.fleet import cluster_health, fleets, taints
+from volary.placement.failover import decisions, move_plans
 from volary.store import records
 
 FILE = """\
@@ -35,11 +36,21 @@ class Backfilled:
     loop: backfill_loop.BackfillLoop
     commit: str
 
-    async def look(self, doubt: str = "", **states: State) -> None:
+    async def look(
+        self,
+        doubt: str = "",
+        marks: Mapping[str, taints.Taint] | None = None,
+        **states: State,
+    ) -> None:
         """Look after a round of probes; a cluster of which nothing is said is ready."""
         names = self.world.leader.dependencies.clusters.fleet.names
         known = tuple(
-            cluster_health.ClusterHealth(name, states.get(name, State.READY), identity=f"id-{name}")
+            cluster_health.ClusterHealth(
+                name,
+                states.get(name, State.READY),
+                identity=f"id-{name}",
+                taints=(marks[name],) if marks and name in marks else (),
+            )
             for name in names
         )
         await self.world.leader.register.take(known, fence=None)
@@ -55,10 +66,11 @@ async def missed(
     releases: cluster_releases.ClusterReleases | None = None,
     *,
     others: int = 0,
+    file: str = FILE,
     **fields: object,
 ) -> AsyncIterator[Backfilled]:
     """Given an application whose release went on without eu, unless something else is said."""
-    (path / "app.pipecd.yaml").write_text(FILE)
+    (path / "app.pipecd.yaml").write_text(file)
     commit = command_world.commit(path, "Add the shop")
     known = releases or cluster_releases.ClusterReleases(
         commit, {"us": Release(commit, Has.COVERED, "id-us"), "eu": Release("old", Has.MISSED)}
@@ -163,16 +175,123 @@ async def test_what_has_not_begun_is_withdrawn_when_its_cluster_is_gone_again(
         assert (await shop.world.status()).backfill is None
 
 
-async def test_who_has_a_release_from_before_anybody_kept_it_is_whom_its_run_went_to(
+async def test_after_a_rollback_that_left_some_clusters_nobody_is_said_to_have_the_release(
     tmp_path: Path,
 ) -> None:
-    async with missed(tmp_path, cluster_releases.ClusterReleases("", {})) as shop:
+    """What stopped half-way is brought to nobody; the next completed release is."""
+    half = cluster_releases.ClusterReleases("", {"eu": Release("new")})
+    placement = decisions.PlacementState(("us", "eu"))
+    async with missed(tmp_path, half.with_placement(placement)) as shop:
+        before = await shop.releases()
+
         await shop.look()
 
-        known = await shop.releases()
-        assert known.completed == shop.commit
-        assert known.covered == ("us", "eu")
+        assert await shop.releases() == before
+        assert (before.completed, before.covered) == ("", ())
         assert shop.world.script.prepared == []
+
+
+@contextlib.asynccontextmanager
+async def releasing(path: Path, file: str = FILE) -> AsyncIterator[Backfilled]:
+    """Given a release that is at us, and has not begun at eu."""
+    everywhere = cluster_releases.ClusterReleases("", {})
+    async with missed(path, everywhere, file=file) as shop:
+        script = shop.world.script
+        script.concurrency = 1
+        script.stages.may_end.clear()
+        await shop.world.shop.submit(given.request("r1", shop.commit))
+        await script.stages.begun.wait()
+        yield shop
+        script.stages.may_end.set()
+        await shop.world.until(_has_ended)
+
+
+def _has_ended(kept: records.ApplicationRecord) -> bool:
+    return not application_statuses.from_document(kept.document).under_way
+
+
+def without(shop: Backfilled) -> dict[str, str]:
+    """Return the clusters that the run under way goes on without, and why."""
+    run = shop.world.shop.run_under_way
+    assert run is not None
+    return {cluster.name: cluster.left_out for cluster in run.clusters if cluster.left_out}
+
+
+def marked(key: str) -> taints.Taint:
+    return taints.Taint(key, "", taints.Effect.NO_SCHEDULE, given.AT, "ana", "an upgrade")
+
+
+async def test_a_cluster_cordoned_in_the_middle_of_a_run_is_left_out_where_nothing_has_begun(
+    tmp_path: Path,
+) -> None:
+    async with releasing(tmp_path) as shop:
+        await shop.look(marks={"us": marked("example.com/gpu"), "eu": marked("example.com/gpu")})
+        assert without(shop) == {}
+
+        cordoned = {name: marked(taints.CORDONED) for name in ("us", "eu")}
+        await shop.look(marks=cordoned)
+        assert without(shop) == {"eu": "cordoned by ana: an upgrade"}, "us has begun"
+
+
+TOLERANT = f"""\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {{name: shop}}
+spec:
+  placement:
+    tolerations: [{{key: {taints.CORDONED}, operator: Exists}}]
+"""
+
+
+async def test_who_tolerates_a_cordon_is_not_left_out(tmp_path: Path) -> None:
+    async with releasing(tmp_path, TOLERANT) as shop:
+        await shop.look(marks={"eu": marked(taints.CORDONED)})
+
+        assert without(shop) == {}
+
+
+async def test_a_move_off_a_cordoned_cluster_goes_on(tmp_path: Path) -> None:
+    shift = move_plans.MovePlan(place=("us",), last=("eu",))
+    async with missed(tmp_path) as shop:
+        stages = shop.world.script.stages
+        stages.may_end.clear()
+        move = given.request("m1", shop.commit, kind=given.Kind.MOVE, shift=shift)
+        await shop.world.shop.amend(lambda status: replace(status, move=move))
+        await stages.begun.wait()
+
+        await shop.look(marks={"eu": marked(taints.CORDONED)})
+        assert without(shop) == {}
+        stages.may_end.set()
+
+
+async def test_a_cluster_that_left_is_held_on_to_only_while_a_run_is_there(
+    tmp_path: Path,
+) -> None:
+    async with releasing(tmp_path) as shop:
+        register = shop.world.leader.register
+        register.replace(fleets.Fleet((*given.MEMBERS.clusters, fleets.Cluster("ap"))))
+        register.replace(fleets.Fleet((fleets.Cluster("us"),)))
+        clusters = shop.world.leader.dependencies.clusters
+        assert clusters.former == ("eu", "ap")
+
+        await shop.look()
+        assert clusters.former == ("eu",), "nothing is done at ap"
+        shop.world.script.stages.may_end.set()
+        await shop.world.until(_has_ended)
+        await shop.look()
+
+        assert clusters.former == ()
+
+
+async def test_while_a_run_is_only_taken_up_nobody_is_let_go(tmp_path: Path) -> None:
+    """Where it is going on is not known yet."""
+    async with missed(tmp_path) as shop:
+        await shop.world.shop.change({"under_way": True})
+        shop.world.leader.register.replace(fleets.Fleet((fleets.Cluster("us"),)))
+
+        await shop.look()
+
+        assert shop.world.leader.dependencies.clusters.former == ("eu",)
 
 
 async def test_a_backfill_that_fails_says_so_and_is_not_tried_again_at_once(tmp_path: Path) -> None:

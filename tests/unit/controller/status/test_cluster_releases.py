@@ -168,15 +168,6 @@ def test_who_is_not_known_is_learned_once() -> None:
     assert release_changes.learned(OLD, lambda name: "") == OLD
 
 
-def test_of_a_release_completed_before_anybody_kept_a_record_it_is_known_who_has_it() -> None:
-    known = cluster_releases.ClusterReleases("", {"eu": Cluster("half")})
-
-    begun = release_changes.begun_with(known, "old", ("us", "eu"), identity)
-
-    expected = changed(covered(us="uid-us"), eu=Cluster("half", State.COVERED, "uid-eu"))
-    assert begun == expected
-
-
 def test_the_last_one_to_be_backfilled_makes_the_release_complete_everywhere() -> None:
     partial = changed(
         replace(covered("new", us="u"), running="old"),
