@@ -254,6 +254,7 @@ def test_variables_of_the_environment(
         ("web:v1", Do.REMOVE, "", "web"),
         ("web:v1", Do.REPLACE, "sha256:abc", "web@sha256:abc"),
         ("web@sha256:abc", Do.REPLACE, "v2", "web:v2"),
+        ("web@sha256:abc", Do.ADD, "0", "web@sha256:abc0"),
         ("web@sha256:abc", Do.REMOVE, "", "web"),
     ],
 )

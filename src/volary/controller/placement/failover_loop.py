@@ -105,59 +105,57 @@ class FailoverLoop:
     async def _decide(
         self, reconciler: reconcilers.ApplicationReconciler, project: projects.Project, doubt: str
     ) -> None:
-        before = reconciler.status.placed
-        if reconciler.status.move is not None or reconciler.is_moving:
+        before = reconciler.status
+        if before.move is not None or reconciler.is_moving:
             return
-        situation = await self.situation(reconciler.status, project)
+        situation = await self.situation(before, project)
         allowance = self._allowance(reconciler, doubt)
         decision = decisions.decide(situation, allowance)
         here = self.leader.register.members.names
         # Of a cluster that left the fleet nobody can tell any more what it has.
-        left = tuple(eviction for eviction in before.leaving if eviction.cluster in here)
+        left = tuple(eviction for eviction in before.placed.leaving if eviction.cluster in here)
         after = evictions.next_steps(situation, (*left, *decision.leaving), decision.chosen)
         if pinned := run_admission.why_blocked(reconciler.status, reconciler.run_under_way):
             after = evictions.paused(left, pinned)
-        away = {name: why for name, why in before.away.items() if name in here}
+        away = {name: why for name, why in before.placed.away.items() if name in here}
         placed = decisions.PlacementState(
-            decision.chosen if decision.leaving else before.chosen,
+            decision.chosen if decision.leaving else before.placed.chosen,
             {**away, **{eviction.cluster: eviction.reason for eviction in decision.leaving}},
             after.leaving,
             decision.timers,
             {**decision.waiting, **after.waiting},
         )
-        move = self._request_run(reconciler, after, situation.now)
-
-        def kept(
-            status: application_statuses.ApplicationStatus,
-        ) -> application_statuses.ApplicationStatus:
-            # Somebody else decided meanwhile; the next look decides anew.
-            if status.placed != before or status.move is not None or reconciler.is_moving:
-                return status
-            return replace(status, move=move).with_placement(placed)
-
-        if placed != before or move is not None:
-            await reconciler.amend(kept)
+        move = None
+        if after.shift is not None:
+            move = run_requests.RunRequest(
+                self.leader.new_id(),
+                before.releases.for_newcomers,
+                run_requests.KindName.MOVE,
+                after.reason,
+                situation.now,
+                by=_BY,
+                shift=after.shift,
+            )
+        if placed != before.placed or move is not None:
+            await reconciler.amend(
+                lambda status: (
+                    status if reconciler.is_moving else moves.decided(status, before, placed, move)
+                )
+            )
             await self._note(reconciler, decision, placed)
 
     async def _take_back(
         self, reconciler: reconcilers.ApplicationReconciler, project: projects.Project
     ) -> None:
         """Take a move back that has not begun and that nothing speaks for any more."""
-        move, before = reconciler.status.move, reconciler.status.placed
-        if move is None or move.by != _BY:
+        before = reconciler.status
+        if before.move is None or before.move.by != _BY:
             return
-        after = evictions.without_pending(await self.situation(reconciler.status, project))
+        after = evictions.without_pending(await self.situation(before, project))
         if after is None:
             return
-
-        def kept(
-            status: application_statuses.ApplicationStatus,
-        ) -> application_statuses.ApplicationStatus:
-            is_same = status.move == move and status.placed == before
-            return replace(status, move=None).with_placement(after) if is_same else status
-
-        await reconciler.amend(kept)
-        _LOG.warning("application %s stays where it is: %s", reconciler.name, "the reason has gone")
+        await reconciler.amend(lambda status: moves.decided(status, before, after, None))
+        _LOG.warning("application %s stays where it is: the reason has gone", reconciler.name)
 
     async def _note(
         self,
@@ -190,28 +188,8 @@ class FailoverLoop:
             self._view(doubt), self._recent(), self.limits, self._now()
         )
 
-    def _request_run(
-        self,
-        reconciler: reconcilers.ApplicationReconciler,
-        after: evictions.NextSteps,
-        now: datetime,
-    ) -> run_requests.RunRequest | None:
-        if after.shift is None:
-            return None
-        return run_requests.RunRequest(
-            self.leader.new_id(),
-            reconciler.status.releases.for_newcomers,
-            run_requests.KindName.MOVE,
-            after.reason,
-            now,
-            by=_BY,
-            shift=after.shift,
-        )
-
     async def situation(
-        self,
-        status: application_statuses.ApplicationStatus,
-        project: projects.Project,
+        self, status: application_statuses.ApplicationStatus, project: projects.Project
     ) -> decisions.Situation:
         """Return everything that a decision about an application looks at."""
         dependencies, policy = self.leader.dependencies, project.application.failover

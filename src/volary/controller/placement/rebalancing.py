@@ -92,16 +92,8 @@ async def carry_out(
         by=request.by,
         shift=made.shift,
     )
-
-    def kept(
-        status: application_statuses.ApplicationStatus,
-    ) -> application_statuses.ApplicationStatus:
-        if status.placed != before.placed or status.move is not None:
-            return status
-        placed = decisions.PlacementState(made.chosen, {}, made.leaving)
-        move_now = None if made.is_empty else move
-        return replace(status, move=move_now).with_placement(placed)
-
-    await reconciler.amend(kept)
+    placed = decisions.PlacementState(made.chosen, {}, made.leaving)
+    wanted = None if made.is_empty else move
+    await reconciler.amend(lambda status: moves.decided(status, before, placed, wanted))
     is_taken = made.is_empty or reconciler.status.move == move or reconciler.status.run == move.id
     return "" if is_taken else "something else moved meanwhile; ask again"

@@ -30,6 +30,21 @@ Names = tuple[str, ...]
 _DONE = statuses.TaskStatus.SUCCEEDED
 
 
+def decided(
+    status: application_statuses.ApplicationStatus,
+    before: application_statuses.ApplicationStatus,
+    placed: decisions.PlacementState,
+    move: run_requests.RunRequest | None,
+) -> application_statuses.ApplicationStatus:
+    """Return the status with a decision about its placement, and the move that it needs.
+
+    Unless another decision was taken since it was as `before`; then who decides looks again.
+    """
+    if (status.placed, status.move) != (before.placed, before.move):
+        return status
+    return replace(status, move=move).with_placement(placed)
+
+
 def delayed(
     status: application_statuses.ApplicationStatus, reason: str
 ) -> application_statuses.ApplicationStatus:

@@ -82,10 +82,11 @@ def paused(leaving: Sequence[decisions.Eviction], why: str) -> NextSteps:
 def _observed(
     situation: decisions.Situation, eviction: decisions.Eviction, *, is_well: bool
 ) -> decisions.Eviction:
-    if eviction.replaced:
-        return replace(eviction, lost=eviction.lost or not is_well)
-    waited = observed_durations.observe(eviction.waited, situation.now, situation.rules.longest_gap)
-    return replace(eviction, lost=eviction.lost or not is_well, waited=waited)
+    now = replace(eviction, lost=eviction.lost or not is_well)
+    if now.replaced:
+        return now
+    waited = observed_durations.observe(now.waited, situation.now, situation.rules.longest_gap)
+    return replace(now, waited=waited)
 
 
 def _step(eviction: decisions.Eviction, *, is_well: bool) -> tuple[Step, str]:

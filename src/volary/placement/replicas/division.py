@@ -57,11 +57,9 @@ def by_weights(
         )
         for cluster in clusters
     }
-    votes = {name: weight for name, weight in votes.items() if weight > 0}
-    if not votes:
-        votes = {cluster.name: 1 for cluster in clusters}
+    # Where nobody has any votes, all are equals.
     replica_counts = webster(replicas, votes)
-    return {cluster.name: replica_counts.get(cluster.name, 0) for cluster in clusters}
+    return {cluster.name: replica_counts[cluster.name] for cluster in clusters}
 
 
 def by_capacity(

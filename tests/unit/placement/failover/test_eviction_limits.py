@@ -40,6 +40,16 @@ def test_a_look_that_failed_counts_before_the_cluster_does() -> None:
     assert eviction_limits.assess(found, NOW, RULES).percent == 75
 
 
+def test_who_is_suspended_or_left_is_not_counted() -> None:
+    found = seen(NOW, ["us", "asia", "sa"])
+    found["asia"] = replace(found["asia"], state=cluster_health.ClusterState.SUSPENDED)
+    found["sa"] = replace(found["sa"], left=NOW)
+
+    view = eviction_limits.assess(found, NOW, RULES)
+
+    assert (view.total, view.lost, view.unseen) == (2, ("us",), ())
+
+
 def test_a_process_that_was_asleep_decides_nothing() -> None:
     view = eviction_limits.assess(seen(NOW, ["us"]), NOW, RULES, "the event loop stalled for 9 s")
 

@@ -66,6 +66,20 @@ def test_after_its_grace_period_it_goes_without_a_replacement_but_not_where_it_w
     )
 
 
+def test_what_was_replaced_in_time_is_removed_last() -> None:
+    in_time = followed(leaving(waited=OVERDUE, attempts=1, replaced=True))
+
+    assert in_time.shift == move_plans.MovePlan(place=("asia",), last=("us",))
+    assert in_time.reason.startswith("us is left: what moved away at")
+
+
+def test_a_cluster_lost_after_it_was_replaced_is_remembered_as_lost() -> None:
+    (silent,) = followed(leaving(replaced=True), lost=["us"]).leaving
+
+    assert silent.lost
+    assert followed(silent).reason.startswith("us answers again: what moved away at")
+
+
 def test_directly_removes_first_and_never_leaves_it() -> None:
     directly = followed(leaving(purge=failover_rules.Purge.DIRECTLY))
     never = leaving(purge=failover_rules.Purge.NEVER)

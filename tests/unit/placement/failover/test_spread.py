@@ -105,6 +105,12 @@ def test_groups_that_are_too_small_are_said_to_be(names: tuple[str, ...], failur
     assert spread.choose(of(*names), [by(REGION, 1, 2), by_cluster(3)]).failure == failure
 
 
+def test_without_a_limit_all_groups_together_are_too_small() -> None:
+    found = spread.choose(of("eu-1", "us-1"), [by(REGION, 1), by_cluster(3)])
+
+    assert found.failure == "no 2 groups by region have 3 clusters"
+
+
 def test_what_cannot_be_counted_is_left_out() -> None:
     clusters = [cluster("us", ring="a"), cluster("eu")]
 

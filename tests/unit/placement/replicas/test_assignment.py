@@ -259,6 +259,8 @@ def test_what_is_gone_back_to_is_as_it_was_where_it_fits() -> None:
     assert found is not None
     assert found.replicas(WEB) == {"a": 9, "b": 3}
     assert found.workloads[0].reason == "12 as with the release that is gone back to: a 9, b 3"
+    # Of a cluster that is gone and had nothing, nothing is missed.
+    assert assignment.restored(had(a=9, b=3, z=0), [web(12, *names)], clusters(*names)) is not None
     # Another total, a cluster that is gone, one that cannot be changed and has something else,
     # or a workload that was not there.
     for workloads, members, fixed in (

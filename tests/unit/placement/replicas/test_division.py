@@ -44,7 +44,19 @@ def test_the_heaviest_rule_counts() -> None:
 
 
 def test_without_preference_all_weigh_the_same() -> None:
-    assert list(division.by_weights(12, (), CLUSTERS).values()) == [4, 4, 4]
+    assert list(division.by_weights(13, (), CLUSTERS).values()) == [5, 4, 4]
+    assert static(13, 0, 0, 0) == [5, 4, 4]
+
+
+def test_who_weighs_nothing_gets_nothing() -> None:
+    assert division.by_weights(5, [weight(1, "m2")], CLUSTERS) == {"m1": 0, "m2": 5, "m3": 0}
+    assert static(5, 0, 3) == [0, 5]
+
+
+def test_the_fewest_clusters_have_room_for_all() -> None:
+    found = division.by_capacity(6, {"m1": 5, "m2": 3}, {}, aggregated=True)
+
+    assert found == {"m1": 4, "m2": 2}
 
 
 @pytest.mark.parametrize(("more", "expected"), [(6, [2, 4, 6]), (3, [2, 3, 4]), (2, [1, 3, 4])])

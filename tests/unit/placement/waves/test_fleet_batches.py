@@ -41,8 +41,9 @@ def test_pods(
 ) -> None:
     limit = share(most) if most else None
     if expected is None:
-        with pytest.raises(errors.UserError, match="pods do not fit"):
+        with pytest.raises(errors.UserError, match="pods do not fit") as refused:
             fleet_batches.pods(share(wanted), held, limit)
+        assert refused.value.problems[0].hint == "raise atMost, or ask for fewer"
         return
     assert fleet_batches.pods(share(wanted), held, limit) == expected
 

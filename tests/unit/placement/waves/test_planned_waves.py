@@ -69,8 +69,9 @@ def test_a_seed_decides_the_order_alone() -> None:
 def test_clusters_in_no_wave_are_refused_by_name_or_come_last() -> None:
     only = rollouts.Wave("first", rollouts.ClusterSelector(match_labels={"region": "us"}))
 
-    with pytest.raises(errors.UserError, match=r"eu-10, eu-9.* are in no wave"):
+    with pytest.raises(errors.UserError, match=r"eu-10, eu-9.* are in no wave") as refused:
         divided(only)
+    assert "unmatchedClusters: last" in refused.value.problems[0].hint
     division = planned_waves.divide(
         rollouts.Waves((only,), unmatched=rollouts.Unmatched.LAST), CLUSTERS
     )
