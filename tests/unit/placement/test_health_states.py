@@ -160,6 +160,38 @@ def test_after_a_restart_a_lasting_state_has_to_be_seen_again_before_it_evicts()
     assert evicts == [False, False, False, True, True]
 
 
+@pytest.mark.parametrize(
+    ("gap", "evicted"),
+    [(RULES.interval, [True] * 5), (timedelta(hours=1), [False] * 3 + [True] * 2)],
+)
+def test_one_answer_ends_no_loss_but_a_gap_before_it_is_no_evidence(
+    gap: timedelta, evicted: list[bool]
+) -> None:
+    lasting = cluster_health.TaintRule(
+        (State.UNREACHABLE,),
+        "example.com/lost",
+        taints.Effect.NO_EXECUTE,
+        after=timedelta(minutes=5),
+    )
+    rules = replace(RULES, taints=(lasting,))
+    lost = watch([State.READY, *[State.UNREACHABLE] * 33], rules=rules)[-1]
+    assert lasting.key not in {taint.key for taint in lost.taints}
+    (back,) = watch([State.READY], lost, rules=rules, every=gap)
+
+    found = watch([State.UNREACHABLE] * 5, back, rules=rules)
+
+    assert [lasting.key in {taint.key for taint in each.taints} for each in found] == evicted
+
+
+def test_what_a_process_has_observed_is_no_evidence_for_another_and_is_not_stored() -> None:
+    *_, failing = watch([State.READY, State.UNREACHABLE])
+
+    forgotten = health_states.forget_observations(failing)
+
+    assert (forgotten.observed, forgotten.steady, forgotten.pending) == (None, None, None)
+    assert health_states.is_stored_same(failing, forgotten)
+
+
 def test_a_rule_marks_after_its_time_and_only_its_clusters() -> None:
     def rule(region: str) -> cluster_health.TaintRule:
         where = rollouts.Requirement("region", rollouts.Operator.IN, (region,))

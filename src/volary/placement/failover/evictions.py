@@ -126,7 +126,7 @@ def _is_overdue(eviction: decisions.Eviction) -> bool:
 
 def _is_due(eviction: decisions.Eviction, now: datetime) -> bool:
     """Say whether it may be tried again; a clock that was set back does not hold it up."""
-    if eviction.tried is None or not eviction.attempts:
+    if eviction.tried is None:
         return True
     return not timedelta() <= now - eviction.tried < _BACKOFF.after(eviction.attempts)
 

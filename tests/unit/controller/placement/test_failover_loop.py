@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from aiohttp import test_utils, web
+
 import command_world
 import git_feed
 import reconciler_fixtures as given
@@ -13,6 +15,7 @@ from volary.controller.placement import failover_loop
 from volary.controller.status import application_statuses, cluster_releases
 from volary.engine.runs import state
 from volary.model.fleet import cluster_health, taints
+from volary.model.placement import failover_rules
 from volary.placement.failover import decisions, move_plans
 from volary.store import records
 
@@ -41,7 +44,12 @@ class FailedOver:
     commit: str
 
     async def look(
-        self, *, tainted: Sequence[str] = (), doubt: str = "", **states: State
+        self,
+        *,
+        tainted: Sequence[str] = (),
+        mark: taints.Taint = FLOOD,
+        doubt: str = "",
+        **states: State,
     ) -> decisions.PlacementState:
         """Look after a round of probes; a cluster of which nothing is said is ready."""
         now = given.Clock().now()
@@ -49,7 +57,7 @@ class FailedOver:
             cluster_health.ClusterHealth(
                 name,
                 states.get(name, State.READY),
-                taints=(FLOOD,) if name in tainted else (),
+                taints=(mark,) if name in tainted else (),
                 observed=now,
                 steady=given.AT,
             )
@@ -242,3 +250,93 @@ async def test_what_was_removed_or_never_released_is_left_alone(tmp_path: Path) 
     async with spread_out(tmp_path) as shop:
         await shop.world.shop.change(removed=given.AT)
         assert (await shop.look(tainted=["us"])).leaving == ()
+
+
+@contextlib.asynccontextmanager
+async def served(status: int) -> AsyncIterator[tuple[str, list[str]]]:
+    """Given a witness that says so of every cluster; yields its address, and what was asked."""
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        return web.Response(status=status)
+
+    site = web.Application()
+    site.router.add_get("/{cluster}", answer)
+    async with test_utils.TestServer(site, host="127.0.0.1") as server:
+        yield str(server.make_url("/")), asked
+
+
+def with_witness(address: str) -> str:
+    return (
+        "    failover:\n      cluster: {toleration: 0s}\n"
+        f"      witness: {{url: '{address}${{cluster.name}}'}}\n"
+    )
+
+
+SILENT = replace(FLOOD, key=taints.UNREACHABLE, by=taints.BY_RULE)
+
+
+async def test_the_witness_is_asked_about_marks_of_rules_where_the_application_is(
+    tmp_path: Path,
+) -> None:
+    async with (
+        served(503) as (address, asked),
+        spread_out(tmp_path, with_witness(address)) as shop,
+    ):
+        await shop.look(tainted=["us", "eu"], mark=replace(FLOOD, since=None))
+        new_work = replace(SILENT, effect=taints.Effect.NO_SCHEDULE)
+        await shop.look(tainted=["us"], mark=new_work)
+        assert asked == [], "a person's mark needs no witness, and what only keeps away nobody"
+
+        placed = await shop.look(tainted=["us", "eu"], mark=SILENT)
+        assert asked == ["/us"]
+        assert placed.leaving == ()
+
+
+async def test_what_the_witness_says_decides_about_a_mark_of_a_rule(tmp_path: Path) -> None:
+    async with (
+        served(200) as (address, _),
+        spread_out(tmp_path, with_witness(address)) as shop,
+    ):
+        placed = await shop.look(tainted=["us"], mark=SILENT)
+
+        assert placed.waiting["us"].endswith("the external probe says that its users are served")
+
+
+async def test_a_witness_with_no_address_for_a_cluster_is_not_asked(tmp_path: Path) -> None:
+    nowhere = with_witness("http://127.0.0.1:9/${cluster.region}/")
+    async with spread_out(tmp_path, nowhere) as shop:
+        placed = await shop.look(tainted=["us"], mark=SILENT)
+
+        assert "the external probe is not asked: cluster us has no" in placed.waiting["us"]
+
+
+async def test_a_run_is_not_interrupted_before_a_move_that_has_patience(tmp_path: Path) -> None:
+    patient = "    failover: {cluster: {toleration: 0s}, patience: 1h}\n"
+    async with spread_out(tmp_path, patient) as shop:
+        stages = shop.world.script.stages
+        stages.may_end.clear()
+        await shop.world.shop.submit(given.request("r1", "c1"))
+        await stages.begun.wait()
+
+        placed = await shop.look(tainted=["us"])
+
+        assert "run r1 has to end first; it is interrupted at" in placed.waiting["us"]
+        assert (await shop.world.status()).run_request is None
+        stages.may_end.set()
+        await shop.world.until(lambda each: "move new1" in each.reason)
+
+
+async def test_moves_of_all_applications_share_the_rate(tmp_path: Path) -> None:
+    """Also those that have ended: they are remembered for as long as they count."""
+    async with spread_out(tmp_path) as shop:
+        shop.loop.limits = failover_rules.FailoverLimits(moves_per_minute=1)
+        await shop.look(tainted=["us"])
+        await shop.world.until(lambda each: "move new1" in each.reason)
+        assert (await shop.placed()).leaving == ()
+
+        placed = await shop.look(tainted=["eu"])
+
+        assert placed.chosen == ("eu",)
+        assert "it has to wait: 1 of 1 moves in a minute" in placed.waiting["eu"]

@@ -330,3 +330,14 @@ async def test_a_move_brings_each_cluster_its_part_at_the_release_that_it_runs(
     ]
     assert [ready.run.running_commit_of(name) for name in ("eu", "us")] == [commit, commit]
     assert "a move is not rolled back" in ready.run.policy.stop_reason
+
+
+def test_a_decision_is_kept_unless_another_one_was_taken_meanwhile() -> None:
+    elsewhere = decisions.PlacementState(("sa",))
+    decided = moves.decided(STANDING, STANDING, elsewhere, None)
+    assert (decided.placed, decided.move) == (elsewhere, None)
+    paused = replace(STANDING, pause=PAUSE)
+    assert moves.decided(paused, STANDING, elsewhere, MOVE).pause == PAUSE
+
+    for other in (replace(STANDING, move=None), STANDING.with_placement(elsewhere)):
+        assert moves.decided(other, STANDING, PLACED, MOVE) == other

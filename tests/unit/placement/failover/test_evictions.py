@@ -60,7 +60,11 @@ OVERDUE = observed_durations.ObservedDuration(NOW, NOW, timedelta(minutes=10))
 def test_after_its_grace_period_it_goes_without_a_replacement_but_not_where_it_was_lost() -> None:
     over = leaving(waited=OVERDUE, attempts=1)
 
-    assert followed(over).shift == move_plans.MovePlan(first=("us",), place=("asia",))
+    found = followed(over)
+    assert found.shift == move_plans.MovePlan(first=("us",), place=("asia",))
+    assert found.reason == "no healthy replacement within 10 min: us is flooded"
+    untried = followed(replace(over, attempts=0))
+    assert untried.shift == move_plans.MovePlan(place=("asia",), last=("us",)), "held up so far"
     assert followed(replace(over, lost=True)).shift == move_plans.MovePlan(
         place=("asia",), last=("us",)
     )
@@ -158,7 +162,8 @@ def test_nothing_is_ever_removed_in_a_cluster_that_does_not_answer(
 
 def pending(**options: object) -> decisions.PlacementState:
     """Return what is remembered of a move that was decided and has not begun."""
-    each = leaving(before=("us", "eu"), attempts=1, tried=NOW, **options)
+    begun = {"before": ("us", "eu"), "attempts": 1, "tried": NOW}
+    each = leaving(**{**begun, **options})
     return decisions.PlacementState(("eu", "asia"), away={"us": "flood"}, leaving=(each,))
 
 
@@ -175,6 +180,7 @@ def test_a_move_that_has_not_begun_is_taken_back_when_its_reason_has_gone() -> N
         ({"marks": {"us": BY_HAND}}, {}),
         ({}, {"replaced": True}),
         ({}, {"removed": True}),
+        ({}, {"attempts": 2}),
     ],
 )
 def test_it_holds_while_something_speaks_for_it_or_it_has_begun(

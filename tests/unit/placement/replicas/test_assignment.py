@@ -143,6 +143,14 @@ def test_what_cannot_be_read_keeps_its_number_or_gets_none() -> None:
     assert found.read_at == {"a": NOW}
 
 
+def test_what_was_free_is_kept_only_where_it_decided() -> None:
+    for total, room in ((7, {"a": 5, "b": 5}), (6, {}), (5, {})):
+        found = assignment.assign(
+            AVAILABLE, [web(total, "a", "b")], clusters("a", "b"), had(a=3, b=3), free(a=5, b=5)
+        )
+        assert found.workloads[0].room == room
+
+
 def test_too_little_room_is_refused_with_what_is_there() -> None:
     with pytest.raises(errors.UserError, match=r"Deployment web: .* 5 are not enough.*a 2, b 3"):
         numbers(AVAILABLE, 6, {"a": 2, "b": 3})
@@ -268,6 +276,7 @@ def test_what_is_gone_back_to_is_as_it_was_where_it_fits() -> None:
         ([web(12, *names)], ("a", "c"), {}),
         ([web(12, *names)], names, {"b": 2}),
         ([job(1, 1, *names), replace(web(3, *names), key=replace(WEB, name="x"))], names, {}),
+        ([web(12, *names), replace(web(3, *names), key=replace(WEB, name="x"))], names, {}),
         ([], names, {}),
     ):
         assert assignment.restored(earlier, workloads, clusters(*members), fixed) is None

@@ -57,6 +57,8 @@ def test_the_fewest_clusters_have_room_for_all() -> None:
     found = division.by_capacity(6, {"m1": 5, "m2": 3}, {}, aggregated=True)
 
     assert found == {"m1": 4, "m2": 2}
+    used = division.by_capacity(8, {"m1": 9, "m3": 7}, {"m3": 1}, aggregated=True)
+    assert used == {"m3": 8}
 
 
 @pytest.mark.parametrize(("more", "expected"), [(6, [2, 4, 6]), (3, [2, 3, 4]), (2, [1, 3, 4])])

@@ -1,0 +1,202 @@
+"""What a look into a repository means for an application: how it stands, and what it requests."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import command_world
+import git_feed
+import reconciler_fixtures as given
+from volary.controller.status import application_statuses, cluster_releases
+from volary.model import applications, errors
+from volary.store import records
+
+FILE = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: shop, labels: {team: web}}
+"""
+TYPO = errors.Problem("a typo", errors.Location("volary.yaml", 3))
+HELD = errors.Problem("suspended by a policy\nin Karmada", holds=True)
+
+
+@dataclass
+class Seen:
+    """A leader, and a repository that it looks into."""
+
+    world: given.World
+    path: Path
+    feed: git_feed.Feed
+
+    def push(self, text: str) -> str:
+        """Commit the application's file; returns the commit."""
+        (self.path / "volary.yaml").write_text(text)
+        return command_world.commit(self.path, "Change the shop")
+
+    async def look(self, *problems: errors.Problem) -> None:
+        """Look into the repository, and find the application; with problems it cannot be used."""
+        seen = await self.feed.look()
+        if problems:
+            broken = tuple(
+                replace(found, application=None, problems=problems) for found in seen.applications
+            )
+            seen = replace(seen, applications=broken)
+        await self.world.registry.see(seen)
+
+    async def stands(self) -> tuple[str, str]:
+        kept = await self.world.stored()
+        return kept.status, kept.reason
+
+
+@contextlib.asynccontextmanager
+async def watched(
+    path: Path, known: records.ApplicationRecord | None = None, **rules: object
+) -> AsyncIterator[Seen]:
+    feed = git_feed.Feed(path)
+    made = replace(given.inputs.Rules(backoff=given.QUICK), **rules)  # type: ignore[arg-type]
+    async with given.leading(sources=feed, rules=made) as world:
+        if known is not None:
+            await world.store.applications.keep(known, fence=None)
+        await world.registry.load()
+        yield Seen(world, path, feed)
+
+
+def kept(status: str, **fields: object) -> records.ApplicationRecord:
+    """Return the application as it was kept before, at the same place."""
+    standing = replace(application_statuses.ApplicationStatus(), **fields)  # type: ignore[arg-type]
+    document = application_statuses.to_document(standing)
+    return records.ApplicationRecord(
+        "shop", "shop", "volary.yaml", status=status, document=document
+    )
+
+
+async def test_the_first_commit_is_released_and_where_the_file_is_is_known(tmp_path: Path) -> None:
+    async with watched(tmp_path) as shop:
+        commit = shop.push(FILE)
+
+        await shop.look()
+        await shop.world.until(lambda each: each.running_commit == commit)
+
+        record, status = await shop.world.stored(), await shop.world.status()
+        assert (record.repository, record.path, record.branch) == ("shop", "volary.yaml", "main")
+        assert record.labels == {"team": "web"}
+        assert (status.head, status.looked_at) == (commit, commit)
+        run = await shop.world.store.runs.load("new")
+        assert run is not None
+        assert run.origin["reason"] == "it is the first commit seen of this application"
+
+
+async def test_a_commit_that_is_no_reason_is_noted_and_releases_nothing(tmp_path: Path) -> None:
+    async with watched(tmp_path) as shop:
+        shop.push(FILE + "spec: {trigger: {onCommit: {disabled: true}}}\n")
+        await shop.look()
+        commit = shop.push(FILE + "# again\nspec: {trigger: {onCommit: {disabled: true}}}\n")
+        await shop.look()
+
+        assert (await shop.world.status()).looked_at == commit
+        assert shop.world.script.prepared == []
+
+
+async def test_a_file_with_a_mistake_is_broken_and_what_was_decided_stays(tmp_path: Path) -> None:
+    async with watched(tmp_path) as shop:
+        first = shop.push(FILE)
+        await shop.look()
+        await shop.world.until(lambda each: each.running_commit == first)
+        second = shop.push(FILE + "# again\n")
+
+        await shop.look(TYPO, HELD)
+
+        status, reason = await shop.stands()
+        assert status == "broken"
+        assert "a typo" in reason
+        assert "; suspended by a policy" in reason
+        assert "in Karmada" not in reason, "the first line of each"
+        known = await shop.world.status()
+        assert (known.head, known.looked_at) == (second, first)
+        assert known.held == "suspended by a policy", "it holds back what is there as well"
+
+
+async def test_a_file_that_somebody_only_holds_back_is_suspended_until_that_is_removed(
+    tmp_path: Path,
+) -> None:
+    async with watched(tmp_path) as shop:
+        commit = shop.push(FILE)
+        await shop.look(HELD)
+        assert await shop.stands() == ("suspended", "suspended by a policy")
+        assert (await shop.world.status()).held == "suspended by a policy"
+
+        await shop.look()
+        await shop.world.until(lambda each: each.running_commit == commit)
+
+        assert (await shop.world.status()).held == ""
+
+
+async def test_what_waits_goes_on_when_nothing_holds_it_back_any_more(tmp_path: Path) -> None:
+    async with watched(tmp_path) as shop:
+        commit = shop.push(FILE)
+        standing = kept("suspended", held="a policy", looked_at=commit)
+        waiting = given.request("r1", commit)
+        document = application_statuses.to_document(
+            replace(application_statuses.from_document(standing.document), run_request=waiting)
+        )
+        await shop.world.store.applications.keep(replace(standing, document=document), fence=None)
+        await shop.world.registry.load()
+
+        await shop.look()
+        await shop.world.until(lambda each: each.running_commit == commit)
+
+        assert shop.world.script.prepared == ["r1"]
+
+
+async def test_how_it_stands_once_its_file_can_be_read_again(tmp_path: Path) -> None:
+    """As before it lost its repository; else by what runs."""
+    (tmp_path / "volary.yaml").write_text(FILE)
+    commit = command_world.commit(tmp_path, "Add the shop")
+    runs = cluster_releases.ClusterReleases(commit, {}, commit)
+    before = application_statuses.StatusBeforeOrphaned("failed", "eu was flooded")
+    for fields, expected in (
+        ({"before_orphaned": before}, ("failed", "eu was flooded")),
+        ({"releases": runs}, ("synced", "its file can be read again")),
+        ({}, ("unknown", "no run has succeeded yet")),
+    ):
+        async with watched(tmp_path, kept("broken", looked_at=commit, **fields)) as shop:
+            await shop.look()
+
+            assert await shop.stands() == expected
+            assert (await shop.world.status()).before_orphaned is None
+
+
+async def test_how_a_run_ended_stays_when_the_file_was_never_unreadable(tmp_path: Path) -> None:
+    (tmp_path / "volary.yaml").write_text(FILE)
+    commit = command_world.commit(tmp_path, "Add the shop")
+    async with watched(tmp_path, kept("failed", looked_at=commit)) as shop:
+        await shop.look()
+
+        assert (await shop.stands())[0] == "failed"
+
+
+async def test_clusters_are_those_of_the_file_only_where_the_settings_list_it(
+    tmp_path: Path,
+) -> None:
+    listed = {"rules of its file": ("shop", "volary.yaml"), "of its folder": ("shop", "")}
+    for entry in listed.values():
+        async with watched(tmp_path, listed=frozenset({entry})) as shop:
+            shop.push(FILE)
+            await shop.look()
+            assert (await shop.world.status()).targets == applications.TargetSelector()
+    async with watched(tmp_path) as shop:
+        await shop.look()
+        assert (await shop.world.status()).targets is None
+
+
+async def test_a_commit_that_was_force_pushed_away_is_decided_as_the_first_one(
+    tmp_path: Path,
+) -> None:
+    async with watched(tmp_path, kept("synced", looked_at="0" * 40)) as shop:
+        commit = shop.push(FILE)
+
+        await shop.look()
+        await shop.world.until(lambda each: each.running_commit == commit)
+
+        assert shop.world.script.prepared == ["new"]
