@@ -116,7 +116,7 @@ def tails(blocks: Sequence[RankSum]) -> Tails:
     """
     if len(blocks) == 1 and _is_small(blocks[0]):
         return _exact(blocks[0])
-    if len(blocks) > 1 and all(map(_is_small, blocks)) and (exact := _exact_sum(blocks)):
+    if all(map(_is_small, blocks)) and (exact := _exact_sum(blocks)):
         return exact
     weights = [1.0] if len(blocks) == 1 else [_weight(block) for block in blocks]
     pairs = list(zip(weights, blocks, strict=True))

@@ -121,8 +121,6 @@ def _fit_of_pairs(own: list[counts.Pair], others: list[counts.Pair]) -> _Fit:
 
 
 def _p_value(difference: float, variance: float) -> float:
-    if variance <= 0:
-        return 1.0 if difference == 0 else 0.0
     return 2 * _NORMAL.cdf(-abs(difference) / math.sqrt(variance))
 
 

@@ -148,7 +148,7 @@ def _judge_singly(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
     failed = [at for at in decided if _is_failure(rule, look_checks[at])]
     good = [at for at, check in enumerate(look_checks) if check.result is Result.PASS]
     # Words only where they are shown.
-    for at in {len(look_checks) - 1, *decided[-1:], *failed[-1:], *good[-1:]}:
+    for at in {*decided[-1:], *failed[-1:], *good[-1:]}:
         look_checks[at] = checks.of_look(rule, seen[at], seen[:at])
     empty = sum(check.is_empty for check in look_checks)
     numbers = dataclasses.replace(

@@ -191,7 +191,7 @@ class CanaryProgression:
         position = traffic_steps.slowest_position([report.position for report in reports.values()])
         self.reason = _objections(reports) or self.reason
         if not all(report.is_ready for report in reports.values()):
-            return await self._stay(replace(position, weight=self.position.weight), self.reason)
+            return await self._stay(position, self.reason)
         answers = traffic_steps.combined_answers([report.answers for report in reports.values()])
         if answers == traffic_steps.Answers() and not traffic_steps.has_failed(
             self.options, position

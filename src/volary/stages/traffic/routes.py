@@ -90,7 +90,6 @@ async def divide(
     item = registry.find(source, application)
     route_object = known or (await live_routes.read(work, [item]))[0]
     router.routed(route_object.item, wanted)
-    live_routes.check_owner(work, route_object)
     if route_object.live is None:
         created = await _create(work, route_object, source, wanted)
         if created is None:
@@ -225,8 +224,6 @@ async def move(
     """
     router = route_object.router
     live_routes.check_owner(work, route_object)
-    # What was read before is written to at once: the cluster refuses when it has changed since.
-    live = route_object.live
     snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
     for _ in range(_TRIES):
         change = plan(route_object)
@@ -236,13 +233,11 @@ async def move(
         await behind.require_pods(rising)
         await behind.require_services(change.item.body, rising)
         work.check_stop()
-        if live is None:
-            live = await live_objects.get(work.context.client, route_object.placed)
-        if live is not None and router.fields(live) == router.fields(route_object.live or {}):
-            version = objects.text(live, "metadata", "resourceVersion")
-            if await _write(work, route_object, router.fields(change.item.body), version):
-                return change, await _observed(work, route_object, change, wanted)
-            live = await live_objects.get(work.context.client, route_object.placed)
+        # Written to at once: the cluster refuses when the object has changed since it was read.
+        version = objects.text(route_object.live, "metadata", "resourceVersion")
+        if version and await _write(work, route_object, router.fields(change.item.body), version):
+            return change, await _observed(work, route_object, change, wanted)
+        live = await live_objects.get(work.context.client, route_object.placed)
         route_object = replace(route_object, live=live)
         snapshot.forget()
     raise execution.StageFailedError(

@@ -108,12 +108,22 @@ async def test_a_provider_that_wants_rest_gets_it_from_all_questions(
 
 
 async def test_what_stays_broken_is_asked_three_times(busy: scripted_server.ScriptedServer) -> None:
-    busy.say(*(scripted_server.answer({"error": "overloaded"}, 503) for _ in range(3)))
+    loop = asyncio.get_running_loop()
+    times: list[float] = []
+
+    async def overloaded(seen: scripted_server.Asked) -> aiohttp.web.StreamResponse:
+        times.append(loop.time())
+        return scripted_server.answer({"error": "overloaded"}, 503)
+
+    busy.handler = overloaded
 
     [answer] = await measure(settings(busy.url), asked())
 
     assert answer.message == "metrics answered 503: overloaded, 3 times"
-    assert len(busy.seen) == 3
+    first, second, third = times
+    # Nobody who is overloaded is asked again at once.
+    assert second - first >= 0.5
+    assert third - second >= 1.0
 
 
 async def test_an_answer_without_end_is_cut_off(busy: scripted_server.ScriptedServer) -> None:
@@ -288,6 +298,9 @@ async def test_nobody_to_ask_is_said() -> None:
         which = await providers.measure(asked())
         unknown = await providers.measure(asked(provider="thrid"))
 
+    [other] = await measure(settings("http://127.0.0.1:1"), asked(provider="other"))
+
+    assert other.message == "no provider other is in the settings (there: metrics)"
     assert nobody.message == "the settings have no analysisProviders to query"
     assert "there are several (metrics, other)" in which.message
     assert unknown.message == "no provider thrid is in the settings (there: metrics, other)"

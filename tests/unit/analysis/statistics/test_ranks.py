@@ -214,3 +214,17 @@ def test_the_exact_tail_with_ties_is_that_of_a_permutation_test() -> None:
     )
 
     assert p_values(first, second)[2] == pytest.approx(theirs.pvalue)
+
+
+def test_several_large_blocks_move_in_steps_of_their_own() -> None:
+    """At the mean both tails have half of the chance and a little more, not much more."""
+    blocks = [ranks.RankSum(60, 60, 1800.0), ranks.RankSum(80, 80, 3200.0)]
+
+    tails = ranks.tails(blocks)
+
+    assert tails.less == tails.greater
+    assert 0.5 < tails.less < 0.501
+    single = ranks.tails([ranks.RankSum(60, 60, 1800.0)])
+    assert single.less == pytest.approx(
+        0.5 + 0.5 / math.sqrt(2 * math.pi * 60 * 60 * 121 / 12), 1e-6
+    )

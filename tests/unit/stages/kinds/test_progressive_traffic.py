@@ -328,6 +328,15 @@ async def test_what_is_not_remembered_is_counted_anew() -> None:
     assert not keeper.saved[0]["waiting"]
 
 
+async def test_a_new_process_still_waits_for_what_the_one_before_waited_for() -> None:
+    keeper = Remembered({"confirmed": True, "iterations": 3, "waiting": True})
+    given = world()
+
+    await carry_out(given, options(), task_state=task_states.TaskState(keeper=keeper))
+
+    assert (keeper.saved[0]["iterations"], keeper.saved[0]["waiting"]) == (3, True)
+
+
 @pytest.mark.parametrize("confirmed", [False, True])
 async def test_a_new_process_asks_again_for_what_was_not_confirmed(confirmed: bool) -> None:
     keeper = Remembered({"confirmed": confirmed, "failed": 0})

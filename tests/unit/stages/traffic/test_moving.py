@@ -1,6 +1,7 @@
 """Moving traffic on one cluster, in memory and in virtual time."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -399,6 +400,53 @@ async def test_pods_that_cannot_be_watched_fail_a_rest() -> None:
     with pytest.raises(api_errors.Forbidden):
         async with watched.kept():
             await watched.rest(timedelta(seconds=60))
+
+
+async def test_a_watch_that_breaks_wakes_who_rests() -> None:
+    given = World()
+    watched = watch(given)
+
+    def fail() -> None:
+        given.cluster.error = api_errors.Forbidden("pods are forbidden", status=403)
+        given.cluster.put(pod("new", "canary", ready=False))
+
+    given.later(30, fail)
+    with pytest.raises(api_errors.Forbidden):
+        async with watched.kept():
+            await watched.rest(timedelta(seconds=600))
+
+    assert now() == 30
+
+
+ROLLED_OUT = replace(SHOP, workloads=(routing_options.ObjectReference("Service", "shop"),))
+
+
+@pytest.mark.parametrize(
+    ("ready", "leaving", "threshold", "said"),
+    [
+        ([True, True], [], 100, ""),
+        ([True, False], [], 100, "1 of 2 pods behind canary ready"),
+        ([True, False], [], 50, ""),
+        ([True], [False], 100, ""),
+        ([False], [True], 50, "0 of 1 pods behind canary ready"),
+        ([], [], 100, "0 of 0 pods behind canary ready"),
+    ],
+)
+async def test_of_a_service_that_is_rolled_out_its_pods_have_to_be_ready(
+    ready: list[bool], leaving: list[bool], threshold: int, said: str
+) -> None:
+    given = World(ROLLED_OUT)
+    given.cluster.remove("Pod", "new")
+    given.cluster.remove("Pod", "old")
+    given.source = [manifest.Manifest(service())]
+    for number, is_ready in enumerate(ready):
+        given.cluster.put(pod(f"pod-{number}", "primary", ready=is_ready))
+    for number, is_ready in enumerate(leaving):
+        body = pod(f"leaving-{number}", "primary", ready=is_ready)
+        body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        given.cluster.put(body)
+
+    assert await watch(given, threshold=threshold).look() == said
 
 
 async def test_a_snapshot_knows_the_pods_that_are_watched() -> None:

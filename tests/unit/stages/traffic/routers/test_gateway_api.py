@@ -93,6 +93,34 @@ def test_rules_that_may_be_changed(editable: tuple[str, ...], changed: list[int]
     assert [i for i in (0, 1) if len(found[i]["backendRefs"]) == 2] == changed
 
 
+def test_rules_that_were_added_are_ours_beside_those_that_may_be_changed() -> None:
+    router = gateway_api.GatewayApi(app("main"))
+    change = router.routed(route({"backendRefs": [to()]}, MAIN), EVERYTHING)
+
+    read = router.read(change.item.body)
+
+    assert [rule.is_made for rule in read] == [False, True, True, True, False]
+    assert [rule.is_editable for rule in read] == [False, True, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (traffic.MatchKind.EXACT, ("Exact", "a.b")),
+        (traffic.MatchKind.PREFIX, ("RegularExpression", r"^a\.b.*$")),
+        (traffic.MatchKind.SUFFIX, ("RegularExpression", r"^.*a\.b$")),
+        (traffic.MatchKind.REGEX, ("RegularExpression", "a.b")),
+    ],
+)
+def test_each_kind_of_match(kind: traffic.MatchKind, expected: tuple[str, str]) -> None:
+    match = traffic.RequestMatch(headers={"x": traffic.TextMatch("a.b", kind)})
+
+    change = gateway_api.GatewayApi(app()).routed(route(MAIN), division.Division(match=(match,)))
+
+    (header,) = rules(change.item)[0]["matches"][0]["headers"]
+    assert (header["type"], header["value"]) == expected
+
+
 def test_a_name_that_no_rule_has_is_an_error() -> None:
     with pytest.raises(errors.UserError, match="editableRoutes names other, which HTTPRoute shop"):
         gateway_api.GatewayApi(app("other")).routed(route(MAIN), division.Division(50, 50))

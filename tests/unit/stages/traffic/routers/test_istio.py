@@ -212,8 +212,9 @@ def test_not_finding_a_virtual_service_is_an_error() -> None:
 
 
 def test_a_virtual_service_without_a_route_to_change_is_an_error() -> None:
-    with pytest.raises(errors.UserError, match="no HTTP route"):
+    with pytest.raises(errors.UserError, match="no HTTP route") as failed:
         istio.Istio(app()).routed(virtual_service(), division.Division(100))
+    assert "name it in trafficRouting.istio.editableRoutes" in failed.value.problems[0].hint
 
 
 @pytest.mark.parametrize(
