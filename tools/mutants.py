@@ -38,6 +38,7 @@ ROOT = Path(__file__).parents[1]
 MAP = ROOT / ".mutants"
 #: What is meant by the core; files and folders of src/volary.
 PACKAGES = {
+    "analysis": ("analysis",),
     "engine": ("engine",),
     "clusters": ("clusters",),
     "stages": ("stages",),
@@ -49,6 +50,7 @@ PACKAGES = {
 }
 #: Scenarios that are run after the unit tests, by package.
 SCENARIOS = {
+    "analysis": ("measured_traffic", "progressive_metrics"),
     "engine": ("rollback", "waves", "waiting"),
     "clusters": ("apply", "prune", "faults"),
     "stages": ("canary_pipeline", "blue_green", "prune", "routers"),
