@@ -327,9 +327,7 @@ class Work:
         """Remember changes to the cluster, each by a line while they are few."""
         every = tuple(changes)
         self.touched = self.touched or any(change.written for change in every)
-        reported = [
-            change for change in every if change.action in _REPORTED_ACTIONS or change.reason
-        ]
+        shown = [change for change in every if change.action in _REPORTED_ACTIONS or change.reason]
         if len(shown) > _MOST_LINES:
             self.note(apply_results.ChangeSet(every).summary)
             return
