@@ -1,5 +1,6 @@
 """Reading what an HTTP server answered: never more than was agreed to."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email import utils as email_dates
 
@@ -45,13 +46,9 @@ async def _read_up_to(answer: aiohttp.ClientResponse, enough: int) -> bytes:
     return b"".join(chunks)
 
 
-def retry_after(answer: aiohttp.ClientResponse, now: datetime) -> timedelta | None:
-    """Return what `Retry-After` asks for, in seconds or as a date; None when it is not there."""
-    return read_delay(answer.headers.get("Retry-After", ""), now)
-
-
-def read_delay(header: str, now: datetime) -> timedelta | None:
-    """Read a `Retry-After` header; None when it says nothing that can be read."""
+def retry_after(headers: Mapping[str, str], now: datetime) -> timedelta | None:
+    """Return what `Retry-After` asks for, in seconds or as a date; None: nothing to be read."""
+    header = headers.get("Retry-After", "")
     if header.isascii() and header.isdigit():
         return timedelta(seconds=int(header[:7]))  # months, and no overflow
     try:

@@ -161,7 +161,7 @@ async def _post(
         async with session.post(
             address, data=body, headers=headers, timeout=_TIMEOUT, allow_redirects=False
         ) as answer:
-            status, delay = answer.status, answers.retry_after(answer, clock.now())
+            status, delay = answer.status, answers.retry_after(answer.headers, clock.now())
             text = await answers.read_beginning(answer, _MOST_BYTES)
     except aiohttp.InvalidURL as error:
         raise errors.PermanentError("the address is none") from error

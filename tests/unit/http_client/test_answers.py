@@ -72,4 +72,4 @@ async def test_a_beginning_is_cut_at_the_limit(how: str, size: int, read: int) -
     ],
 )
 def test_a_delay_is_read(header: str, delay: timedelta | None) -> None:
-    assert answers.read_delay(header, NOON) == delay
+    assert answers.retry_after({"Retry-After": header}, NOON) == delay

@@ -186,7 +186,7 @@ class Exchange:
         if answer.status in _REFUSED:
             raise dialect.AnswerError(f"refused the credentials ({message})")
         if answer.status in _PASSING:
-            delay = answers.retry_after(answer, self.clock.now())
+            delay = answers.retry_after(answer.headers, self.clock.now())
             pause = None if delay is None else min(delay, _LONGEST_PAUSE).total_seconds()
             raise _PassingError(message, pause)
         raise dialect.AnswerError(message)

@@ -122,38 +122,10 @@ def watch(
     )
 
 
-def apply(
-    resource: discovery.Resource,
-    body: json.JsonObject,
-    *,
-    field_manager: str,
-    force: bool,
-    dry_run: bool,
-) -> Request:
-    """Apply an object on the server side."""
-    return _write(
-        "PATCH", resource, body, field_manager=field_manager, dry_run=dry_run, force=force
-    )
-
-
-def create(
-    resource: discovery.Resource, body: json.JsonObject, *, field_manager: str, dry_run: bool
-) -> Request:
-    """Create an object; fails when it exists."""
-    return _write("POST", resource, body, field_manager=field_manager, dry_run=dry_run)
-
-
-def update(
-    resource: discovery.Resource, body: json.JsonObject, *, field_manager: str, dry_run: bool
-) -> Request:
-    """Replace an object; a ``metadata.resourceVersion`` in the body is a precondition."""
-    return _write("PUT", resource, body, field_manager=field_manager, dry_run=dry_run)
-
-
 _VERBS = {"PATCH": "patch", "POST": "create", "PUT": "update"}
 
 
-def _write(
+def write(
     method: str,
     resource: discovery.Resource,
     body: json.JsonObject,
@@ -162,7 +134,12 @@ def _write(
     dry_run: bool,
     force: bool | None = None,
 ) -> Request:
-    """Write an object whole; with `force` given, as an apply patch, which may be repeated."""
+    """Create an object (``POST``), replace it (``PUT``), or apply it (``PATCH``).
+
+    Creating fails when the object exists. Replacing has a ``metadata.resourceVersion`` in the body
+    as its precondition. `force` is given for applying, which is done on the server side and may be
+    repeated.
+    """
     namespace = str(body["metadata"].get("namespace") or "")
     name = str(body["metadata"].get("name") or "")
     query = {"fieldManager": field_manager, "fieldValidation": "Strict"}

@@ -8,7 +8,6 @@ request. What cannot be proven here (a value the server writes in another form,
 a default inside an atomic list) is simply not proven: then a dry run shows.
 """
 
-import itertools
 import json as text
 from typing import Any, cast
 
@@ -159,11 +158,5 @@ def _equal(left: Any, right: Any) -> bool:
     if isinstance(left, dict):
         return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
     if isinstance(left, list):
-        return all(
-            _equal(first, second)
-            for first, second in itertools.zip_longest(left, right, fillvalue=_NOTHING)
-        )
+        return len(left) == len(right) and all(map(_equal, left, right))
     return bool(left == right)
-
-
-_NOTHING = object()

@@ -20,36 +20,24 @@ def problem_of(
     item: manifest.Manifest, error: errors.VolaryError, *, cluster: str
 ) -> errors.Problem:
     """Return what is wrong with `item`, in words for its author."""
-    title = item.key.title
+    place = f"{item.key.title} on cluster {cluster}"
+    message, hint = f"{place}: {error}", ""
     match error:
         case api_errors.ApplyConflict():
-            return errors.Problem(
-                f"{title} on cluster {cluster}: {_owners(error)}",
-                item.origin,
-                hint=f"leave the field out of the manifest, or annotate it `{TAKE_OVER}: enabled`"
-                " to take it over",
+            message = f"{place}: {_owners(error)}"
+            hint = (
+                f"leave the field out of the manifest, or annotate it `{TAKE_OVER}: enabled`"
+                " to take it over"
             )
-        case api_errors.Invalid() if immutable := immutable_fields(error):
-            fields = ", ".join(immutable)
-            return errors.Problem(
-                f"{title} on cluster {cluster}: {fields} cannot be changed on a live object",
-                item.origin,
-                hint=f"annotate it `{_REPLACE}` to have it deleted and created anew",
-            )
+        case api_errors.Invalid() if fields := immutable_fields(error):
+            message = f"{place}: {', '.join(fields)} cannot be changed on a live object"
+            hint = f"annotate it `{_REPLACE}` to have it deleted and created anew"
         case api_errors.NotFound() if is_namespace_missing(error):
-            return errors.Problem(
-                f"namespace {item.namespace} does not exist on cluster {cluster}",
-                item.origin,
-                hint="create it, add it to the manifests, or set input.autoCreateNamespace",
-            )
+            message = f"namespace {item.namespace} does not exist on cluster {cluster}"
+            hint = "create it, add it to the manifests, or set input.autoCreateNamespace"
         case api_errors.Forbidden():
-            return errors.Problem(
-                f"{title} on cluster {cluster}: {error}",
-                item.origin,
-                hint="give the user this permission by a Role and a RoleBinding",
-            )
-        case _:
-            return errors.Problem(f"{title} on cluster {cluster}: {error}", item.origin)
+            hint = "give the user this permission by a Role and a RoleBinding"
+    return errors.Problem(message, item.origin, hint=hint)
 
 
 def immutable_fields(error: api_errors.Invalid) -> list[str]:

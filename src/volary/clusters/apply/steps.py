@@ -36,7 +36,6 @@ OURS = frozenset({MANAGER, TRAFFIC_MANAGER, SCALE_MANAGER})
 REPLACE = "pipecd.dev/sync-by-replace"
 FORCE_REPLACE = "pipecd.dev/force-sync-by-replace"
 ENABLED = "enabled"
-_TAKE_OVER = refusals.TAKE_OVER
 
 
 class Method(enum.Enum):
@@ -313,7 +312,7 @@ async def _with_live_object(step: Step, tools: Tools) -> Step:
 
 
 def _may_take_over(step: Step, managers: frozenset[str]) -> bool:
-    if step.mapped.item.annotations.get(_TAKE_OVER) == ENABLED:
+    if step.mapped.item.annotations.get(refusals.TAKE_OVER) == ENABLED:
         return True
     if managers <= OURS:
         return True

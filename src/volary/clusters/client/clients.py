@@ -230,8 +230,8 @@ class Client:
         Raises:
             api_errors.ApplyConflict: Others own fields, and `force` is not set.
         """
-        request = requests.apply(
-            resource, body, field_manager=field_manager, force=force, dry_run=dry_run
+        request = requests.write(
+            "PATCH", resource, body, field_manager=field_manager, force=force, dry_run=dry_run
         )
         return await self._sender.send(request)
 
@@ -245,7 +245,7 @@ class Client:
     ) -> json.JsonObject:
         """Create an object."""
         return await self._sender.send(
-            requests.create(resource, body, field_manager=field_manager, dry_run=dry_run)
+            requests.write("POST", resource, body, field_manager=field_manager, dry_run=dry_run)
         )
 
     async def replace(
@@ -258,7 +258,7 @@ class Client:
     ) -> json.JsonObject:
         """Replace an object; a resourceVersion in the body must still be the live one."""
         return await self._sender.send(
-            requests.update(resource, body, field_manager=field_manager, dry_run=dry_run)
+            requests.write("PUT", resource, body, field_manager=field_manager, dry_run=dry_run)
         )
 
     async def delete(

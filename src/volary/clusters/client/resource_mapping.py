@@ -32,7 +32,7 @@ class MappedManifest:
     @property
     def is_namespace(self) -> bool:
         """Whether it is a namespace."""
-        return is_namespace(self.item)
+        return self.item.kind == "Namespace" and not self.item.group
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +117,6 @@ def is_definition(item: manifest.Manifest) -> bool:
     return (item.group, item.kind) == _DEFINITION
 
 
-def is_namespace(item: manifest.Manifest) -> bool:
-    """Whether a manifest is a namespace."""
-    return item.kind == "Namespace" and not item.group
-
-
 def find(catalog: discovery.Catalog, item: manifest.Manifest) -> discovery.Resource | None:
     """Return the resource of a manifest's kind and version; None: it is not served."""
     return catalog.find(item.group, item.kind, item.api_version.rpartition("/")[2])
@@ -175,7 +170,7 @@ def _restricted(
     cluster: str, placed: MappedManifest, allowed: Sequence[str]
 ) -> list[errors.Problem]:
     item = placed.item
-    namespace = item.name if is_namespace(item) else item.namespace
+    namespace = item.name if placed.is_namespace else item.namespace
     if not allowed or namespace in allowed:
         return []
     names = ", ".join(allowed)

@@ -18,7 +18,6 @@ from volary.placement.replicas import capacity
 PATIENCE = timedelta(seconds=15)
 #: Clusters that are read at once.
 _AT_ONCE = 8
-_PAGE = 500
 #: Ended pods take nothing.
 _ALIVE = "status.phase!=Succeeded,status.phase!=Failed"
 
@@ -73,6 +72,6 @@ async def _free_capacity(
     if nodes is None or pods is None:
         raise errors.PermanentError("it serves neither nodes nor pods")
     read_at = clusters.clock.now()
-    listed = await client.list(nodes, page_size=_PAGE)
-    running = await client.list(pods, field_selector=_ALIVE, page_size=_PAGE)
+    listed = await client.list(nodes)
+    running = await client.list(pods, field_selector=_ALIVE)
     return capacity.cluster_capacity(listed.items, running.items, read_at)

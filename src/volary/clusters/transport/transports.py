@@ -270,7 +270,7 @@ class Transport:
             self._breaker.failed(admission, _now(), f"a gateway answers {answer.status}")
         else:
             self._breaker.succeeded()
-        delay = answers.retry_after(answer, self._clock.now())
+        delay = answers.retry_after(answer.headers, self._clock.now())
         return api_errors.translate(answer.status, body, what=what, delay=delay)
 
 

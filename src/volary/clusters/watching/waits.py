@@ -92,7 +92,8 @@ async def wait_ready(
     if not waited:
         return WaitResult(End.READY, "nothing to wait for")
     items = [placed.item for placed in waited]
-    seen = readiness.Observed(telling=_keys_with_status(waited))
+    telling = (placed.key for placed in waited if "status" in placed.resource.subresources)
+    seen = readiness.Observed(telling=frozenset(telling))
     judge = _ReadinessCheck(items, seen, rules, image_grace, progress)
     ended = await collection_watch.watch_until(
         client, await _sources(client, waited, seen), judge.decide, timeout=timeout, stop=stop
@@ -100,7 +101,8 @@ async def wait_ready(
     last = readiness.assess(items, seen, rules)
     match ended:
         case collection_watch.End.TIMED_OUT:
-            return WaitResult(End.TIMED_OUT, judge.late(last, timeout), last.ready, last.total)
+            said = f"not ready after {int(timeout.total_seconds())} s: {last.sentence}"
+            return WaitResult(End.TIMED_OUT, said, last.ready, last.total)
         case collection_watch.End.STOPPED:
             said = last.sentence if judge.has_looked else "nothing was seen yet"
             return WaitResult(End.STOPPED, said, last.ready, last.total)
@@ -149,11 +151,10 @@ async def wait_deleted(
     gone: Sequence[tuple[resource_mapping.MappedManifest, str]],
     *,
     timeout: timedelta,
-    stop: Callable[[], Awaitable[None]] = never,
 ) -> WaitResult:
     """Wait until objects are gone, given with the uid each had.
 
-    A later object of the same name does not count. The wait ends early when `stop` returns.
+    A later object of the same name does not count.
     """
     left: dict[manifest.ResourceKey, json.JsonObject] = {}
     uids = {placed.key: uid for placed, uid in gone}
@@ -165,17 +166,13 @@ async def wait_deleted(
         ]
 
     ended = await collection_watch.watch_until(
-        client, sources, lambda: not remaining(), timeout=timeout, stop=stop
+        client, sources, lambda: not remaining(), timeout=timeout, stop=never
     )
+    if ended is collection_watch.End.DECIDED:
+        return WaitResult(End.READY, f"{len(gone)} objects are gone")
     names = readiness.listed(_why_remaining(key, left[key]) for key in remaining())
-    match ended:
-        case collection_watch.End.DECIDED:
-            return WaitResult(End.READY, f"{len(gone)} objects are gone")
-        case collection_watch.End.STOPPED:
-            return WaitResult(End.STOPPED, f"still there: {names}")
-        case collection_watch.End.TIMED_OUT:
-            seconds = int(timeout.total_seconds())
-            return WaitResult(End.TIMED_OUT, f"still there after {seconds} s: {names}")
+    seconds = int(timeout.total_seconds())
+    return WaitResult(End.TIMED_OUT, f"still there after {seconds} s: {names}")
 
 
 def _why_remaining(key: manifest.ResourceKey, body: json.JsonObject) -> str:
@@ -237,16 +234,6 @@ class _ReadinessCheck:
     def has_looked(self) -> bool:
         """Whether the objects were seen at all; before that, none of them is missing."""
         return self._reported is not None
-
-    def late(self, state: readiness.Readiness, timeout: timedelta) -> str:
-        """Word that the time is over."""
-        return f"not ready after {int(timeout.total_seconds())} s: {state.sentence}"
-
-
-def _keys_with_status(
-    waited: Iterable[resource_mapping.MappedManifest],
-) -> frozenset[manifest.ResourceKey]:
-    return frozenset(placed.key for placed in waited if "status" in placed.resource.subresources)
 
 
 def _is_waited(item: manifest.Manifest, rules: Sequence[object_health.Rule]) -> bool:

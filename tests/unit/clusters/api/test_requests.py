@@ -1,7 +1,6 @@
 """Requests are plain values that can be looked at before anything is sent."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -44,7 +43,9 @@ def test_paths(resource: discovery.Resource, place: dict[str, str], expected: st
 
 
 def test_apply() -> None:
-    request = requests.apply(DEPLOYMENTS, WEB, field_manager="volary", force=True, dry_run=True)
+    request = requests.write(
+        "PATCH", DEPLOYMENTS, WEB, field_manager="volary", force=True, dry_run=True
+    )
 
     assert (request.method, request.content_type) == ("PATCH", "application/apply-patch+yaml")
     assert request.query == {
@@ -63,24 +64,22 @@ def test_reads_may_be_repeated_and_other_writes_may_not() -> None:
 
     assert requests.get(DEPLOYMENTS, "web", namespace="shop").idempotent
     assert requests.list_page(DEPLOYMENTS, requests.Selection(), page_size=5).idempotent
-    assert not requests.create(DEPLOYMENTS, WEB, **writing).idempotent  # type: ignore[arg-type]
-    assert not requests.update(DEPLOYMENTS, WEB, **writing).idempotent  # type: ignore[arg-type]
+    assert not requests.write("POST", DEPLOYMENTS, WEB, **writing).idempotent  # type: ignore[arg-type]
+    assert not requests.write("PUT", DEPLOYMENTS, WEB, **writing).idempotent  # type: ignore[arg-type]
     assert not requests.delete(
         DEPLOYMENTS, "web", namespace="shop", propagation="Background"
     ).idempotent
 
 
 @pytest.mark.parametrize(
-    ("request_of", "method", "path", "what"),
+    ("method", "path", "what"),
     [
-        (requests.create, "POST", "", "create deployments.apps shop/web"),
-        (requests.update, "PUT", "/web", "update deployments.apps shop/web"),
+        ("POST", "", "create deployments.apps shop/web"),
+        ("PUT", "/web", "update deployments.apps shop/web"),
     ],
 )
-def test_whole_objects_are_written(
-    request_of: Callable[..., requests.Request], method: str, path: str, what: str
-) -> None:
-    request = request_of(DEPLOYMENTS, WEB, field_manager="volary", dry_run=False)
+def test_whole_objects_are_written(method: str, path: str, what: str) -> None:
+    request = requests.write(method, DEPLOYMENTS, WEB, field_manager="volary", dry_run=False)
 
     assert (request.method, request.content_type) == (method, "application/json")
     assert request.path == f"/apis/apps/v1/namespaces/shop/deployments{path}"
@@ -91,7 +90,7 @@ def test_whole_objects_are_written(
 
 def test_an_object_without_a_name_is_created_with_a_generated_one() -> None:
     body = {"metadata": {"generateName": "web-", "namespace": "shop"}}
-    request = requests.create(DEPLOYMENTS, body, field_manager="volary", dry_run=True)
+    request = requests.write("POST", DEPLOYMENTS, body, field_manager="volary", dry_run=True)
 
     assert request.path == "/apis/apps/v1/namespaces/shop/deployments"
     assert request.query["dryRun"] == "All"
