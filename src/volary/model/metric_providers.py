@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from typing import Annotated
 
 from volary.model import options
 
@@ -136,7 +137,7 @@ class DatadogOptions:
 class CloudWatchOptions:
     """Region and keys of CloudWatch."""
 
-    region: str
+    region: Annotated[options.Text, options.Option("Such as `eu-central-1`.")]
     access_key: Secret
     secret_key: Secret
     session_token: Secret = Secret()
@@ -146,7 +147,7 @@ class CloudWatchOptions:
 class NewRelicOptions:
     """Account and key of New Relic."""
 
-    account: str
+    account: Annotated[str, options.Option("Number of the account, in quotes.")]
     api_key: Secret
     #: Ask the older Insights API, with a query key (Flagger).
     insights: bool = False
@@ -159,9 +160,9 @@ class GraphiteOptions:
 
 @dataclass(frozen=True, slots=True)
 class InfluxDbOptions:
-    """Organisation and token of InfluxDB."""
+    """Organization and token of InfluxDB."""
 
-    organisation: str
+    organization: Annotated[options.Text, options.Option("Name of the organization.")]
     token: Secret
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from volary.config.decoding import base_sections, values
+from volary.config.decoding import base_sections
 from volary.config.placement import change_windows, override_rules, wave_rules
 from volary.config.stages import stage_sections
 from volary.model import applications, options, routing_options
@@ -35,7 +35,7 @@ class ServiceReference(base_sections.Section, of=routing_options.ObjectReference
 class QuickSync(base_sections.Section, of=rollout_stages.SyncOptions):
     """Options of a quick sync."""
 
-    multi_targets: list[values.ClusterName] = options.option(
+    multi_targets: list[options.ClusterName] = options.option(
         "Clusters a quick sync is limited to; empty: all.", []
     )
 
@@ -122,7 +122,7 @@ class Spec(base_sections.Section):
     notification: Notification = Field(
         default_factory=Notification, description="Who hears of it, by name."
     )
-    timeout: values.Duration = options.option("Limit of a whole run.", timedelta(hours=6))
+    timeout: timedelta = options.option("Limit of a whole run.", timedelta(hours=6))
 
 
 _BELONGS = "PipeCD reads it under spec.plugins.kubernetes_multicluster"

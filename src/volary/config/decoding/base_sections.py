@@ -27,13 +27,17 @@ from volary.model.placement import rollouts
 D = TypeVar("D")
 Text = Annotated[str, Field(min_length=1)]
 
-_FORMS: Mapping[object, tuple[object, ...]] = {
+_FORMS: Mapping[options.Form, tuple[object, ...]] = {
     options.Form.NOT_EMPTY: (pydantic.Field(min_length=1),),
     options.Form.ONE_OR_MANY: (
         pydantic.BeforeValidator(values.one_or_many),
         pydantic.WithJsonSchema(values.ONE_OR_MANY),
     ),
-    options.Form.PERCENTAGE: typing.get_args(values.Percentage)[1:],
+    options.Form.PERCENTAGE: (
+        pydantic.BeforeValidator(values.percentage),
+        pydantic.WithJsonSchema(values.PERCENTAGE),
+    ),
+    options.Form.FILE: (),
     options.Form.PATH: (pydantic.AfterValidator(values.relative_path),),
     options.Form.CLUSTER_NAME: (pydantic.AfterValidator(values.cluster_name),),
     options.Form.DNS_LABEL: (pydantic.AfterValidator(values.dns_label),),
@@ -44,9 +48,21 @@ _FORMS: Mapping[object, tuple[object, ...]] = {
 _TYPES: Mapping[object, object] = {
     bool: pydantic.StrictBool,
     int: pydantic.StrictInt,
-    timedelta: values.Duration,
-    rollout_stages.Replicas: values.Replicas,
-    rollouts.Share: values.Share,
+    timedelta: Annotated[
+        timedelta,
+        pydantic.BeforeValidator(values.duration),
+        pydantic.WithJsonSchema(values.DURATION),
+    ],
+    rollout_stages.Replicas: Annotated[
+        rollout_stages.Replicas,
+        pydantic.PlainValidator(values.replicas),
+        pydantic.WithJsonSchema(values.REPLICAS),
+    ],
+    rollouts.Share: Annotated[
+        rollouts.Share,
+        pydantic.PlainValidator(values.share),
+        pydantic.WithJsonSchema(values.SHARE),
+    ],
 }
 
 
@@ -61,12 +77,14 @@ class Section(pydantic.BaseModel):
     later: ClassVar[Mapping[str, str]] = {}
     #: Fields that people write here by mistake, with where they belong.
     misplaced: ClassVar[Mapping[str, str]] = {}
+    #: What its options are fields of; None: it is written by hand.
+    definition: ClassVar[Any] = None
     #: Its keys name plugins: others than ours are not carried out, those listed have no options.
     without_options: ClassVar[frozenset[str] | None] = None
 
     @classmethod
     def __init_subclass__(cls, of: Any = None, **keywords: typing.Any) -> None:
-        """Let fields whose types are definitions be read by those; before pydantic looks.
+        """Let fields be read as definitions have them; before pydantic looks.
 
         Args:
             of: A definition whose options are fields too. One that is named again is read as the
@@ -76,13 +94,13 @@ class Section(pydantic.BaseModel):
         """
         super().__init_subclass__(**keywords)
         own = inspect.get_annotations(cls)
-        written = {name: _by_definition(hint) for name, hint in own.items()}
+        written = {name: _annotation(hint) for name, hint in own.items()}
         for name in own:
             field = vars(cls).get(name)
             if isinstance(field, dataclasses.Field):
                 setattr(cls, name, _field_info(field, field.metadata[options.Option]))
         if of is not None:
-            fields = _fields(of)
+            cls.definition, fields = of, _fields(of)
             for name, (_, info) in fields.items():
                 if name not in vars(cls):
                     setattr(cls, name, info)
@@ -220,10 +238,10 @@ def _annotation(hint: Any) -> Any:
     """Return how a field's type is read."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
-        marks = [mark for form in arguments[1:] for mark in _FORMS.get(form, ())]
+        marks = [mark for argument in arguments[1:] for mark in _marks(argument)]
         inner = _annotation(arguments[0])
         return Annotated[inner, *marks] if marks else inner
-    if origin is tuple:
+    if origin in (tuple, list):
         return list[_annotation(arguments[0])]  # type: ignore[misc]
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return dict[arguments[0], _annotation(arguments[1])]  # type: ignore[valid-type,misc]
@@ -234,20 +252,15 @@ def _annotation(hint: Any) -> Any:
     return _TYPES.get(hint, hint)
 
 
-def _by_definition(hint: Any) -> Any:
-    """Return a section's type with its definitions marked."""
-    if is_definition(hint):
-        return Annotated[hint, READ]
-    if typing.get_origin(hint) is list:
-        return list[_by_definition(typing.get_args(hint)[0])]  # type: ignore[misc]
-    if typing.get_origin(hint) in (types.UnionType, typing.Union):
-        return functools.reduce(operator.or_, map(_by_definition, typing.get_args(hint)))
-    return hint
+def _marks(argument: object) -> tuple[object, ...]:
+    if isinstance(argument, options.Form):
+        return _FORMS[argument]
+    return () if isinstance(argument, options.Option) else (argument,)
 
 
 class OnTargets(Section):
     """Options of a stage that may be limited to clusters."""
 
-    multi_targets: list[values.ClusterName] = options.option(
+    multi_targets: list[options.ClusterName] = options.option(
         "Clusters the stage is limited to; empty: all.", []
     )

@@ -8,9 +8,7 @@ import posixpath
 import re
 from datetime import timedelta
 from decimal import Decimal
-from typing import Annotated, Any
-
-import pydantic
+from typing import Any
 
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.placement import rollouts
@@ -189,68 +187,25 @@ def one_or_many(value: object) -> object:
     return value
 
 
-#: The schema of `one_or_many`.
+def _number_or_text(title: str, pattern: str, **bounds: int) -> dict[str, Any]:
+    number = {"type": "integer", "minimum": 0, **bounds}
+    return {"anyOf": [number, {"type": "string", "pattern": pattern}], "title": title}
+
+
+#: The schemas of what is read here.
 ONE_OR_MANY: dict[str, Any] = {
     "anyOf": [
         {"type": "string", "minLength": 1},
         {"type": "array", "items": {"type": "string", "minLength": 1}},
     ],
 }
-Duration = Annotated[
-    timedelta,
-    pydantic.BeforeValidator(duration),
-    pydantic.WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "pattern": r"^\+?([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$"},
-                {"type": "integer", "minimum": 0, "description": "nanoseconds"},
-            ],
-            "title": "Duration",
-        }
-    ),
-]
-Replicas = Annotated[
-    rollout_stages.Replicas,
-    pydantic.PlainValidator(replicas),
-    pydantic.WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": 0},
-                {"type": "string", "pattern": "^[0-9]+%?$"},
-            ],
-            "title": "Replicas",
-        }
-    ),
-]
-Percentage = Annotated[
-    int,
-    pydantic.BeforeValidator(percentage),
-    pydantic.WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": 0, "maximum": 100},
-                {"type": "string", "pattern": "^[0-9]+%?$"},
-            ],
-            "title": "Percentage",
-        }
-    ),
-]
-Share = Annotated[
-    rollouts.Share,
-    pydantic.PlainValidator(share),
-    pydantic.WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": 0},
-                {"type": "string", "pattern": "^[0-9]{1,3}%?$"},
-            ],
-            "title": "Share",
-        }
-    ),
-]
-RelativePath = Annotated[str, pydantic.AfterValidator(relative_path)]
-DnsLabel = Annotated[str, pydantic.AfterValidator(dns_label)]
-AnnotationPrefix = Annotated[str, pydantic.AfterValidator(annotation_prefix)]
-LabelValue = Annotated[str, pydantic.AfterValidator(label_value)]
-LabelKey = Annotated[str, pydantic.AfterValidator(label_key)]
-ClusterName = Annotated[str, pydantic.AfterValidator(cluster_name)]
+DURATION: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string", "pattern": r"^\+?([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$"},
+        {"type": "integer", "minimum": 0, "description": "nanoseconds"},
+    ],
+    "title": "Duration",
+}
+REPLICAS = _number_or_text("Replicas", "^[0-9]+%?$")
+PERCENTAGE = _number_or_text("Percentage", "^[0-9]+%?$", maximum=100)
+SHARE = _number_or_text("Share", "^[0-9]{1,3}%?$")

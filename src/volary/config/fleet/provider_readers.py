@@ -1,10 +1,13 @@
 """Reads `analysisProviders` into the model, and says what is wrong with them."""
 
+import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TypeVar, cast
+from typing import Any
 from urllib import parse
+
+from pydantic import alias_generators
 
 from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.fleet import provider_sections
@@ -21,8 +24,9 @@ _OWN_ADDRESSES = {
 _INSIGHTS = "https://insights-api.newrelic.com"
 #: Headers that hold secrets wherever they are used.
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key"})
-
-C = TypeVar("C", bound=provider_sections.Connection)
+#: Where secrets are when nothing is said of them.
+_VARIABLES = {"access_key": "AWS_ACCESS_KEY_ID", "secret_key": "AWS_SECRET_ACCESS_KEY"}
+_REGION = re.compile(r"[a-z0-9-]+")
 
 
 def convert(
@@ -64,7 +68,7 @@ def convert_one(
     if config is None:
         return None
     place = _Place(reading, directory, here)
-    options = _OPTIONS[read.type](place, config)
+    options = _options(place, config)
     access = _access(place, read.type, config)
     unknown = [name for name in config.addresses if clusters is not None and name not in clusters]
     for name in unknown:
@@ -103,15 +107,16 @@ class _Place:
         default: str = "",
         required: bool = False,
     ) -> metric_providers.Secret:
-        """Return where a secret is, by its name as in ``apiKey``."""
-        snake = re.sub(r"([A-Z])", lambda match: f"_{match[1].lower()}", name)
-        file: str = getattr(config, f"{snake}_file")
-        variable: str = getattr(config, f"{snake}_env")
+        """Return where a secret is, by its name as in ``api_key``."""
+        file: str = getattr(config, f"{name}_file")
+        variable: str = getattr(config, f"{name}_env")
+        written = alias_generators.to_camel(name)
         if file and variable:
-            self.error((f"{name}Env",), f"{name}File and {name}Env are both given", "keep one")
+            message = f"{written}File and {written}Env are both given"
+            self.error((f"{written}Env",), message, "keep one")
         if not file and not variable:
             if required and not default:
-                self.error((f"{name}File",), "is required", f"or write {name}Env")
+                self.error((f"{written}File",), "is required", f"or write {written}Env")
             return metric_providers.Secret(variable=default)
         return metric_providers.Secret(self.file(file), "" if file else variable)
 
@@ -247,8 +252,35 @@ def _tls(place: _Place, read: metric_providers.ProviderTls) -> metric_providers.
     return file_paths.resolved(read, place.directory)
 
 
-def _prometheus(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
-    options = base_sections.value_of(metric_providers.PrometheusOptions, config)
+def _options(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
+    """Return what only a provider of this type has."""
+    given: dict[str, Any] = {
+        field.name: place.secret(
+            config,
+            field.name,
+            default=_VARIABLES.get(field.name, ""),
+            required=field.default is dataclasses.MISSING,
+        )
+        for field in dataclasses.fields(config.definition)
+        if field.type is metric_providers.Secret
+    }
+    if isinstance(config, provider_sections.NewRelicConfig):
+        given["insights"] = config.api == "insights"
+    options: metric_providers.Options = base_sections.value_of(config.definition, config, **given)
+    match options:
+        case metric_providers.PrometheusOptions():
+            _check_prometheus(place, options)
+        case metric_providers.CloudWatchOptions() if not _REGION.fullmatch(options.region):
+            place.error(("region",), "is not the name of a region", "write eu-central-1")
+        case metric_providers.HttpOptions():
+            try:
+                json_paths.parse(options.json_path)
+            except ValueError as error:
+                place.error(("jsonPath",), str(error), "write $.data.value")
+    return options
+
+
+def _check_prometheus(place: _Place, options: metric_providers.PrometheusOptions) -> None:
     for name, label in (
         ("clusterLabel", options.cluster_label),
         ("namespaceLabel", options.namespace_label),
@@ -258,68 +290,3 @@ def _prometheus(place: _Place, config: provider_sections.Connection) -> metric_p
             place.error((name,), "is not the name of a label")
     if options.scrape_interval <= timedelta(0):
         place.error(("scrapeInterval",), "must be more than 0")
-    return options
-
-
-def _datadog(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
-    return metric_providers.DatadogOptions(
-        place.secret(config, "apiKey", required=True),
-        place.secret(config, "applicationKey", required=True),
-    )
-
-
-def _cloudwatch(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
-    read = cast("provider_sections.CloudWatchConfig", config)
-    if not re.fullmatch(r"[a-z0-9-]+", read.region):
-        place.error(("region",), "is not the name of a region", "write eu-central-1")
-    return metric_providers.CloudWatchOptions(
-        read.region,
-        place.secret(config, "accessKey", default="AWS_ACCESS_KEY_ID"),
-        place.secret(config, "secretKey", default="AWS_SECRET_ACCESS_KEY"),
-        place.secret(config, "sessionToken"),
-    )
-
-
-def _new_relic(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
-    read = cast("provider_sections.NewRelicConfig", config)
-    key = place.secret(config, "apiKey", required=True)
-    return metric_providers.NewRelicOptions(read.account, key, insights=read.api == "insights")
-
-
-def _graphite(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
-    return metric_providers.GraphiteOptions()
-
-
-def _influxdb(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
-    read = cast("provider_sections.InfluxDbConfig", config)
-    return metric_providers.InfluxDbOptions(
-        read.organization, place.secret(config, "token", required=True)
-    )
-
-
-def _dynatrace(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
-    return metric_providers.DynatraceOptions(place.secret(config, "token", required=True))
-
-
-def _http(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
-    options = base_sections.value_of(metric_providers.HttpOptions, config)
-    try:
-        json_paths.parse(options.json_path)
-    except ValueError as error:
-        place.error(("jsonPath",), str(error), "write $.data.value")
-    return options
-
-
-_OPTIONS: Mapping[
-    metric_providers.ProviderType,
-    Callable[[_Place, provider_sections.Connection], metric_providers.Options],
-] = {
-    metric_providers.ProviderType.PROMETHEUS: _prometheus,
-    metric_providers.ProviderType.DATADOG: _datadog,
-    metric_providers.ProviderType.CLOUDWATCH: _cloudwatch,
-    metric_providers.ProviderType.NEW_RELIC: _new_relic,
-    metric_providers.ProviderType.GRAPHITE: _graphite,
-    metric_providers.ProviderType.INFLUXDB: _influxdb,
-    metric_providers.ProviderType.DYNATRACE: _dynatrace,
-    metric_providers.ProviderType.HTTP: _http,
-}

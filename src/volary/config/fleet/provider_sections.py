@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import pydantic
 from pydantic import Field
 
-from volary.config.decoding import base_sections, values
+from volary.config.decoding import base_sections
 from volary.model import metric_providers, options
 
 _SECRET = "secrets do not belong into this file: write {0}File or {0}Env, which name a place"
@@ -30,7 +30,6 @@ def _misplaced(*names: str) -> Mapping[str, str]:
 
 
 Variable = Annotated[str, pydantic.AfterValidator(_variable)]
-Many = Annotated[pydantic.StrictInt, Field(ge=1, le=1000)]
 
 
 class Connection(base_sections.Section):
@@ -74,8 +73,10 @@ class Connection(base_sections.Section):
         "an instant query, or a range query as in PipeCD).",
         metric_providers.Points.LAST,
     )
-    max_concurrency: Many = options.option("Queries at one time; others wait for their turn.", 8)
-    share: values.Duration = options.option(
+    max_concurrency: int = options.option(
+        "Queries at one time; others wait for their turn.", 8, least=1, most=1000
+    )
+    share: timedelta = options.option(
         "How long an answer is shared by those who ask the same, up to a twentieth of the "
         "metric's interval; at most 5m.",
         timedelta(seconds=5),
@@ -92,7 +93,7 @@ class PrometheusConfig(Connection, of=metric_providers.PrometheusOptions):
     metrics: metric_providers.Metrics | None
 
 
-class DatadogConfig(Connection):
+class DatadogConfig(Connection, of=metric_providers.DatadogOptions):
     """Datadog."""
 
     misplaced: ClassVar[Mapping[str, str]] = _misplaced(
@@ -105,14 +106,14 @@ class DatadogConfig(Connection):
     application_key_env: Variable = options.option("The variable with the application key.", "")
 
 
-class CloudWatchConfig(Connection):
+class CloudWatchConfig(Connection, of=metric_providers.CloudWatchOptions):
     """CloudWatch."""
 
     misplaced: ClassVar[Mapping[str, str]] = _misplaced(
         "password", "token", "accessKey", "secretKey", "sessionToken"
     )
 
-    region: base_sections.Text = Field(description="Such as `eu-central-1`.")
+    region: options.Text
     access_key_file: str = options.option("A file with the access key's id.", "")
     access_key_env: Variable = options.option(
         "The variable with it. Default: `AWS_ACCESS_KEY_ID`.", ""
@@ -125,14 +126,12 @@ class CloudWatchConfig(Connection):
     session_token_env: Variable = options.option("The variable with a session token.", "")
 
 
-class NewRelicConfig(Connection):
+class NewRelicConfig(Connection, of=metric_providers.NewRelicOptions):
     """New Relic."""
 
     misplaced: ClassVar[Mapping[str, str]] = _misplaced("password", "token", "apiKey")
 
-    account: Annotated[str, Field(pattern=r"^[0-9]{1,12}$")] = Field(
-        description="Number of the account, in quotes."
-    )
+    account: Annotated[str, Field(pattern=r"^[0-9]{1,12}$")]
     api_key_file: str = options.option("A file with the user or query key.", "")
     api_key_env: Variable = options.option("The variable with it.", "")
     api: Literal["nerdgraph", "insights"] = options.option(
@@ -140,17 +139,15 @@ class NewRelicConfig(Connection):
     )
 
 
-class GraphiteConfig(Connection):
+class GraphiteConfig(Connection, of=metric_providers.GraphiteOptions):
     """Graphite."""
 
 
-class InfluxDbConfig(Connection):
+class InfluxDbConfig(Connection, of=metric_providers.InfluxDbOptions):
     """InfluxDB, by Flux; its token is `tokenFile` or `tokenEnv`."""
 
-    organization: base_sections.Text = Field(description="Name of the organization.")
 
-
-class DynatraceConfig(Connection):
+class DynatraceConfig(Connection, of=metric_providers.DynatraceOptions):
     """Dynatrace; its token is `tokenFile` or `tokenEnv`."""
 
 

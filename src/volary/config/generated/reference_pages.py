@@ -7,7 +7,7 @@ committed pages with what is printed.
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
@@ -231,9 +231,9 @@ def _rows(model: type[base_sections.Section], prefix: str, skipped: set[str]) ->
 def _name(annotation: object, info: fields.FieldInfo) -> str:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
-        known: dict[object, str] = {values.RelativePath: "path"}
         within = [argument for argument in arguments[1:] if isinstance(argument, fields.FieldInfo)]
-        return known.get(annotation) or _name(arguments[0], within[0] if within else info)
+        known = "path" if _is_path(arguments[1:]) else ""
+        return known or _name(arguments[0], within[0] if within else info)
     if origin is list:
         return f"list of {_name(arguments[0], info)}"
     if origin is dict:
@@ -254,9 +254,7 @@ def _name(annotation: object, info: fields.FieldInfo) -> str:
 def _simple(annotation: object, info: fields.FieldInfo) -> str:
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return " or ".join(f"`{member.value}`" for member in annotation)
-    if annotation is str and any(
-        getattr(constraint, "func", None) is values.relative_path for constraint in info.metadata
-    ):
+    if annotation is str and _is_path(info.metadata):
         return "path"
     if isinstance(annotation, type) and issubclass(annotation, base_sections.Section):
         return "object"
@@ -272,6 +270,10 @@ def _simple(annotation: object, info: fields.FieldInfo) -> str:
         rollouts.Share: "number or share",
     }
     return names[annotation]
+
+
+def _is_path(marks: Iterable[object]) -> bool:
+    return any(getattr(mark, "func", None) is values.relative_path for mark in marks)
 
 
 def _is_bounded(info: fields.FieldInfo) -> bool:

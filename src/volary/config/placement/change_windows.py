@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from volary.config.decoding import base_sections, readings, values
+from volary.config.decoding import base_sections, readings
 from volary.config.placement import wave_rules
 from volary.config.text import calendars, yaml
 from volary.model import options
@@ -45,9 +45,7 @@ class Window(base_sections.Section):
         "does.",
         "",
     )
-    duration: values.Duration | None = options.option(
-        "How long it lasts, at most 8784h (a year).", None
-    )
+    duration: timedelta | None = options.option("How long it lasts, at most 8784h (a year).", None)
     time_zone: str = options.option(
         "The zone of its times, such as `Europe/Berlin`; of a calendar, of those that name none.",
         "UTC",

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from volary.config.decoding import base_sections, readings, values
+from volary.config.decoding import base_sections, readings
 from volary.config.stages import analysis_rules, metric_sections, webhooks
 from volary.config.text import yaml
 from volary.model import analysis as model_analysis
@@ -21,10 +21,8 @@ class Approval(base_sections.Section):
     """People who have to agree."""
 
     approvers: list[base_sections.Text] = Field(min_length=1, description="Those who may approve.")
-    count: Annotated[int, Field(ge=1, strict=True)] = options.option("How many of them have to.", 1)
-    timeout: values.Duration = options.option(
-        "How long it is waited for them.", timedelta(hours=24)
-    )
+    count: int = options.option("How many of them have to.", 1, least=1)
+    timeout: timedelta = options.option("How long it is waited for them.", timedelta(hours=24))
 
 
 class Gate(base_sections.Section):

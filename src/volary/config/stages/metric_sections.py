@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, ClassVar, Literal
 
-import pydantic
 from pydantic import Field
 
-from volary.config.decoding import base_sections, values
+from volary.config.decoding import base_sections
 from volary.model import analysis, options
 
-Count = Annotated[int, Field(ge=0, strict=True)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
 
@@ -39,10 +37,10 @@ class Metric(base_sections.Section, of=analysis.Rule):
         "Use this entry of the template; what else is written is ignored.", None
     )
     name: str
-    interval: values.Duration | None = options.option(
+    interval: timedelta | None = options.option(
         "Time between two looks, and what each of them is about.", None
     )
-    timeout: values.Duration
+    timeout: timedelta
     expected: Expected | None
     deviation: analysis.Deviation
     max: Number | None = options.option(
@@ -62,7 +60,7 @@ class Metric(base_sections.Section, of=analysis.Rule):
         "look. `pass`: a look that does not count. Default: `hold`.",
         None,
     )
-    skip_on_no_data: pydantic.StrictBool | None = options.option(
+    skip_on_no_data: bool | None = options.option(
         "PipeCD's word: `true` is `noData: pass`, `false` is `fail`.", None
     )
 
@@ -90,22 +88,20 @@ class HttpCheck(base_sections.Section):
         "Method; there is no body.", "GET"
     )
     headers: list[Header] = options.option("Sent along.", [])
-    expected_code: pydantic.StrictInt = options.option("The good status.", 200, least=100, most=599)
-    interval: values.Duration | None = options.option("Time between two requests.", None)
-    timeout: values.Duration = options.option(
-        "Limit of each request, at most 5m.", timedelta(seconds=30)
-    )
-    failure_limit: Count = options.option("Fails when more requests than this failed.", 0)
+    expected_code: int = options.option("The good status.", 200, least=100, most=599)
+    interval: timedelta | None = options.option("Time between two requests.", None)
+    timeout: timedelta = options.option("Limit of each request, at most 5m.", timedelta(seconds=30))
+    failure_limit: int = options.option("Fails when more requests than this failed.", 0, least=0)
     failure_count: analysis.FailureCount = options.option(
         "As for metrics.", analysis.FailureCount.CUMULATIVE
     )
     no_data: analysis.NoData | None = options.option(
         "When there is no answer, as for metrics. Default: `fail`.", None
     )
-    skip_on_no_data: pydantic.StrictBool | None = options.option(
+    skip_on_no_data: bool | None = options.option(
         "PipeCD's word: `true` is `noData: pass`, `false` is `fail`.", None
     )
-    dry_run: pydantic.StrictBool = options.option("Measured and shown, decides nothing.", False)
+    dry_run: bool = options.option("Measured and shown, decides nothing.", False)
 
 
 class StageAnalysis(base_sections.Section):
@@ -125,8 +121,8 @@ class Analysis(base_sections.OnTargets, StageAnalysis):
         "restartThreshold": "counting restarts, which PipeCD reads and does not do either",
     }
 
-    duration: values.Duration = Field(description="How long is measured, more than 0.")
-    hold_for: values.Duration = options.option(
+    duration: timedelta = Field(description="How long is measured, more than 0.")
+    hold_for: timedelta = options.option(
         "How long after `duration` data are waited for where `noData` is `hold`.",
         timedelta(minutes=10),
     )

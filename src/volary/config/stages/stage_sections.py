@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, cast
 
-import pydantic
 from pydantic import Field
 
-from volary.config.decoding import base_sections, values
+from volary.config.decoding import base_sections
 from volary.config.stages import metric_sections, webhooks
 from volary.model import options
 from volary.model.pipeline import pipelines
@@ -48,7 +47,7 @@ class ProgressiveTraffic(base_sections.OnTargets, of=traffic_stages.ProgressiveT
     metrics: list[metric_sections.Metric]
     match: list[RequestMatch]
     immediate: bool
-    progress_deadline_seconds: pydantic.StrictInt = options.option(
+    progress_deadline_seconds: int = options.option(
         "How long canary may stay not ready.", 600, least=1
     )
 
@@ -72,10 +71,10 @@ class Traffic(base_sections.OnTargets, of=traffic_stages.TrafficOptions):
     all: Literal["", "primary", "canary", "baseline"] = options.option(
         "Send everything to this variant, instead of percentages.", ""
     )
-    primary: values.Percentage | None = options.option(
+    primary: options.Percentage | None = options.option(
         "Percentage for primary. PipeCD's dialect: the rest when left out.", None
     )
-    canary: values.Percentage
+    canary: options.Percentage
     match: list[RequestMatch]
 
 
@@ -88,7 +87,7 @@ class StageEntry(base_sections.Section):
         description="Name of the stage; `K8S_MULTI_*` means the same as `K8S_*`."
     )
     desc: str = options.option("Shown beside the stage.", "")
-    timeout: values.Duration = options.option(
+    timeout: timedelta = options.option(
         "Limit of the stage, on all clusters of its wave together.", timedelta(hours=6)
     )
     with_: dict[str, object] = options.option("Options of the stage.", {}, key="with")

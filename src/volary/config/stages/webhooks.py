@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from urllib import parse
 
-import pydantic
 from pydantic import Field
 
-from volary.config.decoding import base_sections, readings, values
+from volary.config.decoding import base_sections, readings
 from volary.config.text import yaml
 from volary.model import options
 from volary.model.pipeline import webhook
@@ -23,14 +22,14 @@ class WebhookGate(base_sections.OnTargets):
 
     url: base_sections.Text = Field(description="Address, `https://` or `http://`.")
     name: str = options.option("Name, for the log; empty: the address' host.", "")
-    interval: values.Duration = options.option(
+    interval: timedelta = options.option(
         "Time between two questions, at least 1s.", timedelta(seconds=10)
     )
-    timeout: values.Duration = options.option(
+    timeout: timedelta = options.option(
         "How long an answer may take, at most 5m.", timedelta(seconds=10)
     )
-    retries: pydantic.StrictInt = options.option("As for other webhooks.", 0, least=0, most=10)
-    disable_tls: pydantic.StrictBool = options.option(
+    retries: int = options.option("As for other webhooks.", 0, least=0, most=10)
+    disable_tls: bool = options.option(
         "Do not verify the server's certificate.", False, key="disableTLS"
     )
     metadata: dict[str, str] = options.option(

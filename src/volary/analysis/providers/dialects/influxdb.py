@@ -35,9 +35,9 @@ class InfluxDb(dialect.Dialect[metric_providers.InfluxDbOptions]):
             "Content-Type": "application/vnd.flux",
             "Accept": "application/csv",
         }
-        organisation = (("org", self.options.organisation),)
+        organization = (("org", self.options.organization),)
         return dialect.Request(
-            "/api/v2/query", organisation, method="POST", headers=headers, body=filled.encode()
+            "/api/v2/query", organization, method="POST", headers=headers, body=filled.encode()
         )
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:

@@ -17,8 +17,7 @@ HookType = Annotated[
     webhook.WebhookType,
     pydantic.BeforeValidator(lambda text: text or webhook.WebhookType.ROLLOUT),
 ]
-Percent = Annotated[int, Field(ge=0, le=100, strict=True)]
-Count = Annotated[int, Field(strict=True)]
+Percent = Annotated[int, Field(ge=0, le=100)]
 
 
 class Reference(base_sections.Section):
@@ -33,8 +32,8 @@ class Reference(base_sections.Section):
 class ScalerReplicas(base_sections.Section):
     """Bounds of the scaler that Flagger makes for its copy."""
 
-    min_replicas: Count | None = options.option("Least.", None)
-    max_replicas: Count | None = options.option("Most.", None)
+    min_replicas: int | None = options.option("Least.", None)
+    max_replicas: int | None = options.option("Most.", None)
 
 
 class Autoscaler(Reference):
@@ -73,20 +72,20 @@ class Rewrite(base_sections.Section):
 class Service(base_sections.Section):
     """The Services and the routes that Flagger makes."""
 
-    port: Annotated[int, Field(ge=1, le=65535, strict=True)] = Field(description="Port.")
+    port: Annotated[int, Field(ge=1, le=65535)] = Field(description="Port.")
     name: str = options.option("Name; empty: the target's.", "")
     port_name: str = options.option("Name of the port.", "http")
     target_port: int | str = options.option("Port of the pods; empty: `port`.", "")
     app_protocol: str = options.option("Protocol of the port.", "")
     traffic_distribution: str = options.option("Of the Services.", "")
-    port_discovery: pydantic.StrictBool = options.option("Add the ports of all containers.", False)
-    headless: pydantic.StrictBool = options.option("Without cluster IP.", False)
+    port_discovery: bool = options.option("Add the ports of all containers.", False)
+    headless: bool = options.option("Without cluster IP.", False)
     timeout: str = options.option("Of a request.", "")
     backend_timeout: str = options.option("Of a request to a backend.", "")
     hosts: list[str] = options.option("Hosts of the route.", [])
     gateways: list[str] = options.option("Istio's gateways.", [])
     gateway_refs: list[dict[str, Any]] = options.option("Parents of the HTTPRoute.", [])
-    delegation: pydantic.StrictBool = options.option("Make a delegate VirtualService.", False)
+    delegation: bool = options.option("Make a delegate VirtualService.", False)
     match: list[dict[str, Any]] = options.option("Requests that the route is for.", [])
     rewrite: Rewrite | None = options.option("How requests are changed.", None)
     retries: dict[str, Any] | None = options.option("Of failed requests.", None)
@@ -128,11 +127,9 @@ class Webhook(base_sections.Section):
     type: HookType = options.option("When it is called.", webhook.WebhookType.ROLLOUT)
     url: base_sections.Text = Field(description="Address.")
     timeout: str = options.option("How long an answer may take.", "")
-    retries: Count = options.option("Of a call.", 0)
-    disable_tls: pydantic.StrictBool = options.option(
-        "Do not verify the certificate.", False, key="disableTLS"
-    )
-    mute_alert: pydantic.StrictBool = options.option("Do not say refusals.", False)
+    retries: int = options.option("Of a call.", 0)
+    disable_tls: bool = options.option("Do not verify the certificate.", False, key="disableTLS")
+    mute_alert: bool = options.option("Do not say refusals.", False)
     metadata: dict[str, str] = options.option("Sent along.", {})
 
 
@@ -156,14 +153,14 @@ class Analysis(base_sections.Section):
     """How the new version is tried."""
 
     interval: str = options.option("Time between two checks.", "60s")
-    threshold: Count = options.option("Failed checks until rollback.", 0)
+    threshold: int = options.option("Failed checks until rollback.", 0)
     step_weight: Percent = options.option("Percent per step.", 0)
-    step_weights: list[Count] = options.option("Percent, one by one.", [])
+    step_weights: list[int] = options.option("Percent, one by one.", [])
     max_weight: Percent = options.option("Percent at which it is promoted.", 0)
     step_weight_promotion: Percent = options.option("Percent per step back.", 0)
-    iterations: Count = options.option("Checks of blue/green or an A/B test.", 0)
+    iterations: int = options.option("Checks of blue/green or an A/B test.", 0)
     match: list[Match] = options.option("Requests of an A/B test.", [])
-    mirror: pydantic.StrictBool = options.option("Copy requests first.", False)
+    mirror: bool = options.option("Copy requests first.", False)
     mirror_weight: Percent = options.option("Percent that is copied.", 0)
     primary_ready_threshold: Percent | None = options.option(
         "Percent of primary's pods that have to be available.", None
@@ -189,16 +186,14 @@ class Spec(base_sections.Section):
     ingress_ref: Reference | None = options.option("NGINX, Skipper.", None)
     route_ref: Reference | None = options.option("APISIX.", None)
     upstream_ref: Reference | None = options.option("Gloo.", None)
-    progress_deadline_seconds: Annotated[int, Field(strict=True)] | None = options.option(
+    progress_deadline_seconds: int | None = options.option(
         "How long canary or primary may stay not ready.", None
     )
-    skip_analysis: pydantic.StrictBool = options.option(
-        "Promote as soon as canary is ready.", False
-    )
-    revert_on_deletion: pydantic.StrictBool = options.option(
+    skip_analysis: bool = options.option("Promote as soon as canary is ready.", False)
+    revert_on_deletion: bool = options.option(
         "Give everything back when the Canary is deleted.", False
     )
-    suspend: pydantic.StrictBool = options.option("Do nothing.", False)
+    suspend: bool = options.option("Do nothing.", False)
     service: Service | None = options.option("What leads to the workload.", None)
     analysis: Analysis | None = options.option("How a version is tried.", None)
     canary_analysis: Analysis | None = options.option("The old word for it.", None)

@@ -56,7 +56,7 @@ class StaticWeight(base_sections.Section):
     target_cluster: ClusterAffinity = Field(
         default_factory=ClusterAffinity, description="Which clusters."
     )
-    weight: Annotated[int, Field(ge=1, strict=True)] = Field(description="Their share.")
+    weight: Annotated[int, Field(ge=1)] = Field(description="Their share.")
 
 
 class WeightPreference(base_sections.Section):

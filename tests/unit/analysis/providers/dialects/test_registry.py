@@ -1,0 +1,41 @@
+"""Which dialect belongs to which kind of provider."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, get_args
+
+import pytest
+
+from volary.analysis.providers import query
+from volary.analysis.providers.dialects import dialect, registry
+from volary.config.fleet import provider_sections
+from volary.model import metric_providers
+
+SECRETS = {
+    metric_providers.DatadogOptions: (metric_providers.Secret(), metric_providers.Secret()),
+    metric_providers.CloudWatchOptions: (
+        "eu",
+        metric_providers.Secret(),
+        metric_providers.Secret(),
+    ),
+    metric_providers.NewRelicOptions: ("1", metric_providers.Secret()),
+    metric_providers.InfluxDbOptions: ("shop", metric_providers.Secret()),
+    metric_providers.DynatraceOptions: (metric_providers.Secret(),),
+}
+
+
+@pytest.mark.parametrize("options", get_args(metric_providers.Options))
+def test_every_kind_of_provider_has_a_dialect(options: Any) -> None:
+    provider = metric_providers.Provider(
+        "metrics",
+        metric_providers.ProviderType.HTTP,
+        metric_providers.Access("https://metrics"),
+        options(*SECRETS.get(options, ())),
+    )
+    asked = query.Query("up", datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=1))
+
+    assert isinstance(registry.make(provider, asked), dialect.Dialect)
+
+
+@pytest.mark.parametrize("kind", metric_providers.ProviderType)
+def test_every_type_that_can_be_written_has_options(kind: metric_providers.ProviderType) -> None:
+    assert provider_sections.CONFIGS[kind].definition in get_args(metric_providers.Options)
