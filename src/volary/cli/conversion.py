@@ -26,9 +26,8 @@ def flagger(path: str) -> int:
     loaded = application_files.parse(text, file=chosen, default_name="", neighbours=siblings)
     _raise_errors(loaded.problems)
     made = translation.translate(yaml.load_all(text, chosen), application_files.readable(siblings))
-    converted = translation.to_yaml(made, loaded.problems)
-    text = serialization.dump_body(converted.body) + _settings(converted.settings)
-    _print(text, converted.remarks, chosen)
+    text = serialization.dump_body(translation.body(made)) + _settings(made.settings)
+    _print(text, _remarks(loaded.problems), chosen)
     console.show_problems(console.messages(), loaded.problems)
     _print_hint(f"save it as volary.yaml beside the manifests, and remove the Canary ({chosen})")
     return exit_codes.Exit.DONE
@@ -121,8 +120,12 @@ def _print_converted(body: json.JsonObject, problems: Sequence[errors.Problem], 
     text = serialization.dump_body(body)
     _raise_errors(problems)
     application_files.parse(text, file=f"{path}, converted", default_name="").require()
-    _print(text, [f"{problem.where}: {problem.message}" for problem in problems], path)
+    _print(text, _remarks(problems), path)
     console.show_problems(console.messages(), problems)
+
+
+def _remarks(problems: Iterable[errors.Problem]) -> list[str]:
+    return [f"{problem.where}: {problem.message}" for problem in problems]
 
 
 def _raise_errors(problems: Iterable[errors.Problem]) -> None:

@@ -17,6 +17,7 @@ from volary.config.application import (
     consistency,
 )
 from volary.config.decoding import readings, values
+from volary.config.dialects import drafts
 from volary.config.dialects.flagger import source as flagger_source
 from volary.config.dialects.flagger import translation
 from volary.config.dialects.karmada import policies as karmada_policies
@@ -145,13 +146,7 @@ def _karmada(documents: _Documents, beside: _Texts, directory: str, name: str) -
     if broken := karmada_policies.unreadable(beside):
         return Loaded(None, broken)
     translated = karmada.translate((*documents, *readable(beside)), directory, name)
-    loaded = _parse(readings.Reading(translated.draft.document()), name, None)
-    application = None if translated.has_errors else loaded.application
-    if application is not None:
-        application = replace(application, dialect=applications.Dialect.KARMADA)
-    return replace(
-        loaded, application=application, problems=_sorted((*translated.problems, *loaded.problems))
-    )
+    return _translated(translated, applications.Dialect.KARMADA, name, None)
 
 
 def _with_policies(loaded: Loaded, documents: _Documents, beside: _Texts, directory: str) -> Loaded:
@@ -191,17 +186,25 @@ def _flagger(
     documents: Sequence[yaml.Document], neighbours: Mapping[str, str], directory: str | None
 ) -> Loaded:
     """Read a Canary by way of the file of our own that says the same."""
-    others = readable(neighbours)
-    translated = translation.translate(documents, others)
-    draft = translated.draft
-    if draft is None or translated.has_errors:
+    translated = translation.translate(documents, readable(neighbours))
+    if translated.has_errors:
         return Loaded(None, _sorted(translated.problems), documents[0])
-    loaded = _parse(readings.Reading(draft.document()), "", directory)
-    problems = (*translated.problems, *loaded.problems)
-    application = loaded.application
+    return _translated(translated, applications.Dialect.FLAGGER, "", directory)
+
+
+def _translated(
+    translated: drafts.Translation,
+    dialect: applications.Dialect,
+    default_name: str,
+    directory: str | None,
+) -> Loaded:
+    """Read the file of our own that another project's are translated into."""
+    loaded = _parse(readings.Reading(translated.draft.document()), default_name, directory)
+    application = None if translated.has_errors else loaded.application
     if application is not None:
-        application = replace(application, dialect=applications.Dialect.FLAGGER)
-    return Loaded(application, _sorted(problems), loaded.document, loaded.base)
+        application = replace(application, dialect=dialect)
+    problems = _sorted((*translated.problems, *loaded.problems))
+    return replace(loaded, application=application, problems=problems)
 
 
 def readable(neighbours: Mapping[str, str]) -> list[yaml.Document]:

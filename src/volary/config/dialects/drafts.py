@@ -71,6 +71,22 @@ class Translated(yaml.Document):
         return self.draft.place(path)
 
 
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What another project's files mean in our own dialect, and what is wrong or different."""
+
+    #: As far as it came, where there are errors.
+    draft: Draft
+    problems: tuple[errors.Problem, ...]
+    #: What belongs into the controller's settings instead.
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def has_errors(self) -> bool:
+        """Something has to be mended first."""
+        return bool(errors.mistakes(self.problems))
+
+
 def text(value: object, key: str) -> str:
     """Return the text at `key` of an object; empty when there is none."""
     entry = value.get(key) if isinstance(value, dict) else None

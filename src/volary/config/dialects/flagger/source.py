@@ -1,7 +1,7 @@
 """What a translation reads from: one Canary, its neighbours, and the problems found."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from volary.config.decoding import readings
@@ -40,7 +40,7 @@ class Source:
     neighbours: Sequence[yaml.Document]
     draft: drafts.Draft
     #: What belongs into the fleet file or the controller's settings instead.
-    settings: dict[str, object] = field(default_factory=dict)
+    settings: dict[str, object]
 
     @property
     def spec(self) -> schema.Spec:

@@ -2,39 +2,21 @@
 convert flagger``.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import timedelta
 
 from volary.config.decoding import readings
 from volary.config.dialects import drafts
 from volary.config.dialects.flagger import alerts, analysis, routing, schema, source, target
 from volary.config.text import yaml
-from volary.model import applications, errors, json
+from volary.model import applications, json
 
 _LONGEST_RUN = timedelta(hours=6)
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """What a Canary means in our own dialect, and what is wrong or different."""
-
-    #: None when the Canary could not be read.
-    draft: drafts.Draft | None
-    problems: tuple[errors.Problem, ...]
-    #: What stands for its AlertProviders and the providers of its MetricTemplates: parts of
-    #: the controller's settings.
-    settings: dict[str, object] = field(default_factory=dict)
-
-    @property
-    def has_errors(self) -> bool:
-        """Something has to be mended first."""
-        return bool(errors.mistakes(self.problems))
-
-
 def translate(
     documents: Sequence[yaml.Document], neighbours: Sequence[yaml.Document] = ()
-) -> Translation:
+) -> drafts.Translation:
     """Translate the one Canary among `documents`.
 
     Args:
@@ -45,16 +27,12 @@ def translate(
         document for document in (*documents, *neighbours) if source.is_flaggers(document, "Canary")
     ]
     reading = readings.Reading((canaries or list(documents))[0], applications.Dialect.FLAGGER)
+    made, settings = drafts.Draft(reading.where(())), dict[str, object]()
     if len(canaries) != 1:
         _not_one(reading, canaries)
-        return Translation(None, tuple(reading.problems))
-    canary = reading.read(schema.Canary, _of_version(reading), ())
-    if canary is None:
-        return Translation(None, tuple(reading.problems))
-    made = drafts.Draft(reading.where(()))
-    read = source.Source(reading, canary, (*documents, *neighbours), made)
-    _fill(read)
-    return Translation(made, tuple(reading.problems), read.settings)
+    elif canary := reading.read(schema.Canary, _of_version(reading), ()):
+        _fill(source.Source(reading, canary, (*documents, *neighbours), made, settings))
+    return drafts.Translation(made, tuple(reading.problems), settings)
 
 
 def _fill(read: source.Source) -> None:
@@ -110,27 +88,11 @@ _ORDER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Converted:
-    """The parts of the printed text."""
-
-    body: json.JsonObject
-    #: Lines without ``#``: what differs, and settings of the controller that go with it.
-    remarks: tuple[str, ...]
-    settings: Mapping[str, object]
-
-
-def to_yaml(made: Translation, problems: Iterable[errors.Problem]) -> Converted:
-    """Return what is printed for a translation without errors.
-
-    `problems` are all that reading the Canary as an application found.
-    """
-    assert made.draft is not None
+def body(made: drafts.Translation) -> json.JsonObject:
+    """Return the file of a translation without errors, its sections in the order of our docs."""
     value = made.draft.value
     spec = {name: value["spec"][name] for name in _ORDER if name in value["spec"]}
-    rest = {name: section for name, section in value["spec"].items() if name not in spec}
-    remarks = [f"{problem.where}: {problem.message}" for problem in problems]
-    return Converted({**value, "spec": {**spec, **rest}}, tuple(remarks), made.settings)
+    return {**value, "spec": {**spec, **value["spec"]}}
 
 
 def comment(lines: Sequence[str]) -> str:

@@ -17,6 +17,13 @@ Override = policies.Policy[schema.OverridePolicy]
 _OVERRIDES: yaml.Path = ("spec", "placement", "overrides")
 #: What our own file fills in, and Karmada leaves as it is.
 _FILLED = "${cluster."
+#: Changes that both write alike, as they are called here and there.
+_SAME_FORM = {
+    "commands": "commandOverrider",
+    "args": "argsOverrider",
+    "labels": "labelsOverrider",
+    "annotations": "annotationsOverrider",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,23 +133,15 @@ def _rules(policy: Override) -> Iterator[tuple[schema.OverrideRule, yaml.Path]]:
 
 def _changes(policy: Override, read: schema.Overriders, path: yaml.Path) -> dict[str, Any]:
     """Return the changes of a rule; values that our own file would fill in are refused."""
-    changes: dict[str, Any] = {
-        "images": [_image(overrider) for overrider in read.image_overrider],
-        "commands": [
-            _written(overrider) for overrider in read.command_overrider if overrider.value
-        ],
-        "args": [_written(overrider) for overrider in read.args_overrider if overrider.value],
-        "labels": [_written(overrider) for overrider in read.labels_overrider if overrider.value],
-        "annotations": [
-            _written(overrider) for overrider in read.annotations_overrider if overrider.value
-        ],
-        "fields": [
-            _field(overrider)
-            for overrider in read.field_overrider
-            if overrider.yaml or overrider.json_
-        ],
-        "patches": [_written(overrider) for overrider in read.plaintext],
-    }
+    changes: dict[str, Any] = {"images": [_image(overrider) for overrider in read.image_overrider]}
+    for key, theirs in _SAME_FORM.items():
+        given: Any = policy.reading.written((*path, theirs)) or []
+        changes[key] = [change for change in given if change.get("value")]
+    given = policy.reading.written((*path, "fieldOverrider")) or []
+    changes["fields"] = [
+        _field(change) for change in given if change.get("yaml") or change.get("json")
+    ]
+    changes["patches"] = policy.reading.written((*path, "plaintext")) or []
     if _FILLED in str(changes):
         message = f"a value holds {_FILLED}…}}, which is filled in here and not by Karmada"
         policy.reading.error(path, message, "write the value without it")
@@ -156,14 +155,6 @@ def _image(read: schema.ImageOverrider) -> dict[str, Any]:
     return {**change, "path": read.predicate.path} if read.predicate else change
 
 
-def _field(read: schema.FieldOverrider) -> dict[str, Any]:
+def _field(written: dict[str, Any]) -> dict[str, Any]:
     """Return a change inside a text; YAML counts when both are given."""
-    which = "yaml" if read.yaml else "json"
-    patches = [_written(patch) for patch in read.yaml or read.json_]
-    return {"fieldPath": read.field_path, which: patches}
-
-
-def _written(
-    read: schema.ArgumentsOverrider | schema.MapOverrider | schema.FieldPatch | schema.Plaintext,
-) -> dict[str, Any]:
-    return read.model_dump(by_alias=True, exclude_unset=True)
+    return {key: written[key] for key in written if key != "json" or not written.get("yaml")}

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from volary.config.decoding import base_sections
 from volary.model import options
-from volary.model.placement import rollouts
+from volary.model.placement import overrides, rollouts
 
 API_VERSION = "policy.karmada.io/v1alpha1"
 
@@ -208,30 +208,6 @@ class MapOverrider(base_sections.Section):
     value: dict[str, str] = options.option("Values.", {})
 
 
-class FieldPatch(base_sections.Section):
-    """One operation inside a text."""
-
-    sub_path: str = Field(description="JSON pointer.")
-    operator: str = Field(description="add, remove or replace.")
-    value: Any = options.option("Value.", None)
-
-
-class FieldOverrider(base_sections.Section):
-    """A change of a document inside a text."""
-
-    field_path: str = Field(description="JSON pointer.")
-    json_: list[FieldPatch] = options.option("As JSON.", [], key="json")
-    yaml: list[FieldPatch] = options.option("As YAML.", [])
-
-
-class Plaintext(base_sections.Section):
-    """One operation on the object."""
-
-    path: str = Field(description="JSON pointer.")
-    operator: str = Field(description="add, remove or replace.")
-    value: Any = options.option("Value.", None)
-
-
 class Overriders(base_sections.Section):
     """What is changed."""
 
@@ -240,8 +216,8 @@ class Overriders(base_sections.Section):
     args_overrider: list[ArgumentsOverrider] = options.option("Arguments.", [])
     labels_overrider: list[MapOverrider] = options.option("Labels.", [])
     annotations_overrider: list[MapOverrider] = options.option("Annotations.", [])
-    field_overrider: list[FieldOverrider] = options.option("Documents.", [])
-    plaintext: list[Plaintext] = options.option("Anything else.", [])
+    field_overrider: list[overrides.FieldOverride] = options.option("Documents.", [])
+    plaintext: list[overrides.PatchOverride] = options.option("Anything else.", [])
 
 
 class OverrideRule(base_sections.Section):

@@ -32,22 +32,9 @@ class OwnSections:
     has_input: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """What the policies mean in our own dialect, and what is wrong or different."""
-
-    draft: drafts.Draft
-    problems: tuple[errors.Problem, ...]
-
-    @property
-    def has_errors(self) -> bool:
-        """Something has to be mended first."""
-        return bool(errors.mistakes(self.problems))
-
-
 def translate(
     documents: Sequence[yaml.Document], directory: str, name: str, own: OwnSections | None = None
-) -> Translation:
+) -> drafts.Translation:
     """Translate the policies among `documents`.
 
     Args:
@@ -76,7 +63,7 @@ def translate(
         *policy_set.others,
     ]
     problems = tuple(problem for reading in readings for problem in reading.problems)
-    return Translation(made, problems)
+    return drafts.Translation(made, problems)
 
 
 def _propagate(

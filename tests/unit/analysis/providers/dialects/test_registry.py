@@ -10,16 +10,17 @@ from volary.analysis.providers.dialects import dialect, registry
 from volary.config.fleet import provider_sections
 from volary.model import metric_providers
 
-SECRETS = {
-    metric_providers.DatadogOptions: (metric_providers.Secret(), metric_providers.Secret()),
+SECRET = metric_providers.Secret()
+REQUIRED = {
+    metric_providers.DatadogOptions: (SECRET, SECRET),
     metric_providers.CloudWatchOptions: (
         "eu",
-        metric_providers.Secret(),
-        metric_providers.Secret(),
+        SECRET,
+        SECRET,
     ),
-    metric_providers.NewRelicOptions: ("1", metric_providers.Secret()),
-    metric_providers.InfluxDbOptions: ("shop", metric_providers.Secret()),
-    metric_providers.DynatraceOptions: (metric_providers.Secret(),),
+    metric_providers.NewRelicOptions: ("1", SECRET),
+    metric_providers.InfluxDbOptions: ("shop", SECRET),
+    metric_providers.DynatraceOptions: (SECRET,),
 }
 
 
@@ -29,7 +30,7 @@ def test_every_kind_of_provider_has_a_dialect(options: Any) -> None:
         "metrics",
         metric_providers.ProviderType.HTTP,
         metric_providers.Access("https://metrics"),
-        options(*SECRETS.get(options, ())),
+        options(*REQUIRED.get(options, ())),
     )
     asked = query.Query("up", datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=1))
 
