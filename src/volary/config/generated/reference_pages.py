@@ -18,7 +18,7 @@ from pydantic import fields
 from volary.config.application import application_sections
 from volary.config.decoding import base_sections, readings, values
 from volary.config.fleet import fleet_files, provider_sections
-from volary.config.server import notification_routes, settings_sections
+from volary.config.server import notification_routes, settings_files
 from volary.config.stages import query_placeholders, stage_sections
 from volary.model import applications
 from volary.model.pipeline.stage_kinds import catalog, rollout_stages, stage_kind
@@ -175,7 +175,7 @@ def controller_page() -> str:
     """Return the reference page of the controller's settings."""
     rows = [f"| `{group}` | {_events(group)} |" for group in notification_routes.GROUPS]
     return "\n".join(
-        [_CONTROLLER, _table("", settings_sections.ControllerFile), _NOTICES + "\n".join(rows), ""]
+        [_CONTROLLER, _table("", settings_files.ControllerFile), _NOTICES + "\n".join(rows), ""]
     )
 
 

@@ -7,7 +7,7 @@ from pydantic import json_schema
 from volary.config.application import application_sections
 from volary.config.decoding import base_sections
 from volary.config.fleet import fleet_files, provider_sections
-from volary.config.server import settings_sections
+from volary.config.server import settings_files
 from volary.config.stages import stage_sections
 from volary.model import json
 from volary.model.pipeline.stage_kinds import catalog, stage_kind
@@ -53,7 +53,7 @@ def fleet_schema() -> json.JsonObject:
 
 def controller_schema() -> json.JsonObject:
     """Return the schema of the controller's settings."""
-    return _with_providers(settings_sections.ControllerFile, "Volary controller")
+    return _with_providers(settings_files.ControllerFile, "Volary controller")
 
 
 def _with_providers(model: type[base_sections.Section], title: str) -> json.JsonObject:

@@ -40,12 +40,12 @@ def loaded(files: dict[str, str]) -> application_files.Loaded:
     )
 
 
-def converted(files: dict[str, str]) -> translation.Converted:
+def converted(files: dict[str, str]) -> str:
     beside = {name: text for name, text in files.items() if name != "canary.yaml"}
     made = translation.translate(
         yaml.load_all(files["canary.yaml"], "canary.yaml"), application_files.readable(beside)
     )
-    return translation.to_yaml(made, loaded(files).problems)
+    return serialization.dump_body(translation.body(made))
 
 
 def expect(file: Path, found: str) -> None:
@@ -66,14 +66,14 @@ def test_a_canary_becomes_a_file_of_ours_and_says_what_differs(case: str) -> Non
 
     expect(CASES / case / "problems.txt", shown(found.problems))
     assert found.application is not None
-    text = serialization.dump_body(converted(files).body)
+    text = converted(files)
     expect(CASES / case / "volary.yaml.expected", text)
 
 
 @pytest.mark.parametrize("case", names(CASES))
 def test_the_converted_file_says_the_same_and_lints_clean(case: str) -> None:
     files = read(CASES / case)
-    text = serialization.dump_body(converted(files).body)
+    text = converted(files)
 
     again = application_files.parse(text, file="volary.yaml", default_name="unused")
 
@@ -198,7 +198,7 @@ def test_whatever_a_canary_says_is_carried_over_or_refused(spec: dict[str, Any])
     if found.application is None:
         return
 
-    text = serialization.dump_body(converted(files).body)
+    text = converted(files)
     again = application_files.parse(text, file="volary.yaml", default_name="unused")
 
     assert again.application == dataclasses.replace(

@@ -4,11 +4,12 @@ They are written out in full, so that everything that Flagger would put into the
 the router then only changes weights in them.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from volary.config.decoding import readings
-from volary.config.dialects.flagger import httproute, schema, source
+from volary.config.dialects.flagger import schema, source
 from volary.config.text import yaml
 
 _SERVICE: yaml.Path = ("spec", "service")
@@ -51,7 +52,7 @@ def translate(read: source.Source, method: str) -> None:
         for i, made in enumerate((_virtual_service(read, service_spec, service), *rules)):
             read.put((*_OBJECTS, i), made, _SERVICE)
     elif method == _GATEWAY_API:
-        made = httproute.make(read, service_spec, service)
+        made = _http_route(read, service_spec, service)
         read.put((*_OBJECTS, 0), made, _SERVICE)
 
 
@@ -119,3 +120,151 @@ def _with(names: list[str], needed: str) -> list[str]:
 def _object(version: str, kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
     metadata = {"name": name, "annotations": dict(source.TAKEN_OVER)}
     return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+_GROUP = "gateway.networking.k8s.io"
+_PATH_TYPES = {"prefix": "PathPrefix", "exact": "Exact", "regex": "RegularExpression"}
+#: How Flagger, whose matches have Istio's form, writes what looks like the Gateway API's.
+_OWN_WORDS = {"path": "write uri: {prefix: /…}, {exact: …} or {regex: …}, as in Istio"}
+_CORS = ("allowMethods", "allowHeaders", "exposeHeaders", "allowCredentials")
+_UNITS = {"h": 3600, "m": 60, "s": 1}
+
+
+def _http_route(read: source.Source, service_spec: schema.Service, service: str) -> dict[str, Any]:
+    """Return the HTTPRoute, which leads to primary; canary comes and goes with releases."""
+    backends = [{"name": f"{service}-primary", "port": service_spec.port, "weight": _ALL}]
+    matches = [_match(read, i, match) for i, match in enumerate(service_spec.match)]
+    rule: dict[str, Any] = {
+        "matches": matches or [{"path": {"type": "PathPrefix", "value": "/"}}],
+        "backendRefs": backends,
+    }
+    if filters := _filters(service_spec):
+        rule["filters"] = filters
+    timeouts = {"request": service_spec.timeout, "backendRequest": service_spec.backend_timeout}
+    if timeouts := {name: value for name, value in timeouts.items() if value}:
+        rule["timeouts"] = timeouts
+    spec: dict[str, Any] = {"parentRefs": _parents(service_spec, service)}
+    if service_spec.hosts:
+        spec["hostnames"] = list(service_spec.hosts)
+    spec["rules"] = [rule]
+    return {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": service, "annotations": dict(source.TAKEN_OVER)},
+        "spec": spec,
+    }
+
+
+def _parents(service_spec: schema.Service, service: str) -> list[dict[str, Any]]:
+    """Return what the route is attached to; without a Gateway the Service, as in a mesh."""
+    if not service_spec.gateway_refs:
+        return [{"group": "", "kind": "Service", "name": service, "port": service_spec.port}]
+    parents = []
+    for gateway_ref in service_spec.gateway_refs:
+        parent = {"group": _GROUP, "kind": "Gateway", **gateway_ref}
+        if parent["group"] == "core":  # as Flagger's documents write the group without a name
+            parent["group"] = ""
+        parents.append(parent)
+    return parents
+
+
+def _match(read: source.Source, index: int, written: Mapping[str, Any]) -> dict[str, Any]:
+    """Translate a match of Istio's shape."""
+    match: dict[str, Any] = {}
+    for field, value in written.items():
+        if field == "uri":
+            kind, text = _only(value)
+            if kind not in _PATH_TYPES:
+                at = ("spec", "service", "match", index, field)
+                read.reading.error(
+                    at, f"an HTTPRoute has no {kind}", "write prefix, exact or regex"
+                )
+            match["path"] = {"type": _PATH_TYPES.get(kind, "PathPrefix"), "value": text}
+        elif field in ("headers", "queryParams"):
+            match[field] = [_named(name, text) for name, text in dict(value or {}).items()]
+        elif field == "method":
+            kind, match["method"] = _only(value)
+            if kind != "exact":
+                at = ("spec", "service", "match", index, field)
+                read.reading.error(at, f"an HTTPRoute matches a method exactly, not by {kind}")
+        else:
+            at = ("spec", "service", "match", index, field)
+            hint = _OWN_WORDS.get(field, "remove it")
+            read.reading.error(at, f"{field} of a match is not carried over to an HTTPRoute", hint)
+    return match
+
+
+def _named(name: str, value: object) -> dict[str, str]:
+    kind, text = _only(value)
+    if kind == "exact":
+        return {"name": name, "type": "Exact", "value": text}
+    around = {"prefix": f"^{re.escape(text)}.*", "suffix": f".*{re.escape(text)}$"}
+    return {"name": name, "type": "RegularExpression", "value": around.get(kind, text)}
+
+
+def _only(value: object) -> tuple[str, str]:
+    """Return the one kind and text of a match such as ``{prefix: /api}``."""
+    if isinstance(value, Mapping) and value:
+        kind, text = next(iter(value.items()))
+        return str(kind), str(text)
+    return "exact", str(value)
+
+
+def _filters(service_spec: schema.Service) -> list[dict[str, Any]]:
+    filters: list[dict[str, Any]] = []
+    for side, kind in (
+        ("request", "RequestHeaderModifier"),
+        ("response", "ResponseHeaderModifier"),
+    ):
+        changes = (service_spec.headers or {}).get(side) or {}
+        if changes:
+            field = kind[0].lower() + kind[1:]
+            filters.append({"type": kind, field: _changes(changes)})
+    if service_spec.rewrite is not None and (rewrite := _rewrite(service_spec.rewrite)):
+        filters.append({"type": "URLRewrite", "urlRewrite": rewrite})
+    if service_spec.cors_policy:
+        filters.append({"type": "CORS", "cors": _cors(service_spec.cors_policy)})
+    return [
+        *filters,
+        *(
+            {"type": "RequestMirror", "requestMirror": dict(mirror)}
+            for mirror in service_spec.mirror
+        ),
+    ]
+
+
+def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for verb in ("set", "add"):
+        named = dict(changes.get(verb) or {})
+        if named:
+            made[verb] = [{"name": name, "value": str(value)} for name, value in named.items()]
+    if changes.get("remove"):
+        made["remove"] = list(changes["remove"])
+    return made
+
+
+def _rewrite(read: schema.Rewrite) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    if read.authority:
+        made["hostname"] = read.authority
+    if read.uri:
+        kind = read.type or "ReplaceFullPath"
+        made["path"] = {"type": kind, kind[0].lower() + kind[1:]: read.uri}
+    return made
+
+
+def _cors(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Translate Istio's policy."""
+    made = {name: policy[name] for name in _CORS if policy.get(name)}
+    origins = [_only(origin)[1] for origin in policy.get("allowOrigins") or []]
+    if origins:
+        made["allowOrigins"] = origins
+    if policy.get("maxAge"):
+        made["maxAge"] = _seconds(str(policy["maxAge"]))
+    return made
+
+
+def _seconds(text: str) -> int:
+    match = re.fullmatch(r"(\d+)([hms])", text)
+    return int(match[1]) * _UNITS[match[2]] if match else 0

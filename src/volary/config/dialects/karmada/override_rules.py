@@ -12,6 +12,7 @@ from typing import Any
 from volary.config.dialects import drafts
 from volary.config.dialects.karmada import affinities, policies, schema
 from volary.config.text import yaml
+from volary.model.placement import overrides as placement_overrides
 
 Override = policies.Policy[schema.OverridePolicy]
 _OVERRIDES: yaml.Path = ("spec", "placement", "overrides")
@@ -149,8 +150,8 @@ def _changes(policy: Override, read: schema.Overriders, path: yaml.Path) -> dict
 
 
 def _image(read: schema.ImageOverrider) -> dict[str, Any]:
-    change = {"component": read.component, "operator": read.operator}
-    if read.value and read.operator != "remove":
+    change = {"component": read.component.value, "operator": read.operator.value}
+    if read.value and read.operator is not placement_overrides.Operator.REMOVE:
         change["value"] = read.value
     return {**change, "path": read.predicate.path} if read.predicate else change
 

@@ -188,8 +188,8 @@ class ImageOverrider(base_sections.Section):
     """A change of images."""
 
     predicate: Predicate | None = options.option("Which one.", None)
-    component: str = Field(description="Registry, Repository or Tag.")
-    operator: str = Field(description="add, remove or replace.")
+    component: overrides.Component = Field(description="Registry, Repository or Tag.")
+    operator: overrides.Operator = Field(description="add, remove or replace.")
     value: str = options.option("Value.", "")
 
 
@@ -197,14 +197,14 @@ class ArgumentsOverrider(base_sections.Section):
     """A change of a command or of arguments."""
 
     container_name: str = Field(description="Container.")
-    operator: str = Field(description="add or remove.")
+    operator: overrides.Operator = Field(description="add or remove.")
     value: list[str] = options.option("Values.", [])
 
 
 class MapOverrider(base_sections.Section):
     """A change of labels or annotations."""
 
-    operator: str = Field(description="add, remove or replace.")
+    operator: overrides.Operator = Field(description="add, remove or replace.")
     value: dict[str, str] = options.option("Values.", {})
 
 

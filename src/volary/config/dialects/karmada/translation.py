@@ -10,7 +10,6 @@ from volary.config.dialects.karmada import (
     policy_matching,
     propagation,
     spread_and_failover,
-    unsupported_fields,
 )
 from volary.config.text import yaml
 from volary.model import applications, errors
@@ -75,7 +74,7 @@ def _propagate(
     if not policy_set.propagation:
         return
     for propagation_policy in policy_set.propagation:
-        unsupported_fields.check_namespaces(propagation_policy)
+        propagation.check_namespaces(propagation_policy)
     claimed: list[tuple[policy_matching.Propagation, Sequence[yaml.Document] | None]]
     claimed = [(policy, None) for policy in policy_set.propagation]
     if objects is not None:
@@ -84,7 +83,7 @@ def _propagate(
         claimed = list(decided.claimed) or claimed
     about = [policy for policy, _ in claimed]
     for propagation_policy in about:
-        unsupported_fields.check_propagation(propagation_policy)
+        propagation.check_propagation(propagation_policy)
         _overrides_are_there(propagation_policy, policy_set)
     propagation.suspension(about)
     spread_and_failover.translate(made, about)

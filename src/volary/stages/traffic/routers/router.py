@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from volary.config.application import router_capabilities
+from volary.config.application import routing
 from volary.manifests import objects
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
@@ -44,14 +44,14 @@ class Router(ABC):
                 f"the weights add up to {sum(parts)}, not 100",
                 hint="primary, canary and baseline together make 100",
             )
-        wish = router_capabilities.RequestedFeatures(
+        wish = routing.RequestedFeatures(
             wanted.canary,
             wanted.baseline,
             wanted.match,
             wanted.mirror,
             has_affinity=wanted.affinity is not None,
         )
-        refused = router_capabilities.unsupported_features(self.application.traffic_routing, wish)
+        refused = routing.unsupported_features(self.application.traffic_routing, wish)
         if refused:
             problems = (errors.Problem(refusal.message, hint=refusal.hint) for refusal in refused)
             raise errors.UserError(*problems)
