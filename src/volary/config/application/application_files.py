@@ -326,10 +326,7 @@ def _volary(
         return None, base
     name = read.metadata.name or default_name
     _check_name(reading, name, ("metadata", "name"))
-    if read.spec.targets.names and read.spec.targets.match_labels:
-        message = "names and matchLabels are both given"
-        reading.error(("spec", "targets"), message, "keep one of them")
-    wave_rules.check_selector(reading, read.spec.targets, ("spec", "targets"))
+    wave_rules.check_targets(reading, read.spec.targets, ("spec", "targets"))
     built = assembly.assemble(
         reading, name, read.metadata.labels, read.spec, read.spec, read.spec.targets
     )

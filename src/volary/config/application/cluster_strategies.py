@@ -69,13 +69,10 @@ def _check(
 ) -> None:
     if read.name in {strategy.name for strategy in above}:
         reading.error((*path, "name"), f"the strategy {read.name} is listed twice")
-    if read.targets.names and read.targets.match_labels:
-        here = (*path, "targets")
-        reading.error(here, "names and matchLabels are both given", "keep one of them")
     if read.targets == applications.TargetSelector() and not is_last:
         message = f"{read.name} takes every cluster, none is left for the strategies below it"
         reading.error(path, message, "add targets, or move it to the end")
-    wave_rules.check_selector(reading, read.targets, (*path, "targets"))
+    wave_rules.check_targets(reading, read.targets, (*path, "targets"))
 
 
 def assign(
@@ -101,16 +98,21 @@ def lists(
 ) -> list[tuple[yaml.Path, tuple[pipeline_pipelines.Stage, ...]]]:
     """Return every list of stages with its path: one, or one of each strategy.
 
-    None where two strategies have one name, as their stages cannot be told apart.
+    The index of a stage is that in its own list. None where two strategies have one name, as
+    their stages cannot be told apart.
     """
     if not app.strategies:
         return [(STAGES, app.pipeline)]
     if len({strategy.name for strategy in app.strategies}) < len(app.strategies):
         return []
-    return [
-        (_list(i), tuple(stage for stage in app.pipeline if stage.strategy == strategy.name))
-        for i, strategy in enumerate(app.strategies)
-    ]
+    return [(_list(i), _own(app, strategy)) for i, strategy in enumerate(app.strategies)]
+
+
+def _own(
+    app: applications.Application, strategy: applications.Strategy
+) -> tuple[pipeline_pipelines.Stage, ...]:
+    stages = [stage for stage in app.pipeline if stage.strategy == strategy.name]
+    return tuple(replace(stage, index=stage.index - stages[0].index) for stage in stages)
 
 
 def written(reading: readings.Reading) -> list[yaml.Path]:
@@ -122,10 +124,11 @@ def written(reading: readings.Reading) -> list[yaml.Path]:
 
 def where(app: applications.Application, stage: pipeline_pipelines.Stage) -> yaml.Path:
     """Return the path of a stage of an application whose stages could all be read."""
-    for path, stages in lists(app):
-        if stages and stages[0].strategy == stage.strategy:
-            return (*path, stage.index - stages[0].index)
-    return (*STAGES, stage.index)
+    if not app.strategies:
+        return (*STAGES, stage.index)
+    names = [strategy.name for strategy in app.strategies]
+    first = next(other.index for other in app.pipeline if other.strategy == stage.strategy)
+    return (*_list(names.index(stage.strategy)), stage.index - first)
 
 
 def _list(index: int) -> yaml.Path:

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from volary.config.application import application_sections, cluster_strategies, routing
 from volary.config.decoding import readings, values
@@ -76,9 +75,8 @@ def _check_service_rollout(
         here = (*base, "quickSync", "addVariantLabelToSelector")
         reading.error(here, _NO_PODS, "remove it")
     for path, stages in cluster_strategies.lists(app):
-        first = stages[0].index if stages and stages[0].strategy else 0
         for stage in stages:
-            _check_service_stage(reading, stage, (*path, stage.index - first))
+            _check_service_stage(reading, stage, (*path, stage.index))
 
 
 def _check_service_stage(
@@ -141,19 +139,15 @@ def check(
 def _check_stages(
     reading: readings.Reading, stages: Sequence[pipelines.Stage], path: yaml.Path
 ) -> None:
-    first = stages[0].index if stages and stages[0].strategy else 0
-    placed = [replace(stage, index=stage.index - first) for stage in stages]
     written = reading.written(path)
     # A stage that could not be read would look like a missing one.
     is_complete = isinstance(written, list) and len(written) == len(stages)
     if stages and stages[0].strategy and not is_complete:
         return  # where its stages are cannot be told any more
     if is_complete:
-        stage_order.check(reading, placed, path)
-    for placed_stage in placed:
-        _check_names(
-            reading, placed_stage.targets, (*path, placed_stage.index, "with", "multiTargets")
-        )
+        stage_order.check(reading, stages, path)
+    for stage in stages:
+        _check_names(reading, stage.targets, (*path, stage.index, "with", "multiTargets"))
 
 
 def _check_input(reading: readings.Reading, read: applications.Input, path: yaml.Path) -> None:

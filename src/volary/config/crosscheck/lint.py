@@ -31,16 +31,19 @@ def check(
             out of it can be told.
     """
     problems: list[errors.Problem] = []
-    described = _application_files(files)
+    described = {
+        path: _load(path, files, directory=posixpath.dirname(path) if anchored else None)
+        for path in _application_files(files)
+    }
     providers = _providers(files)
     for path, text in files.items():
         if path in described:
-            problems += _application(path, files, clusters, providers, anchored=anchored)
+            problems += _application(described[path], clusters, providers)
         elif _is_fleet(path, text):
             problems += fleet_files.parse(text, file=path).problems
         elif _is_of_kind("Controller", text):
             problems += settings_files.parse(text, file=path).problems
-    problems += _same_names(files)
+    problems += _same_names(described)
     problems += [
         problem for problem in analysis_templates.load(files).problems if problem not in problems
     ]
@@ -98,14 +101,10 @@ def _providers(files: Mapping[str, str]) -> tuple[metric_providers.Provider, ...
 
 
 def _application(
-    path: str,
-    files: Mapping[str, str],
+    loaded: application_files.Loaded,
     clusters: fleets.Fleet | None,
     providers: Sequence[metric_providers.Provider],
-    *,
-    anchored: bool,
 ) -> tuple[errors.Problem, ...]:
-    loaded = _load(path, files, directory=posixpath.dirname(path) if anchored else None)
     if loaded.application is None:
         return loaded.problems
     if clusters is None:
@@ -124,12 +123,11 @@ def load_applications(files: Mapping[str, str]) -> Mapping[str, application_file
     return {path: _load(path, files, directory=None) for path in _application_files(files)}
 
 
-def _same_names(files: Mapping[str, str]) -> list[errors.Problem]:
+def _same_names(described: Mapping[str, application_files.Loaded]) -> list[errors.Problem]:
     """Two applications with one name would prune each other's objects."""
     first: dict[str, str] = {}
     problems: list[errors.Problem] = []
-    for path in _application_files(files):
-        loaded = _load(path, files, directory=None)
+    for path, loaded in described.items():
         if loaded.application is None:
             continue
         name = loaded.application.name

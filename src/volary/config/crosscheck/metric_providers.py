@@ -46,9 +46,10 @@ def provider_findings(
     app: applications.Application, providers: Sequence[metric_providers.Provider]
 ) -> Iterator[Finding]:
     """Yield what the systems that are asked would not, or hardly, answer."""
-    yield from _scrapes(app, providers)
     for where, rule in _all_rules(app):
         for asked in _providers_of_metric(rule, providers):
+            if message := _too_short(rule, asked):
+                yield (*where, "interval"), f"{rule.name}: {message}", _LONGER, _WARNING
             options = asked.options
             if not isinstance(options, metric_providers.HttpOptions):
                 continue
@@ -63,16 +64,6 @@ def _providers_of_metric(
     """Return the system that is asked; nothing where that cannot be said."""
     matching = [one for one in providers if rule.provider in ("", one.name)]
     return matching[:1] if rule.provider or len(providers) == 1 else ()
-
-
-def _scrapes(
-    app: applications.Application, providers: Sequence[metric_providers.Provider]
-) -> Iterator[Finding]:
-    """Yield every metric whose range is too short for how often its Prometheus looks at pods."""
-    for where, rule in _all_rules(app):
-        for one in _providers_of_metric(rule, providers):
-            if message := _too_short(rule, one):
-                yield (*where, "interval"), f"{rule.name}: {message}", _LONGER, _WARNING
 
 
 def _all_rules(app: applications.Application) -> Iterator[tuple[yaml.Path, analysis.Rule]]:

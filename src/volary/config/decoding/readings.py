@@ -98,6 +98,15 @@ class Reading:
         else:
             self.error(path, message, hint)
 
+    def accepts(self, path: yaml.Path, read: Callable[[], object], hint: str = "") -> bool:
+        """Say whether what is at `path` can be read; note the ValueError that says why not."""
+        try:
+            read()
+        except ValueError as error:
+            self.error(path, str(error), hint)
+            return False
+        return True
+
     def read(self, wanted: type[S], value: object, path: yaml.Path) -> S | None:
         """Return `value` as a section or a definition; None when it has errors, noted then."""
         section = section_of(wanted)

@@ -4,8 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import Field
+
+from volary.config.decoding import base_sections
 from volary.config.text import yaml, yaml_tree
-from volary.model import errors, json
+from volary.model import errors, json, options
+
+
+class CustomResource(base_sections.Section):
+    """An object of another project's kind; `status` is what its own controller has noted."""
+
+    api_version: base_sections.Text = Field(description="Group and version.")
+    kind: base_sections.Text = Field(description="Kind.")
+    metadata: dict[str, Any] = Field(description="Name, namespace, labels, annotations.")
+    status: Any = options.option("Not looked at.", None)
 
 
 @dataclass(slots=True)

@@ -19,8 +19,6 @@ from volary.model import errors, options
 from volary.model.fleet import fleets
 from volary.model.objects import object_health
 
-_API_VERSION = "volary.dev/v1"
-
 
 class FleetFile(base_sections.Section):
     """The registered clusters."""

@@ -1,5 +1,6 @@
 """``health``: when objects of kinds that nobody else knows are healthy; what is wrong with it."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -39,13 +40,6 @@ def _rule(
         hint = "write healthy: with an expression in CEL, or treatAs: healthy"
         reading.error(path, "the rule does not say when it is healthy", hint)
     for name in given:
-        _check(reading, texts[name], (*path, name))
-    return replace(read, **texts)
-
-
-def _check(reading: readings.Reading, text: str, path: yaml.Path) -> None:
-    try:
-        expressions.parse(text)
-    except ValueError as error:
         hint = "an example: object.status.phase == 'Ready'; has(object.status.phase) asks first"
-        reading.error(path, str(error), hint)
+        reading.accepts((*path, name), functools.partial(expressions.parse, texts[name]), hint)
+    return replace(read, **texts)

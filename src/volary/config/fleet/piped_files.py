@@ -3,6 +3,7 @@
 Everything else in it is not ours.
 """
 
+import functools
 from collections.abc import Mapping
 
 from volary.config.decoding import file_paths, readings, values
@@ -99,7 +100,7 @@ def _targets(reading: readings.Reading, plugin: yaml.Path, directory: str) -> li
             continue
         if any(cluster.name == name for cluster in clusters):
             reading.error((*path, "name"), f"the deploy target {name} is listed twice")
-        _check_name(reading, name, (*path, "name"))
+        reading.accepts((*path, "name"), functools.partial(values.cluster_name, name))
         kubeconfig = _text(reading, config, (*path, "config", "kubeConfigPath"))
         clusters.append(
             fleets.Cluster(
@@ -129,10 +130,3 @@ def _text(reading: readings.Reading, entry: Mapping[str, object], path: yaml.Pat
         return value or ""
     reading.error(path, "must be text", "put it in quotes")
     return ""
-
-
-def _check_name(reading: readings.Reading, name: str, path: yaml.Path) -> None:
-    try:
-        values.cluster_name(name)
-    except ValueError as error:
-        reading.error(path, str(error))

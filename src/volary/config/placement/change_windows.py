@@ -1,6 +1,6 @@
 """``windows``: when clusters may be changed, and when not; its fields and how they are read."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from pydantic import Field
@@ -116,7 +116,7 @@ def _window(
         message = f"needs one of {', '.join(_WAYS)}" if not given else f"has {' and '.join(given)}"
         reading.error(path, f"{read.name} {message}", "say in one way when it begins")
         return ()
-    is_known = _check(reading, lambda: cron.zone(read.time_zone), (*path, "timeZone"))
+    is_known = reading.accepts((*path, "timeZone"), lambda: cron.zone(read.time_zone))
     if not is_known and not read.schedule:
         return ()
     for key in ("rrule", "without"):
@@ -146,7 +146,7 @@ def _single(
     if not timedelta() < duration <= _LONGEST:
         reading.error((*path, "duration"), "must be more than 0 and not above 8784h (a year)")
     if read.schedule:
-        _check(reading, lambda: cron.parse(read.schedule), (*path, "schedule"))
+        reading.accepts((*path, "schedule"), lambda: cron.parse(read.schedule))
         return (rollouts.Window(read.name, read.schedule, duration, read.time_zone),)
     text = _recurrence(reading, read, path)
     return (rollouts.Window(read.name, "", duration, read.time_zone, text),) if text else ()
@@ -166,18 +166,8 @@ def _recurrence(reading: readings.Reading, read: Window, path: yaml.Path) -> str
         recurrence.parse(made)
         return made
 
-    if not _check(reading, text, (*path, "start")):
+    if not reading.accepts((*path, "start"), text):
         return ""
-    is_fine = _check(reading, lambda: text(rule=True), (*path, "rrule"))
-    is_fine &= _check(reading, lambda: text(without=True), (*path, "without"))
+    is_fine = reading.accepts((*path, "rrule"), lambda: text(rule=True))
+    is_fine &= reading.accepts((*path, "without"), lambda: text(without=True))
     return text(rule=True, without=True) if is_fine else ""
-
-
-def _check(reading: readings.Reading, read: Callable[[], object], path: yaml.Path) -> bool:
-    """Note why something cannot be read; say whether it can."""
-    try:
-        read()
-    except ValueError as error:
-        reading.error(path, str(error))
-        return False
-    return True

@@ -118,6 +118,15 @@ def check_selector(
     check_requirements(reading, read.match_fields, (*path, "matchFields"))
 
 
+def check_targets(
+    reading: readings.Reading, read: rollouts.ClusterSelector, path: yaml.Path
+) -> None:
+    """Note what is wrong with the clusters an application or a strategy is for."""
+    if read.names and read.match_labels:
+        reading.error(path, "names and matchLabels are both given", "keep one of them")
+    check_selector(reading, read, path)
+
+
 def check_requirements(
     reading: readings.Reading, read: Sequence[rollouts.Requirement], path: yaml.Path
 ) -> None:

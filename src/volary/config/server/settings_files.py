@@ -184,10 +184,7 @@ def _check_name(reading: readings.Reading, read: server_settings.Repository, at:
     if not all(char.isascii() and (char.isalnum() or char in "-_.") for char in read.name):
         message = "must be letters, digits, dashes, dots and underscores"
         reading.error((*at, "name"), message)
-    try:
-        git_addresses.branch(read.branch)
-    except ValueError as error:
-        reading.error((*at, "branch"), str(error))
+    reading.accepts((*at, "branch"), lambda: git_addresses.branch(read.branch))
 
 
 _FORMS = (
@@ -251,9 +248,7 @@ def _applications(
         if (entry.repository, path) in listed_applications:
             reading.error((*at, "path"), f"{path or '.'} is listed twice")
         if entry.targets is not None:
-            if entry.targets.names and entry.targets.match_labels:
-                reading.error((*at, "targets"), "names and matchLabels are both given", "keep one")
-            wave_rules.check_selector(reading, entry.targets, (*at, "targets"))
+            wave_rules.check_targets(reading, entry.targets, (*at, "targets"))
         listed_applications[entry.repository, path] = replace(entry, path=path)
     return tuple(listed_applications.values())
 

@@ -21,7 +21,8 @@ from volary.model.pipeline.stage_kinds import waiting_stages
 COUNTED = "request-errors"
 BUILT_IN = ("request-success-rate", "request-duration", COUNTED)
 
-_SHORTEST = timedelta(seconds=1)
+#: Between two looks.
+SHORTEST = timedelta(seconds=1)
 _LONGEST_QUERY = timedelta(minutes=5)
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+([/?#]\S*)?")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -51,7 +52,7 @@ def convert(
     options = replace(
         convert_stage_analysis(reading, read, path), duration=read.duration, hold_for=read.hold_for
     )
-    _check_unit(reading, read.duration, (*path, "duration"))
+    check_unit(reading, read.duration, (*path, "duration"))
     for rule in (*options.metrics, *(http_check.rule for http_check in options.http)):
         first = rule.warm_up + rule.interval
         if timedelta(0) < read.duration < first:
@@ -214,17 +215,14 @@ def _http(place: _Place[metric_sections.HttpCheck]) -> analysis.HttpCheck:
             reading.error((*path, "headers", i), "is not a header of a request")
     _check_times(place, given=None)
     code = float(read.expected_code)
-    rule = analysis.Rule(
+    rule = base_sections.value_of(
+        analysis.Rule,
+        read,
         name=read.name or place.name,
-        provider="",
         query=f"{read.method} {read.url}",
         interval=read.interval or timedelta(minutes=1),
-        timeout=read.timeout,
         expected=analysis.Range(code, code),
-        failure_limit=read.failure_limit,
-        failure_count=read.failure_count,
         no_data=_no_data(place, analysis.NoData.FAIL),
-        dry_run=read.dry_run,
     )
     headers = tuple((header.key, header.value) for header in read.headers)
     return analysis.HttpCheck(rule, read.url, read.method, headers)
@@ -270,21 +268,27 @@ def _check_times(place: _Place[Entry], *, given: timedelta | None) -> None:
         if given is None:
             reading.error((*path, "interval"), 'missing "interval" field')
     else:
-        _check_unit(reading, read.interval, (*path, "interval"))
-        if timedelta(0) < read.interval < _SHORTEST:
-            reading.error((*path, "interval"), "must be at least 1s")
-    _check_unit(reading, read.timeout, (*path, "timeout"))
+        check_unit(reading, read.interval, (*path, "interval"), least=SHORTEST)
+    check_unit(reading, read.timeout, (*path, "timeout"))
     if read.timeout > _LONGEST_QUERY:
         reading.error((*path, "timeout"), "must be at most 5m")
 
 
-def _check_unit(reading: readings.Reading, read: timedelta, path: yaml.Path) -> None:
+def check_unit(
+    reading: readings.Reading,
+    read: timedelta,
+    path: yaml.Path,
+    *,
+    least: timedelta = timedelta(0),
+) -> None:
     """Note a duration of nothing, and numbers, which are nanoseconds in PipeCD."""
     written = reading.written(path)
     if isinstance(written, int | float) and written:
         reading.error(path, f"{written} means {written} nanoseconds", f"write a unit: {written}s")
     elif read <= timedelta(0):
         reading.error(path, "must be more than 0")
+    elif read < least:
+        reading.error(path, f"must be at least {query_placeholders.interval_text(least)}")
 
 
 def _check_comparison(

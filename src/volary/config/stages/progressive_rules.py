@@ -19,7 +19,6 @@ from volary.model.pipeline import traffic, webhook
 from volary.model.pipeline.stage_kinds import stage_kind, traffic_stages
 
 _ALL = 100
-_SHORTEST = timedelta(seconds=1)
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ATTRIBUTE = re.compile(r"[^;\x00-\x1f\x7f]*")
 #: What a match looks at, by its option.
@@ -52,7 +51,8 @@ def convert(
         match=matches(reading, read.match, (*path, "match")),
         progress_deadline=timedelta(seconds=read.progress_deadline_seconds),
     )
-    check_interval(reading, options.interval, (*path, "interval"))
+    at = (*path, "interval")
+    analysis_rules.check_unit(reading, options.interval, at, least=analysis_rules.SHORTEST)
     options = replace(
         options, metrics=_metrics(reading, read.metrics, options.interval, (*path, "metrics"))
     )
@@ -95,7 +95,8 @@ def _checks(
     if read is None:
         return None
     checks = base_sections.value_of(traffic_stages.Checks, read, metrics=())
-    check_interval(reading, checks.interval, (*path, "interval"))
+    at = (*path, "interval")
+    analysis_rules.check_unit(reading, checks.interval, at, least=analysis_rules.SHORTEST)
     if checks.threshold > checks.count:
         message = (
             f"{checks.count} checks cannot fail {checks.threshold} times: the analysis always"
@@ -162,15 +163,6 @@ def check_time(
         )
         message = f"the stage takes at least {needs}, and its timeout is {has}"
         reading.error((*path, "timeout"), message, "raise the timeout, or take larger steps")
-
-
-def check_interval(reading: readings.Reading, read: timedelta, path: yaml.Path) -> None:
-    """Note an interval that is too short, and numbers without a unit."""
-    written = reading.written(path)
-    if isinstance(written, int | float) and written:
-        reading.error(path, f"{written} means {written} nanoseconds", f"write a unit: {written}s")
-    elif read < _SHORTEST:
-        reading.error(path, "must be at least 1s")
 
 
 def matches(

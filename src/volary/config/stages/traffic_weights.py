@@ -1,7 +1,6 @@
 """Reads the weights of a traffic stage and checks them against the router."""
 
 from dataclasses import replace
-from typing import assert_never
 
 from volary.config.decoding import base_sections, readings
 from volary.config.stages import fleet_shares, progressive_rules, stage_sections
@@ -92,12 +91,9 @@ def _rest_is_implied(method: routing_options.RoutingMethod, others: int) -> bool
 
 def share(weights: traffic_stages.TrafficOptions, which: variant.Variant) -> int:
     """Return the percentage of one variant."""
-    match which:
-        case variant.Variant.PRIMARY:
-            return weights.primary
-        case variant.Variant.CANARY:
-            return weights.canary
-        case variant.Variant.BASELINE:
-            return weights.baseline
-        case _:
-            assert_never(which)
+    shares = {
+        variant.Variant.PRIMARY: weights.primary,
+        variant.Variant.CANARY: weights.canary,
+        variant.Variant.BASELINE: weights.baseline,
+    }
+    return shares[which]

@@ -68,14 +68,11 @@ def convert_gate(
     _check_call(reading, read, path)
     if read.interval < timedelta(seconds=1):
         reading.error((*path, "interval"), "must be at least 1s")
-    asked = webhook.Webhook(
-        url=read.url,
-        name=read.name or (_host(read.url) or "gate"),
+    asked = base_sections.value_of(
+        webhook.Webhook,
+        read,
+        name=read.name or _host(read.url) or "gate",
         type=webhook.WebhookType.CONFIRM_PROMOTION,
-        timeout=read.timeout,
-        retries=read.retries,
-        disable_tls=read.disable_tls,
-        metadata=read.metadata,
     )
     return external_stages.WebhookGateOptions(asked, read.interval, read.scope)
 

@@ -6,6 +6,7 @@ import pydantic
 from pydantic import Field
 
 from volary.config.decoding import base_sections
+from volary.config.dialects import drafts
 from volary.config.stages import stage_sections
 from volary.model import options
 from volary.model.pipeline import traffic, webhook
@@ -199,14 +200,11 @@ class Spec(base_sections.Section):
     canary_analysis: Analysis | None = options.option("The old word for it.", None)
 
 
-class Canary(base_sections.Section):
+class Canary(drafts.CustomResource):
     """A Canary."""
 
     api_version: Literal["flagger.app/v1beta1"] = Field(description="Version.")
-    kind: Literal["Canary"] = Field(description="Kind.")
-    metadata: dict[str, Any] = Field(description="Name, namespace, labels, annotations.")
     spec: Spec = Field(description="The desired value.")
-    status: dict[str, Any] = options.option("Flagger's own.", {})
 
 
 class AlertProviderSpec(base_sections.Section):
@@ -220,12 +218,10 @@ class AlertProviderSpec(base_sections.Section):
     secret_ref: Reference | None = options.option("Secret with the address.", None)
 
 
-class AlertProvider(base_sections.Section):
+class AlertProvider(drafts.CustomResource):
     """An AlertProvider."""
 
     api_version: Literal["flagger.app/v1beta1"] = Field(description="Version.")
-    kind: Literal["AlertProvider"] = Field(description="Kind.")
-    metadata: dict[str, Any] = Field(description="Name and namespace.")
     spec: AlertProviderSpec = Field(description="The desired value.")
 
 
@@ -247,10 +243,8 @@ class TemplateSpec(base_sections.Section):
     provider: TemplateProvider = Field(description="Where it is asked.")
 
 
-class MetricTemplate(base_sections.Section):
+class MetricTemplate(drafts.CustomResource):
     """A MetricTemplate."""
 
     api_version: Literal["flagger.app/v1beta1"] = Field(description="Version.")
-    kind: Literal["MetricTemplate"] = Field(description="Kind.")
-    metadata: dict[str, Any] = Field(description="Name and namespace.")
     spec: TemplateSpec = Field(description="The desired value.")

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from volary.config.decoding import base_sections
+from volary.config.dialects import drafts
 from volary.model import options
 from volary.model.placement import overrides, rollouts
 
@@ -168,14 +169,11 @@ class PropagationSpec(base_sections.Section):
     schedule_priority: dict[str, Any] | None = options.option("Queue.", None)
 
 
-class PropagationPolicy(base_sections.Section):
+class PropagationPolicy(drafts.CustomResource):
     """A PropagationPolicy or ClusterPropagationPolicy."""
 
     api_version: Literal["policy.karmada.io/v1alpha1"] = Field(description="Version.")
-    kind: str = Field(description="Kind.")
-    metadata: dict[str, Any] = Field(description="Metadata.")
     spec: PropagationSpec = Field(description="What it says.")
-    status: Any = options.option("What Karmada noted.", None)
 
 
 class Predicate(base_sections.Section):
@@ -236,11 +234,8 @@ class OverrideSpec(base_sections.Section):
     overriders: Overriders | None = options.option("Before rules.", None)
 
 
-class OverridePolicy(base_sections.Section):
+class OverridePolicy(drafts.CustomResource):
     """An OverridePolicy or ClusterOverridePolicy."""
 
     api_version: Literal["policy.karmada.io/v1alpha1"] = Field(description="Version.")
-    kind: str = Field(description="Kind.")
-    metadata: dict[str, Any] = Field(description="Metadata.")
     spec: OverrideSpec = Field(description="What it says.")
-    status: Any = options.option("What Karmada noted.", None)

@@ -1,11 +1,12 @@
 """KubeFleet's ClusterStagedUpdateStrategy: stages as waves."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from volary.config.decoding import base_sections
+from volary.config.dialects import drafts
 from volary.config.dialects.karmada import schema as selectors
 from volary.config.dialects.rollouts import plans
 from volary.config.text import yaml
@@ -41,14 +42,10 @@ class Spec(base_sections.Section):
     stages: list[Stage] = Field(min_length=1, description="In order.")
 
 
-class Strategy(base_sections.Section):
+class Strategy(drafts.CustomResource):
     """A staged update strategy."""
 
-    api_version: base_sections.Text = Field(description="Version.")
-    kind: str = Field(description="Kind.")
-    metadata: dict[str, Any] = options.option("Metadata.", {})
     spec: Spec = Field(description="Its stages.")
-    status: Any = options.option("What is noted.", None)
 
 
 def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:

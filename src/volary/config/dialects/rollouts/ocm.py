@@ -69,14 +69,10 @@ class Spec(base_sections.Section):
         return self.decision_strategy.group_strategy
 
 
-class Placement(base_sections.Section):
+class Placement(drafts.CustomResource):
     """A Placement."""
 
-    api_version: base_sections.Text = Field(description="Version.")
-    kind: str = Field(description="Kind.")
-    metadata: dict[str, Any] = options.option("Metadata.", {})
     spec: Spec = Field(default_factory=Spec, description="What it says.")
-    status: Any = options.option("What is noted.", None)
 
 
 def find_placement(
