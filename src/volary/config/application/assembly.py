@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from volary.config.application import application_sections, cluster_strategies
 from volary.config.decoding import base_sections, file_paths, readings
-from volary.config.fleet import cluster_taints, health_rules
+from volary.config.fleet import health_rules
 from volary.config.placement import change_windows, override_rules, spread_and_failover, wave_rules
 from volary.config.server import notification_routes
 from volary.config.stages import pipelines as stage_pipelines
@@ -85,7 +85,7 @@ def _placed(
 ) -> applications.Application:
     """Return the application with where and when it is deployed; problems are noted."""
     placed = spec.placement
-    cluster_taints.check_tolerations(reading, placed.tolerations)
+    spread_and_failover.check_tolerations(reading, placed.tolerations)
     spread_and_failover.check_spread(reading, placed.spread)
     if placed.failover is not None:
         spread_and_failover.check_failover(reading, placed.failover)

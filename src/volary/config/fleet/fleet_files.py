@@ -9,14 +9,14 @@ from pydantic import Field
 
 from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.fleet import (
-    cluster_taints,
     health_rules,
     piped_files,
     provider_readers,
     provider_sections,
 )
+from volary.config.text import yaml
 from volary.model import errors, options
-from volary.model.fleet import fleets
+from volary.model.fleet import fleets, taints
 from volary.model.objects import object_health
 
 
@@ -86,10 +86,20 @@ def _convert(reading: readings.Reading, directory: str) -> fleets.Fleet | None:
             )
     providers = provider_readers.convert(reading, read.analysis_providers, directory, sorted(seen))
     for i, cluster in enumerate(read.clusters):
-        cluster_taints.check_taints(reading, cluster.taints, ("clusters", i, "taints"))
+        _check_taints(reading, cluster.taints, ("clusters", i, "taints"))
     clusters = tuple(_with_paths(cluster, directory) for cluster in read.clusters)
     rules = health_rules.convert(reading, read.health, ("health",))
     return fleets.Fleet(clusters, providers, rules)
+
+
+def _check_taints(reading: readings.Reading, read: Iterable[taints.Taint], path: yaml.Path) -> None:
+    """Note marks of a cluster that are there twice."""
+    known: set[tuple[str, taints.Effect]] = set()
+    for place, taint in enumerate(read):
+        if taint.identity in known:
+            message = f"{taint.key}:{taint.effect.value} is there twice"
+            reading.error((*path, place), message, "keep one of them")
+        known.add(taint.identity)
 
 
 def _with_paths(cluster: fleets.Cluster, directory: str) -> fleets.Cluster:

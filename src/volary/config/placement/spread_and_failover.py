@@ -1,9 +1,9 @@
-"""``placement.spread`` and ``placement.failover``: on how many clusters an application is, and
-when it moves.
+"""``placement.tolerations``, ``spread`` and ``failover``: on which and how many clusters an
+application is, and when it moves.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,10 +12,12 @@ from volary.config.fleet import cluster_properties
 from volary.config.stages import webhooks
 from volary.config.text import yaml
 from volary.model import applications
+from volary.model.fleet import taints
 from volary.model.placement import failover_rules, spread_constraints
 
 SPREAD: yaml.Path = ("spec", "placement", "spread")
 _FAILOVER: yaml.Path = ("spec", "placement", "failover")
+_TOLERATIONS: yaml.Path = ("spec", "placement", "tolerations")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _LONGEST_WITNESS = timedelta(seconds=30)
 
@@ -96,3 +98,20 @@ def _check_external_probe(
     if not timedelta() < probe.timeout <= _LONGEST_WITNESS:
         # Applications are checked one after another: a slow external probe holds up the next one.
         reading.error((*path, "timeout"), "must be more than 0 and at most 30s")
+
+
+def check_tolerations(reading: readings.Reading, read: Iterable[taints.Toleration]) -> None:
+    """Note what is wrong with what an application tolerates (Kubernetes: validation)."""
+    for place, toleration in enumerate(read):
+        _check_toleration(reading, toleration, (*_TOLERATIONS, place))
+
+
+def _check_toleration(reading: readings.Reading, read: taints.Toleration, path: yaml.Path) -> None:
+    exists = read.operator is taints.TolerationOperator.EXISTS
+    if not read.key and not exists:
+        reading.error(path, "a toleration without a key is for all keys", "write operator: Exists")
+    if exists and read.value:
+        reading.error((*path, "value"), "Exists compares no value", "remove it, or write Equal")
+    if read.toleration_seconds is not None and read.effect is taints.Effect.NO_SCHEDULE:
+        message = "NoSchedule is tolerated or not, whatever the time"
+        reading.error((*path, "tolerationSeconds"), message, "write effect: NoExecute")

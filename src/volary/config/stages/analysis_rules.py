@@ -121,10 +121,9 @@ def rules(
         if rule.strategy is analysis.Strategy.NOT_UPDATED and path[:2] != ("spec", "waves"):
             message = "NOT_UPDATED is for the gate of a wave"
             reading.error((*path, i, "strategy"), message, "write it into the wave's gate.analysis")
-        for name, wrong in query_placeholders.of_rule(rule):
-            place.reading.error((*place.path, name), wrong.message, wrong.hint)
-        for name, fault in http_queries.unsendable_fields(rule):
-            place.reading.error((*place.path, name), fault.message, fault.hint)
+        wrong = (*query_placeholders.of_rule(rule), *http_queries.unsendable_fields(rule))
+        for name, finding in wrong:
+            place.reading.error((*place.path, name), finding.message, finding.hint)
         metric_rules.append(rule)
     return tuple(metric_rules)
 

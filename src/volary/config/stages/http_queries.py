@@ -17,20 +17,13 @@ from volary.config.text import json_paths
 from volary.model import analysis
 
 GET, POST = "GET", "POST"
+_Finding = query_placeholders.Finding
 START, END = "${START}", "${END}"
 _FIRST_LINE = re.compile(r"(?:(?P<method>[A-Z]+)\s+)?(?P<path>[/?]\S*)")
 #: What no query of another system looks like.
 _UNMISTAKABLE = re.compile(
     r"(?:(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|TRACE)\s+)?[/?]\S*"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Why a query is never asked, or its answer never read."""
-
-    message: str
-    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,47 +56,47 @@ def is_one(text: str) -> bool:
     return bool(lines) and _UNMISTAKABLE.fullmatch(lines[0].strip()) is not None
 
 
-def faults(query: HttpQuery) -> Iterator[Fault]:
+def faults(query: HttpQuery) -> Iterator[_Finding]:
     """Yield what is wrong with a query whatever the provider's settings say."""
     if not query.path:
-        yield Fault(
+        yield _Finding(
             "the first line of its query has to be a path, such as /api/errors?app=shop",
             "write the path, with POST before it when it is not a GET",
         )
     elif ".." in parse.unquote(parse.urlsplit(query.path).path).split("/"):
-        yield Fault("its path leads out of the provider's address", "write it without ..")
+        yield _Finding("its path leads out of the provider's address", "write it without ..")
     if query.method not in (GET, POST):
-        yield Fault(f"{query.method} is neither {GET} nor {POST}", "a metric only asks")
+        yield _Finding(f"{query.method} is neither {GET} nor {POST}", "a metric only asks")
     if len(query.numbers) > 1:
-        yield Fault(
+        yield _Finding(
             "its query says twice where the numbers are", "keep one line that begins with $"
         )
     for number in query.numbers[:1]:
         try:
             json_paths.parse(number)
         except ValueError as error:
-            yield Fault(f"the path {number}: {error}", "write $.data.value")
+            yield _Finding(f"the path {number}: {error}", "write $.data.value")
 
 
-def without_time(text: str) -> Iterator[Fault]:
+def without_time(text: str) -> Iterator[_Finding]:
     """Yield that a query cannot be asked about an earlier time."""
     if START not in text and END not in text:
-        yield Fault(
+        yield _Finding(
             f"cannot be asked about an earlier time: the query has neither {START} nor {END}",
             "write from=${START} and to=${END}, as the system expects them",
         )
 
 
-def forbidden(query: HttpQuery) -> Iterator[Fault]:
+def forbidden(query: HttpQuery) -> Iterator[_Finding]:
     """Yield what is wrong with a query where the provider's settings do not let it post."""
     if query.method == POST or query.body:
-        yield Fault(
+        yield _Finding(
             "only GET without a body is allowed",
             "allowPost: true in its settings lets queries post",
         )
 
 
-def unsendable_fields(rule: analysis.Rule) -> Iterator[tuple[str, Fault]]:
+def unsendable_fields(rule: analysis.Rule) -> Iterator[tuple[str, _Finding]]:
     """Yield requests of a metric that nobody would ever send, with the field of each.
 
     Which system is asked is not known here: only queries count that can be for no other.
@@ -113,7 +106,7 @@ def unsendable_fields(rule: analysis.Rule) -> Iterator[tuple[str, Fault]]:
             yield from ((name, fault) for fault in _wrong(rule, text))
 
 
-def refused_by_provider(rule: analysis.Rule, *, may_post: bool) -> Iterator[tuple[str, Fault]]:
+def refused_by_provider(rule: analysis.Rule, *, may_post: bool) -> Iterator[tuple[str, _Finding]]:
     """Yield what else this provider would not be asked, beside what holds for all."""
     for name, text in _texts(rule):
         if not is_one(text):
@@ -128,7 +121,7 @@ def _texts(rule: analysis.Rule) -> Iterator[tuple[str, str]]:
             yield name, query_placeholders.blanked(text)
 
 
-def _wrong(rule: analysis.Rule, text: str) -> Iterator[Fault]:
+def _wrong(rule: analysis.Rule, text: str) -> Iterator[_Finding]:
     yield from faults(read(text))
     if rule.strategy is analysis.Strategy.PREVIOUS:
         yield from without_time(text)

@@ -9,7 +9,6 @@ from typing import Any, cast
 from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.stages import (
     analysis_rules,
-    fleet_shares,
     metric_sections,
     progressive_rules,
     stage_sections,
@@ -186,7 +185,7 @@ def _checked(
     match options:
         case rollout_stages.VariantRolloutOptions():
             _check_replicas(reading, options.replicas, (*path, "replicas"))
-            fleet_shares.check_rollout(reading, options, path)
+            _check_share(reading, options, path)
             some = options.replicas if options.replicas and options.replicas.number else None
             return replace(options, replicas=some)
         case external_stages.ScriptOptions():
@@ -209,6 +208,23 @@ def _check_replicas(
         reading.lenient(path, "zero pods are not possible", then="PipeCD's default of 1 is used")
     elif replicas and replicas.is_percentage and replicas.number > 100:
         reading.warn(path, f"{replicas} is more pods than primary has")
+
+
+def _check_share(
+    reading: readings.Reading, read: rollout_stages.VariantRolloutOptions, path: yaml.Path
+) -> None:
+    """Note a share of the fleet that is none, and what has no effect without one."""
+    if read.of is stage_kind.Scope.FLEET:
+        if read.replicas is None or not read.replicas.number:
+            message = "a share of the fleet has to be said"
+            reading.error((*path, "replicas"), message, "write replicas: 10%")
+        elif read.replicas.is_percentage and read.replicas.number > 100:
+            message = f"{read.replicas} of the fleet is more than there is"
+            reading.error((*path, "replicas"), message, "write at most 100%")
+        if read.at_most is not None and not read.at_most.number:
+            reading.error((*path, "atMost"), "no cluster would get any", "write at least 1")
+    elif read.at_most is not None:
+        reading.error((*path, "atMost"), "atMost has no effect", "write of: fleet")
 
 
 def _approval(

@@ -65,7 +65,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A placeholder that cannot be filled in."""
+    """Why a query is never asked, such as a placeholder that cannot be filled in."""
 
     message: str
     hint: str = ""

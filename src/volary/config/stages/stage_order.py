@@ -3,11 +3,17 @@
 from collections.abc import Iterator, Sequence
 
 from volary.config.decoding import readings
-from volary.config.stages import fleet_shares, traffic_weights
+from volary.config.stages import traffic_weights
 from volary.config.text import yaml
 from volary.model import analysis
 from volary.model.pipeline import pipelines, variant
-from volary.model.pipeline.stage_kinds import catalog, traffic_stages, waiting_stages
+from volary.model.pipeline.stage_kinds import (
+    catalog,
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+    waiting_stages,
+)
 
 #: Variants that run beside primary.
 EXTRA_VARIANTS = (variant.Variant.CANARY, variant.Variant.BASELINE)
@@ -28,7 +34,7 @@ def check(reading: readings.Reading, pipeline: Sequence[pipelines.Stage], path: 
     _check_sides(reading, pipeline, path)
     _check_promotion(reading, pipeline, path)
     _check_repeated(reading, pipeline, path)
-    fleet_shares.check_order(reading, pipeline, path)
+    _check_fleet_shares(reading, pipeline, path)
 
 
 def _check_variant_order(
@@ -124,3 +130,27 @@ def _share(step: pipelines.Stage, which: variant.Variant) -> int:
     if not isinstance(step.options, traffic_stages.TrafficOptions):
         return 0
     return traffic_weights.share(step.options, which)
+
+
+def _check_fleet_shares(
+    reading: readings.Reading, pipeline: Sequence[pipelines.Stage], path: yaml.Path
+) -> None:
+    """Note traffic for canary on every cluster where some may have got none of it."""
+    shared = False
+    for stage in pipeline:
+        options = stage.options
+        if stage.kind.applies is variant.Variant.CANARY:
+            of = options.of if isinstance(options, rollout_stages.VariantRolloutOptions) else None
+            shared = of is stage_kind.Scope.FLEET
+        elif stage.kind.removes is variant.Variant.CANARY:
+            shared = False
+        elif shared and _is_for_every_cluster(options):
+            message = "a cluster without its share of canary cannot send traffic there"
+            hint = "write of: fleet here too; where a cluster gets none, the run is refused"
+            reading.warn((*path, stage.index), message, hint)
+
+
+def _is_for_every_cluster(options: stage_kind.StageOptions) -> bool:
+    if isinstance(options, traffic_stages.TrafficOptions):
+        return options.canary > 0 and options.of is stage_kind.Scope.CLUSTER
+    return isinstance(options, traffic_stages.ProgressiveTrafficOptions)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from volary.config.decoding import base_sections, readings
-from volary.config.stages import fleet_shares, progressive_rules, stage_sections
+from volary.config.stages import progressive_rules, stage_sections
 from volary.config.text import yaml
 from volary.model import routing_options
 from volary.model.pipeline import variant
@@ -30,7 +30,7 @@ def convert(
     if weights is None:
         return None
     progressive_rules.check_affinity(reading, weights.session_affinity, (*path, "sessionAffinity"))
-    if not fleet_shares.may_divide(reading, weights, method, path):
+    if not _may_divide(reading, weights, method, path):
         return None
     if method is routing_options.RoutingMethod.POD_SELECTOR:
         message = unsupported_by_pod_selector(weights)
@@ -50,6 +50,27 @@ def unsupported_by_pod_selector(weights: traffic_stages.TrafficOptions) -> str:
             f"(primary={weights.primary}, canary={weights.canary})"
         )
     return ""
+
+
+def _may_divide(
+    reading: readings.Reading,
+    weights: traffic_stages.TrafficOptions,
+    method: routing_options.RoutingMethod,
+    path: yaml.Path,
+) -> bool:
+    """Say whether the traffic of the fleet can be divided like this; note why not."""
+    if weights.of is stage_kind.Scope.CLUSTER:
+        return True
+    at = (*path, "of")
+    if method is routing_options.RoutingMethod.POD_SELECTOR:
+        message = "a share of all traffic needs a router that divides it"
+        reading.error(at, message, "use another method than podselector")
+        return False
+    if weights.match or weights.mirror:
+        message = "requests that match, and copies, go to canary on every cluster"
+        reading.error(at, message, "write of: cluster, or leave match and mirror out")
+        return False
+    return True
 
 
 def _weights(

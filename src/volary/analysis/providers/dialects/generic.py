@@ -8,7 +8,7 @@ from datetime import datetime
 from urllib import parse
 
 from volary.analysis.providers.dialects import dialect
-from volary.config.stages import http_queries
+from volary.config.stages import http_queries, query_placeholders
 from volary.config.text import json_paths
 from volary.model import metric_providers
 
@@ -60,6 +60,6 @@ class Generic(dialect.Dialect[metric_providers.HttpOptions]):
         return all_points
 
 
-def _refuse(faults: Iterable[http_queries.Fault]) -> None:
+def _refuse(faults: Iterable[query_placeholders.Finding]) -> None:
     for fault in faults:
         raise dialect.AnswerError(f"is not asked: {fault.message}")

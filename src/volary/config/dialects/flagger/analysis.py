@@ -6,7 +6,7 @@ from typing import Any
 
 from volary.config.decoding import values
 from volary.config.dialects.flagger import metrics, schema, source
-from volary.config.stages import stage_sections
+from volary.config.stages import query_placeholders, stage_sections
 from volary.config.text import yaml
 from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import external_stages, rollout_stages, traffic_stages
@@ -57,7 +57,8 @@ def _gates(read: source.Source, pipeline: source.Steps) -> int:
         if webhook_entry.type not in _GATES:
             continue
         at = (*read.analysis_path, "webhooks", i)
-        name, limit = external_stages.WEBHOOK_GATE.name, _text(_GATE_TIMEOUT)
+        name = external_stages.WEBHOOK_GATE.name
+        limit = query_placeholders.interval_text(_GATE_TIMEOUT)
         gate = pipeline.begin(name, at, description=webhook_entry.name, timeout=limit)
         read.reading.warn(
             at,
@@ -104,8 +105,10 @@ def _progression(
     interval = _interval(read, analysis)
     length = _length(read, analysis, interval)
     limit = max(_SHORTEST_TIMEOUT, 2 * length + timedelta(hours=1))
-    step = pipeline.begin(traffic_stages.PROGRESSIVE_TRAFFIC.name, at, timeout=_text(limit))
-    step.set("interval", _text(interval), (*at, "interval"))
+    step = pipeline.begin(
+        traffic_stages.PROGRESSIVE_TRAFFIC.name, at, timeout=query_placeholders.interval_text(limit)
+    )
+    step.set("interval", query_placeholders.interval_text(interval), (*at, "interval"))
     step.set("threshold", max(1, analysis.threshold), (*at, "threshold"))
     _strategy(read, analysis, step, can_divide=can_divide)
     if analysis.step_weight_promotion:
@@ -211,15 +214,7 @@ def _length(read: source.Source, analysis: schema.Analysis, interval: timedelta)
 def _promotion_deadline(read: source.Source, analysis: schema.Analysis) -> str:
     back = -(-_ALL // analysis.step_weight_promotion) if analysis.step_weight_promotion else 0
     deadline = timedelta(seconds=read.spec.progress_deadline_seconds or 600)
-    return _text(deadline + _interval(read, analysis) * back)
-
-
-def _text(duration: timedelta) -> str:
-    seconds = int(duration.total_seconds())
-    for size, unit in ((3600, "h"), (60, "m")):
-        if seconds % size == 0:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"
+    return query_placeholders.interval_text(deadline + _interval(read, analysis) * back)
 
 
 def _duration(read: source.Source, text: str, written: yaml.Path) -> timedelta | None:

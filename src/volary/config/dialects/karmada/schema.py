@@ -9,8 +9,6 @@ from volary.config.dialects import drafts
 from volary.model import options
 from volary.model.placement import overrides, rollouts
 
-API_VERSION = "policy.karmada.io/v1alpha1"
-
 
 class FieldSelector(base_sections.Section):
     """Conditions on `provider`, `region` and `zone`."""
