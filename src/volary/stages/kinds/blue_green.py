@@ -70,7 +70,8 @@ async def run(work: execution.Work, options: traffic_stages.BlueGreenOptions) ->
         readiness_watch.ReadinessWatch(work, source, options.ready_threshold, work.remaining),
     )
     async with switch.watch.kept(), switch.webhooks.reporting():
-        return await switch.carry_out(await context.task_state.load())
+        way = switch.carry_out(await context.task_state.load())
+        return await traffic_routing.or_give_up(way, switch.give_up)
 
 
 @dataclass(slots=True)
@@ -94,9 +95,6 @@ class Switch:
             StageFailedError: when canary is not good enough; primary has the traffic then.
             StoppedError: when asked to stop.
         """
-        return await traffic_routing.or_give_up(self._carry_out(known), self._give_up)
-
-    async def _carry_out(self, known: json.JsonObject) -> str:
         seen = await routes.observe(self.work, self.source)
         is_there = seen is not None and seen.canary == division.ALL
         if known:
@@ -231,7 +229,7 @@ class Switch:
         if asked:
             raise execution.StageFailedError(f"{asked} asked to roll back")
 
-    async def _give_up(self, sentence: str) -> str:
+    async def give_up(self, sentence: str) -> str:
         """Switch back at once where canary has the traffic, and return why."""
         self.webhooks.report(f"Canary failed! {sentence}", is_warning=True)
         if not self.progress.switched or not await routes.give_back(self.work, self.source):

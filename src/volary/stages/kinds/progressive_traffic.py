@@ -90,7 +90,7 @@ async def run(work: execution.Work, options: traffic_stages.ProgressiveTrafficOp
         started,
     )
     async with progression.watch.kept(), progression.webhooks.reporting():
-        return await progression.advance(known)
+        return await traffic_routing.or_give_up(progression.advance(known), progression.give_up)
 
 
 @dataclass(slots=True)
@@ -125,9 +125,6 @@ class CanaryProgression:
             StageFailedError: when the checks failed too often, or canary went down.
             StoppedError: when asked to stop.
         """
-        return await traffic_routing.or_give_up(self._advance(known), self._give_up)
-
-    async def _advance(self, known: json.JsonObject) -> str:
         self.barrier.begin()
         if known:
             await self._recall(known)
@@ -312,7 +309,7 @@ class CanaryProgression:
         await self._remember()
         self.webhooks.report(f"{self.webhooks.about.name}: {done.sentence}")
 
-    async def _give_up(self, sentence: str) -> str:
+    async def give_up(self, sentence: str) -> str:
         """Give canary's traffic back at once, and return why."""
         said = f"{sentence}: {self.reason}" if self.reason not in ("", sentence) else sentence
         self.work.caution(f"canary failed: {said}")

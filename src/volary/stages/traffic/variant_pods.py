@@ -27,14 +27,12 @@ def labels(
     Raises:
         UserError: when the Service can never lead to the subset's pods.
     """
-    if application.rolls_out_service:
-        return _selector(manifests, application)
-    subset = _subset(manifests, application, which)
-    if application.traffic_routing.method is not routing_options.RoutingMethod.ISTIO:
-        return {**_selector(manifests, application), **subset}
     selector = _selector(manifests, application)
+    if application.rolls_out_service:
+        return selector
+    subset = _subset(manifests, application, which)
     wrong = [key for key in subset if selector.get(key, subset[key]) != subset[key]]
-    if wrong:
+    if wrong and application.traffic_routing.method is routing_options.RoutingMethod.ISTIO:
         key = wrong[0]
         raise errors.user_error(
             f"the Service selects {key}={selector[key]} only, so the subset of {which.value}"

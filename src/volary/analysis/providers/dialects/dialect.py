@@ -71,7 +71,21 @@ class Dialect(ABC, Generic[Options]):
 
     def explain(self, body: bytes) -> str:
         """Return the system's own words about an error; nothing when there are none."""
-        return words_at(body, *self.error_paths)
+        try:
+            decoded = decode(body)
+        except AnswerError:
+            return ""
+        for path in self.error_paths:
+            node: object = decoded
+            for step in path:
+                if isinstance(step, int):
+                    inner = items(node)
+                    node = inner[step] if step < len(inner) else None
+                else:
+                    node = mapping(node).get(step)
+            if words := shorten(node):
+                return words
+        return ""
 
 
 def lookback(settings: metric_providers.Provider, asked: query.Query) -> datetime:
@@ -83,25 +97,6 @@ def lookback(settings: metric_providers.Provider, asked: query.Query) -> datetim
     if settings.points is metric_providers.Points.ALL:
         return asked.start
     return asked.end - max(3 * asked.window, _SHORTEST_LOOKBACK)
-
-
-def words_at(body: bytes, *paths: Sequence[str | int]) -> str:
-    """Return the first text at one of the paths into a JSON answer, fit to be shown."""
-    try:
-        decoded = decode(body)
-    except AnswerError:
-        return ""
-    for path in paths:
-        node: object = decoded
-        for step in path:
-            if isinstance(step, int):
-                inner = items(node)
-                node = inner[step] if step < len(inner) else None
-            else:
-                node = mapping(node).get(step)
-        if words := shorten(node):
-            return words
-    return ""
 
 
 def decode(body: bytes) -> object:

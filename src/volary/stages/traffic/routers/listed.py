@@ -25,9 +25,10 @@ class Listed(router.Router):
     def reference(self) -> routing_options.ObjectReference:
         """The object that the application names."""
 
-    @abstractmethod
     def entry(self, version: str) -> entries.Kind:
-        """Return how entries are written in objects of this ``apiVersion``."""
+        """Return how entries are written in objects of this ``apiVersion``: as references."""
+        del version
+        return entries.REFERENCES
 
     def find(self, manifests: Sequence[manifest.Manifest]) -> manifest.Manifest:
         """Return the object whose list has a Service of the application."""
@@ -141,8 +142,3 @@ class Traefik(Listed):
     def reference(self) -> routing_options.ObjectReference:
         """The TraefikService that the application names."""
         return self.application.traffic_routing.traefik.service
-
-    def entry(self, version: str) -> entries.Kind:
-        """Return how Services are listed, in every version."""
-        del version
-        return entries.REFERENCES
