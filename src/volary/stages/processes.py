@@ -92,7 +92,7 @@ async def run(
         UserError: The shell cannot be started.
     """
     await asyncio.to_thread(_end_marked, mark)
-    reader, output = await _pipe()
+    stream, transport, output = await _pipe()
     try:
         process = await asyncio.create_subprocess_exec(
             *(SHELL, "-l", "-c", script),
@@ -104,49 +104,39 @@ async def run(
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        reader.close()
+        transport.close()
         raise errors.user_error(f"the script cannot be started: {error}") from error
     finally:
         os.close(output)
     try:
         async with asyncio.TaskGroup() as group:
-            reading = group.create_task(_read(reader.stream, say))
+            reading = group.create_task(_read(stream, say))
             end = await _wait(process, limits, stop)
             if end is not End.EXITED:
                 await _end(process, limits.grace)
             # Children that outlive the shell do not hold it up.
             await asyncio.wait((reading,), timeout=_LINGER)
-            _kill(process.pid)
+            _signal(process.pid, signal.SIGKILL)
             reading.cancel()
     finally:
         # Also when we are broken off: nobody else knows about its children.
-        _kill(process.pid)
-        reader.close()
+        _signal(process.pid, signal.SIGKILL)
+        transport.close()
         await asyncio.shield(_reap(process, mark))
     return Ended(end, process.returncode if process.returncode is not None else -signal.SIGKILL)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Our end of a pipe. asyncio's own pipes would make waiting for the shell wait for its
-    children as well.
+async def _pipe() -> tuple[asyncio.StreamReader, asyncio.ReadTransport, int]:
+    """Return our end of a new pipe, what closes it, and the number of the script's end.
+
+    asyncio's own pipes would make waiting for the shell wait for its children as well.
     """
-
-    stream: asyncio.StreamReader
-    transport: asyncio.ReadTransport
-
-    def close(self) -> None:
-        self.transport.close()
-
-
-async def _pipe() -> tuple[_Reader, int]:
-    """Return our end of a new pipe, and the number of the script's end."""
     ours, theirs = os.pipe()
     stream = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(ours, "rb", buffering=0)
     )
-    return _Reader(stream, transport), theirs
+    return stream, transport, theirs
 
 
 async def _wait(
@@ -166,10 +156,6 @@ async def _end(process: asyncio.subprocess.Process, grace: timedelta) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(grace.total_seconds()):
             await process.wait()
-
-
-def _kill(group: int) -> None:
-    _signal(group, signal.SIGKILL)
 
 
 async def _reap(process: asyncio.subprocess.Process, mark: str) -> None:

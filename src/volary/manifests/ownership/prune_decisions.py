@@ -73,7 +73,9 @@ def decide_prune(
         considered += not reason
         if object_keys.normalise(object_keys.of(body), known) in wanted:
             continue
-        reason = reason or _same_object(body, kept_uids)
+        if not reason and _uid(body) in kept_uids:
+            # One object can be listed under two API groups; the wanted one protects the other.
+            reason = "it is a wanted object under another API group"
         if reason:
             skipped.append(_skipped(body, reason))
         else:
@@ -166,11 +168,6 @@ def _refusal(
 
 def _skipped(body: json.JsonObject, reason: str) -> apply_results.Change:
     return apply_results.Change(object_keys.of(body), apply_results.Action.SKIPPED, reason)
-
-
-def _same_object(body: json.JsonObject, kept: Collection[str]) -> str:
-    """One object can be listed under two API groups; the wanted one protects the other."""
-    return "it is a wanted object under another API group" if _uid(body) in kept else ""
 
 
 def _without_duplicates(items: Sequence[manifest.Manifest]) -> list[manifest.Manifest]:

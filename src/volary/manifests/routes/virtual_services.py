@@ -225,23 +225,15 @@ def may_change(entry: json.JsonObject, how: Routing) -> bool:
 
 
 def _check_editable(item: manifest.Manifest, how: Routing) -> None:
-    if unknown := _unknown_routes(item.body, how):
-        names = filter(None, _route_names(item.body))
+    names = [objects.text(entry, "name") for entry in objects.mappings(item.body, "spec", "http")]
+    if unknown := [name for name in how.editable_routes if name not in names]:
+        listed = ", ".join(filter(None, names))
         raise errors.user_error(
             f"editableRoutes names {', '.join(unknown)}, which VirtualService {item.name} "
             "does not have",
-            hint=f"its HTTP routes are: {', '.join(names) or 'all without names'}",
+            hint=f"its HTTP routes are: {listed or 'all without names'}",
             where=item.origin,
         )
-
-
-def _unknown_routes(body: json.JsonObject, how: Routing) -> list[str]:
-    names = _route_names(body)
-    return [name for name in how.editable_routes if name not in names]
-
-
-def _route_names(body: json.JsonObject) -> list[str]:
-    return [objects.text(entry, "name") for entry in objects.mappings(body, "spec", "http")]
 
 
 def is_editable(entry: json.JsonObject, how: Routing) -> bool:

@@ -108,7 +108,12 @@ def add_suffix(item: manifest.Manifest, suffix: str) -> manifest.Manifest:
     Raises:
         UserError: When the name is none that the kind may have.
     """
-    check_suffix(suffix)
+    if not _SUFFIX.fullmatch(suffix):
+        raise errors.user_error(
+            f"the suffix {suffix!r} cannot be part of a name",
+            hint="set the stage's suffix to lower-case letters, digits and dashes; "
+            "by default it is the value of the variant label",
+        )
     name = f"{item.name}-{suffix}"
     longest = _LONGEST.get(item.kind, _LONGEST_OTHER)
     if len(name) > longest:
@@ -119,17 +124,3 @@ def add_suffix(item: manifest.Manifest, suffix: str) -> manifest.Manifest:
             where=item.origin,
         )
     return item.with_metadata({"name": name})
-
-
-def check_suffix(suffix: str) -> None:
-    """Check that names of objects may end in `suffix`.
-
-    Raises:
-        UserError: When they may not.
-    """
-    if not _SUFFIX.fullmatch(suffix):
-        raise errors.user_error(
-            f"the suffix {suffix!r} cannot be part of a name",
-            hint="set the stage's suffix to lower-case letters, digits and dashes; "
-            "by default it is the value of the variant label",
-        )

@@ -133,7 +133,6 @@ def _copies(
 ) -> list[manifest.Manifest]:
     title = variant.name
     suffix = options.suffix or app.variant_label.value(variant)
-    services.check_suffix(suffix)
     chosen = workloads.find(manifests, app.workloads)
     if not chosen:
         raise errors.user_error(

@@ -353,3 +353,12 @@ def test_an_autoscaler(condition: tuple[str, str, str], expected: HealthStatus) 
     made = body("HorizontalPodAutoscaler", {"conditions": [written]})
 
     assert assessment.assess({**made, "apiVersion": "autoscaling/v2"}).status is expected
+
+
+def test_pods_count_once_their_controller_has_seen_the_newest_generation() -> None:
+    status = {"updatedReplicas": 2, "availableReplicas": 2}
+    spec = {"kind": "Deployment", "metadata": {"generation": 1}, "spec": {"replicas": 2}}
+
+    assert workload_health.pod_counts({**spec, "status": status}) == (0, 2)
+    seen = {**status, "observedGeneration": 1}
+    assert workload_health.pod_counts({**spec, "status": seen}) == (2, 2)

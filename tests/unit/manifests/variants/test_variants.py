@@ -347,3 +347,28 @@ def test_pods_of_the_fleets_share_are_those_that_were_decided(simple: Manifests,
     assert variants.canary(simple, web, dataclasses.replace(share, counts={})) == []
     with pytest.raises(errors.UserError, match="decided when a release is prepared"):
         variants.canary(simple, web, share)
+
+
+def test_where_routes_are_made_canary_has_its_service_without_asking(
+    simple: Manifests, web: App
+) -> None:
+    routing = routing_options.TrafficRouting(method=routing_options.RoutingMethod.SMI, create=True)
+    service = routing_options.ObjectReference(name="web")
+    made = dataclasses.replace(web, service=service, traffic_routing=routing)
+
+    def services_of(app: App) -> list[str]:
+        copies = variants.canary(simple, app, rollout_stages.VariantRolloutOptions())
+        return [item.name for item in copies if item.kind == "Service"]
+
+    assert services_of(made) == ["web-canary"]
+    assert services_of(dataclasses.replace(web, service=service)) == []
+
+
+def test_a_missing_service_comes_with_a_way_out(simple: Manifests, web: App) -> None:
+    app = dataclasses.replace(web, service=routing_options.ObjectReference("", "gone"))
+
+    with pytest.raises(errors.UserError) as raised:
+        variants.canary(simple, app, rollout_stages.VariantRolloutOptions(create_service=True))
+
+    hints = [problem.hint for problem in raised.value.problems]
+    assert hints == ["createService copies the Service that service.name points at"]
