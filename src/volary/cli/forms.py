@@ -1,6 +1,7 @@
 """What can be shown and in which forms; commands import this at start-up, so it imports nothing."""
 
 from enum import StrEnum
+from typing import Literal
 
 
 class Form(StrEnum):
@@ -17,18 +18,6 @@ class Form(StrEnum):
         return self in (Form.JSON, Form.YAML)
 
 
-class PlanForm(StrEnum):
-    """Forms of a plan."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    JSON = "json"
-
-
-class Noun(StrEnum):
-    """What there is to get."""
-
-    APP = "app"
-    APPS = "apps"
-    RUNS = "runs"
-    CLUSTERS = "clusters"
+PlanForm = Literal["text", "markdown", "json"]
+#: What there is to get.
+Noun = Literal["app", "apps", "runs", "clusters"]

@@ -72,7 +72,9 @@ class DemoServer:
 
     async def kill(self) -> int:
         """Kill it as ``kill -9`` does, and return the number of the process that was."""
-        process = self._alive()
+        process = self._process
+        if process is None or process.returncode is not None:
+            raise errors.user_error("the demo's server has ended by itself")
         process.send_signal(signal.SIGKILL)
         await process.wait()
         return process.pid
@@ -89,11 +91,6 @@ class DemoServer:
         except TimeoutError:
             process.kill()
             await process.wait()
-
-    def _alive(self) -> asyncio.subprocess.Process:
-        if self._process is None or self._process.returncode is not None:
-            raise errors.user_error("the demo's server has ended by itself")
-        return self._process
 
     async def command(self, *words: str) -> str:
         """Run a command of the command line against it and return what it printed.

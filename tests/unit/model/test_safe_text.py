@@ -35,7 +35,7 @@ def test_every_way_to_the_terminal_is_closed(capsys: pytest.CaptureFixture[str])
     console.messages().print(EVIL, markup=False)
     console.results().print(f"[bold]{EVIL}[/]", emoji=False)
     console.write_text(EVIL)
-    output.show_list(forms.Noun.APPS, [{"name": "shop", "reason": EVIL}], forms.Form.WIDE)
+    output.show_list("apps", [{"name": "shop", "reason": EVIL}], forms.Form.WIDE)
     line = {"at": "2026-01-01T00:00:00Z", "target": "us", "stage": "1", "text": EVIL}
     queries._write_log_line(line, forms.Form.TEXT)
     queries._write_log_line(line, forms.Form.JSON)

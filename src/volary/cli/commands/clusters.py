@@ -29,7 +29,7 @@ def list_clusters(
     """List the clusters with their state and taints."""
     from volary.cli.remote import queries
 
-    options.ask(server, queries.get, forms.Noun.CLUSTERS, output, status=status)
+    options.ask(server, queries.get, "clusters", output, status=status)
 
 
 @app.command()

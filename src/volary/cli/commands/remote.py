@@ -14,15 +14,10 @@ token = options.group("API tokens of a server.")
 app.add_typer(token, name="token")
 
 
-def _send_to_run(kind: str, run: str, server: str, body: dict[str, object]) -> None:
-    from volary.cli.remote import commands
-
-    options.ask(server, commands.send_to_run, kind, run, body)
-
-
-def _send_to_run_or_application(
-    kind: str, name: str, server: str, body: dict[str, object], *, whole: bool
+def _send(
+    kind: str, name: str, server: str, body: dict[str, object], *, whole: bool = False
 ) -> None:
+    """Ask something of a run, or of a whole application."""
     from volary.cli.remote import commands
 
     send = commands.send_to_application if whole else commands.send_to_run
@@ -142,15 +137,15 @@ def get(
     """
     from volary.cli.remote import queries
 
-    if removed and noun is not forms.Noun.APPS:
+    if removed and noun != "apps":
         raise typer.BadParameter("--removed belongs to `get apps`")
-    if noun is forms.Noun.APP and not (name or app_name):
+    if noun == "app" and not (name or app_name):
         raise errors.user_error(
             "no application is named", hint="volary get app NAME; see volary get apps"
         )
-    if noun is forms.Noun.APP and (fleet or contexts):
+    if noun == "app" and (fleet or contexts):
         options.finish(queries.survey_app(name, app_name, fleet, contexts, output))
-    if noun is forms.Noun.APP:
+    if noun == "app":
         options.ask(server, queries.get_app, name or app_name, output)
     if name or fleet or contexts:
         raise typer.BadParameter("a name, --fleet and --contexts belong to `get app`")
@@ -265,13 +260,13 @@ def approve(
     server: options.Server = "",
 ) -> None:
     """Approve what a run waits for."""
-    _send_to_run("withdraw" if withdraw else "approve", run, server, {"comment": comment})
+    _send("withdraw" if withdraw else "approve", run, server, {"comment": comment})
 
 
 @app.command()
 def reject(run: options.Run, comment: options.Comment = "", server: options.Server = "") -> None:
     """Reject what a run waits for."""
-    _send_to_run("reject", run, server, {"comment": comment})
+    _send("reject", run, server, {"comment": comment})
 
 
 @app.command()
@@ -284,7 +279,7 @@ def promote(
     server: options.Server = "",
 ) -> None:
     """End the soak, webhook or analysis of the current wave; its health is still checked."""
-    _send_to_run("promote", run, server, {"reason": reason, "wave": wave})
+    _send("promote", run, server, {"reason": reason, "wave": wave})
 
 
 @app.command()
@@ -294,7 +289,7 @@ def unfreeze(
     server: options.Server = "",
 ) -> None:
     """Let one run change clusters whose windows are closed; for responders and admins."""
-    _send_to_run("unfreeze", run, server, {"reason": reason})
+    _send("unfreeze", run, server, {"reason": reason})
 
 
 @app.command()
@@ -305,7 +300,7 @@ def pause(
     server: options.Server = "",
 ) -> None:
     """Pause a run, or with --application a whole application."""
-    _send_to_run_or_application("pause", run, server, {"reason": reason}, whole=whole)
+    _send("pause", run, server, {"reason": reason}, whole=whole)
 
 
 @app.command()
@@ -313,7 +308,7 @@ def resume(
     run: options.Run, whole: options.WholeApplication = False, server: options.Server = ""
 ) -> None:
     """Resume what was paused, at the commit it is pinned to."""
-    _send_to_run_or_application("resume", run, server, {}, whole=whole)
+    _send("resume", run, server, {}, whole=whole)
 
 
 @app.command()
@@ -328,7 +323,7 @@ def cancel(
     server: options.Server = "",
 ) -> None:
     """End a run."""
-    _send_to_run("cancel", run, server, {"rollback": rollback, "now": now, "reason": reason})
+    _send("cancel", run, server, {"rollback": rollback, "now": now, "reason": reason})
 
 
 @app.command()
@@ -340,7 +335,7 @@ def retry(
     server: options.Server = "",
 ) -> None:
     """Try again what failed."""
-    _send_to_run("retry", run, server, {"targets": list(cluster)})
+    _send("retry", run, server, {"targets": list(cluster)})
 
 
 @app.command()
@@ -354,4 +349,4 @@ def skip(
     server: options.Server = "",
 ) -> None:
     """Go on without a cluster (--cluster), or without the rest of a stage (--stage)."""
-    _send_to_run("skip", run, server, {"target": cluster, "stage": stage, "reason": reason})
+    _send("skip", run, server, {"target": cluster, "stage": stage, "reason": reason})

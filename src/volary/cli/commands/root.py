@@ -247,7 +247,7 @@ def plan(
     output: Annotated[
         forms.PlanForm,
         typer.Option("--output", "-o", help="markdown: for a comment on a pull request."),
-    ] = forms.PlanForm.TEXT,
+    ] = "text",
 ) -> None:
     """Show what a commit would change in every cluster; write nothing.
 

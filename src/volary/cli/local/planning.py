@@ -35,10 +35,10 @@ def exit_code(shown: previews.Preview) -> exit_codes.Exit:
 def render(shown: previews.Preview, form: forms.PlanForm) -> str:
     """Return the plan as it is written down."""
     match form:
-        case forms.PlanForm.TEXT:
+        case "text":
             return text_format.render(shown)
-        case forms.PlanForm.MARKDOWN:
+        case "markdown":
             return markdown_format.render(shown)
-        case forms.PlanForm.JSON:
+        case "json":
             body = msgspec.to_builtins(conversions.of_plan(shown), enc_hook=str)
             return text.dumps(body, indent=2, ensure_ascii=False)

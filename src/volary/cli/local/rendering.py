@@ -41,7 +41,11 @@ async def run(request: preparation.RunOptions, choice: Choice, form: str) -> int
     if request.fleet or request.contexts:
         members = projects.load_fleet(request.fleet, request.contexts)
         console.show_problems(messages, projects.check_fleet(project, members))
-        _check_target(choice.target, members.names)
+        if choice.target not in members.names:
+            raise errors.user_error(
+                f"there is no cluster {choice.target} in the fleet",
+                hint=f"there are: {', '.join(members.names)}",
+            )
     numbers, pipeline = await _decided(project, members)
     console.show_problems(messages, numbers.warnings)
     wanted, options = _variant_and_options(choice, pipeline)
@@ -77,13 +81,6 @@ async def _decided(
         return replica_assignment.ReplicaNumbers(), project.application.pipeline
     numbers = await inputs.decide_replicas(project, members)
     return numbers, await inputs.pinned_pipeline(project, members, numbers.now)
-
-
-def _check_target(target: str, names: tuple[str, ...]) -> None:
-    if target not in names:
-        raise errors.user_error(
-            f"there is no cluster {target} in the fleet", hint=f"there are: {', '.join(names)}"
-        )
 
 
 def _variant_and_options(

@@ -27,7 +27,7 @@ def status_reason(cluster: json.JsonObject) -> str:
 
 #: Column title, key in the answer, whether only wide text has it.
 _COLUMNS: dict[forms.Noun, tuple[tuple[str, str, bool], ...]] = {
-    forms.Noun.APPS: (
+    "apps": (
         ("NAME", "name", False),
         ("STATUS", "status", False),
         ("COMMIT", "runningCommit", False),
@@ -39,7 +39,7 @@ _COLUMNS: dict[forms.Noun, tuple[tuple[str, str, bool], ...]] = {
         ("PATH", "path", True),
         ("LABELS", "labels", True),
     ),
-    forms.Noun.RUNS: (
+    "runs": (
         ("RUN", "id", False),
         ("APPLICATION", "application", False),
         ("STATUS", "status", False),
@@ -51,7 +51,7 @@ _COLUMNS: dict[forms.Noun, tuple[tuple[str, str, bool], ...]] = {
         ("STRATEGY", "strategy", True),
         ("CLUSTERS", "targets", True),
     ),
-    forms.Noun.CLUSTERS: (
+    "clusters": (
         ("NAME", "name", False),
         ("STATUS", "status", False),
         ("FOR", "since", False),
@@ -76,9 +76,9 @@ def show_list(noun: forms.Noun, items: Sequence[json.JsonObject], form: forms.Fo
         return
     columns = [column for column in _COLUMNS[noun] if form is forms.Form.WIDE or not column[2]]
     rows = [[title for title, _, _ in columns]]
-    if noun is forms.Noun.CLUSTERS:
+    if noun == "clusters":
         items = [{**item, "reason": status_reason(item)} for item in items]
-    if noun is forms.Noun.APPS:
+    if noun == "apps":
         items = [
             {**item, "status": _status(item), "reason": _status_reason(item)} for item in items
         ]

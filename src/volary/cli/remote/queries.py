@@ -15,14 +15,14 @@ from volary.model import errors, json, safe_text, statuses
 from volary.model.fleet import cluster_health
 
 _PATHS = {
-    forms.Noun.APPS: "applications",
-    forms.Noun.RUNS: "runs",
-    forms.Noun.CLUSTERS: "clusters",
+    "apps": "applications",
+    "runs": "runs",
+    "clusters": "clusters",
 }
 _STATUSES: Mapping[forms.Noun, type[StrEnum]] = {
-    forms.Noun.APPS: application_statuses.StatusWord,
-    forms.Noun.RUNS: statuses.RunStatus,
-    forms.Noun.CLUSTERS: cluster_health.ClusterState,
+    "apps": application_statuses.StatusWord,
+    "runs": statuses.RunStatus,
+    "clusters": cluster_health.ClusterState,
 }
 _ENDED = (
     statuses.RunStatus.SUCCEEDED,
@@ -36,7 +36,7 @@ def _check_status(noun: forms.Noun, status: str) -> None:
     known = list(_STATUSES[noun])
     if status and status not in known:
         hint = readings.did_you_mean(status, known)
-        raise errors.user_error(f"{status} is no status of {noun.value}", hint=hint)
+        raise errors.user_error(f"{status} is no status of {noun}", hint=hint)
 
 
 async def get(
@@ -56,12 +56,12 @@ async def get(
     """
     _check_status(noun, status)
     query: dict[str, str | int] = {"status": status}
-    if noun is forms.Noun.RUNS:
+    if noun == "runs":
         query["application"] = app
     if with_removed:
         query["removed"] = "true"
     items = await server.pages(_PATHS[noun], most=most, **query)
-    if app and noun is forms.Noun.APPS:
+    if app and noun == "apps":
         items = [item for item in items if item["name"] == app]
     output.show_list(noun, items, form)
     return exit_codes.Exit.DONE

@@ -32,16 +32,16 @@ async def test_clusters_are_listed_shown_and_marked(
     async with server_world.served(tmp_path) as world:
         world.service.fleet.register.replace(MEMBERS)
         async with client.Client.open(_admin(world)) as server:
-            text, noun = forms.Form.TEXT, forms.Noun.CLUSTERS
+            text = forms.Form.TEXT
             await clusters.send(server, "us", "cordon", {"reason": "1.36"})
             cordoned = capsys.readouterr().out
             await clusters.taint(server, EU, ["maintenance=disk:NoExecute", "x:NoSchedule"], "slow")
             tainted = capsys.readouterr().out
             await clusters.taint(server, EU, ["x-", "maintenance:NoExecute-"], "")
             untainted = capsys.readouterr().out
-            await queries.get(server, noun, text)
+            await queries.get(server, "clusters", text)
             listed = capsys.readouterr().out
-            await queries.get(server, noun, text, status="suspended")
+            await queries.get(server, "clusters", text, status="suspended")
             suspended = capsys.readouterr().out
             await clusters.get(server, "us", text)
             shown = capsys.readouterr().out

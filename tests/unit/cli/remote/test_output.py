@@ -30,9 +30,9 @@ CORDONED: dict[str, Any] = {
 def test_a_list_of_clusters_says_for_how_long_and_who_keeps_work_away(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    output.show_list(forms.Noun.CLUSTERS, [CORDONED], forms.Form.TEXT)
+    output.show_list("clusters", [CORDONED], forms.Form.TEXT)
     _, row = capsys.readouterr().out.splitlines()
-    output.show_list(forms.Noun.CLUSTERS, [CORDONED], forms.Form.JSON)
+    output.show_list("clusters", [CORDONED], forms.Form.JSON)
     plain = json.loads(capsys.readouterr().out)
 
     assert re.fullmatch(r"eu +ready +\d+[smhd]\w* +volary\S+ +cordoned by ana: .*1\.36", row)
@@ -44,7 +44,7 @@ def test_a_lost_cluster_is_told_once(capsys: pytest.CaptureFixture[str]) -> None
     mark = {"key": "volary.dev/unreachable", "effect": "NoSchedule", "by": "volary"}
     lost["taints"] = [{**mark, "value": "", "since": None, "reason": "no answer in time"}]
 
-    output.show_list(forms.Noun.CLUSTERS, [lost], forms.Form.TEXT)
+    output.show_list("clusters", [lost], forms.Form.TEXT)
 
     assert capsys.readouterr().out.count("no answer in time") == 1
 
@@ -57,7 +57,7 @@ def test_a_list_of_applications_says_what_the_next_run_waits_for(
     paused["waiting"] = {"waitingReason": "the application is paused by ana: lunch"}
     idle = {**paused, "status": "synced", "waiting": None}
 
-    output.show_list(forms.Noun.APPS, [paused, idle], forms.Form.TEXT)
+    output.show_list("apps", [paused, idle], forms.Form.TEXT)
     _, first, second = capsys.readouterr().out.splitlines()
 
     assert first.endswith("a file changed; the application is paused by ana: lunch")
@@ -77,7 +77,7 @@ def test_who_misses_the_release_is_no_small_print(
 ) -> None:
     one: dict[str, Any] = {"name": "shop", "status": "synced", "reason": "done", "missing": missing}
 
-    output.show_list(forms.Noun.APPS, [one, {**one, "status": "failed"}], forms.Form.TEXT)
+    output.show_list("apps", [one, {**one, "status": "failed"}], forms.Form.TEXT)
     _, first, second = capsys.readouterr().out.splitlines()
 
     assert f"  {said}  " in first

@@ -15,9 +15,9 @@ from volary.store import records
 @pytest.mark.parametrize(
     ("noun", "status", "hint"),
     [
-        (forms.Noun.CLUSTERS, "notready", "did you mean notReady?"),
-        (forms.Noun.APPS, "sync", "did you mean synced?"),
-        (forms.Noun.RUNS, "rolledback", "did you mean rolled_back?"),
+        ("clusters", "notready", "did you mean notReady?"),
+        ("apps", "sync", "did you mean synced?"),
+        ("runs", "rolledback", "did you mean rolled_back?"),
     ],
 )
 async def test_a_status_that_nothing_can_have_is_refused(
@@ -51,7 +51,7 @@ async def test_applications_whose_file_went_away_are_listed_when_asked_for(
         target = login.Target(world.url, token)
 
         async with client.Client.open(target) as server:
-            await queries.get(server, forms.Noun.APPS, forms.Form.TEXT, **sought)
+            await queries.get(server, "apps", forms.Form.TEXT, **sought)
 
     listed = capsys.readouterr().out.splitlines()[1:]
     assert [each.split()[0] for each in listed] == names

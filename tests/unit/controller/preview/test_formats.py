@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volary.cli import forms
 from volary.cli.local import planning
 from volary.controller.api import conversions
 from volary.controller.preview import (
@@ -112,7 +111,7 @@ def test_each_form_is_as_the_file_says(form: str) -> None:
         case "md":
             found = markdown_format.render(SHOWN)
         case _:
-            found = planning.render(SHOWN, forms.PlanForm.JSON) + "\n"
+            found = planning.render(SHOWN, "json") + "\n"
 
     assert found == (CASES / f"shop.{form}").read_text()
 
@@ -206,4 +205,4 @@ def test_a_long_value_is_cut_and_says_so() -> None:
 def test_the_api_says_the_same_as_the_command_line() -> None:
     answered = json.loads(encoding.encode(conversions.of_plan(SHOWN)))
 
-    assert answered == json.loads(planning.render(SHOWN, forms.PlanForm.JSON))
+    assert answered == json.loads(planning.render(SHOWN, "json"))
