@@ -35,7 +35,7 @@ def describe(application: fastapi.FastAPI) -> dict[str, Any]:
         routes=application.routes,
     )
     _, shapes = msgspec.json.schema_components(
-        representations.Representation.__subclasses__(),
+        _leaves(representations.Representation),
         schema_hook=_anything,
         ref_template=_REFERENCES,
     )
@@ -44,6 +44,12 @@ def describe(application: fastapi.FastAPI) -> dict[str, Any]:
     components["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"bearer": []}]
     return document
+
+
+def _leaves(base: type) -> list[type]:
+    """Return the classes that are written: those that no other one is made from."""
+    made = base.__subclasses__()
+    return [leaf for child in made for leaf in _leaves(child)] if made else [base]
 
 
 def _anything(kind: type) -> dict[str, Any]:
