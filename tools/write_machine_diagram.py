@@ -13,10 +13,11 @@ from volary.model import statuses
 def mermaid() -> str:
     """Return the diagram: an arrow per pair of statuses, labelled with its events."""
     arrows: dict[tuple[statuses.RunStatus, statuses.RunStatus], list[str]] = {}
-    for (status, event), transition in machine.TABLE.items():
-        for follow in transition.leads_to:
-            if follow is not status:
-                arrows.setdefault((status, follow), []).append(event.__name__)
+    for status, row in machine.TABLE.items():
+        for event, follows in row.items():
+            for follow in follows:
+                if follow is not status:
+                    arrows.setdefault((status, follow), []).append(event.__name__)
     order = list(statuses.RunStatus)
     lines = ["stateDiagram-v2", f"    [*] --> {statuses.RunStatus.PLANNED.value}"]
     for (status, follow), names in sorted(

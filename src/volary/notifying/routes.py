@@ -32,23 +32,16 @@ def matches(route: server_settings.Route, notice: notices.Notice) -> bool:
     First what is ignored: by event, group, application, or any one label. Then what is
     asked for: the event, its group, the application, and all labels, each if given.
     """
-    return not _ignores(route, notice) and _wants(route, notice)
-
-
-def _ignores(route: server_settings.Route, notice: notices.Notice) -> bool:
     subject = notice.subject
-    return (
+    is_ignored = (
         notice.event.value in route.ignore_events
         or notice.event.group in route.ignore_groups
         or subject.application in route.ignore_apps
         or any(subject.labels.get(key) == value for key, value in route.ignore_labels.items())
     )
-
-
-def _wants(route: server_settings.Route, notice: notices.Notice) -> bool:
-    subject = notice.subject
     return (
-        (not route.events or notice.event.value in route.events)
+        not is_ignored
+        and (not route.events or notice.event.value in route.events)
         and (not route.groups or notice.event.group in route.groups)
         and (not route.apps or subject.application in route.apps)
         and all(subject.labels.get(key) == value for key, value in route.labels.items())

@@ -20,10 +20,10 @@ class Selection:
     suspended: tuple[str, ...] = ()
     #: Chosen, but without an entry in ``input.multiTargets``.
     left_out: tuple[str, ...] = ()
-    #: Chosen, but marked so that nothing new begins there; with the reason of each.
-    tainted: tuple[tuple[str, str], ...] = ()
-    #: Who of the suspended and marked ones is absent, in the words of people.
-    absent: tuple[tuple[str, str], ...] = ()
+    #: Chosen, but marked so that nothing new begins there.
+    tainted: tuple[str, ...] = ()
+    #: Who is absent and why, for people: ``eu (cordoned by ana: 1.36)``; empty: nobody.
+    absence: str = ""
     #: Errors and warnings about names, labels and limits.
     problems: tuple[errors.Problem, ...] = ()
 
@@ -31,11 +31,6 @@ class Selection:
     def names(self) -> tuple[str, ...]:
         """Names of the targets."""
         return tuple(target.name for target in self.targets)
-
-    @property
-    def absence(self) -> str:
-        """Return who is absent and why: ``eu (cordoned by ana: 1.36)``; empty: nobody."""
-        return phrases.first_of(f"{name} ({reason})" for name, reason in self.absent)
 
     @property
     def warnings(self) -> tuple[errors.Problem, ...]:
@@ -81,12 +76,12 @@ def select(
         suspended=tuple(cluster.name for cluster in deployed if cluster.suspended),
         left_out=tuple(cluster.name for cluster in chosen if cluster not in deployed),
         tainted=tuple(
-            (cluster.name, reason)
+            cluster.name
             for cluster in deployed
-            if not cluster.suspended and (reason := eligibility.exclusion_reason(app, cluster))
+            if not cluster.suspended and eligibility.exclusion_reason(app, cluster)
         ),
-        absent=tuple(
-            (cluster.name, reason)
+        absence=phrases.first_of(
+            f"{cluster.name} ({reason})"
             for cluster in deployed
             if (reason := eligibility.exclusion_summary(app, cluster))
         ),

@@ -10,7 +10,7 @@ list (Flagger jumps to 100), and a refused promotion does not begin the iteratio
 Plans that can never end are refused when they are read (`config.progression.problems`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -87,24 +87,7 @@ class Tick:
     sentence: str
 
 
-class _Place(StrEnum):
-    """Where in its strategy a position is."""
-
-    SHADOW = "before a copy of the requests is sent"
-    BELOW = "below the maximum"
-    TOP = "at the maximum"
-    ITERATING = "iterations are left"
-    SWITCHING = "before the switch"
-    SWITCHED = "after the switch"
-
-
 _Effect = Callable[[Options, Position], Tick]
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    gate: Gate | None
-    effect: _Effect
 
 
 def strategy(options: Options) -> Strategy:
@@ -149,7 +132,7 @@ def gate(options: Options, position: Position) -> Gate | None:
     """Return what has to be asked before this tick's step; None: nothing."""
     if position.mirrored and strategy(options) is Strategy.WEIGHTS:
         return None
-    return _row(options, position).gate
+    return _step(options, position)[0]
 
 
 def tick(options: Options, position: Position, answers: Answers) -> Tick:
@@ -167,7 +150,8 @@ def tick(options: Options, position: Position, answers: Answers) -> Tick:
         return _count_failure(options, position)
     if not (answers.conclusive and answers.granted):
         return _gate_closed(options, position, answers)
-    return _row(options, position).effect(options, replace(position, waiting=False))
+    _, effect = _step(options, position)
+    return effect(options, replace(position, waiting=False))
 
 
 def slowest_position(positions: Sequence[Position]) -> Position:
@@ -227,21 +211,20 @@ def _gate_closed(options: Options, position: Position, answers: Answers) -> Tick
     return Tick(position, Move.STAY, "waiting for confirm-traffic-increase")
 
 
-def _place(options: Options, position: Position) -> _Place:
+def _step(options: Options, position: Position) -> tuple[Gate | None, _Effect]:
+    """Return what has to be asked before the next step, and the step."""
     if strategy(options) is Strategy.WEIGHTS:
         if position.weight >= maximum(options):
-            return _Place.TOP
+            return Gate.PROMOTION, _promote
         if options.mirror and position.weight == 0 and not position.mirrored:
-            return _Place.SHADOW
-        return _Place.BELOW
+            return Gate.TRAFFIC_INCREASE, _mirror
+        return Gate.TRAFFIC_INCREASE, _up
     if position.iterations < options.iterations:
-        return _Place.ITERATING
+        return None, _count
     is_switched = position.weight >= ALL and position.iterations > options.iterations
-    return _Place.SWITCHED if is_switched else _Place.SWITCHING
-
-
-def _row(options: Options, position: Position) -> _Row:
-    return _TABLE[strategy(options), _place(options, position)]
+    if strategy(options) is Strategy.BLUE_GREEN and not is_switched:
+        return Gate.PROMOTION, _switch
+    return Gate.PROMOTION, _promote
 
 
 def _mirror(options: Options, position: Position) -> Tick:
@@ -275,16 +258,3 @@ def _switch(options: Options, position: Position) -> Tick:
 def _promote(options: Options, position: Position) -> Tick:
     del options
     return Tick(position, Move.PROMOTE, "every check passed: ready to be promoted")
-
-
-_TABLE: Mapping[tuple[Strategy, _Place], _Row] = {
-    (Strategy.WEIGHTS, _Place.SHADOW): _Row(Gate.TRAFFIC_INCREASE, _mirror),
-    (Strategy.WEIGHTS, _Place.BELOW): _Row(Gate.TRAFFIC_INCREASE, _up),
-    (Strategy.WEIGHTS, _Place.TOP): _Row(Gate.PROMOTION, _promote),
-    (Strategy.BLUE_GREEN, _Place.ITERATING): _Row(None, _count),
-    (Strategy.BLUE_GREEN, _Place.SWITCHING): _Row(Gate.PROMOTION, _switch),
-    (Strategy.BLUE_GREEN, _Place.SWITCHED): _Row(Gate.PROMOTION, _promote),
-    (Strategy.AB_TEST, _Place.ITERATING): _Row(None, _count),
-    (Strategy.AB_TEST, _Place.SWITCHING): _Row(Gate.PROMOTION, _promote),
-    (Strategy.AB_TEST, _Place.SWITCHED): _Row(Gate.PROMOTION, _promote),
-}

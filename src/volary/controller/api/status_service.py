@@ -129,8 +129,7 @@ def subject(
     """
     placed = placed or decisions.PlacementState()
     selection = target_choice.select(application, members)
-    marked = tuple(name for name, _ in selection.tainted)
-    here = {*selection.names, *(name for name in marked if name in placed.chosen)}
+    here = {*selection.names, *(name for name in selection.tainted if name in placed.chosen)}
     there = [cluster for cluster in members.clusters if cluster.name in here]
     choice = destinations.choose(application, there, placed)
     # A spread that cannot be met says nothing of where it is.
@@ -138,7 +137,7 @@ def subject(
     return surveys.Subject(
         application.name,
         names,
-        (*others, *selection.names, *selection.suspended, *marked),
+        (*others, *selection.names, *selection.suspended, *selection.tainted),
         executor.with_rules(application, members).health,
     )
 

@@ -108,7 +108,7 @@ class Runner:
         async with asyncio.TaskGroup() as group:
             alarm = group.create_task(self._keep_time())
             if self._run.status is statuses.RunStatus.PLANNED:
-                self._post(events.Start(self._clock.now()))
+                self.submit(events.Start(self._clock.now()))
             else:
                 self._carry_out_commands(group, machine.outstanding(self._run))
             while not self._run.is_final:
@@ -134,7 +134,7 @@ class Runner:
 
     def submit(self, event: events.Event) -> None:
         """Ask for something without waiting; observers are told when it cannot be done."""
-        self._post(event)
+        self._inbox.put_nowait((event, None))
 
     @property
     def awaited(self) -> tuple[str, ...]:
@@ -146,16 +146,13 @@ class Runner:
         for cluster in self.awaited:
             if cluster in clusters and cluster not in self._reachable:
                 self._reachable.add(cluster)
-                self._post(events.ClusterReachable(self._clock.now(), cluster))
+                self.submit(events.ClusterReachable(self._clock.now(), cluster))
 
     def interrupt(self, by: str, *, rollback: bool = False) -> None:
         """Cancel politely the first time, at once from the second time on (Ctrl-C)."""
         self._interrupts += 1
         now = self._interrupts > 1
-        self._post(events.Cancel(self._clock.now(), by, rollback=rollback, now=now))
-
-    def _post(self, event: events.Event) -> None:
-        self._inbox.put_nowait((event, None))
+        self.submit(events.Cancel(self._clock.now(), by, rollback=rollback, now=now))
 
     async def _next(self) -> list[_Message]:
         """Return what is to be taken next: one event, or all reports that are waiting.
@@ -243,7 +240,7 @@ class Runner:
         )
         self._flags[key] = context.stop
         self._reporters[key] = task_reporter.TaskReporter(
-            self._run.id, stage.stage.name, command, self._clock, self._tell, self._post
+            self._run.id, stage.stage.name, command, self._clock, self._tell, self.submit
         )
         self._tasks[key] = group.create_task(self._perform(key, context), name=" ".join(key[:2]))
 
@@ -266,7 +263,7 @@ class Runner:
             held.pop(key, None)
         self._begun.discard(key)
         self._broken_off.discard(key)
-        self._post(events.TaskFinished(self._clock.now(), *key, outcome))
+        self.submit(events.TaskFinished(self._clock.now(), *key, outcome))
 
     async def _outcome(
         self, key: _Key, context: executor.TaskContext, reporter: task_reporter.TaskReporter
@@ -294,7 +291,7 @@ class Runner:
     async def _keep_time(self) -> None:
         while True:
             await self._alarm.wait()
-            self._post(events.TimePassed(self._clock.now()))
+            self.submit(events.TimePassed(self._clock.now()))
 
     def _tell(self, event: feed.RunEvent) -> None:
         self._number += 1

@@ -12,6 +12,7 @@ from volary.engine.runs import counters, state
 from volary.model import statuses
 
 TaskChange = Callable[[state.TaskState], state.TaskState]
+_URGENCY = tuple(state.Stopping)
 
 
 def replace_current(run: state.Run, stage: state.StageState) -> state.Run:
@@ -71,6 +72,49 @@ def retry_deadline(stage: state.StageState, task: state.TaskState) -> datetime |
             limit = group.progress_deadline
             return None if limit is None or task.started is None else task.started + limit
     return None
+
+
+def stop_task(
+    running: state.TaskState,
+    how: state.Stopping,
+    cause: state.StopCause,
+    reason: str,
+    deadline: datetime,
+) -> state.TaskState:
+    """Return the task asked to stop, each time more urgently, never less.
+
+    At `deadline` it is asked again. The first cause and reason stay: they say why it was stopped
+    at all.
+    """
+    if not running.is_running or _URGENCY.index(how) <= _URGENCY.index(running.stopping):
+        return running
+    first = running.stopping is state.Stopping.NOT
+    return replace(
+        running,
+        stopping=how,
+        stop_cause=cause if first else running.stop_cause,
+        stop_reason=reason if first else running.stop_reason,
+        deadline=deadline,
+    )
+
+
+def stop_running(
+    run: state.Run,
+    how: state.Stopping,
+    cause: state.StopCause,
+    reason: str,
+    at: datetime,
+    *,
+    spare_rollbacks: bool = False,
+) -> state.Run:
+    """Return the run with every running task stopped, rollbacks left alone if requested."""
+    deadline = at + run.policy.grace
+
+    def stop(task: state.TaskState) -> state.TaskState:
+        spared = spare_rollbacks and task.rolling_back
+        return task if spared else stop_task(task, how, cause, reason, deadline)
+
+    return replace_current(run, change_tasks(run.current, stop))
 
 
 def replace_group(

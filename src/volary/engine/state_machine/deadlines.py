@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from volary.engine.runs import counters, state, updates
-from volary.engine.state_machine import budgets, events, outcomes, stopping, windows
+from volary.engine.state_machine import budgets, events, outcomes, windows
 from volary.model import phrases, statuses
 
 
@@ -63,8 +63,8 @@ def _expire_task(run: state.Run, task: state.TaskState, now: datetime) -> state.
     asked = task.stopping is state.Stopping.GRACEFULLY
     how = state.Stopping.NOW if asked else state.Stopping.GRACEFULLY
     reason = f"timed out after {phrases.duration(now - (task.started or now))}"
-    told = stopping.stop_task(task, how, state.StopCause.TIMEOUT, reason, now + run.policy.grace)
-    return updates.replace_current(run, updates.replace_task(run.current, told))
+    late = updates.stop_task(task, how, state.StopCause.TIMEOUT, reason, now + run.policy.grace)
+    return updates.replace_current(run, updates.replace_task(run.current, late))
 
 
 def _expire_approval(run: state.Run, now: datetime) -> state.Run:
@@ -127,7 +127,7 @@ def _expire_run(run: state.Run, now: datetime) -> state.Run:
 
 
 def _stop_overdue(run: state.Run, reason: str, now: datetime) -> state.Run:
-    return stopping.stop_running(
+    return updates.stop_running(
         run, state.Stopping.GRACEFULLY, state.StopCause.TIMEOUT, reason, now
     )
 

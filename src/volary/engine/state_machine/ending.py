@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from volary.engine.runs import policies, run_builder, state, updates
-from volary.engine.state_machine import budgets, failures, stopping
+from volary.engine.state_machine import budgets, failures
 from volary.model import phrases, statuses
 
 
@@ -33,7 +33,7 @@ def stop_running(run: state.Run, now: datetime) -> state.Run:
     reason = f"stopped: {failures.cause(run)}" if failed and not run.rollback else "stopped"
     how, cause = state.Stopping.GRACEFULLY, state.StopCause.ENDING
     # A rollback goes on: what it restores would have to be restored anyway.
-    return stopping.stop_running(
+    return updates.stop_running(
         run, how, cause, reason, now, spare_rollbacks=failed and not run.rollback
     )
 
@@ -58,7 +58,8 @@ def end(run: state.Run, _: datetime) -> state.Run:
 def drop_queued(run: state.Run, now: datetime) -> state.Run:
     """Give up what will never start, saying why."""
     if run.rollback:
-        return _drop_rollback(run, now)
+        dropped = _dropped(run.current, "not started", now) if run.current.is_final else run.current
+        return updates.replace_current(run, dropped)
     if run.ending is None:
         return run
     why = f"not started: {failures.cause(run)}"
@@ -66,12 +67,6 @@ def drop_queued(run: state.Run, now: datetime) -> state.Run:
     if all(new is old for new, old in zip(stages, run.stages, strict=True)):
         return run
     return replace(run, stages=stages)
-
-
-def _drop_rollback(run: state.Run, now: datetime) -> state.Run:
-    if not run.current.is_final:
-        return run
-    return updates.replace_current(run, _dropped(run.current, "not started", now))
 
 
 def _dropped(stage: state.StageState, why: str, now: datetime) -> state.StageState:
@@ -113,10 +108,12 @@ def finish_rollback(run: state.Run, now: datetime) -> state.Run:
     stage = run.rollback
     if stage is None or not all(group.is_final for group in stage.groups):
         return run
-    proven = all(task.status is statuses.TaskStatus.SUCCEEDED for task in stage.tasks)
-    open_ones = failures.not_rolled_back(run)
+    done = statuses.TaskStatus.SUCCEEDED
+    open_ones = [
+        f"{task.target} ({task.reason})" for task in stage.tasks if task.status is not done
+    ]
     why = failures.cause(run)
-    if proven:
+    if not open_ones:
         taken = [task.target for task in stage.tasks]
         back = f"rollback verified on {phrases.join_names(taken)}"
         run = _close_rollback(run, statuses.TaskStatus.SUCCEEDED, back, now)
@@ -128,7 +125,7 @@ def finish_rollback(run: state.Run, now: datetime) -> state.Run:
         # Of one that takes another run back this is what was asked for.
         ended = statuses.RunStatus.SUCCEEDED if run.rollback_of else statuses.RunStatus.ROLLED_BACK
         return updates.finish(run, ended, f"{why}; {back}", now)
-    left = f"rollback not verified: {open_ones}"
+    left = f"rollback not verified: {phrases.join_names(open_ones)}"
     run = _close_rollback(run, statuses.TaskStatus.FAILED, left, now)
     return updates.finish(run, statuses.RunStatus.FAILED, f"{why}; {left}", now)
 

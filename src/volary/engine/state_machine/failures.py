@@ -1,7 +1,7 @@
 """Which tasks make a stage or run a failure, and the sentence about it."""
 
 from volary.engine.runs import counters, state
-from volary.model import phrases, statuses
+from volary.model import phrases
 
 _MOST_REASONS = 3
 
@@ -41,13 +41,3 @@ def left_out(run: state.Run) -> str:
     return phrases.join_names(
         [f"{cluster.name} ({cluster.left_out})" for cluster in run.clusters if cluster.left_out]
     )
-
-
-def not_rolled_back(run: state.Run) -> str:
-    """Return the touched clusters that are not verified as rolled back, each with its reason."""
-    if run.rollback is None:
-        return ""
-    open_tasks = (
-        task for task in run.rollback.tasks if task.status is not statuses.TaskStatus.SUCCEEDED
-    )
-    return phrases.join_names([f"{task.target} ({task.reason})" for task in open_tasks])

@@ -76,16 +76,6 @@ class Step:
     refusal: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """What one kind of event does to a run of one status."""
-
-    #: Writes the event down; its second argument is the event of the table's key.
-    record: Callable[[state.Run, Any], requests.Answer]
-    #: The statuses that may follow, the present one included where it may stay.
-    leads_to: frozenset[RunStatus]
-
-
 _FAILED = (RunStatus.FAILED, RunStatus.ROLLING_BACK)
 
 #: Event → what writes it down, and what a run that does not take it cannot be; empty: a fact.
@@ -108,8 +98,9 @@ _RECORDS: Mapping[type[events.Event], tuple[Callable[[state.Run, Any], requests.
     events.Unfreeze: (requests.unfreeze, "unfrozen"),
 }
 
-#: Status → event → the statuses that may follow. What is not listed is not taken.
-_LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = {
+#: Status → event → the statuses that may follow, the present one included where it may stay. What
+#: is not listed is not taken.
+TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = {
     RunStatus.PLANNED: {
         # One that rolls another run back is rolling back from the start.
         events.Start: (
@@ -190,12 +181,6 @@ _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] =
     },
 }
 
-TABLE: Mapping[tuple[RunStatus, type[events.Event]], Transition] = {
-    (status, event): Transition(_RECORDS[event][0], frozenset(follow))
-    for status, row in _LEADS.items()
-    for event, follow in row.items()
-}
-
 
 def advance(run: state.Run, event: events.Event) -> Step:
     """Take `event` and return the new run with what has to be done.
@@ -228,14 +213,16 @@ def advance_all(
 
 def _follow(run: state.Run, event: events.Event) -> tuple[state.Run, str]:
     """Return the run after `event`, and why a request was not taken."""
-    transition = TABLE.get((run.status, type(event)))
-    if transition is None:
-        return run, _not_taken(run, event)
-    answer = transition.record(run, event)
+    leads_to = TABLE.get(run.status, {}).get(type(event))
+    record, what = _RECORDS[type(event)]
+    if leads_to is None:
+        # A fact that merely comes too late needs no words.
+        return run, f"a run that is {run.status.value} cannot be {what}" if what else ""
+    answer = record(run, event)
     if isinstance(answer, requests.Refusal):
         return run, answer.reason
     after = settle.settle(answer, event.at)
-    if after is not run and after.status not in transition.leads_to:
+    if after is not run and after.status not in leads_to:
         raise AssertionError(f"{run.status} must not become {after.status} by {event}")
     return after, ""
 
@@ -243,12 +230,6 @@ def _follow(run: state.Run, event: events.Event) -> tuple[state.Run, str]:
 def outstanding(run: state.Run) -> Commands:
     """Return the commands a runner carries out when it takes over `run` as stored."""
     return commands.between(None, run)
-
-
-def _not_taken(run: state.Run, event: events.Event) -> str:
-    """Say why the event is not taken; nothing for a fact that merely comes too late."""
-    what = _RECORDS[type(event)][1]
-    return f"a run that is {run.status.value} cannot be {what}" if what else ""
 
 
 def abandon(

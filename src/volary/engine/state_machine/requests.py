@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from volary.engine.runs import counters, policies, state, updates, wave_gates
-from volary.engine.state_machine import deadlines, events, failures, stopping, windows
+from volary.engine.state_machine import deadlines, events, failures, windows
 from volary.model import phrases, statuses
 from volary.model.pipeline.stage_kinds import added_stages, catalog
 
@@ -40,7 +40,7 @@ def cancel(run: state.Run, event: events.Cancel) -> Answer:
         ending = replace(run.ending, rollback=event.rollback)
     run = replace(run, ending=ending, pause=None, held=False)
     how = state.Stopping.NOW if event.now else state.Stopping.GRACEFULLY
-    return stopping.stop_running(run, how, state.StopCause.ENDING, why, event.at)
+    return updates.stop_running(run, how, state.StopCause.ENDING, why, event.at)
 
 
 def _cancel_rollback(run: state.Run, event: events.Cancel) -> Answer:
@@ -48,7 +48,7 @@ def _cancel_rollback(run: state.Run, event: events.Cancel) -> Answer:
         return Refusal("the rollback goes on; cancel now to break it off")
     why = f"broken off by {event.by}"
     run = updates.fail_current(run, why, event.at)
-    return stopping.stop_running(run, state.Stopping.NOW, state.StopCause.ENDING, why, event.at)
+    return updates.stop_running(run, state.Stopping.NOW, state.StopCause.ENDING, why, event.at)
 
 
 def pause(run: state.Run, event: events.PauseAsked) -> Answer:
@@ -106,7 +106,7 @@ def _passed_over(run: state.Run, task: state.TaskState, why: str, now: datetime)
     """Return a task that is skipped: stopped where it runs, and as it is where it has ended."""
     if task.is_running:
         until = now + run.policy.grace
-        return stopping.stop_task(task, state.Stopping.GRACEFULLY, state.StopCause.SKIP, why, until)
+        return updates.stop_task(task, state.Stopping.GRACEFULLY, state.StopCause.SKIP, why, until)
     if task.is_final:
         return task
     return replace(task, status=statuses.TaskStatus.SKIPPED, reason=why, finished=now)
@@ -275,9 +275,7 @@ def _proven_once(
     def again(task: state.TaskState) -> state.TaskState:
         if task.rolling_back:
             return task
-        return stopping.stop_task(
-            task, state.Stopping.GRACEFULLY, state.StopCause.AGAIN, why, until
-        )
+        return updates.stop_task(task, state.Stopping.GRACEFULLY, state.StopCause.AGAIN, why, until)
 
     options = replace(stage.stage, options=added_stages.WaveGateOptions(timedelta()))
     return replace(updates.change_tasks(stage, again), stage=options, promoted=why)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -504,3 +505,47 @@ async def test_a_cluster_that_was_lost_again_is_tried_again_when_it_is_reported_
 
     assert ended.status is RunStatus.SUCCEEDED
     assert looptime == 20
+
+
+@pytest.mark.looptime
+async def test_who_asks_while_the_last_task_ends_is_answered(planned_run: Make) -> None:
+    async def a_second(*_: object) -> statuses.Outcome:
+        await asyncio.sleep(1)
+        return done()
+
+    planned = planned_run(("us",))
+    runner = runners.Runner(
+        replace(planned, stages=planned.stages[:1]),
+        Clusters(us=a_second),
+        clock=LoopClock(),
+        keeper=memory_journal.MemoryJournal(),
+    )
+
+    async def ask() -> str:
+        await asyncio.sleep(1)
+        await asyncio.sleep(0)  # so that the end of the task comes first
+        return await runner.request(events.PauseAsked(BEGINNING, "ana"))
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        group.create_task(runner.carry_out())
+        answer = group.create_task(ask())
+
+    assert answer.result() == "a run that is succeeded cannot be paused"
+
+
+@pytest.mark.looptime
+async def test_a_task_knows_where_its_stage_has_succeeded_already(planned_run: Make) -> None:
+    known: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    class Noting(Clusters):
+        async def execute(
+            self, task: executor.TaskContext, report: executor.Reporter
+        ) -> statuses.Outcome:
+            known[task.stage_id, task.target] = task.succeeded
+            return done()
+
+    await carry_out(planned_run(("us", "eu", "asia"), concurrency=1), Noting())
+
+    assert known["1-K8S_CANARY_ROLLOUT", "us"] == ()
+    assert known["1-K8S_CANARY_ROLLOUT", "asia"] == ("us", "eu")
+    assert known["2-K8S_PRIMARY_ROLLOUT", "us"] == (), "of this stage, not of the one before"

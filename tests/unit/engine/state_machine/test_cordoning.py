@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from volary.engine.runs import run_builder, state
 from volary.engine.state_machine import events, machine
+from volary.model import statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 
@@ -30,6 +31,18 @@ def test_it_is_left_out_where_nothing_has_begun_and_does_not_count_as_skipped() 
     assert step.refusal == ""
     assert eu is not None
     assert (eu.left_out, eu.left_out_for) == ("cordoned by ana: 1.36", state.LeftOut.CORDONED)
+
+
+def test_nothing_is_left_out_of_a_rollback() -> None:
+    run = machine.advance(begun(), events.Cancel(AT, "ana", rollback=True)).run
+    told = statuses.Outcome(statuses.TaskStatus.CANCELLED, "stopped", touched=True)
+    run = machine.advance(run, events.TaskFinished(AT, run.current.id, "us", 1, told)).run
+    assert run.status is statuses.RunStatus.ROLLING_BACK
+
+    step = cordon(run, "eu")
+
+    assert step.refusal == "the run has begun on eu, and finishes or goes back there"
+    assert step.run is run
 
 
 def test_where_it_has_begun_it_finishes() -> None:

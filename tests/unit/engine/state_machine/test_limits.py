@@ -216,7 +216,10 @@ def test_only_failures_beyond_the_budget_are_said_to_be() -> None:
 
     assert budgets.exceeded(run_of(), (us,)) == ""
     assert budgets.exceeded(run_of(concurrency=1), (us,)) == "", "it has no budget"
-    assert budgets.exceeded(run, (us, eu))
+    assert budgets.exceeded(run, (us, eu)) == "first: 2 failed, 1 may be"
+    silent = tuple(replace(task, status=TaskStatus.UNREACHABLE) for task in (us, eu))
+    lenient = run_of(unreachable=1, on_unreachable=policies.OnUnreachable.CONTINUE_WITHOUT)
+    assert budgets.exceeded(lenient, silent) == "first: 2 unreachable, 1 may be"
     assert budgets.exceeded(run, (failed("us", refused=True),)) == "", "a no is no failure"
     rolling_back = replace(run, rollback=run.stages[0])
     assert budgets.exceeded(rolling_back, (us, eu)) == ""
