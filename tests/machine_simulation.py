@@ -188,6 +188,9 @@ class Play(RuleBasedStateMachine):
     @rule()
     def tick(self) -> None:
         self.send(events.TimePassed(self.now))
+        if deadlines.next_time(self.run) == self.now:
+            # Its clock had stopped at the very moment of a limit, and goes on at this one.
+            self.send(events.TimePassed(self.now))
         due = deadlines.next_time(self.run)
         assert due is None or due > self.now, "a limit that passed has no effect any more"
 
