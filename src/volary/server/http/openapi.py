@@ -48,7 +48,7 @@ def describe(application: fastapi.FastAPI) -> dict[str, Any]:
 
 def _leaves(base: type) -> list[type]:
     """Return the classes that are written: those that no other one is made from."""
-    made = base.__subclasses__()
+    made: list[type] = base.__subclasses__()
     return [leaf for child in made for leaf in _leaves(child)] if made else [base]
 
 
