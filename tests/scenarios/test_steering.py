@@ -301,7 +301,7 @@ async def test_sync_plan_and_rollback_of_an_application(tmp_path: Path) -> None:
             await given.service.sync("simple", ANA, commit="nothing")
         with pytest.raises(refusals.NotFound):
             await given.service.sync("other", ANA)
-        (cluster,) = await given.service.clusters()
+        (cluster,) = await given.service.fleet.list()
         assert (cluster.name, cluster.status) == ("us", "ready")
 
 

@@ -99,7 +99,7 @@ class FleetGauges:
         counts = Counter([item.status async for item in everything])
         for status in application_statuses.StatusWord:
             self._applications.labels(status.value).set(counts[status.value])
-        clusters = await backing.clusters()
+        clusters = await backing.fleet.list()
         counted = Counter(cluster.status for cluster in clusters)
         for word in cluster_health.ClusterState:
             self._clusters.labels(word.value).set(counted[word.value])

@@ -3,16 +3,22 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+import reconciler_fixtures as given
 from volary.clusters.client import client_pool
 from volary.controller import inputs, local_runs
 from volary.controller.runs import ready_runs
-from volary.model import errors
+from volary.controller.status import application_statuses
+from volary.engine.runs import run_builder
+from volary.model import errors, statuses
 from volary.model.fleet import fleets
+from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.store import fencing, records, stores
 
 US = local_runs.ApplicationKey("https://git.example/shop", "app/volary.yaml", ("https://us",))
@@ -39,6 +45,7 @@ def test_the_file_is_where_state_belongs(tmp_path: Path) -> None:
     assert file == tmp_path / "state/volary/volary.db"
     assert (address, warnings) == (f"sqlite:{file}", ())
     assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert local_runs.store_address(file) == (address, ()), "it is there from now on"
 
 
 async def test_a_file_that_is_no_store_is_named_with_what_to_do(tmp_path: Path) -> None:
@@ -48,6 +55,38 @@ async def test_a_file_that_is_no_store_is_named_with_what_to_do(tmp_path: Path) 
     with pytest.raises(errors.UserError, match=f"hint: move {file} away"):
         async with local_runs.open_store(f"sqlite:{file}", inputs.SystemClock()):
             pass
+
+
+@pytest.mark.parametrize(
+    ("under_way", "ended", "left_behind"),
+    [(True, False, ["r1"]), (False, False, []), (True, True, [])],
+)
+async def test_what_an_earlier_process_did_not_finish_is_left_behind(
+    under_way: bool, ended: bool, left_behind: list[str]
+) -> None:
+    clock = inputs.SystemClock()
+    sync = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
+    made = run_builder.RunSpec("shop", "c1", run_builder.one_group(("us",)), (sync,))
+    run = run_builder.new_run("r1", made, clock.now())
+    if ended:
+        run = replace(run, status=statuses.RunStatus.SUCCEEDED, finished=clock.now())
+    status = application_statuses.ApplicationStatus(run="r1", under_way=under_way)
+    known = records.ApplicationRecord(
+        US.name, "shop", "volary.yaml", document=application_statuses.to_document(status)
+    )
+    async with (
+        local_runs.open_store(local_runs.IN_MEMORY, clock) as store,
+        client_pool.open_pool(fleets.Fleet(()), clock=clock) as clusters,
+    ):
+        await store.applications.keep(known, fence=None)
+        await given.keep_run(store, run, given.Kind.RELEASE)
+        dependencies = ready_runs.Dependencies(local_runs.LocalRepositories(), clusters, clock)
+        async with local_runs.hold(store, US.name, dependencies) as application:
+            stored = await application.left_behind()
+            after = application.status
+
+    assert ([stored.head.id] if stored else []) == left_behind
+    assert after.under_way is bool(left_behind), "the end of one that has ended is written down"
 
 
 async def holder_after(store: stores.Store, owner: str) -> str:
@@ -113,3 +152,15 @@ async def test_only_who_is_overtaken_says_that_another_process_goes_on(
 
     told = "another process took the run over" in str(caught.value)
     assert told is isinstance(raised, fencing.LeaseLost)
+
+
+def test_where_nothing_can_be_written_a_run_is_kept_in_memory_and_that_is_a_warning(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "state").write_text("")
+
+    address, (warning,) = local_runs.store_address(tmp_path / "state/volary/volary.db")
+
+    assert address == local_runs.IN_MEMORY
+    assert warning.severity is errors.Severity.WARNING
+    assert "it cannot go on if this process is killed" in warning.message

@@ -180,11 +180,11 @@ async def test_a_mistake_of_ours_is_answered_without_a_word_about_it(
         async def broken(*_: object, **__: object) -> None:
             raise ZeroDivisionError("a secret detail")
 
-        type(world.made.service).clusters, kept = broken, type(world.made.service).clusters
+        type(world.made.service.fleet).list, kept = broken, type(world.made.service.fleet).list
         try:
             status, said = await world.ask("GET", f"{API}/clusters")
         finally:
-            type(world.made.service).clusters = kept  # type: ignore[method-assign]
+            type(world.made.service.fleet).list = kept  # type: ignore[method-assign]
 
     assert status == 500
     assert "secret" not in json.dumps(said)

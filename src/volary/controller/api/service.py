@@ -143,10 +143,6 @@ class Service:
         findings = await self.store.findings.after(run_id, after, wanted=wanted, limit=limit)
         return tuple(map(conversions.of_finding, findings))
 
-    async def clusters(self) -> tuple[cluster_service.Cluster, ...]:
-        """Return the fleet and how each cluster is."""
-        return await self.fleet.list()
-
     async def audit(
         self, wanted: records.AuditFilter, *, cursor: str = "", limit: int = 50
     ) -> _Page[representations.AuditEntry]:
@@ -267,10 +263,6 @@ class Service:
         ):
             await self.asker.ask(kind, asker.by, application=name, run=run_id, document=options)
         return representations.Accepted(run_id, (await self._summary(run_id)).head.reason)
-
-    async def note(self, entry: records.AuditRecord) -> None:
-        """Append to the audit what the caller decided by itself, such as a denial."""
-        await self.audit_trail.write(entry)
 
     # Inside.
 

@@ -124,17 +124,18 @@ class ApplicationStateWriter:
     async def take_up(self, run: run_state.Run, origin: run_origins.Origin) -> None:
         """Keep that a run which is kept already is under way; `origin` is clean."""
         kind = self._leader.kinds[origin.kind]
-        await self.write(kind.begun(self.state, run, origin))
+        await self.write(kind.begun(run_kinds.KeptRun(self.state, run, origin)))
 
     async def refuse(self, run_request: run_requests.RunRequest, reason: str) -> None:
         """Keep that a request becomes no run until somebody mends something."""
         kind = self._leader.kinds[run_request.kind]
-        await self.write(kind.refused(self.state, run_request, reason))
+        await self.write(kind.refused(run_kinds.RequestedRun(self.state, run_request), reason))
 
     async def delay(self, run_request: run_requests.RunRequest, trouble: str, retry: str) -> None:
         """Keep why a request cannot become a run yet, and when it is tried again."""
         kind = self._leader.kinds[run_request.kind]
-        await self.write(kind.delayed(self.state, run_request, trouble, retry))
+        requested = run_kinds.RequestedRun(self.state, run_request)
+        await self.write(kind.delayed(requested, trouble, retry))
 
     async def conclude(
         self, run: run_state.Run, origin: run_origins.Origin
@@ -142,8 +143,8 @@ class ApplicationStateWriter:
         """Keep what the end of a run means, and return it."""
         leader = self._leader
         now = leader.dependencies.clock.now()
-        ended = run_kinds.EndedRun(run, origin, leader.register.identity, now)
-        change = leader.kinds[origin.kind].concluded(self.state, ended)
+        ended = run_kinds.EndedRun(self.state, run, origin, leader.register.identity, now)
+        change = leader.kinds[origin.kind].concluded(ended)
         await self.write(change)
         return change
 

@@ -127,7 +127,7 @@ class ClusterRegistry:
             before = self._known
             here = {cluster.name for cluster in self.members.clusters if not cluster.suspended}
             merged = [
-                _with_hand_made(health, before.get(health.cluster))
+                health_states.with_manual_taints(health, before.get(health.cluster, health))
                 for health in observed
                 if health.cluster in here
             ]
@@ -187,12 +187,6 @@ class ClusterRegistry:
         marked = replace(marked, providers=self.clusters.fleet.providers)
         if marked != self.clusters.fleet:
             self.clusters.change(marked)
-
-
-def _with_hand_made(
-    health: cluster_health.ClusterHealth, before: cluster_health.ClusterHealth | None
-) -> cluster_health.ClusterHealth:
-    return health if before is None else health_states.with_manual_taints(health, before)
 
 
 def _log_membership(

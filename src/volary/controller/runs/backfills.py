@@ -14,10 +14,9 @@ from volary.controller.status import (
     application_statuses,
     cluster_releases,
     release_changes,
-    run_origins,
     run_requests,
 )
-from volary.engine.runs import policies, run_builder, state
+from volary.engine.runs import policies, run_builder
 from volary.model import statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -74,26 +73,18 @@ class Backfill:
         )
         return await ready_runs.take_up_project(dependencies, project, run, origin)
 
-    def begun(
-        self,
-        application: application_state.ApplicationState,
-        run: state.Run,
-        origin: run_origins.Origin,
-    ) -> application_state.StateChange:
+    def begun(self, kept: run_kinds.KeptRun) -> application_state.StateChange:
         """Take the run as under way; how the last release stands stays said."""
-        status = application.status
-        left = _without(status, run.id)
+        status, run = kept.application.status, kept.run.id
+        left = _without(status, run)
         return application_state.StateChange(
-            replace(status, backfill=left, run=run.id, under_way=True)
+            replace(status, backfill=left, run=run, under_way=True)
         )
 
-    def concluded(
-        self,
-        application: application_state.ApplicationState,
-        ended: run_kinds.EndedRun,
-    ) -> application_state.StateChange:
+    def concluded(self, ended: run_kinds.EndedRun) -> application_state.StateChange:
         """Say who has the release now; with the last of them it is everywhere."""
-        run, record, before = ended.run, application.record, application.status.releases
+        run, application = ended.run, ended.application
+        record, before = application.record, application.status.releases
         releases, done = (
             release_changes.after_backfill(before, run, ended.identity),
             release_changes.covered_by(run),
@@ -118,13 +109,10 @@ class Backfill:
         return application_state.StateChange(status, columns, (succeeded,))
 
     def refused(
-        self,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-        reason: str,
+        self, requested: run_kinds.RequestedRun, reason: str
     ) -> application_state.StateChange:
         """Say with each cluster why it does not get the release."""
-        status = application.status
+        status, run_request = requested.application.status, requested.run_request
         reasons = {**status.releases.waiting, **dict.fromkeys(run_request.targets, reason)}
         return application_state.StateChange(
             replace(
@@ -135,14 +123,10 @@ class Backfill:
         )
 
     def delayed(
-        self,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-        trouble: str,
-        retry: str,
+        self, requested: run_kinds.RequestedRun, trouble: str, retry: str
     ) -> application_state.StateChange:
         """Give it up: who requested it looks again, with a patience of its own."""
-        return self.refused(application, run_request, trouble)
+        return self.refused(requested, trouble)
 
 
 def _without(

@@ -16,7 +16,6 @@ from volary.controller.status import (
     application_state,
     application_statuses,
     release_changes,
-    run_origins,
     run_requests,
 )
 from volary.engine.runs import policies, run_builder, state
@@ -229,51 +228,34 @@ class Move:
         )
         return await ready_runs.take_up_project(dependencies, project, run, origin)
 
-    def begun(
-        self,
-        application: application_state.ApplicationState,
-        run: state.Run,
-        origin: run_origins.Origin,
-    ) -> application_state.StateChange:
+    def begun(self, kept: run_kinds.KeptRun) -> application_state.StateChange:
         """Take the move as under way; how the last release stands stays said."""
-        move = application.status.move
-        left = None if move is not None and move.id == run.id else move
-        return application_state.StateChange(
-            replace(application.status, move=left, run=run.id, under_way=True)
-        )
+        status, run = kept.application.status, kept.run.id
+        left = None if status.move is not None and status.move.id == run else status.move
+        return application_state.StateChange(replace(status, move=left, run=run, under_way=True))
 
-    def concluded(
-        self,
-        application: application_state.ApplicationState,
-        ended: run_kinds.EndedRun,
-    ) -> application_state.StateChange:
+    def concluded(self, ended: run_kinds.EndedRun) -> application_state.StateChange:
         """Say where the application is now; how a release failed stays said."""
-        synced = application.record.status == application_statuses.StatusWord.SYNCED.value
-        columns = {"reason": summary_of_end(application.status, ended.run)} if synced else {}
-        after = _after_end(application.status, ended)
-        return application_state.StateChange(after, columns)
+        record, status = ended.application.record, ended.application.status
+        synced = record.status == application_statuses.StatusWord.SYNCED.value
+        columns = {"reason": summary_of_end(status, ended.run)} if synced else {}
+        return application_state.StateChange(_after_end(status, ended), columns)
 
     def refused(
-        self,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-        reason: str,
+        self, requested: run_kinds.RequestedRun, reason: str
     ) -> application_state.StateChange:
         """Say with each cluster that is left why it is not; failover decides anew."""
-        status, move = application.status, application.status.move
-        if move is None or move.id != run_request.id:
+        status = requested.application.status
+        if status.move is None or status.move.id != requested.run_request.id:
             return application_state.StateChange(status)
         return application_state.StateChange(replace(delayed(status, reason), move=None))
 
     def delayed(
-        self,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-        trouble: str,
-        retry: str,
+        self, requested: run_kinds.RequestedRun, trouble: str, retry: str
     ) -> application_state.StateChange:
         """Say with each cluster that is left why it is not yet."""
-        return application_state.StateChange(delayed(application.status, f"{trouble}; {retry}"))
+        status = delayed(requested.application.status, f"{trouble}; {retry}")
+        return application_state.StateChange(status)
 
 
 async def divide(

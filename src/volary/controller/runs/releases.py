@@ -7,10 +7,8 @@ from volary.controller.status import (
     application_state,
     application_statuses,
     release_changes,
-    run_origins,
     run_requests,
 )
-from volary.engine.runs import state
 
 
 class Release:
@@ -29,14 +27,10 @@ class Release:
         trials = await release_plans.run_preflight(dependencies, prepared)
         return await release_plans.ready(dependencies, place, run_request, prepared, trials)
 
-    def begun(
-        self,
-        application: application_state.ApplicationState,
-        run: state.Run,
-        origin: run_origins.Origin,
-    ) -> application_state.StateChange:
+    def begun(self, kept: run_kinds.KeptRun) -> application_state.StateChange:
         """Take the run as under way; its request is done."""
-        before, request = application.status, application.status.run_request
+        run, origin, before = kept.run, kept.origin, kept.application.status
+        request = before.run_request
         rest = None if request is not None and request.id == run.id else request
         status = replace(
             before,
@@ -52,13 +46,10 @@ class Release:
         columns = {"status": running, "reason": origin.reason}
         return application_state.StateChange(status, columns, (commit,))
 
-    def concluded(
-        self,
-        application: application_state.ApplicationState,
-        ended: run_kinds.EndedRun,
-    ) -> application_state.StateChange:
+    def concluded(self, ended: run_kinds.EndedRun) -> application_state.StateChange:
         """Say what clusters run, and what the end means for what was requested meanwhile."""
-        run, before = ended.run, application.status
+        run, application = ended.run, ended.application
+        before = application.status
         status = replace(
             before,
             under_way=False,
@@ -92,13 +83,10 @@ class Release:
         return application_state.StateChange(status, columns, (commit,))
 
     def refused(
-        self,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-        reason: str,
+        self, requested: run_kinds.RequestedRun, reason: str
     ) -> application_state.StateChange:
         """Count the commit as failed, unless a newer one is requested by now."""
-        status = application.status
+        status, run_request = requested.application.status, requested.run_request
         commit = application_state.CommitChange(
             run_request.commit, "failed", reason, run_request=run_request
         )
@@ -111,16 +99,12 @@ class Release:
         )
 
     def delayed(
-        self,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-        trouble: str,
-        retry: str,
+        self, requested: run_kinds.RequestedRun, trouble: str, retry: str
     ) -> application_state.StateChange:
         """Say why it has not begun yet, unless a newer one is requested by now."""
-        request, reason = application.status.run_request, f"{trouble}; {retry}"
-        if request is None or request.id != run_request.id:
-            return application_state.StateChange(application.status)
+        status, reason = requested.application.status, f"{trouble}; {retry}"
+        if status.run_request is None or status.run_request.id != requested.run_request.id:
+            return application_state.StateChange(status)
         return application_state.StateChange(
-            replace(application.status, waiting_reason=reason), {"reason": reason}
+            replace(status, waiting_reason=reason), {"reason": reason}
         )

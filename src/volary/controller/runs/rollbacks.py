@@ -126,13 +126,9 @@ class Rollback(releases.Release):
         )
         return await ready_runs.take_up(dependencies, record.name, run, origin)
 
-    def concluded(
-        self,
-        application: application_state.ApplicationState,
-        ended: run_kinds.EndedRun,
-    ) -> application_state.StateChange:
+    def concluded(self, ended: run_kinds.EndedRun) -> application_state.StateChange:
         """Say what runs where after the run was rolled back."""
-        run, record, before = ended.run, application.record, application.status
+        run, record, before = ended.run, ended.application.record, ended.application.status
         back = run.status is statuses.RunStatus.SUCCEEDED
         status = replace(
             before,

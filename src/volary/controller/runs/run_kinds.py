@@ -22,11 +22,18 @@ from volary.store import stores
 
 
 @dataclass(frozen=True, slots=True)
-class Planning:
-    """A run that is requested, and what preparing it works with."""
+class RequestedRun:
+    """A run that is requested."""
 
+    #: As it was kept last.
     application: application_state.ApplicationState
     run_request: run_requests.RunRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Planning(RequestedRun):
+    """A run that is requested, and what preparing it works with."""
+
     dependencies: ready_runs.Dependencies
     store: stores.Store
     #: Learns the secrets of what is rendered, so that errors can be shown.
@@ -34,12 +41,20 @@ class Planning:
 
 
 @dataclass(frozen=True, slots=True)
-class EndedRun:
-    """A run that has ended, and what its end is judged by."""
+class KeptRun:
+    """A run that is kept."""
 
+    #: As it was kept last.
+    application: application_state.ApplicationState
     run: state.Run
     #: As it was kept with the run: also who got how many replicas, and where it was to be.
     origin: run_origins.Origin
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRun(KeptRun):
+    """A run that has ended, and what its end is judged by."""
+
     #: What tells a cluster from one built in its place.
     identity: cluster_releases.Identity
     #: When its end is written down.
@@ -68,44 +83,25 @@ class RunKind(Protocol):
         """
         ...
 
-    def begun(
-        self,
-        application: application_state.ApplicationState,
-        run: state.Run,
-        origin: run_origins.Origin,
-    ) -> application_state.StateChange:
-        """Return what changes once a run is kept; its request is done. `origin` is clean."""
+    def begun(self, kept: KeptRun) -> application_state.StateChange:
+        """Return what changes once a run is kept, clean; its request is done."""
         ...
 
-    def concluded(
-        self,
-        application: application_state.ApplicationState,
-        ended: EndedRun,
-    ) -> application_state.StateChange:
+    def concluded(self, ended: EndedRun) -> application_state.StateChange:
         """Return what changes once a run has ended."""
         ...
 
-    def refused(
-        self,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-        reason: str,
-    ) -> application_state.StateChange:
+    def refused(self, requested: RequestedRun, reason: str) -> application_state.StateChange:
         """Return what changes when a request becomes no run until somebody mends something."""
         ...
 
     def delayed(
-        self,
-        application: application_state.ApplicationState,
-        run_request: run_requests.RunRequest,
-        trouble: str,
-        retry: str,
+        self, requested: RequestedRun, trouble: str, retry: str
     ) -> application_state.StateChange:
         """Return what changes when a request cannot become a run yet.
 
         Args:
-            application: As it was kept last.
-            run_request: It is tried again.
+            requested: It is tried again.
             trouble: Why not yet.
             retry: When it is tried again, a clause.
         """

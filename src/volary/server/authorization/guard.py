@@ -143,6 +143,6 @@ async def _audit(
         },
     )
     try:
-        await here.service.note(entry)
+        await here.service.audit_trail.write(entry)
     except errors.TemporaryError as error:
         _LOG.warning("a denial could not be written into the audit: %s", error)

@@ -26,7 +26,7 @@ async def list_clusters(
     labels = read_labels(label).items()
     wanted = [
         cluster
-        for cluster in await server_state.of(request).service.clusters()
+        for cluster in await server_state.of(request).service.fleet.list()
         if status in ("", cluster.status) and labels <= cluster.labels.items()
     ]
     page = paging.cut(wanted, lambda cluster: cluster.name, cursor, limit)

@@ -261,7 +261,7 @@ async def test_the_fleet_says_how_its_clusters_are(served: Served) -> None:
     )
     await register.take(seen, fence=None)
 
-    us, eu = await served.service.clusters()
+    us, eu = await served.service.fleet.list()
 
     assert (us.name, us.status, us.reason, us.schedulable) == ("us", "ready", "", True)
     threshold = register.rules.failure_threshold.total_seconds()

@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+import command_world
+import git_feed
+import reconciler_fixtures as given
 from volary.controller.runs import backfills, run_kinds
 from volary.controller.status import (
     application_state,
@@ -13,13 +17,27 @@ from volary.controller.status import (
     run_origins,
     run_requests,
 )
-from volary.engine.runs import run_builder, state, updates
+from volary.engine.runs import policies, run_builder, state, updates
+from volary.manifests import redaction
 from volary.model import statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
+from volary.placement.failover import decisions
 from volary.store import records
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+FILE = """\
+apiVersion: pipecd.dev/v1beta1
+kind: KubernetesApp
+spec:
+  name: shop
+  planner: {autoRollback: %s}
+"""
+CONFIG = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: words, namespace: shop}
+"""
 SYNC = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
 BACKFILL = backfills.Backfill()
 Release, Has = cluster_releases.ClusterRelease, cluster_releases.ReleaseState
@@ -56,7 +74,7 @@ def concluded(
     word: str = "failed",
 ) -> application_state.StateChange:
     return BACKFILL.concluded(
-        application(status, word), run_kinds.EndedRun(ended, ORIGIN, lambda name: f"id-{name}", NOW)
+        run_kinds.EndedRun(application(status, word), ended, ORIGIN, lambda name: f"id-{name}", NOW)
     )
 
 
@@ -65,7 +83,7 @@ def test_what_begins_takes_its_request_only() -> None:
     for request, left in ((REQUEST, None), (other, other), (None, None)):
         status = replace(BEFORE, backfill=request)
 
-        change = BACKFILL.begun(application(status), run("eu"), ORIGIN)
+        change = BACKFILL.begun(run_kinds.KeptRun(application(status), run("eu"), ORIGIN))
 
         assert change.status == replace(status, backfill=left, run="b1", under_way=True)
         assert (change.columns, change.commits) == ({}, ())
@@ -140,10 +158,64 @@ def test_a_refusal_is_kept_with_each_cluster() -> None:
     waiting = RELEASES.with_reasons({"us": "it is cordoned"})
     status = replace(BEFORE, releases=waiting)
 
-    refused = BACKFILL.refused(application(status), REQUEST, "no repository")
-    delayed = BACKFILL.delayed(application(status), REQUEST, "no repository", "later")
+    requested = run_kinds.RequestedRun(application(status), REQUEST)
+
+    refused = BACKFILL.refused(requested, "no repository")
+    delayed = BACKFILL.delayed(requested, "no repository", "later")
 
     assert refused == delayed
     assert refused.status.backfill is None
     assert refused.status.releases.waiting == {"us": "it is cordoned", "eu": "no repository"}
     assert not BACKFILL.announces_refusals
+
+
+@pytest.mark.parametrize(
+    ("auto_rollback", "on_failure", "reason"),
+    [
+        ("true", policies.OnFailure.ROLLBACK, ""),
+        ("false", policies.OnFailure.STOP, "autoRollback is off"),
+    ],
+)
+async def test_clusters_get_the_release_by_a_quick_sync_from_what_they_run(
+    tmp_path: Path, auto_rollback: str, on_failure: policies.OnFailure, reason: str
+) -> None:
+    (tmp_path / "app.pipecd.yaml").write_text(FILE % auto_rollback)
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    commit = command_world.commit(tmp_path, "Add the shop")
+    known = cluster_releases.ClusterReleases(
+        commit,
+        {"us": Release(commit, Has.COVERED, "id"), "eu": Release(commit, Has.MISSED)},
+        commit,
+    )
+    status = replace(BEFORE, releases=known).with_placement(decisions.PlacementState(("us", "eu")))
+    async with given.leading(sources=git_feed.Feed(tmp_path)) as world:
+        ready = await BACKFILL.prepare(
+            run_kinds.Planning(
+                application_state.ApplicationState(
+                    records.ApplicationRecord("shop", "shop", "app.pipecd.yaml"), status
+                ),
+                replace(REQUEST, commit=commit, targets=("us", "eu")),
+                world.leader.dependencies,
+                world.store,
+                redaction.Masker(),
+            )
+        )
+
+    made = ready.run
+    assert (made.id, made.application, made.commit, made.targets) == (
+        "b1",
+        "shop",
+        commit,
+        ("us", "eu"),
+    )
+    assert [(stage.stage.kind, stage.stage.targets) for stage in made.stages] == [
+        (rollout_stages.SYNC, ("us", "eu"))
+    ]
+    # Who was built anew has nothing to go back to.
+    assert [made.running_commit_of(name) for name in ("us", "eu")] == ["", commit]
+    assert (made.policy.on_failure, made.policy.stop_reason) == (on_failure, reason)
+    assert (ready.origin.kind, ready.origin.strategy, ready.origin.chosen) == (
+        run_requests.KindName.BACKFILL,
+        "quick_sync",
+        ("us", "eu"),
+    )

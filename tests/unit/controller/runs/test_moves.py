@@ -172,8 +172,8 @@ def concluded(run: state.Run) -> application_statuses.ApplicationStatus:
         records.ApplicationRecord("shop"), application_status
     )
     origin = run_origins.Origin("shop", "volary.yaml", kind=run_requests.KindName.MOVE)
-    ended = run_kinds.EndedRun(run, origin, lambda name: f"id of {name}", NOW)
-    return moves.Move().concluded(application, ended).status
+    ended = run_kinds.EndedRun(application, run, origin, lambda name: f"id of {name}", NOW)
+    return moves.Move().concluded(ended).status
 
 
 def test_a_move_that_went_well_leaves_nothing_behind() -> None:

@@ -70,8 +70,10 @@ def application(
     return application_state.ApplicationState(record, status)
 
 
-def ended(run: state.Run) -> run_kinds.EndedRun:
-    return run_kinds.EndedRun(run, ORIGIN, lambda name: f"uid-{name}", NOW)
+def ended(
+    run: state.Run, known: application_state.ApplicationState | None = None
+) -> run_kinds.EndedRun:
+    return run_kinds.EndedRun(known or application(), run, ORIGIN, lambda name: f"uid-{name}", NOW)
 
 
 def test_what_begins_takes_its_request_and_says_why() -> None:
@@ -79,7 +81,9 @@ def test_what_begins_takes_its_request_and_says_why() -> None:
     for request, rest in ((own, None), (newer, newer)):
         status = replace(BEFORE, run_request=request, waiting_reason="it waits")
 
-        change = RELEASE.begun(application(status), run(statuses.RunStatus.RUNNING), ORIGIN)
+        change = RELEASE.begun(
+            run_kinds.KeptRun(application(status), run(statuses.RunStatus.RUNNING), ORIGIN)
+        )
 
         assert change.status.run_request == rest
         assert change.status.waiting_reason == ("it waits" if rest else "")
@@ -93,7 +97,7 @@ def test_what_begins_takes_its_request_and_says_why() -> None:
 
 
 def test_one_that_succeeded_says_what_runs_where_and_who_has_how_many() -> None:
-    change = RELEASE.concluded(application(), ended(run(statuses.RunStatus.SUCCEEDED, "us", "eu")))
+    change = RELEASE.concluded(ended(run(statuses.RunStatus.SUCCEEDED, "us", "eu")))
 
     assert change.columns == {"status": "synced", "reason": "it was so"}
     assert change.status.releases.running == "c1"
@@ -106,7 +110,7 @@ def test_one_that_succeeded_says_what_runs_where_and_who_has_how_many() -> None:
 
 
 def test_of_one_that_failed_only_who_holds_it_has_its_number() -> None:
-    change = RELEASE.concluded(application(), ended(run(statuses.RunStatus.FAILED, "us")))
+    change = RELEASE.concluded(ended(run(statuses.RunStatus.FAILED, "us")))
 
     assert change.columns == {"status": "failed", "reason": "it was so"}
     assert change.status.releases.assigned.replicas(WEB) == {"us": 3, "eu": 1}
@@ -118,7 +122,7 @@ def test_of_one_that_failed_only_who_holds_it_has_its_number() -> None:
 def test_a_revert_is_settled_by_the_rollback_of_what_it_reverts() -> None:
     status = replace(BEFORE, run_request=replace(REQUEST, reverts="r1"), waiting_reason="it waits")
 
-    change = RELEASE.concluded(application(status), ended(run(statuses.RunStatus.ROLLED_BACK)))
+    change = RELEASE.concluded(ended(run(statuses.RunStatus.ROLLED_BACK), application(status)))
 
     assert change.settled == status.run_request
     assert change.settled_reason == "c2 took run r1 back"
@@ -133,7 +137,7 @@ def test_a_revert_is_settled_by_the_rollback_of_what_it_reverts() -> None:
 def test_what_is_requested_meanwhile_waits_no_longer() -> None:
     status = replace(BEFORE, run_request=replace(REQUEST, reverts="r1"), waiting_reason="it waits")
 
-    change = RELEASE.concluded(application(status), ended(run(statuses.RunStatus.FAILED)))
+    change = RELEASE.concluded(ended(run(statuses.RunStatus.FAILED), application(status)))
 
     assert change.settled is None
     assert change.status.run_request == REQUEST, "it is a release like any other"
@@ -144,7 +148,7 @@ def test_what_is_requested_meanwhile_waits_no_longer() -> None:
 def test_what_its_file_says_stays_said() -> None:
     for word in ("broken", "suspended", "removed", "orphaned"):
         change = RELEASE.concluded(
-            application(word=word), ended(run(statuses.RunStatus.SUCCEEDED, "us", "eu"))
+            ended(run(statuses.RunStatus.SUCCEEDED, "us", "eu"), application(word=word))
         )
         assert (change.columns, change.status.releases.running) == ({}, "c1")
 
@@ -153,14 +157,15 @@ def test_a_refusal_fails_the_commit_and_leaves_a_newer_request() -> None:
     older = replace(REQUEST, id="r1", commit="c1")
     status = replace(BEFORE, run_request=REQUEST, waiting_reason="it waits")
 
-    own = RELEASE.refused(application(status), REQUEST, "it has errors")
-    other = RELEASE.refused(application(status), older, "it has errors")
+    own = RELEASE.refused(run_kinds.RequestedRun(application(status), REQUEST), "it has errors")
+    other = RELEASE.refused(run_kinds.RequestedRun(application(status), older), "it has errors")
 
     assert (own.status.run_request, own.status.waiting_reason) == (None, "")
     assert own.columns == {"status": "failed", "reason": "it has errors"}
     assert (other.status, other.columns) == (status, {})
     assert [one.commit for one in (*own.commits, *other.commits)] == ["c2", "c1"]
-    assert RELEASE.delayed(application(status), older, "not now", "later").status == status
+    requested = run_kinds.RequestedRun(application(status), older)
+    assert RELEASE.delayed(requested, "not now", "later").status == status
 
 
 def test_a_rollback_gives_back_the_numbers_from_before() -> None:
@@ -171,7 +176,7 @@ def test_a_rollback_gives_back_the_numbers_from_before() -> None:
     )
     back = replace(planned, status=statuses.RunStatus.SUCCEEDED)
 
-    change = rollbacks.Rollback().concluded(application(status), ended(back))
+    change = rollbacks.Rollback().concluded(ended(back, application(status)))
 
     assert change.status.releases.assigned == ORIGIN.assigned_before
     assert change.status.releases.running == "c0"
@@ -192,7 +197,7 @@ def test_only_what_was_done_everywhere_it_could_be_is_completed() -> None:
             ),
         )
         stage = replace(stage, status=task_statuses.SUCCEEDED if done else task_statuses.FAILED)
-        change = RELEASE.concluded(application(), ended(updates.replace_current(without, stage)))
+        change = RELEASE.concluded(ended(updates.replace_current(without, stage)))
         completed.append(change.status.releases.completed)
 
     assert completed == ["c1", ""]

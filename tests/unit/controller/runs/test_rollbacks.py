@@ -66,8 +66,8 @@ def concluded(
         replace(known, releases=replace(known.releases, running=running), under_way=True),
     )
     origin = run_origins.Origin("shop", "volary.yaml", kind=run_requests.KindName.ROLLBACK)
-    ended = run_kinds.EndedRun(run, origin, lambda name: name, START)
-    change = rollbacks.Rollback().concluded(application, ended)
+    ended = run_kinds.EndedRun(application, run, origin, lambda name: name, START)
+    change = rollbacks.Rollback().concluded(ended)
     assert not change.status.under_way
     return change.status, change.status.releases.running
 

@@ -59,7 +59,7 @@ def backfilled(
     application = application_state.ApplicationState(record, before)
     origin = run_origins.Origin("shop", "volary.yaml", kind=run_requests.KindName.BACKFILL)
     return backfills.Backfill().concluded(
-        application, run_kinds.EndedRun(run, origin, identity, AT)
+        run_kinds.EndedRun(application, run, origin, identity, AT)
     )
 
 
