@@ -110,17 +110,12 @@ async def _decide(
     if not desired:
         return PruneResult(refusal="nothing is pruned: the render is empty")
     owned = await owned_objects.read(client, desired, scope, owned_objects.COMMON_KINDS)
-    threshold = (
-        prune_decisions.UNLIMITED
-        if scope.allow_mass_deletion
-        else prune_decisions.DEFAULT_THRESHOLD
-    )
     catalog = await client.discover()
     decision = prune_decisions.decide_prune(
         namespace_scopes.fill(desired, client.namespace, _scope_of(catalog)),
         owned.live,
         application=scope.application,
-        threshold=threshold,
+        allow_mass_deletion=scope.allow_mass_deletion,
         known=_scope_of(catalog),
         label=scope.label,
         variants=scope.variants,

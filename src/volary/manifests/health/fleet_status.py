@@ -5,7 +5,7 @@ everything it ran, or nothing: its last known status stands beside the sums and 
 part of them, and while there is such a cluster the whole is not "healthy".
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -308,18 +308,13 @@ def _sums(current: Mapping[str, ClusterStatus]) -> tuple[ObjectSummary, ...]:
 def _sum(
     key: manifest.ResourceKey, statuses_by_cluster: Mapping[str, ObjectStatus]
 ) -> ObjectSummary:
-    counted: dict[HealthStatus, int] = {}
-    for health_status in sorted(
-        (entry.health.status for entry in statuses_by_cluster.values()),
-        key=SEVERITY.index,
-    ):
-        counted[health_status] = counted.get(health_status, 0) + 1
+    entries = statuses_by_cluster.values()
     return ObjectSummary(
         key,
         tuple(statuses_by_cluster),
-        sum(entry.observed for entry in statuses_by_cluster.values()),
-        sum(entry.ready for entry in statuses_by_cluster.values()),
-        sum(entry.total for entry in statuses_by_cluster.values()),
+        sum(entry.observed for entry in entries),
+        sum(entry.ready for entry in entries),
+        sum(entry.total for entry in entries),
         status_aggregation.aggregate(
             {
                 name: entry.aggregated_fields
@@ -327,5 +322,5 @@ def _sum(
                 if entry.aggregated_fields
             }
         ),
-        counted,
+        Counter(sorted((entry.health.status for entry in entries), key=SEVERITY.index)),
     )

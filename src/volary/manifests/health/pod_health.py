@@ -66,7 +66,8 @@ def pod(body: json.JsonObject) -> object_health.Health:
         return conditions.healthy("ready")
     if phase == "Running":
         count = sum(
-            container.get("ready") is True for container in _statuses(body, "containerStatuses")
+            container.get("ready") is True
+            for container in objects.mappings(body, "status", "containerStatuses")
         )
         total = len(objects.sequence(body, "spec", "containers"))
         return conditions.progressing(f"{count} of {total} containers ready")
@@ -74,18 +75,17 @@ def pod(body: json.JsonObject) -> object_health.Health:
 
 
 def _container_troubles(body: json.JsonObject) -> Iterator[Trouble]:
-    for field in ("initContainerStatuses", "containerStatuses"):
-        for container in _statuses(body, field):
-            waiting = objects.mapping(container, "state", "waiting")
-            reason = objects.text(waiting, "reason")
-            if not _is_trouble(reason):
-                continue
-            message = objects.text(waiting, "message")
-            last = objects.mapping(container, "lastState", "terminated")
-            if reason == "CrashLoopBackOff" and last:
-                message = f"{_exit(last)}, {objects.number(container, 'restartCount')} restarts"
-            name = objects.text(container, "name")
-            yield Trouble(reason, conditions.shorten(message), name, reason not in _STAYS)
+    for container in _all_statuses(body):
+        waiting = objects.mapping(container, "state", "waiting")
+        reason = objects.text(waiting, "reason")
+        if not _is_trouble(reason):
+            continue
+        message = objects.text(waiting, "message")
+        last = objects.mapping(container, "lastState", "terminated")
+        if reason == "CrashLoopBackOff" and last:
+            message = f"{_exit(last)}, {objects.number(container, 'restartCount')} restarts"
+        name = objects.text(container, "name")
+        yield Trouble(reason, conditions.shorten(message), name, reason not in _STAYS)
 
 
 def _is_trouble(reason: str) -> bool:
@@ -94,12 +94,11 @@ def _is_trouble(reason: str) -> bool:
 
 def _terminated(body: json.JsonObject) -> Trouble | None:
     """Return how the first failed container of a failed pod ended."""
-    for field in ("initContainerStatuses", "containerStatuses"):
-        for container in _statuses(body, field):
-            state = objects.mapping(container, "state", "terminated")
-            if state and objects.number(state, "exitCode"):
-                reason = objects.text(state, "reason") or "Error"
-                return Trouble(reason, _exit(state), objects.text(container, "name"), heals=False)
+    for container in _all_statuses(body):
+        state = objects.mapping(container, "state", "terminated")
+        if state and objects.number(state, "exitCode"):
+            reason = objects.text(state, "reason") or "Error"
+            return Trouble(reason, _exit(state), objects.text(container, "name"), heals=False)
     return None
 
 
@@ -109,5 +108,7 @@ def _exit(state: json.JsonObject) -> str:
     return f"ended with exit code {objects.number(state, 'exitCode')}{word}"
 
 
-def _statuses(body: json.JsonObject, field: str) -> Iterator[json.JsonObject]:
-    return objects.mappings(body, "status", field)
+def _all_statuses(body: json.JsonObject) -> Iterator[json.JsonObject]:
+    """Yield the status of init containers, then of containers."""
+    yield from objects.mappings(body, "status", "initContainerStatuses")
+    yield from objects.mappings(body, "status", "containerStatuses")

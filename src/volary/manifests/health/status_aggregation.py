@@ -110,11 +110,8 @@ def _balancer(bodies: Bodies) -> json.JsonObject:
         for body in bodies.values()
         for address in objects.mappings(body, "status", "loadBalancer", "ingress")
     }
-    return (
-        {"loadBalancer": {"ingress": [addresses_by_key[key] for key in sorted(addresses_by_key)]}}
-        if addresses_by_key
-        else {}
-    )
+    addresses = [addresses_by_key[key] for key in sorted(addresses_by_key)]
+    return {"loadBalancer": {"ingress": addresses}} if addresses else {}
 
 
 def _service(bodies: Bodies) -> json.JsonObject:

@@ -15,20 +15,10 @@ from volary.model import json
 from volary.model.objects import apply_results, manifest
 from volary.model.pipeline import variant as variant_words
 
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """How much a prune may delete without being asked for."""
-
-    #: Share of the application's live objects, in percent.
-    percent: int = 50
-    #: Up to this many objects the share is not looked at: small applications change a lot.
-    always: int = 5
-
-
-DEFAULT_THRESHOLD = Threshold()
-#: The user has said so.
-UNLIMITED = Threshold(percent=100)
+#: The share of its live objects that an application may lose unasked, in percent.
+_SHARE = 50
+#: Up to this many objects the share does not count: small applications change a lot.
+_ALWAYS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +36,7 @@ def decide_prune(
     live: Sequence[json.JsonObject],
     *,
     application: str,
-    threshold: Threshold = DEFAULT_THRESHOLD,
+    allow_mass_deletion: bool = False,
     known: namespace_scopes.Scope | None = None,
     label: variant_words.VariantLabel | None = None,
     variants: Collection[variant_words.Variant] = (),
@@ -81,7 +71,7 @@ def decide_prune(
         else:
             to_delete.append(manifest.Manifest(body))
     to_delete = _without_duplicates(to_delete)
-    refusal = _refusal(desired, to_delete, considered, threshold)
+    refusal = _refusal(desired, to_delete, considered, allow_mass_deletion=allow_mass_deletion)
     return PruneDecision(
         () if refusal else tuple(apply_order.for_deletion(to_delete)), tuple(skipped), refusal
     )
@@ -153,12 +143,13 @@ def _refusal(
     desired: Sequence[manifest.Manifest],
     to_delete: Sequence[manifest.Manifest],
     considered: int,
-    threshold: Threshold,
+    *,
+    allow_mass_deletion: bool,
 ) -> str:
     if not desired:
         return "nothing is pruned: the render is empty"
-    allowed = max(threshold.always, considered * threshold.percent // 100)
-    if len(to_delete) > allowed:
+    allowed = max(_ALWAYS, considered * _SHARE // 100)
+    if len(to_delete) > allowed and not allow_mass_deletion:
         return (
             f"nothing is pruned: {len(to_delete)} of {considered} objects would be deleted, "
             f"{allowed} are allowed at once"

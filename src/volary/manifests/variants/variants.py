@@ -111,18 +111,17 @@ def check_free(copies: Sequence[manifest.Manifest], manifests: Sequence[manifest
         UserError: With a problem for each that has.
     """
     owned = {item.key for item in manifests}
-    taken = [item for item in copies if item.key in owned]
-    if taken:
-        raise errors.UserError(
-            *(
-                errors.Problem(
-                    f"the variant's {item.key.title} would overwrite the primary's of that name",
-                    item.origin,
-                    hint="choose another suffix in the stage's options",
-                )
-                for item in taken
-            )
+    problems = [
+        errors.Problem(
+            f"the variant's {item.key.title} would overwrite the primary's of that name",
+            item.origin,
+            hint="choose another suffix in the stage's options",
         )
+        for item in copies
+        if item.key in owned
+    ]
+    if problems:
+        raise errors.UserError(*problems)
 
 
 def _copies(
@@ -180,19 +179,18 @@ def _ingresses(
 
 
 def _check_kinds(chosen: Sequence[manifest.Manifest], title: str) -> None:
-    wrong = [item for item in chosen if not workloads.has_replicas(item)]
-    if wrong:
-        raise errors.UserError(
-            *(
-                errors.Problem(
-                    f"unsupported workload kind {item.kind} for {title} variant: {item.name}",
-                    item.origin,
-                    hint="only Deployments and StatefulSets of the group apps can have variants; "
-                    "name them in `workloads`",
-                )
-                for item in wrong
-            )
+    problems = [
+        errors.Problem(
+            f"unsupported workload kind {item.kind} for {title} variant: {item.name}",
+            item.origin,
+            hint="only Deployments and StatefulSets of the group apps can have variants; "
+            "name them in `workloads`",
         )
+        for item in chosen
+        if not workloads.has_replicas(item)
+    ]
+    if problems:
+        raise errors.UserError(*problems)
 
 
 def _services(

@@ -44,8 +44,6 @@ _FIELDS = frozenset({"sizeLimit", "divisor", "averageValue", "storage"})
 
 def parse(value: object) -> Decimal | None:
     """Return the value of a quantity; None when it is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
     text = str(value)
     match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:

@@ -85,7 +85,7 @@ def test_too_much_at_once_needs_to_be_allowed() -> None:
     assert decide(desired, objects).refusal == (
         "nothing is pruned: 7 of 12 objects would be deleted, 6 are allowed at once"
     )
-    assert len(names(decide(desired, objects, threshold=prune_decisions.UNLIMITED))) == 7
+    assert len(names(decide(desired, objects, allow_mass_deletion=True))) == 7
     assert len(names(decide([*desired, wish("n5")], objects))) == 6
 
 
@@ -203,5 +203,5 @@ def test_half_of_an_application_of_eleven_objects_is_more_than_five(
 
     found = decide(wanted, every)
     assert (len(found.delete) == gone, not found.refusal) == (allowed, allowed)
-    unlimited = decide(wanted, every, threshold=prune_decisions.UNLIMITED)
+    unlimited = decide(wanted, every, allow_mass_deletion=True)
     assert (len(unlimited.delete), unlimited.refusal) == (gone, "")
