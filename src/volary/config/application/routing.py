@@ -263,7 +263,10 @@ def _check_services(reading: readings.Reading, app: applications.Application) ->
 def _used(app: applications.Application) -> Iterator[variant.Variant]:
     moving = [stage.options for stage in app.pipeline if stage.kind.routes_traffic]
     if any(
-        not isinstance(options, traffic_stages.TrafficOptions) or _to_canary(options)
+        not isinstance(options, traffic_stages.TrafficOptions)
+        or options.canary
+        or options.match
+        or options.mirror
         for options in moving
     ):
         yield variant.Variant.CANARY
@@ -272,7 +275,3 @@ def _used(app: applications.Application) -> Iterator[variant.Variant]:
         for options in moving
     ):
         yield variant.Variant.BASELINE
-
-
-def _to_canary(options: traffic_stages.TrafficOptions) -> bool:
-    return bool(options.canary or options.match or options.mirror)

@@ -33,11 +33,8 @@ def against_fleet(
         document: The application's file, to name lines.
         base: Where its Kubernetes part is, see `application_files`.
     """
-    findings = [*_findings(app, clusters, base), *metric_providers.findings(app, clusters)]
-    return tuple(
-        errors.Problem(text, _where(document, path), hint, severity)
-        for path, text, hint, severity in findings
-    )
+    yielded = (*_findings(app, clusters, base), *metric_providers.findings(app, clusters))
+    return _problems(yielded, document)
 
 
 def against_providers(
@@ -47,10 +44,7 @@ def against_providers(
     document: yaml.Document | None = None,
 ) -> tuple[errors.Problem, ...]:
     """Return which metrics find nothing at the systems that would be asked."""
-    return tuple(
-        errors.Problem(text, _where(document, path), hint, severity)
-        for path, text, hint, severity in metric_providers.provider_findings(app, providers)
-    )
+    return _problems(metric_providers.provider_findings(app, providers), document)
 
 
 def selected_clusters(
@@ -313,5 +307,12 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-def _where(document: yaml.Document | None, path: yaml.Path) -> errors.Location:
-    return document.where(path) if document else errors.Location(path=yaml.dotted(path))
+def _problems(
+    findings: Iterable[_Finding], document: yaml.Document | None
+) -> tuple[errors.Problem, ...]:
+    def where(path: yaml.Path) -> errors.Location:
+        return document.where(path) if document else errors.Location(path=yaml.dotted(path))
+
+    return tuple(
+        errors.Problem(text, where(path), hint, severity) for path, text, hint, severity in findings
+    )

@@ -156,10 +156,10 @@ def value_of(definition: type[D], read: Section, **given: Any) -> D:
     `given` are fields that are not taken as they are written.
     """
     known: Any = definition
-    lists = _lists(known)
-    for name in (read.model_fields_set & lists.keys()) - given.keys():
-        value = getattr(read, name)
-        given[name] = tuple(value) if lists[name] else value
+    fields = _fields(known)
+    for name in (read.model_fields_set & fields.keys()) - given.keys():
+        value, (hint, _) = getattr(read, name), fields[name]
+        given[name] = tuple(value) if typing.get_origin(hint) is list else value
     return definition(**given)
 
 
@@ -182,14 +182,6 @@ def files_of(definition: Any) -> frozenset[str]:
 
 
 @functools.cache
-def _lists(definition: Any) -> Mapping[str, bool]:
-    """Return the options of a definition, and whether each is a list."""
-    return {
-        name: typing.get_origin(hint) is list for name, (hint, _) in _fields(definition).items()
-    }
-
-
-@functools.cache
 def _fields(definition: Any) -> Mapping[str, tuple[Any, object]]:
     """Return the options of a definition as a section has them."""
     assert dataclasses.is_dataclass(definition)
@@ -208,7 +200,9 @@ def _field_info(field: dataclasses.Field[Any], option: options.Option) -> object
         "le": option.most,
         "gt": option.above,
     }
-    if typing.get_origin(_bare(field.type)) is tuple:
+    is_marked = typing.get_origin(field.type) is Annotated
+    bare = typing.get_args(field.type)[0] if is_marked else field.type
+    if typing.get_origin(bare) is tuple:
         known |= {"ge": None, "le": None, "min_length": option.least, "max_length": option.most}
     if option.key:
         known["alias"] = option.key
@@ -228,10 +222,6 @@ def _field_info(field: dataclasses.Field[Any], option: options.Option) -> object
 
 def _same(value: object) -> object:
     return value
-
-
-def _bare(hint: object) -> object:
-    return typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
 
 
 def _annotation(hint: Any) -> Any:

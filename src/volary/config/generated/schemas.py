@@ -32,7 +32,9 @@ def application_schema() -> json.JsonObject:
     definitions: dict[str, Any] = schema["$defs"]
     for own in ("Replicas", "Share"):
         del definitions[own]  # the models' own shapes; their written forms stand in place
-    definitions["StageEntry"]["properties"]["name"]["enum"] = _names()
+    definitions["StageEntry"]["properties"]["name"]["enum"] = [
+        form for kind in catalog.listed() for form in kind.forms
+    ]
     definitions["StageEntry"]["allOf"] = [_options_of(kind) for kind in catalog.listed()]
     return {
         "$schema": _DRAFT,
@@ -72,10 +74,6 @@ def _with_providers(model: type[base_sections.Section], title: str) -> json.Json
     ]
     file = definitions.pop(model.__name__)
     return {"$schema": _DRAFT, **file, "$defs": definitions, "title": title}
-
-
-def _names() -> list[str]:
-    return [form for kind in catalog.listed() for form in kind.forms]
 
 
 def _options_of(kind: stage_kind.StageKind[Any]) -> json.JsonObject:

@@ -132,15 +132,12 @@ def check_requirements(
 ) -> None:
     """Note conditions that can never hold."""
     for place, requirement in enumerate(read):
-        _check_values(reading, requirement, (*path, place))
-
-
-def _check_values(reading: readings.Reading, read: rollouts.Requirement, path: yaml.Path) -> None:
-    needs = read.operator in (rollouts.Operator.IN, rollouts.Operator.NOT_IN)
-    if needs and not read.values:
-        reading.error((*path, "values"), f"{read.operator.value} needs values")
-    if read.values and not needs:
-        reading.error((*path, "values"), f"{read.operator.value} takes no values")
+        at = (*path, place, "values")
+        needs = requirement.operator in (rollouts.Operator.IN, rollouts.Operator.NOT_IN)
+        if needs and not requirement.values:
+            reading.error(at, f"{requirement.operator.value} needs values")
+        if requirement.values and not needs:
+            reading.error(at, f"{requirement.operator.value} takes no values")
 
 
 def _gate(reading: readings.Reading, read: Gate, path: yaml.Path) -> rollouts.Gate:

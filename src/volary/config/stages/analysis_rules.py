@@ -182,7 +182,7 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
         read,
         name=name,
         interval=read.interval or interval or timedelta(minutes=1),
-        expected=_range(read.expected),
+        expected=read.expected and analysis.Range(read.expected.min, read.expected.max),
         deviation=_deviation(read),
         ratio_limit=read.max if read.max is not None else read.min,
         no_data=_no_data(place, analysis.NoData.HOLD),
@@ -254,10 +254,6 @@ def _deviation(read: metric_sections.Metric) -> analysis.Deviation:
     if read.max is not None:
         return analysis.Deviation.HIGH
     return analysis.Deviation.LOW if read.min is not None else read.deviation
-
-
-def _range(read: metric_sections.Expected | None) -> analysis.Range | None:
-    return None if read is None else analysis.Range(read.min, read.max)
 
 
 def _check_times(place: _Place[Entry], *, given: timedelta | None) -> None:

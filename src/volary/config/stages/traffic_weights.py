@@ -90,7 +90,8 @@ def _weights(
     primary = read.primary or 0
     if read.primary is None and not others and read.match:
         primary = 100
-    is_implied = reading.is_pipecd and _rest_is_implied(method, others)
+    is_istio = method is routing_options.RoutingMethod.ISTIO
+    is_implied = reading.is_pipecd and is_istio and 0 < others <= 100
     if read.primary is None and (is_implied or weights.of is stage_kind.Scope.FLEET):
         primary = max(0, 100 - others)
     total = primary + others
@@ -104,10 +105,6 @@ def _weights(
         )
         return None
     return replace(weights, primary=primary)
-
-
-def _rest_is_implied(method: routing_options.RoutingMethod, others: int) -> bool:
-    return method is routing_options.RoutingMethod.ISTIO and 0 < others <= 100
 
 
 def share(weights: traffic_stages.TrafficOptions, which: variant.Variant) -> int:

@@ -176,7 +176,8 @@ def _unused(read: source.Source) -> None:
     for variant, metadata in (("primary", service_spec.primary), ("canary", service_spec.canary)):
         if metadata is not None:
             message = "labels and annotations of a variant's Service are not written"
-            hint = f"the Service of {variant} carries those of {_apex(read)}"
+            apex = read.spec.target_ref.name if read.is_service else "apex"
+            hint = f"the Service of {variant} carries those of {apex}"
             read.reading.warn((*at, variant), message, hint)
     if service_spec.unmanaged_metadata is not None:
         message = "has no effect: only what is written here is ever changed"
@@ -184,10 +185,6 @@ def _unused(read: source.Source) -> None:
     for name in ("meshName", "backends"):
         if service_spec.mesh_name if name == "meshName" else service_spec.backends:
             read.reading.warn((*at, name), "is about App Mesh and has no effect", "remove it")
-
-
-def _apex(read: source.Source) -> str:
-    return read.spec.target_ref.name if read.is_service else "apex"
 
 
 def _nginx(read: source.Source) -> None:

@@ -36,7 +36,7 @@ class Source:
     #: Of the Canary; collects the problems of the whole translation.
     reading: readings.Reading
     canary: schema.Canary
-    #: Every object of the application's directory, the Canary too.
+    #: Every object of the application's directory, the Canary too: their values are objects.
     neighbours: Sequence[yaml.Document]
     draft: drafts.Draft
     #: What belongs into the fleet file or the controller's settings instead.
@@ -85,10 +85,8 @@ class Source:
     def find(self, kind: str, name: str) -> yaml.Document | None:
         """Return the neighbour of that kind and name; None when there is none."""
         for neighbour in self.neighbours:
-            value = neighbour.value
-            if not isinstance(value, dict) or value.get("kind") != kind:
-                continue
-            if drafts.text(value.get("metadata"), "name") == name:
+            metadata = neighbour.value.get("metadata")
+            if neighbour.value.get("kind") == kind and drafts.text(metadata, "name") == name:
                 return neighbour
         return None
 

@@ -2,6 +2,7 @@
 
 from volary.config.dialects import drafts
 from volary.config.dialects.flagger import source
+from volary.config.text import yaml
 
 _WORKLOAD = ("spec", "workloads")
 #: Fields of a kustomization that may change a Canary.
@@ -81,12 +82,7 @@ def _scaler(read: source.Source) -> None:
 
 def _is_missing(read: source.Source, kind: str, name: str) -> bool:
     """Say whether plain manifests lack an object; what kustomize builds is not known here."""
-    values = [
-        (neighbour.file, neighbour.value)
-        for neighbour in read.neighbours
-        if isinstance(neighbour.value, dict)
-    ]
-    if any(_is_kustomization(file, value) for file, value in values):
+    if any(map(_is_kustomization, read.neighbours)):
         return False
     is_plain = any(not source.is_flaggers(neighbour) for neighbour in read.neighbours)
     return is_plain and read.find(kind, name) is None
@@ -118,7 +114,7 @@ def _namespace(read: source.Source) -> None:
     named = {
         drafts.text(neighbour.value.get("metadata"), "namespace")
         for neighbour in read.neighbours
-        if isinstance(neighbour.value, dict) and not source.is_flaggers(neighbour)
+        if not source.is_flaggers(neighbour)
     }
     workload = read.find(read.spec.target_ref.kind, read.spec.target_ref.name)
     own = drafts.text(workload.value.get("metadata"), "namespace") if workload else ""
@@ -140,7 +136,7 @@ def _overlay(read: source.Source) -> None:
     """Note a kustomization that changes the Canary: it is read as it is in its file."""
     for neighbour in read.neighbours:
         value = neighbour.value
-        if not isinstance(value, dict) or not _is_kustomization(neighbour.file, value):
+        if not _is_kustomization(neighbour):
             continue
         renames = [name for name in ("namePrefix", "nameSuffix") if value.get(name)]
         for name in renames:
@@ -155,9 +151,9 @@ def _overlay(read: source.Source) -> None:
             read.reading.error((), message, "write what the patch says to the Canary itself")
 
 
-def _is_kustomization(file: str, value: dict[str, object]) -> bool:
-    name = file.rpartition("/")[2].lower()
-    return value.get("kind") == "Kustomization" or name in _KUSTOMIZATIONS
+def _is_kustomization(document: yaml.Document) -> bool:
+    name = document.file.rpartition("/")[2].lower()
+    return document.value.get("kind") == "Kustomization" or name in _KUSTOMIZATIONS
 
 
 def _refused(read: source.Source) -> None:

@@ -31,7 +31,8 @@ def translate(
     if len(canaries) != 1:
         _not_one(reading, canaries)
     elif canary := reading.read(schema.Canary, _of_version(reading), ()):
-        _fill(source.Source(reading, canary, (*documents, *neighbours), made, settings))
+        objects = [one for one in (*documents, *neighbours) if isinstance(one.value, dict)]
+        _fill(source.Source(reading, canary, objects, made, settings))
     return drafts.Translation(made, tuple(reading.problems), settings)
 
 
