@@ -1,6 +1,8 @@
 """Reads the options of progressive traffic and blue/green, and refuses plans that never end."""
 
+import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -242,9 +244,8 @@ def _check_selector(
             reading.error((*path, option), f"podselector cannot do {option}", hint)
 
 
-def problems(options: traffic_stages.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
-    """Return why a plan can never end or contradicts itself, by option; empty when it is good."""
-    reasons: list[tuple[str, str]] = []
+def problems(options: traffic_stages.ProgressiveTrafficOptions) -> Iterator[tuple[str, str]]:
+    """Yield why a plan can never end or contradicts itself, by option; nothing when it is good."""
     ways = [
         name
         for name, is_set in (
@@ -255,44 +256,38 @@ def problems(options: traffic_stages.ProgressiveTrafficOptions) -> list[tuple[st
         if is_set
     ]
     if not ways:
-        reasons.append(("", "one of stepWeight, stepWeights and iterations is needed"))
+        yield "", "one of stepWeight, stepWeights and iterations is needed"
     elif len(ways) > 1:
-        reasons.append((ways[-1], f"{' and '.join(ways)} exclude each other"))
-    reasons += _weight_problems(options)
+        yield ways[-1], f"{' and '.join(ways)} exclude each other"
+    yield from _weight_problems(options)
     if options.match and not options.iterations:
-        reasons.append(("match", "an A/B test counts iterations, not weights: set iterations"))
+        yield "match", "an A/B test counts iterations, not weights: set iterations"
     if options.match and options.mirror:
-        reasons.append(("mirror", "an A/B test cannot mirror requests"))
-    return reasons
+        yield "mirror", "an A/B test cannot mirror requests"
 
 
-def idle(options: traffic_stages.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
-    """Return options that mean nothing beside the others, each with the reason."""
-    idle_options: list[tuple[str, str]] = []
+def idle(options: traffic_stages.ProgressiveTrafficOptions) -> Iterator[tuple[str, str]]:
+    """Yield options that mean nothing beside the others, each with the reason."""
     if not options.mirror:
-        idle_options.append(("mirrorWeight", "mirror is false"))
+        yield "mirrorWeight", "mirror is false"
     if options.step_weights:
-        idle_options.append(("maxWeight", "the last of stepWeights is the maximum"))
+        yield "maxWeight", "the last of stepWeights is the maximum"
     if options.iterations:
-        idle_options.append(("maxWeight", "iterations have no weights"))
-        idle_options.append(("overshoot", "iterations have no weights"))
-    return idle_options
+        yield "maxWeight", "iterations have no weights"
+        yield "overshoot", "iterations have no weights"
 
 
-def _weight_problems(options: traffic_stages.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
-    reasons: list[tuple[str, str]] = []
+def _weight_problems(
+    options: traffic_stages.ProgressiveTrafficOptions,
+) -> Iterator[tuple[str, str]]:
     if options.step_weights:
-        pairs = zip(options.step_weights, options.step_weights[1:], strict=False)
-        if any(later <= earlier for earlier, later in pairs):
-            reasons.append(
-                ("stepWeights", "must rise from weight to weight, or the end is not met")
-            )
+        if any(later <= earlier for earlier, later in itertools.pairwise(options.step_weights)):
+            yield "stepWeights", "must rise from weight to weight, or the end is not met"
         if not all(0 < step_weight <= _ALL for step_weight in options.step_weights):
-            reasons.append(("stepWeights", "must be from 1 to 100"))
+            yield "stepWeights", "must be from 1 to 100"
     if not 0 < options.max_weight <= _ALL:
-        reasons.append(("maxWeight", "must be from 1 to 100, or it is never reached"))
+        yield "maxWeight", "must be from 1 to 100, or it is never reached"
     if options.step_weight > _ALL:
-        reasons.append(("stepWeight", "must be from 1 to 100"))
+        yield "stepWeight", "must be from 1 to 100"
     if options.overshoot and options.step_weights:
-        reasons.append(("overshoot", "stepWeights are met exactly; overshoot needs stepWeight"))
-    return reasons
+        yield "overshoot", "stepWeights are met exactly; overshoot needs stepWeight"

@@ -48,7 +48,7 @@ def translate(read: source.Source, method: str) -> None:
             read.reading.warn((*_SERVICE, name), message, "remove it")
     service = read.service
     if method == _ISTIO:
-        rules = _rules(service_spec, service) if read.is_service else [_rule(service_spec, service)]
+        rules = _rules(service_spec, service, is_service=read.is_service)
         for i, made in enumerate((_virtual_service(read, service_spec, service), *rules)):
             read.put((*_OBJECTS, i), made, _SERVICE)
     elif method == _GATEWAY_API:
@@ -89,26 +89,24 @@ def _virtual_service(
     return _object("networking.istio.io/v1", "VirtualService", service, spec)
 
 
-def _rule(service_spec: schema.Service, service: str) -> dict[str, Any]:
-    subsets = [{"name": name, "labels": {source.VARIANT: name}} for name in ("primary", "canary")]
-    spec: dict[str, Any] = {"host": service, "subsets": subsets}
-    if service_spec.traffic_policy:
-        spec["trafficPolicy"] = service_spec.traffic_policy
-    return _object("networking.istio.io/v1", "DestinationRule", service, spec)
-
-
-def _rules(service_spec: schema.Service, service: str) -> list[dict[str, Any]]:
-    """Return what is said about connections to the Services of the variants, if anything is."""
-    if not service_spec.traffic_policy:
-        return []
+def _rules(service_spec: schema.Service, service: str, *, is_service: bool) -> list[dict[str, Any]]:
+    """Return the rules: with a subset for each variant, or for the Services of the variants."""
+    policy = service_spec.traffic_policy
+    variants = ("primary", "canary")
+    specs: list[dict[str, Any]]
+    if is_service:
+        specs = [{"host": f"{service}-{variant}"} for variant in variants if policy]
+    else:
+        subsets = [{"name": name, "labels": {source.VARIANT: name}} for name in variants]
+        specs = [{"host": service, "subsets": subsets}]
     return [
         _object(
             "networking.istio.io/v1",
             "DestinationRule",
-            f"{service}-{variant}",
-            {"host": f"{service}-{variant}", "trafficPolicy": service_spec.traffic_policy},
+            spec["host"],
+            {**spec, "trafficPolicy": policy} if policy else spec,
         )
-        for variant in ("primary", "canary")
+        for spec in specs
     ]
 
 

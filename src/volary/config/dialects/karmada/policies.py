@@ -15,8 +15,12 @@ from volary.model import applications, errors
 GROUP = "policy.karmada.io"
 #: Below an application's directory, policies may be in one of this name.
 DIRECTORY = "policies"
-_PROPAGATION = ("PropagationPolicy", "ClusterPropagationPolicy")
-_OVERRIDE = ("OverridePolicy", "ClusterOverridePolicy")
+_FORMS: Mapping[str, type[schema.PropagationPolicy | schema.OverridePolicy]] = {
+    "PropagationPolicy": schema.PropagationPolicy,
+    "ClusterPropagationPolicy": schema.PropagationPolicy,
+    "OverridePolicy": schema.OverridePolicy,
+    "ClusterOverridePolicy": schema.OverridePolicy,
+}
 
 _NAMES = re.compile(r".*(policy|policies|propagation|karmada).*\.ya?ml", re.IGNORECASE)
 _KIND = re.compile(r"^kind\s*:\s*[\"']?(Cluster)?PropagationPolicy\b", re.MULTILINE)
@@ -136,19 +140,16 @@ def read(documents: Iterable[yaml.Document]) -> Policies:
     for document in filter(is_policy, documents):
         reading = readings.Reading(document, applications.Dialect.KARMADA)
         kind = document.value.get("kind")
-        if kind in _PROPAGATION:
-            placed = reading.read(schema.PropagationPolicy, document.value, ())
-            if placed is not None and _has_name(placed.metadata, reading):
-                propagation.append(Policy(placed, reading))
-                continue
-        elif kind in _OVERRIDE:
-            changed = reading.read(schema.OverridePolicy, document.value, ())
-            if changed is not None and _has_name(changed.metadata, reading):
-                override.append(Policy(changed, reading))
-                continue
-        else:
+        form = _FORMS.get(str(kind))
+        if form is None:
             reading.warn(("kind",), f"{kind} is neither carried out nor applied", "remove it")
-        others.append(reading)
+        policy = None if form is None else reading.read(form, document.value, ())
+        if policy is None or not _has_name(policy.metadata, reading):
+            others.append(reading)
+        elif isinstance(policy, schema.PropagationPolicy):
+            propagation.append(Policy(policy, reading))
+        else:
+            override.append(Policy(policy, reading))
     return Policies(propagation, override, others)
 
 

@@ -66,9 +66,10 @@ def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> pla
 
 
 def _add(plan: plans.Plan, read: Stage, path: yaml.Path) -> None:
-    if any(before_stage_task.type == "Approval" for before_stage_task in read.before_stage_tasks):
+    before = {task.type for task in read.before_stage_tasks}
+    if "Approval" in before:
         plan.approve_before(read.name, (*path, "beforeStageTasks"))
-    if any(before_stage_task.type == "TimedWait" for before_stage_task in read.before_stage_tasks):
+    if "TimedWait" in before:
         at = (*path, "beforeStageTasks")
         plan.reading.error(at, "only an Approval can be before a stage", "remove the TimedWait")
     for place, task in enumerate(read.after_stage_tasks):
@@ -77,11 +78,7 @@ def _add(plan: plans.Plan, read: Stage, path: yaml.Path) -> None:
             plan.reading.error(at, "a TimedWait needs a waitTime", "write waitTime: 1h")
         if task.type == "Approval" and task.wait_time:
             plan.reading.error(at, "an Approval has no waitTime", "add a TimedWait")
-    waits = [
-        after_stage_task.wait_time
-        for after_stage_task in read.after_stage_tasks
-        if after_stage_task.type == "TimedWait"
-    ]
+    waits = [task.wait_time for task in read.after_stage_tasks if task.type == "TimedWait"]
     plan.add(
         read.name,
         targets=plans.labels(read.label_selector),
@@ -93,7 +90,7 @@ def _add(plan: plans.Plan, read: Stage, path: yaml.Path) -> None:
     if read.sorting_label_key:
         message = "a cluster without this label, or with a text in it, comes last here"
         plan.reading.warn((*path, "sortingLabelKey"), message)
-    if any(after_stage_task.type == "Approval" for after_stage_task in read.after_stage_tasks):
+    if any(task.type == "Approval" for task in read.after_stage_tasks):
         plan.approve_after((*path, "afterStageTasks"))
         if waits:
             message = "it is waited first, and asked then; there both at the same time"
