@@ -100,7 +100,7 @@ class Reporter(Protocol):
         ...
 
     def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
-        """Say what was measured or concluded; kept as it is, in order.
+        """Say what was measured or concluded; stored as it is, in order.
 
         `kind` is ``measurement`` or ``verdict``; `metric` is whose.
         """

@@ -1,11 +1,11 @@
 """Carries out a run in this process.
 
-One loop takes events in order, asks the machine what follows, has the step kept in the journal,
-tells the observers, and only then carries out the commands. Each task runs beside it in
+One loop takes events in order, asks the machine what follows, writes the step to the journal,
+notifies the observers, and only then carries out the commands. Each task runs in
 one task group. Nothing here decides anything about the run.
 
 Being cancelled from outside is *shutting down*, not cancelling the run: its state stays
-as the journal kept it, and a later runner goes on from it with `machine.outstanding`.
+as the journal has it, and a later runner goes on from it with `machine.outstanding`.
 """
 
 import asyncio
@@ -29,16 +29,16 @@ from volary.model.pipeline.stage_kinds import waiting_stages
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One transition: what happened, what became of the run, what observers are told of it."""
+    """One transition: what happened, what became of the run, what observers are notified of."""
 
-    #: In order; one event, or several that arrived while the one before was being kept.
+    #: In order; one event, or several that arrived while the one before was being stored.
     happened: tuple[events.Event, ...]
     run: state.Run
     told: tuple[feed.RunEvent, ...]
 
 
 class Journal(Protocol):
-    """Keeps transitions; a command is carried out only after its record is kept."""
+    """Stores transitions; a command is carried out only after its record is stored."""
 
     async def keep(self, record: StepRecord) -> None:
         """Remember one transition; returns once it is safe."""
@@ -133,7 +133,7 @@ class Runner:
         return await answer
 
     def submit(self, event: events.Event) -> None:
-        """Ask for something without waiting; observers are told when it cannot be done."""
+        """Ask for something without waiting; observers are notified when it cannot be done."""
         self._inbox.put_nowait((event, None))
 
     @property
@@ -157,7 +157,7 @@ class Runner:
     async def _next(self) -> list[_Message]:
         """Return what is to be taken next: one event, or all reports that are waiting.
 
-        While a step is being kept, many tasks may report. Each report is taken by itself, in
+        While a step is being stored, many tasks may report. Each report is taken by itself, in
         order, but what follows from all of them is one step, so that a run on a thousand
         clusters does not cost a thousand transactions for each stage.
         """

@@ -29,9 +29,9 @@ class TaskReporter:
     stage_name: str
     command: commands.StartTask
     clock: clocks.Clock
-    #: Takes what observers are told.
+    #: Notifies the observers.
     tell: Callable[[feed.RunEvent], None]
-    #: Takes what happens to the run.
+    #: Puts an event into the run's inbox.
     post: Callable[[events.Event], None]
     _latest: state.Progress | None = None
     _waiting: bool = False

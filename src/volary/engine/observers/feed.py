@@ -144,7 +144,7 @@ class TaskFinding(TaskEvent, frozen=True, kw_only=True, tag="task-finding"):
 
 
 class TaskStopping(TaskEvent, frozen=True, kw_only=True, tag="task-stopping"):
-    """A running task was told to stop."""
+    """A running task was asked to stop."""
 
     how: state.Stopping
     reason: str
@@ -178,7 +178,7 @@ AnyEvent = (
 
 
 class Observer(Protocol):
-    """Is told each event in order, inside the runner: returns at once."""
+    """Gets each event in order, inside the runner: returns at once."""
 
     def notify(self, event: RunEvent) -> None:
         """Take one event; must not block."""

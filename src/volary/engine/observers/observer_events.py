@@ -1,6 +1,6 @@
 """Tells observers what changed between two states of a run, in the order it makes sense.
 
-Progress and log lines are not told here: they go to the observers as they are reported.
+Progress and log lines are not among it: they go to the observers as they are reported.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from volary.model import statuses
 def between(before: state.Run | None, after: state.Run, at: datetime) -> tuple[feed.RunEvent, ...]:
     """Return the events of the step from `before` to `after`, not numbered yet."""
     if before is after or (before is None and after.rollback_of):
-        # What one that takes another run back begins with was told by that one.
+        # What one that takes another run back begins with was reported by that one.
         return ()
     return tuple(_all(before, after, at))
 

@@ -31,9 +31,9 @@ def step_transition(
     told: Sequence[feed.RunEvent],
     version: int,
 ) -> run_records.Transition:
-    """Return the transition of a step that events, in order, led to; observers are `told` of it.
+    """Return the transition of a step that events, in order, led to; observers get `told`.
 
-    `version` is the one that `before` was kept at.
+    `version` is the one that `before` was stored with.
     """
     return _between(before, after, version, happened[-1].at, told=told, happened=happened)
 

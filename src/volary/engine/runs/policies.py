@@ -52,7 +52,7 @@ class Policy:
     timeout: timedelta = timedelta(hours=6)
     #: Limit of the rollback, which has a deadline of its own.
     rollback_timeout: timedelta = timedelta(minutes=30)
-    #: How long a task may take to finish its write after it was told to stop, before it is
+    #: How long a task may take to finish its write after it was asked to stop, before it is
     #: broken off; and then how long until it counts as lost.
     grace: timedelta = timedelta(minutes=5)
     #: How many clusters of the whole run may fail or be unreachable, whatever their waves

@@ -54,7 +54,7 @@ class LeftOut(StrEnum):
 
 
 class Stopping(StrEnum):
-    """How a running task has been told to stop; later members are more urgent."""
+    """How a running task has been asked to stop; later members are more urgent."""
 
     NOT = "not"
     #: Finish the write, then stop waiting.
@@ -64,7 +64,7 @@ class Stopping(StrEnum):
 
 
 class StopCause(StrEnum):
-    """Why a task was told to stop; decides how a non-success is recorded."""
+    """Why a task was asked to stop; decides how a non-success is recorded."""
 
     NONE = ""
     #: Its own deadline or its stage's or run's passed: it has failed.
@@ -112,7 +112,7 @@ class TaskState:
     attempt: int = 0
     started: datetime | None = None
     finished: datetime | None = None
-    #: While it runs: when it is told to stop, then broken off, then counted as lost.
+    #: While it runs: when it is asked to stop, then broken off, then counted as lost.
     deadline: datetime | None = None
     stopping: Stopping = Stopping.NOT
     stop_cause: StopCause = StopCause.NONE
@@ -354,7 +354,7 @@ class Run:
         return next((wave for wave in self.waves if target in wave.targets), None)
 
     def running_commit_of(self, target: str) -> str:
-        """Return the commit that a cluster runs beside the new one; empty: none yet."""
+        """Return the commit that a cluster runs besides the new one; empty: none yet."""
         cluster = self.cluster(target)
         return (cluster.running_commit if cluster else "") or self.running_commit
 

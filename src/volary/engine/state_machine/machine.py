@@ -5,12 +5,12 @@ The rules, in words:
 1.  Stages go one after another; the tasks of a stage's group in parallel, at most as
     many at once as its concurrency says; groups one after another.
 2.  A stage fails at once when one of its tasks does. Then its queued tasks do not start,
-    its running ones are told to stop after their write, and how each ends is recorded. No
+    its running ones are asked to stop after their write, and how each ends is recorded. No
     task is broken off because another one failed.
 3.  Once all tasks have come to rest, the policy decides: roll back, stop, or hold for a
     person, who retries, skips the failing clusters, or cancels.
 4.  A timeout (of a stage, the run, an approval) is a failure, never a cancel. A task whose
-    time is over is told to stop; after the grace it is broken off; after another
+    time is over is asked to stop; after the grace it is broken off; after another
     grace it counts as failed without a word, and its cluster as touched. A run that times
     out does not hold: nobody may be there.
 5.  A rollback visits the clusters the run touched and no other, under a deadline of its
@@ -139,7 +139,7 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
         # Some clusters may wait for a window, or have begun, while others go on.
         events.PromoteWave: (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.SUCCEEDED),
         events.Unfreeze: (RunStatus.RUNNING,),
-        # Only to be told that it comes too late.
+        # Only to be refused: it comes too late.
         events.Withdraw: (RunStatus.RUNNING,),
     },
     # Waiting for a person: paused (tasks may still be finishing), held, or asked to approve; or
@@ -235,7 +235,7 @@ def outstanding(run: state.Run) -> Commands:
 def abandon(
     run: state.Run, by: str, reason: str, now: datetime
 ) -> tuple[tuple[events.Event, ...], Step]:
-    """End a run that nobody carries out, as it was kept last.
+    """End a run that nobody carries out, as it was stored last.
 
     Return what happened to it, and the step, whose commands are nobody's.
     """

@@ -151,7 +151,7 @@ def _proven(run: state.Run, task: state.TaskState, outcome: statuses.Outcome) ->
 def _counted(
     task: state.TaskState, outcome: statuses.Outcome, *, rolls_back: bool
 ) -> statuses.Outcome:
-    """Return the outcome as it counts, given what the task had been told."""
+    """Return the outcome as it counts, given what the task had been asked to do."""
     if rolls_back and outcome.status is statuses.TaskStatus.ROLLED_BACK:
         return replace(outcome, status=statuses.TaskStatus.SUCCEEDED)
     if outcome.status in (statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.SKIPPED):
