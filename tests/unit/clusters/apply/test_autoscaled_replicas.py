@@ -36,6 +36,15 @@ def test_a_field_the_autoscaler_took_over_is_left_out() -> None:
     assert left["spec"] == {"paused": False}
 
 
+def test_who_applied_other_fields_alone_does_not_own_the_number() -> None:
+    live = workload(7, owner="volary")
+    live["metadata"]["managedFields"][0]["fieldsV1"] = {"f:spec": {"f:paused": {}}}
+
+    left = live_objects.leave_replicas(BODY, live, manager="volary")
+
+    assert left["spec"] == {"paused": False}
+
+
 def test_a_number_that_git_stops_naming_stays_as_it_is() -> None:
     """Or the first release after Git left it to the autoscaler would leave one pod."""
     bare: json.JsonObject = {"metadata": {"name": "shop"}, "spec": {"paused": False}}

@@ -324,3 +324,21 @@ async def test_a_check_takes_no_longer_than_it_may(scripted: ScriptedServer) -> 
         scripted.say(silent)
         with pytest.raises(api_errors.Unreachable, match="no answer in time"):
             await client.check("/readyz", timeout=0.2)
+
+
+async def test_every_write_names_its_manager(scripted: ScriptedServer) -> None:
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "shop"}}
+
+    async with client_of(scripted) as client:
+        await client.create(PODS, body, field_manager="volary-scale", dry_run=True)
+        await client.replace(PODS, body, field_manager="volary-scale")
+        await client.apply(PODS, body)
+
+    assert [
+        (asked.method, asked.query["fieldManager"], "dryRun" in asked.query)
+        for asked in scripted.seen
+    ] == [
+        ("POST", "volary-scale", True),
+        ("PUT", "volary-scale", False),
+        ("PATCH", "volary", False),
+    ]

@@ -178,3 +178,20 @@ async def test_data_of_people_is_never_pruned() -> None:
     }
     assert cluster.find(CONFIG_MAPS, "old") is None
     assert cluster.find(CLAIMS, "data") is not None
+
+
+@pytest.mark.looptime
+async def test_a_prune_of_nearly_everything_is_refused_with_its_reason() -> None:
+    cluster = MemoryCluster()
+    for number in range(9):
+        cluster.put(CONFIG_MAPS, _tracked(f"old-{number}"))
+
+    result = await pruning.prune(
+        cluster.client,
+        [made(_tracked("new"))],
+        owned_objects.Scope("shop"),
+        timeout=timedelta(seconds=5),
+    )
+
+    assert "9 of 9" in result.refusal
+    assert (result.changes, len(cluster.objects)) == ((), 9)

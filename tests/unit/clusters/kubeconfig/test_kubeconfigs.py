@@ -202,6 +202,13 @@ def test_clusters_that_cannot_be_used(server: str, where: str, said: str) -> Non
             {"user": "{exec: {command: x}}"},
             "use client.authentication.k8s.io/v1 or v1beta1; perhaps the program has to be updated",
         ),
+        (
+            {
+                "user": "{exec: {apiVersion: client.authentication.k8s.io/v1, command: x,"
+                " interactiveMode: Always}}"
+            },
+            "log in by hand first and set interactiveMode: IfAvailable",
+        ),
         ({"server": "{server: 'https://a@x'}"}, "put username and password into the user entry"),
         ({"server": "{server: 'https://x', proxy-url: 'a://p'}"}, "use an http or https proxy"),
         ({"context": "there"}, "its contexts are: here"),

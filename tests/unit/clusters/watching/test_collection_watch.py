@@ -105,6 +105,21 @@ async def test_it_is_decided_by_what_was_heard(looptime: float) -> None:
 
 
 @pytest.mark.looptime
+async def test_a_stop_is_heeded_at_once_also_where_time_decides_nothing(looptime: float) -> None:
+    ended = await collection_watch.watch_until(
+        cast("clients.Client", Cluster((1, listed("a")))),
+        [collection_watch.Source(PODS, "default", lambda _name, _body: None)],
+        lambda: False,
+        timeout=timedelta(seconds=30),
+        stop=lambda: asyncio.sleep(4),
+        by_time=False,
+    )
+
+    assert ended is collection_watch.End.STOPPED
+    assert looptime == 4
+
+
+@pytest.mark.looptime
 async def test_a_new_list_takes_away_what_is_not_in_it() -> None:
     """Otherwise a deletion during a gap would never be seen."""
     cluster = Cluster((1, listed("a", "b")), (1, listed("b", "c")))

@@ -197,6 +197,17 @@ def test_a_degraded_custom_object_seldom_mends() -> None:
 
     assert (found.is_complete, found.permanent_failure) == (False, "")
     assert found.stuck == "gear: object.status.phase == 'Broken'"
+    assert judge_thing(thing({"phase": "Building"}), RULE).stuck == ""
+
+
+def test_a_degraded_object_of_kubernetes_itself_often_mends() -> None:
+    rule = object_health.Rule("apps", "Deployment", healthy="false", degraded="true")
+    item = manifest.Manifest(deployment())
+    seen = readiness.Observed(objects={item.key: deployment()})
+
+    found = readiness.assess([item], seen, [rule])
+
+    assert (found.is_complete, found.stuck) == (False, "")
 
 
 def test_what_is_suspended_as_written_is_not_waited_for_and_what_somebody_stopped_is() -> None:
