@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from volary.concurrency import races
 
@@ -26,7 +26,8 @@ class SingleFlight:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, asyncio.Future[SharedResult[object] | None]] = {}
+        # Of a key the same work is asked for always, so its result is of the type of that work.
+        self._known: dict[Hashable, asyncio.Future[SharedResult[Any] | None]] = {}
 
     async def do(
         self,
@@ -64,7 +65,7 @@ class SingleFlight:
                 return None
             shared_result = None if running.cancelled() else running.result()
             if shared_result is not None:
-                return shared_result  # type: ignore[return-value] # of the same key, so the same work
+                return shared_result
 
     def forget(self, key: Hashable) -> None:
         """Know nothing of a key any more, unless it is just being done."""
@@ -79,15 +80,12 @@ class SingleFlight:
         work: Callable[[], Awaitable[T]],
         is_kept: Callable[[T], bool],
     ) -> SharedResult[T]:
-        future: asyncio.Future[SharedResult[object] | None] = (
-            asyncio.get_running_loop().create_future()
-        )
-        self._known[key] = future
+        self._known[key] = future = asyncio.get_running_loop().create_future()
         result: SharedResult[T] | None = None
         try:
             result = SharedResult(await work(), target)
         finally:
             if result is None or not is_kept(result.value):
                 del self._known[key]
-            future.set_result(result)  # type: ignore[arg-type] # as above
+            future.set_result(result)
         return result

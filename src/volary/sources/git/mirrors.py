@@ -9,14 +9,12 @@ import asyncio
 import contextlib
 import fcntl
 import hashlib
-import re
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from concurrent import futures
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 import aiohttp
 import pygit2
@@ -25,10 +23,7 @@ from volary.config.text import git_addresses
 from volary.model import errors, server_settings
 from volary.sources.git import git_hosts, libgit2_remote, repositories, ssh_remote
 
-T = TypeVar("T")
-
 _WANTED = "refs/volary/wanted"
-_HASH = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +68,9 @@ class Mirror:
         self._busy = asyncio.Lock()
         self._opened = pygit2.Repository(str(path))
         # A handle of its own: those of libgit2 are not made for two threads.
-        self._reader = _DeepeningRepository(location, pygit2.Repository(str(path)), self)
-
-    @property
-    def repository(self) -> repositories.Repository:
-        """The commits; those the mirror does not hold are fetched when somebody asks."""
-        return self._reader
+        reading = pygit2.Repository(str(path))
+        #: The commits; those the mirror does not hold are fetched when somebody asks.
+        self.repository = repositories.Repository(location, reading, self.ensure)
 
     async def fetch(self, branch: str = "") -> Fetched:
         """Bring a branch up to date; without a name the host's default branch.
@@ -164,36 +156,6 @@ class Mirror:
         except (pygit2.GitError, KeyError):
             # The history in between ends before the old commit.
             return False
-
-
-class _DeepeningRepository(repositories.Repository):
-    """Reads a mirror, and lets it fetch commits that are older than what it started with."""
-
-    def __init__(self, location: str, opened: pygit2.Repository, mirror: Mirror) -> None:
-        super().__init__(location, opened)
-        self._mirror = mirror
-
-    async def resolve(self, revision: str = "HEAD") -> repositories.Commit:
-        read = super().resolve
-        return await self._with(lambda: read(revision), revision)
-
-    async def tree(self, commit: str) -> repositories.GitTree:
-        read = super().tree
-        return await self._with(lambda: read(commit), commit)
-
-    async def changed_paths(self, old: str, new: str) -> tuple[str, ...]:
-        read = super().changed_paths
-        return await self._with(lambda: read(old, new), old, new)
-
-    async def _with(self, read: Callable[[], Awaitable[T]], *commits: str) -> T:
-        try:
-            return await read()
-        except errors.UserError:
-            if not all(_HASH.fullmatch(commit) for commit in commits):
-                raise
-        for needed_commit in commits:
-            await self._mirror.ensure(needed_commit)
-        return await read()
 
 
 @dataclass(frozen=True, slots=True)

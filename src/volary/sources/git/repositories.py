@@ -6,10 +6,13 @@ Hooks, filters and attributes of the repository are never run.
 """
 
 import asyncio
+import re
 import threading
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 from urllib import parse
 
 import pygit2
@@ -18,6 +21,9 @@ from pygit2.enums import FileMode, FileStatus, ObjectType
 from volary.model import errors, safe_text
 from volary.sources.trees import trees
 
+T = TypeVar("T")
+
+_HASH = re.compile(r"[0-9a-f]{40}")
 _KINDS = {
     FileMode.TREE: trees.Kind.DIRECTORY,
     FileMode.LINK: trees.Kind.SYMLINK,
@@ -109,10 +115,17 @@ class GitTree:
 class Repository:
     """An opened repository; make it with `open_repository`."""
 
-    def __init__(self, location: str, opened: pygit2.Repository) -> None:
+    def __init__(
+        self,
+        location: str,
+        opened: pygit2.Repository,
+        ensure: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
         #: As the user names it.
         self.location = location
         self._opened = opened
+        #: Brings a commit that is not there; None: what is there is all.
+        self._ensure = ensure
         self._lock = threading.Lock()
 
     @property
@@ -127,7 +140,7 @@ class Repository:
         Raises:
             UserError: There is no such commit, or the short hash is ambiguous.
         """
-        return await asyncio.to_thread(self._resolve, revision)
+        return await self._read(self._resolve, revision)
 
     async def tree(self, commit: str) -> GitTree:
         """Return the files of a commit.
@@ -135,7 +148,7 @@ class Repository:
         Raises:
             UserError: There is no such commit.
         """
-        return await asyncio.to_thread(self._tree, commit)
+        return await self._read(self._tree, commit)
 
     async def changed_paths(self, old: str, new: str) -> tuple[str, ...]:
         """Return the paths that differ between two commits, renamed ones under both names.
@@ -143,7 +156,7 @@ class Repository:
         Raises:
             UserError: One of the commits does not exist.
         """
-        return await asyncio.to_thread(self._changed_paths, old, new)
+        return await self._read(self._changed_paths, old, new)
 
     async def uncommitted(self, directory: str = "") -> tuple[str, ...]:
         """Return files below `directory` whose checked-out state is not the commit's.
@@ -151,6 +164,16 @@ class Repository:
         Untracked files count, ignored ones do not; a bare repository has none.
         """
         return await asyncio.to_thread(self._uncommitted, directory)
+
+    async def _read(self, read: Callable[..., T], *commits: str) -> T:
+        try:
+            return await asyncio.to_thread(read, *commits)
+        except errors.UserError:
+            if self._ensure is None or not all(_HASH.fullmatch(commit) for commit in commits):
+                raise
+        for missing_commit in commits:
+            await self._ensure(missing_commit)
+        return await asyncio.to_thread(read, *commits)
 
     def _resolve(self, revision: str) -> Commit:
         with self._lock:
