@@ -23,35 +23,41 @@ async def load(
     """
     kind = await _config_map(client)
     selector = inventory.selector(application)
-    try:
-        bodies = await list_in(client, kind, "", selector)
-    except api_errors.Forbidden:
-        bodies = await list_allowed(client, kind, sorted({*namespaces, home}), selector)
+    bodies = await list_kind(client, kind, selector, sorted({*namespaces, home}))
     return inventory.merge(bodies, application, home=home)
 
 
-async def list_in(
-    client: clients.Client, kind: discovery.Resource, namespace: str, selector: str
-) -> list[json.JsonObject]:
-    """List a kind in one namespace; empty: in all of them."""
-    listed = await client.list(kind, namespace=namespace, label_selector=selector)
-    return list(listed.items)
-
-
-async def list_allowed(
-    client: clients.Client, kind: discovery.Resource, namespaces: Sequence[str], selector: str
-) -> list[json.JsonObject]:
-    """List a kind in those of the namespaces where it is allowed.
+async def list_kind(
+    client: clients.Client,
+    kind: discovery.Resource,
+    selector: str,
+    namespaces: Sequence[str],
+    *,
+    everywhere: bool = True,
+) -> tuple[json.JsonObject, ...]:
+    """List a kind: `everywhere`, else, or where that is not allowed, in those of `namespaces`.
 
     Raises:
         Forbidden: when it is allowed nowhere.
         VolaryError: when a list failed for another reason.
     """
+    if everywhere or not kind.namespaced:
+        try:
+            return (await client.list(kind, label_selector=selector)).items
+        except api_errors.Forbidden:
+            if not kind.namespaced:
+                raise
+    return await _list_allowed(client, kind, namespaces, selector)
+
+
+async def _list_allowed(
+    client: clients.Client, kind: discovery.Resource, namespaces: Sequence[str], selector: str
+) -> tuple[json.JsonObject, ...]:
     answers = await fan_out.attempt_all(
-        namespaces, lambda namespace: list_in(client, kind, namespace, selector)
+        namespaces, lambda place: client.list(kind, namespace=place, label_selector=selector)
     )
     refused: api_errors.Forbidden | None = None
-    pages: list[list[json.JsonObject]] = []
+    pages: list[clients.ObjectList] = []
     for answer in answers:
         if isinstance(answer, api_errors.Forbidden):
             refused = answer
@@ -61,7 +67,7 @@ async def list_allowed(
             pages.append(answer)
     if refused is not None and not pages:
         raise refused
-    return [body for page in pages for body in page]
+    return tuple(body for page in pages for body in page.items)
 
 
 async def record(

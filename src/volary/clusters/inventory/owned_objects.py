@@ -123,7 +123,7 @@ async def list_kinds(
     *,
     allowed: Collection[str],
     used: Collection[str] = (),
-) -> list[tuple[discovery.Resource, list[json.JsonObject] | api_errors.Forbidden]]:
+) -> list[tuple[discovery.Resource, Sequence[json.JsonObject] | api_errors.Forbidden]]:
     """List every kind that is served, at once; a kind that may not be listed is a refusal.
 
     Where a kind may not be listed everywhere, it is in the namespaces that are known: those in
@@ -136,28 +136,14 @@ async def list_kinds(
     resources = [resource for kind in sorted(kinds) if (resource := catalog.find(*kind))]
     places = sorted(allowed or ({*used, client.namespace} | known.namespaces) - {""})
     answers = await fan_out.attempt_all(
-        resources, lambda kind: _list_kind(client, kind, selector, places, everywhere=not allowed)
+        resources,
+        lambda kind: inventory_store.list_kind(
+            client, kind, selector, places, everywhere=not allowed
+        ),
     )
-    listed: list[tuple[discovery.Resource, list[json.JsonObject] | api_errors.Forbidden]] = []
+    listed: list[tuple[discovery.Resource, Sequence[json.JsonObject] | api_errors.Forbidden]] = []
     for kind, answer in zip(resources, answers, strict=True):
         if isinstance(answer, errors.VolaryError) and not isinstance(answer, api_errors.Forbidden):
             raise answer
         listed.append((kind, answer))
     return listed
-
-
-async def _list_kind(
-    client: clients.Client,
-    kind: discovery.Resource,
-    selector: str,
-    namespaces: Sequence[str],
-    *,
-    everywhere: bool,
-) -> list[json.JsonObject]:
-    if everywhere or not kind.namespaced:
-        try:
-            return await inventory_store.list_in(client, kind, "", selector)
-        except api_errors.Forbidden:
-            if not kind.namespaced:
-                raise
-    return await inventory_store.list_allowed(client, kind, namespaces, selector)
