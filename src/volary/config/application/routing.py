@@ -245,19 +245,18 @@ def _check_services(reading: readings.Reading, app: applications.Application) ->
         variant.Variant.CANARY: routing.services.canary,
         variant.Variant.BASELINE: routing.services.baseline,
     }
-    for which in _used(app):
-        rollouts = [stage for stage in app.pipeline if stage.kind.applies is which]
-        for rollout in rollouts:
-            options = rollout.options
-            if given[which] or not isinstance(options, rollout_stages.VariantRolloutOptions):
-                continue
-            if not options.create_service:
-                reading.error(
-                    (*cluster_strategies.where(app, rollout), "with"),
-                    f"{routing.method.value} sends traffic to {which.value} through a Service of"
-                    " its own, which is not made",
-                    "set createService: true, or name a Service in trafficRouting.services",
-                )
+    unnamed = [which for which in _used(app) if not given[which]]
+    for stage in app.pipeline:
+        options, which = stage.options, stage.kind.applies
+        if which is None or not isinstance(options, rollout_stages.VariantRolloutOptions):
+            continue
+        if which in unnamed and not options.create_service:
+            reading.error(
+                (*cluster_strategies.where(app, stage), "with"),
+                f"{routing.method.value} sends traffic to {which.value} through a Service of its"
+                " own, which is not made",
+                "set createService: true, or name a Service in trafficRouting.services",
+            )
 
 
 def _used(app: applications.Application) -> Iterator[variant.Variant]:

@@ -14,7 +14,7 @@ from volary.config.fleet import provider_sections
 from volary.config.text import json_paths, yaml
 from volary.model import metric_providers
 
-AT: yaml.Path = ("analysisProviders",)
+_AT: yaml.Path = ("analysisProviders",)
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LONGEST_SHARE = timedelta(minutes=5)
 _OWN_ADDRESSES = {
@@ -34,7 +34,6 @@ def convert(
     read: Sequence[provider_sections.ProviderEntry],
     directory: str,
     clusters: Sequence[str] | None = None,
-    at: yaml.Path = AT,
 ) -> tuple[metric_providers.Provider, ...]:
     """Return the providers; problems are noted.
 
@@ -43,13 +42,12 @@ def convert(
         read: The entries.
         directory: Where the file is; relative paths start there.
         clusters: Names of the fleet's; None: they are not known here.
-        at: Path of the list.
     """
     providers: list[metric_providers.Provider] = []
     for i, entry in enumerate(read):
         if any(entry.name == other.name for other in read[:i]):
-            reading.error((*at, i, "name"), f"the provider {entry.name} is listed twice")
-        made = convert_one(reading, entry, directory, (*at, i), clusters)
+            reading.error((*_AT, i, "name"), f"the provider {entry.name} is listed twice")
+        made = convert_one(reading, entry, directory, (*_AT, i), clusters)
         if made is not None:
             providers.append(made)
     return tuple(providers)

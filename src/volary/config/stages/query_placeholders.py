@@ -94,9 +94,9 @@ def fill(text: str, values: Values) -> str:
     return _PLACEHOLDER.sub(lambda match: _replacement(match[1].strip(), values), text)
 
 
-def blanked(text: str, by: str = "x") -> str:
+def blanked(text: str) -> str:
     """Return the text with something in place of every placeholder, to look at its form."""
-    return _PLACEHOLDER.sub(lambda _: by, text)
+    return _PLACEHOLDER.sub(lambda _: "x", text)
 
 
 def findings(

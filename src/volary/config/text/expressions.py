@@ -59,14 +59,11 @@ class Subject:
     def __init__(self, body: json.JsonObject) -> None:
         self._body = _visible(body)
         self._contexts: dict[frozenset[str], cel.Context] = {}
-        self._longest = 0
 
-    @property
+    @functools.cached_property
     def longest(self) -> int:
         """The length of its longest list or object."""
-        if not self._longest:
-            self._longest = _longest(self._body)
-        return self._longest
+        return _longest(self._body)
 
     def context(self, names: frozenset[str]) -> "cel.Context":
         """Return what an expression that asks by these names is evaluated in."""
