@@ -1,6 +1,7 @@
 """A wave is over when its clusters run this release and stay healthy: in virtual time."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,9 +9,10 @@ import pytest
 
 import memory_cluster
 import stage_contexts
-from memory_world import World, now
+from memory_world import SHOP, World, now
 from volary.manifests.ownership import tracking
 from volary.model import json
+from volary.model.objects import object_health
 from volary.model.pipeline.stage_kinds import added_stages
 from volary.stages.kinds import wave_gate
 from volary.stages.runtime import execution, rendezvouses, task_states
@@ -198,3 +200,19 @@ def test_since_when_a_workload_is_available(kind: str, status: str, known: bool)
     found = wave_gate._available_since({"status": {"conditions": [condition]}})
     assert found == (datetime(2026, 3, 1, 12, tzinfo=UTC) if known else None)
     assert wave_gate._available_since({}) is None
+
+
+async def test_the_soak_goes_by_the_applications_rules_of_health() -> None:
+    rule = object_health.Rule("apps", "Deployment", healthy="object.status.errors == 0")
+    given = Gate(application=replace(SHOP, health=(rule,)))
+
+    def put(errors: int) -> None:
+        body = running()
+        body["status"]["errors"] = errors
+        given.cluster.put(body)
+
+    put(0)
+    given.later(30, lambda: put(1))
+    given.later(40, lambda: put(0))
+
+    assert (await given.open(60)).endswith("; the soak began again 1 time")

@@ -210,3 +210,16 @@ async def test_without_event_webhooks_nothing_goes_on_beside() -> None:
     async with made.reporting():
         made.report("one")
         assert len(asyncio.all_tasks()) == 1
+
+
+@pytest.mark.looptime
+async def test_events_that_were_dropped_are_not_waited_for() -> None:
+    made = asking(hook("watcher", REFUSED, Kind.EVENT))
+    before = asyncio.get_running_loop().time()
+
+    async with made.reporting():
+        for number in range(60):
+            made.report(f"event {number}")
+
+    assert report(made).warnings == [f"event: watcher {WHY}"]
+    assert asyncio.get_running_loop().time() == before
