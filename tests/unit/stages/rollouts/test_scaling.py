@@ -159,6 +159,7 @@ async def test_canary_is_scaled_whoever_wrote_its_number_before() -> None:
     kind = memory_client.DEPLOYMENTS
     cluster.put(kind, memory_cluster.deployment("primary", replicas=6, ready=6))
     canary = memory_cluster.deployment("canary", replicas=3, ready=3)
+    canary["metadata"]["namespace"] = "default"
     canary["spec"]["replicas"] = 1
     await cluster.apply(kind, canary, field_manager="somebody")
     made = execution.Work(stage_contexts.context(client=cluster.client), now() + 60)
