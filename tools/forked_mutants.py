@@ -5,6 +5,7 @@ forked, in which the mutated function gets its new code, and runs the tests that
 stands outside of functions, or cannot be exchanged in a running program, is left to others.
 """
 
+import functools
 import importlib
 import os
 import signal
@@ -62,7 +63,7 @@ class Session:
             while waiting and len(running) < self.jobs:
                 number, candidate = waiting.pop()
                 reader, writer = os.pipe()
-                child = _fork(lambda c=candidate, w=writer: self._try(session, c, w))
+                child = _fork(functools.partial(self._try, session, candidate, writer))
                 os.close(writer)
                 running[child] = number, reader, time.monotonic()
             self._wait(session, running)

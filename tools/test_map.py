@@ -42,7 +42,7 @@ class Recorder:
         sys.settrace(trace)
         yield
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
         names = {function_name(code, self._root) for code in self._called} - {""}
         numbers = [self._names.setdefault(name, len(self._names)) for name in sorted(names)]
         self._tests[item.nodeid] = round(time.monotonic() - begin, 3), numbers
@@ -93,7 +93,8 @@ class Executions:
             for tests in by_file.values()
             for turn, test in enumerate(tests)
         ]
-        chosen, total = [], 0.0
+        chosen: list[str] = []
+        total = 0.0
         for _, seconds, test in sorted(turns):
             total += seconds
             if chosen and total > most_seconds:

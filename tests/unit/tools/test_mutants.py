@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import mutations
 import pytest
 import test_map
 
@@ -25,8 +26,8 @@ def mutants() -> ModuleType:
     return module
 
 
-def _mutated(mutants: ModuleType, source: str) -> set[str]:
-    return {mutation.apply(source) for mutation in mutants.mutations(source)}
+def _mutated(source: str) -> set[str]:
+    return {mutation.apply(source) for mutation in mutations.find(source)}
 
 
 @pytest.mark.parametrize(
@@ -49,8 +50,8 @@ def _mutated(mutants: ModuleType, source: str) -> set[str]:
         ('x = "é"; y = 1', {'x = "é"; y = (2)'}),
     ],
 )
-def test_mistakes(mutants: ModuleType, source: str, mistakes: set[str]) -> None:
-    assert _mutated(mutants, source) == mistakes
+def test_mistakes(source: str, mistakes: set[str]) -> None:
+    assert _mutated(source) == mistakes
 
 
 @pytest.mark.parametrize(
@@ -66,12 +67,12 @@ def test_mistakes(mutants: ModuleType, source: str, mistakes: set[str]) -> None:
         "x = zip(a, b, strict=True)",
     ],
 )
-def test_what_nothing_depends_on_is_left_alone(mutants: ModuleType, source: str) -> None:
-    assert _mutated(mutants, source) == set()
+def test_what_nothing_depends_on_is_left_alone(source: str) -> None:
+    assert _mutated(source) == set()
 
 
-def test_a_mutation_names_its_line(mutants: ModuleType) -> None:
-    (mutation,) = mutants.mutations("a = b\nc = (\n    d == e\n)")
+def test_a_mutation_names_its_line() -> None:
+    (mutation,) = mutations.find("a = b\nc = (\n    d == e\n)")
 
     assert (mutation.line, mutation.what) == (3, "swapped comparison: d == e")
 
@@ -106,7 +107,7 @@ def test_tests_come_by_their_distance_and_scenarios_last(
 
 
 def test_the_summary_counts_what_was_decided(mutants: ModuleType) -> None:
-    mutation = mutants.Mutation(3, 0, 1, "pass", "dropped statement: f()")
+    mutation = mutations.Mutation(3, 0, 1, "pass", "dropped statement: f()")
     mutant = mutants.Mutant("engine", Path("a.py"), mutation)
     results = [(mutant, "killed by b"), (mutant, "survived"), (mutant, "undecided within 1 s")]
 
@@ -123,10 +124,10 @@ def test_the_summary_counts_what_was_decided(mutants: ModuleType) -> None:
     ("line", "function"),
     [(1, ""), (2, "outer"), (4, "outer"), (6, ""), (8, "Class.method"), (9, "Class.method")],
 )
-def test_a_line_is_of_the_outermost_function(mutants: ModuleType, line: int, function: str) -> None:
+def test_a_line_is_of_the_outermost_function(line: int, function: str) -> None:
     source = "A = 1\ndef outer():\n    def inner():\n        return 1\n    return inner\nB = 2\n"
     source += "class Class:\n    def method(self):\n        return [one for one in ()]\n"
-    assert mutants.function_at(source, line) == function
+    assert mutations.function_at(source, line) == function
 
 
 def test_tests_that_execute_a_function(tmp_path: Path) -> None:
