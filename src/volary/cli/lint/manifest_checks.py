@@ -5,6 +5,7 @@ Nothing is rendered: what kustomize or Helm would build is not known before it i
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from volary.config.application import application_files
@@ -57,13 +58,9 @@ def plain_manifests(
         return []
     prefix = f"{place}/" if place else ""
     return [
-        manifest.Manifest(plain_manifest.body, _below(prefix, plain_manifest.origin))
-        for plain_manifest in manifests
+        replace(written, origin=replace(written.origin, file=f"{prefix}{written.origin.file}"))
+        for written in manifests
     ]
-
-
-def _below(prefix: str, where: errors.Location) -> errors.Location:
-    return errors.Location(f"{prefix}{where.file}", where.line, where.path)
 
 
 def check_overrides(root: str, loaded: LoadedFiles) -> Iterator[errors.Problem]:
