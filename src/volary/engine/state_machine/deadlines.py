@@ -40,7 +40,8 @@ def _give_up_waiting(run: state.Run, now: datetime) -> state.Run:
     """Count clusters that are still waited for as unreachable; their time is over."""
 
     def give_up(task: state.TaskState) -> state.TaskState:
-        never = task.status is statuses.TaskStatus.PENDING and task.attempt and task.reason
+        # What is queued has a reason only when it was tried before.
+        never = task.status is statuses.TaskStatus.PENDING and task.reason
         waits = task.status is statuses.TaskStatus.WAITING or never
         return updates.give_up_waiting(task, now) if waits else task
 
