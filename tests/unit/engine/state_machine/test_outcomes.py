@@ -70,3 +70,21 @@ def test_a_soak_that_was_promoted_begins_again_unless_it_is_over_already(
         TaskStatus.CANCELLED: (TaskStatus.RUNNING, 2, RunStatus.RUNNING),
     }
     assert (task.status, task.attempt, run.status) == expected[status]
+
+
+@pytest.mark.parametrize("on_failure", policies.OnFailure)
+def test_only_a_run_that_asks_a_person_is_held_after_a_failure(
+    on_failure: policies.OnFailure,
+) -> None:
+    """A run on its way back is not: skipping a cluster would begin the failed stage again."""
+    spec = run_builder.RunSpec(
+        "shop",
+        "new",
+        run_builder.one_group(("us",)),
+        (SYNC,),
+        policy=policies.Policy(on_failure=on_failure),
+    )
+    run = machine.advance(run_builder.new_run("run", spec, START), events.Start(START)).run
+    run = ended(run, statuses.Outcome(TaskStatus.FAILED, "no such image", touched=True))
+
+    assert run.held is (on_failure is policies.OnFailure.HOLD)
