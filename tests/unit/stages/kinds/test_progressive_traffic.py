@@ -315,6 +315,18 @@ async def test_a_new_process_goes_on_from_the_weight_it_finds() -> None:
     }
 
 
+async def test_what_an_earlier_process_did_counts_also_when_nothing_more_is_done() -> None:
+    given = world()
+    given.later(30, lambda: given.stop.raise_flag("by ana"))
+    keeper = Remembered({"confirmed": True})
+
+    with pytest.raises(execution.StoppedError):
+        await carry_out(given, options(), task_state=task_states.TaskState(keeper=keeper))
+
+    assert given.cluster.writes == []
+    assert given.done.touched  # type: ignore[attr-defined]
+
+
 async def test_what_is_not_remembered_is_counted_anew() -> None:
     keeper = Remembered({"confirmed": True})
     given = world()

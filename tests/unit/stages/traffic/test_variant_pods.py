@@ -62,6 +62,17 @@ def test_a_subset_says_which_pods_it_means() -> None:
     assert found == {"app": "shop", "version": "next"}
 
 
+@pytest.mark.parametrize(("kind", "host"), [("DestinationRule", "cart"), ("WorkloadGroup", "shop")])
+def test_subsets_of_others_mean_nothing(kind: str, host: str) -> None:
+    subsets = [{"name": "canary", "labels": {"version": "theirs"}}]
+    body = {**RULE.body, "kind": kind, "spec": {"host": host, "subsets": subsets}}
+    source = [manifest.Manifest(body), service(app="shop"), RULE]
+
+    found = variant_pods.labels(source, ISTIO, variant.Variant.CANARY)
+
+    assert found == {"app": "shop", "version": "next"}
+
+
 def test_without_a_subset_the_variant_label_chooses() -> None:
     found = variant_pods.labels([service(app="shop"), RULE], ISTIO, variant.Variant.BASELINE)
 
