@@ -54,7 +54,9 @@ async def test_who_agrees_to_roll_back_gets_the_traffic_switched_back() -> None:
         with pytest.raises(execution.StageFailedError) as failed:
             await blue_green.run(made, options)
         events = [event["metadata"] for event in asked(gate, Hook.EVENT)]
+        (question,) = asked(gate, Hook.ROLLBACK)
 
+    assert question["phase"] == "Progressing"
     assert str(failed.value) == "gate asked to roll back; traffic is back at primary"
     assert given.weights == {"shop": 100}
     assert (events[-1]["eventType"], events[-1]["eventMessage"]) == (
