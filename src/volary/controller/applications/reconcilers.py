@@ -16,6 +16,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from volary.controller import notifications, refusals
 from volary.controller.applications import run_session, state_writer
@@ -43,7 +44,7 @@ _LOG = logging.getLogger(__name__)
 _ANSWER_SECONDS = 30.0
 #: Seconds a request waits for a run that is being taken up.
 _TAKE_UP_SECONDS = 15.0
-_NOTHING: Mapping[str, object] = MappingProxyType({})
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _BEING_RECOVERED = "the run is being taken up again; try in a moment"
 
 
@@ -106,7 +107,7 @@ class ApplicationReconciler:
             self._working = True
             self._leader.group.create_task(self._guarded(), name=f"application {self.name}")
 
-    async def submit(self, run_request: run_requests.RunRequest, **noted: object) -> None:
+    async def submit(self, run_request: run_requests.RunRequest, **noted: Any) -> None:
         """Take a run request; it replaces one that has not begun.
 
         `noted` are fields of the status that are kept in the same step.
@@ -133,7 +134,7 @@ class ApplicationReconciler:
             await self._react()
         self.work()
 
-    async def change(self, noted: Mapping[str, object] = _NOTHING, **columns: object) -> None:
+    async def change(self, noted: Mapping[str, Any] = _NOTHING, **columns: Any) -> None:
         """Keep something new about the application: fields of its status, and columns."""
         async with self._lock:
             await self._state_writer.keep(self._noting(noted), **columns)
@@ -149,8 +150,8 @@ class ApplicationReconciler:
             await self._state_writer.keep(change(self.status))
         self.work()
 
-    def _noting(self, noted: Mapping[str, object]) -> application_statuses.ApplicationStatus:
-        return replace(self.status, **noted)  # type: ignore[arg-type]
+    def _noting(self, noted: Mapping[str, Any]) -> application_statuses.ApplicationStatus:
+        return replace(self.status, **noted)
 
     async def request(self, run_id: str, event: events.Event) -> str:
         """Ask the run under way for something; returns why not, or nothing.

@@ -6,7 +6,7 @@ two writers is first: the application's reconciler does.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from volary.controller.leadership import context
 from volary.controller.persistence import redaction, retry
@@ -64,14 +64,14 @@ class ApplicationStateWriter:
         return await retry.until_available(action, f"application {self.name}")
 
     async def keep(
-        self, application_status: application_statuses.ApplicationStatus, **columns: object
+        self, application_status: application_statuses.ApplicationStatus, **columns: Any
     ) -> None:
         """Keep how the application stands, and columns of its record."""
         if self._is_forgotten:
             return
         document = application_statuses.to_document(application_status)
         running = application_status.releases.running
-        changed = replace(self.record, document=document, running_commit=running, **columns)  # type: ignore[arg-type]
+        changed = replace(self.record, document=document, running_commit=running, **columns)
         if changed != self.record or not self.record.version:
             changed = replace(changed, updated=self._leader.dependencies.clock.now())
             version = await self.until_available(

@@ -207,14 +207,11 @@ def _drained(situation: Situation, name: str) -> EvictionReason | None:
     if mark is None:
         return None
     who = f"{name} was drained by {mark.by}" + (f": {mark.reason}" if mark.reason else "")
-    lacks = "" if situation.is_divided else f"{_undivided(situation)}, so nothing moves"
+    undivided = "its replicas are not divided"
+    if not situation.has_shares:
+        undivided = "it has nothing that is divided (what autoscalers scale is not)"
+    lacks = "" if situation.is_divided else f"{undivided}, so nothing moves"
     return EvictionReason(name, Cause.DRAIN, who, None, lacks)
-
-
-def _undivided(situation: Situation) -> str:
-    if situation.has_shares:
-        return "its replicas are not divided"
-    return "it has nothing that is divided (what autoscalers scale is not)"
 
 
 def _untolerated(
@@ -352,28 +349,21 @@ class _Replacement:
 def _replacement(situation: Situation, chosen: Sequence[str], name: str) -> _Replacement:
     remaining = [cluster_name for cluster_name in chosen if cluster_name != name]
     app = situation.application
-    if not app.spread:
-        return _without_spread(situation, remaining)
-    candidates = list(_candidates(situation, remaining, name))
-    choice = spread.choose(candidates, app.spread, remaining)
-    if choice.failure:
-        return _Replacement((), failure=f"there is nowhere to go: {choice.failure}")
-    new = tuple(name for name in choice.names if name not in remaining)
+    # Without a spread the others share what the cluster had.
+    names, new = tuple(remaining), tuple[str, ...]()
+    none_qualifies = "it is on every cluster of its targets with all its replicas: nothing to move"
+    if app.spread:
+        choice = spread.choose(list(_candidates(situation, remaining, name)), app.spread, remaining)
+        if choice.failure:
+            return _Replacement((), failure=f"there is nowhere to go: {choice.failure}")
+        names = choice.names
+        new = tuple(name for name in names if name not in remaining)
+        none_qualifies = "there is nowhere to go: no other cluster qualifies"
     if not new and not situation.is_divided:
-        return _Replacement((), failure="there is nowhere to go: no other cluster qualifies")
-    if not any(map(situation.is_well, choice.names)):
+        return _Replacement((), failure=none_qualifies)
+    if not any(map(situation.is_well, names)):
         return _Replacement((), failure="there is nowhere to go: no other cluster answers")
-    return _Replacement(choice.names, new)
-
-
-def _without_spread(situation: Situation, remaining: Sequence[str]) -> _Replacement:
-    """Return the others, which share what the cluster had."""
-    if not situation.is_divided:
-        failure = "it is on every cluster of its targets with all its replicas: nothing to move"
-        return _Replacement((), failure=failure)
-    if not any(map(situation.is_well, remaining)):
-        return _Replacement((), failure="there is nowhere to go: no other cluster answers")
-    return _Replacement(tuple(remaining))
+    return _Replacement(names, new)
 
 
 def _candidates(
@@ -392,24 +382,20 @@ def _candidates(
 
 
 def _evict(situation: Situation, reason: EvictionReason, after: _Replacement) -> Eviction:
-    to = ", ".join(after.new or after.chosen)
+    replacements = after.new or after.chosen
+    to = f"is shared by {', '.join(replacements)}"
+    if after.new:
+        keys = " and ".join(constraint.key for constraint in situation.application.spread)
+        first = f"the first that answers and fits the spread by {keys}"
+        to = f"goes to {', '.join(replacements)}, {first}"
     behaviour = reason.behaviour
-    how = "goes to" if after.new else "is shared by"
-    why_there = _destination_reason(situation, after)
     return Eviction(
         reason.cluster,
         reason.cause,
-        f"{reason.evidence}; what it runs {how} {to}{why_there}",
+        f"{reason.evidence}; what it runs {to}",
         situation.now,
         failover_rules.Purge.GRACEFULLY if behaviour is None else behaviour.purge,
         None if behaviour is None else behaviour.grace_period,
-        after.new or after.chosen,
+        replacements,
         lost=not situation.is_well(reason.cluster),
     )
-
-
-def _destination_reason(situation: Situation, after: _Replacement) -> str:
-    if not after.new:
-        return ""
-    keys = " and ".join(constraint.key for constraint in situation.application.spread)
-    return f", the first that answers and fits the spread by {keys}"

@@ -81,12 +81,6 @@ class Assignment:
             if name in workload.shares
         )
 
-    def moved(self, key: manifest.ResourceKey, earlier: "Assignment") -> dict[str, int]:
-        """Return by how much each cluster's number differs from an earlier assignment's."""
-        now, before = self.replicas(key), earlier.replicas(key)
-        changes = {name: now.get(name, 0) - before.get(name, 0) for name in {**before, **now}}
-        return {name: change for name, change in changes.items() if change}
-
 
 #: Nothing is divided, or nothing is known.
 EMPTY = Assignment()

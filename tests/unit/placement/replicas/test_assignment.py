@@ -290,7 +290,6 @@ def test_what_single_clusters_get_makes_the_assignment_again() -> None:
     by_cluster = {"a": mine.of("a"), "b": other.of("b"), "c": other.of("c"), "d": ()}
     assert assignment.of_clusters(by_cluster).replicas(WEB) == {"a": 1, "b": 5, "c": 6}
     assert assignment.of_clusters({"d": ()}) == assignment.EMPTY
-    assert mine.moved(WEB, other) == {"a": 1, "b": -3, "c": -6}
 
 
 def test_what_single_clusters_get_says_how_it_came_about() -> None:
