@@ -102,15 +102,18 @@ async def held(
 async def _renew(store: stores.Store, lease: records.Lease, timing: LeaseTiming) -> None:
     loop = asyncio.get_running_loop()
     good_until = loop.time() + timing.ttl.total_seconds()
+    pause = timing.renew.total_seconds()
     while True:
-        await asyncio.sleep(timing.renew.total_seconds())
+        # Never past the lease's end: there another process takes it.
+        left = good_until - loop.time()
+        await asyncio.sleep(min(pause, left))
         asked = loop.time()
         try:
             # A database that hangs must not keep us past the lease's end.
             async with asyncio.timeout_at(max(good_until, asked)):
                 await store.leases.renew(lease, timing.ttl)
         except (errors.TemporaryError, TimeoutError) as error:
-            if loop.time() >= good_until:
+            if left <= pause or loop.time() >= good_until:
                 raise _ExpiredError("the lease could not be renewed in time") from error
         else:
             good_until = asked + timing.ttl.total_seconds()

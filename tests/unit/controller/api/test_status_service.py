@@ -8,7 +8,7 @@ from volary.manifests import redaction
 from volary.manifests.health import fleet_status
 from volary.model import applications, statuses
 from volary.model.fleet import fleets, taints
-from volary.model.objects import object_health
+from volary.model.objects import manifest, object_health
 from volary.model.placement import spread_constraints
 from volary.placement.failover import decisions
 
@@ -78,7 +78,13 @@ def test_a_spread_that_cannot_be_met_says_nothing_of_where_it_is() -> None:
 def test_what_was_last_known_of_a_silent_cluster_is_not_current() -> None:
     at = datetime(2030, 1, 1, 12, tzinfo=UTC)
     state = fleet_status.ClusterStatus(
-        object_health.Health(statuses.HealthStatus.DEGRADED, "s3cr3t is not ready")
+        object_health.Health(statuses.HealthStatus.DEGRADED, "s3cr3t is not ready"),
+        (
+            fleet_status.ObjectStatus(
+                manifest.ResourceKey("apps", "Deployment", "shop", "web"),
+                object_health.Health(statuses.HealthStatus.DEGRADED, "no s3cr3t in it"),
+            ),
+        ),
     )
     reports = (
         fleet_status.ClusterReport("us", state, at),
@@ -102,3 +108,8 @@ def test_what_was_last_known_of_a_silent_cluster_is_not_current() -> None:
         f"{redaction.MASK} is not ready",
         "it was never seen",
     ]
+    assert [
+        (shown_object.name, shown_object.health.status, shown_object.health.reason)
+        for shown_object in shown.clusters[0].objects
+    ] == [("web", "degraded", f"no {redaction.MASK} in it")]
+    assert not any(cluster.cordoned or cluster.state for cluster in shown.clusters)

@@ -65,6 +65,7 @@ def test_a_spread_that_cannot_be_met_refuses_the_run() -> None:
     assert [each.message for each in refused.value.problems] == [
         "the spread cannot be met: at least 2 by cluster are needed, 1 qualifies: us"
     ]
+    assert refused.value.problems[0].hint == "lower minGroups, or add clusters to the fleet"
 
 
 def test_a_spread_that_cannot_be_met_is_said_with_its_line() -> None:

@@ -323,7 +323,8 @@ async def test_a_move_brings_each_cluster_its_part_at_the_release_that_it_runs(
         )
 
     assert (ready.run.targets, ready.origin.targets) == (("eu", "us"), ("eu", "us"))
-    assert ready.origin.chosen == ("eu",)
+    assert (ready.origin.chosen, ready.origin.subject) == (("eu",), "Add the shop")
+    assert (ready.origin.kind, ready.origin.reason) == (MOVE.kind, MOVE.reason)
     assert [stage.stage.kind for stage in ready.run.stages] == [
         added_stages.PLACEMENT_SYNC,
         added_stages.PLACEMENT_REMOVE,
