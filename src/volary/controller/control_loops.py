@@ -16,7 +16,7 @@ from volary.controller.applications import registry
 from volary.controller.fleet import cluster_registry, health_probe
 from volary.controller.leadership import context
 from volary.controller.persistence import change_signal
-from volary.controller.placement import backfill_loop, failover_loop, probe_rounds
+from volary.controller.placement import backfill_loop, failover_loop
 from volary.controller.runs import ready_runs
 from volary.model.fleet import cluster_health
 from volary.model.runs import run_records
@@ -72,8 +72,8 @@ class ControlLoops:
                 leader, application_registry.all, self.rules.failover
             )
             catching_up = backfill_loop.BackfillLoop(leader, application_registry.all)
-            moves = probe_rounds.RoundListener(mover.look)
-            backfills = probe_rounds.RoundListener(catching_up.look)
+            moves = health_probe.RoundListener(mover.look)
+            backfills = health_probe.RoundListener(catching_up.look)
             probe = health_probe.HealthProbe(
                 self.known,
                 fence,

@@ -33,43 +33,25 @@ def planned(
     to.announce(_Event.DEPLOYMENT_PLANNED, _subject(release, known), now, reason)
 
 
-def triggered(
+def requested(
     to: notifier.Notifier,
     dependencies: ready_runs.Dependencies,
     run_request: run_requests.RunRequest,
     known: records.ApplicationRecord,
-) -> None:
-    """Report that a run is requested, and why."""
-    masker = ready_runs.masker(dependencies)
-    subject, reason = _requested(run_request, known, masker), masker.clean(run_request.reason)
-    to.announce(_Event.DEPLOYMENT_TRIGGERED, subject, dependencies.clock.now(), reason)
-
-
-def refused(
-    to: notifier.Notifier,
-    dependencies: ready_runs.Dependencies,
-    run_request: run_requests.RunRequest,
-    known: records.ApplicationRecord,
+    event: notices.Event,
     reason: str,
 ) -> None:
-    """Report that a run request became no run."""
-    masker = ready_runs.masker(dependencies)
+    """Tell what becomes of a run request: it was taken, it was refused, or it leads to no run.
+
+    Where it leads to no run of its own, the messages about it are edited; nobody is notified.
+    """
+    masker, now = ready_runs.masker(dependencies), dependencies.clock.now()
     subject, reason = _requested(run_request, known, masker), masker.clean(reason)
-    to.announce(_Event.DEPLOYMENT_TRIGGER_FAILED, subject, dependencies.clock.now(), reason)
-
-
-def settled(
-    to: notifier.Notifier,
-    dependencies: ready_runs.Dependencies,
-    run_request: run_requests.RunRequest,
-    known: records.ApplicationRecord,
-    reason: str,
-) -> None:
-    """Edit the messages about a request that leads to no run of its own; nobody is notified."""
-    masker = ready_runs.masker(dependencies)
-    progress = notices.Progress(statuses.RunStatus.CANCELLED, masker.clean(reason))
-    subject, now = _requested(run_request, known, masker), dependencies.clock.now()
-    to.update(notices.Notice(_Event.DEPLOYMENT_CANCELLED, now, subject, progress))
+    if event is _Event.DEPLOYMENT_CANCELLED:
+        progress = notices.Progress(statuses.RunStatus.CANCELLED, reason)
+        to.update(notices.Notice(event, now, subject, progress))
+    else:
+        to.announce(event, subject, now, reason)
 
 
 def _subject(release: ready_runs.ReadyRun, known: records.ApplicationRecord) -> notices.Subject:

@@ -185,7 +185,6 @@ async def until(
 def _write_settings(
     server: DemoServer, fleet: Path, repository: Path, more: Mapping[str, object]
 ) -> None:
-    """Write the server's settings: one fleet, one repository, and `more`."""
     settings = {
         "apiVersion": "volary.dev/v1",
         "kind": "Controller",

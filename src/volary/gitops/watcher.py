@@ -169,7 +169,6 @@ class Watcher:
             pass
 
     async def _look(self, follower: _RepositoryPoller, on_change: OnRepositoryChange) -> None:
-        """Look once, and report what changed."""
         try:
             now = await self._read_state(follower)
         except (errors.TemporaryError, errors.PermanentError, errors.UserError) as error:

@@ -106,7 +106,6 @@ def _overridden(
 
 
 def _filled_in(change: overrides.Override, cluster: fleets.Cluster) -> overrides.Override:
-    """Return the override with what its values say of the cluster filled in."""
     if isinstance(change, overrides.FieldOverride):
         json_patches, yaml_patches = (
             tuple(replace(patch, value=_filled(patch.value, cluster)) for patch in patches)

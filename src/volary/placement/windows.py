@@ -108,7 +108,6 @@ def _last_start(window: rollouts.Window, now: datetime) -> datetime | None:
 
 
 def _next_start(window: rollouts.Window, now: datetime) -> datetime | None:
-    """Return the first beginning after `now`."""
     day: date | None = now.astimezone(cron.zone(window.zone)).date() - _DAY
     while day is not None and (day := _next_day(window, day)) is not None:
         starts = _starts_on(window, day)

@@ -58,7 +58,8 @@ def dependencies() -> ready_runs.Dependencies:
 def test_a_request_is_told_with_who_asked_and_why_without_secrets() -> None:
     told, given = Told(), dependencies()
 
-    notifications.triggered(told, given, REQUEST, SHOP)
+    event = notices.Event.DEPLOYMENT_TRIGGERED
+    notifications.requested(told, given, REQUEST, SHOP, event, REQUEST.reason)
 
     (notice,) = told.announced
     assert (notice.event, notice.at) == (notices.Event.DEPLOYMENT_TRIGGERED, given.clock.now())
@@ -77,7 +78,8 @@ def test_a_request_is_told_with_who_asked_and_why_without_secrets() -> None:
 def test_a_refusal_says_why() -> None:
     told = Told()
 
-    notifications.refused(told, dependencies(), REQUEST, SHOP, f"no {SECRET}")
+    event = notices.Event.DEPLOYMENT_TRIGGER_FAILED
+    notifications.requested(told, dependencies(), REQUEST, SHOP, event, f"no {SECRET}")
 
     (notice,) = told.announced
     assert notice.event is notices.Event.DEPLOYMENT_TRIGGER_FAILED
@@ -87,7 +89,8 @@ def test_a_refusal_says_why() -> None:
 def test_a_request_that_is_settled_only_edits_what_was_said() -> None:
     told = Told()
 
-    notifications.settled(told, dependencies(), REQUEST, SHOP, f"superseded by {SECRET}")
+    event = notices.Event.DEPLOYMENT_CANCELLED
+    notifications.requested(told, dependencies(), REQUEST, SHOP, event, f"superseded by {SECRET}")
 
     (notice,) = told.updated
     assert told.announced == []

@@ -203,7 +203,6 @@ class Exchange:
         return self._proxies[host]
 
     def _headers(self) -> dict[str, str]:
-        """Return what every request carries."""
         access, reveal = self.settings.access, self.secrets.reveal
         headers = {"Accept": "application/json", "User-Agent": "volary", **access.headers}
         headers.update({name: reveal(secret) for name, secret in access.secret_headers.items()})

@@ -18,7 +18,6 @@ from volary.model.pipeline.stage_kinds import (
     traffic_stages,
     waiting_stages,
 )
-from volary.model.runs import run_plans
 from volary.placement.replicas import assignment_formats
 
 _SCOPE_SUFFIX = {stage_kind.Scope.CLUSTER: "", stage_kind.Scope.FLEET: " of the fleet"}
@@ -40,7 +39,8 @@ def show(console: rich_console.Console, prepared: preparation.PreparedRun) -> No
     for number, wave in enumerate(prepared.waves.rules, start=1):
         described = f"{wave.name}: {_names(wave.targets) or 'no cluster'}{_limits(wave)}"
         console.print(f"  wave {number}   {markup.escape(described)}")
-    console.print(f"  strategy {_strategy(decided.strategy)}: {markup.escape(decided.summary)}")
+    strategy = decided.strategy.value.replace("_", " ")
+    console.print(f"  strategy {strategy}: {markup.escape(decided.summary)}")
     for version in decided.versions:
         where = "" if len(version.targets) == len(decided.targets) else _names(version.targets)
         suffix = f" ({where})" if where else ""
@@ -108,10 +108,6 @@ def _names(targets: Sequence[str]) -> str:
 
 def _short(commit: str) -> str:
     return commit[:7] if len(commit) == 40 else commit
-
-
-def _strategy(strategy: run_plans.Strategy) -> str:
-    return strategy.value.replace("_", " ")
 
 
 def _steps(options: traffic_stages.ProgressiveTrafficOptions) -> str:

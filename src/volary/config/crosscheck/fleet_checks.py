@@ -100,7 +100,6 @@ def _findings(
 
 
 def _no_targets(app: applications.Application, clusters: fleets.Fleet) -> str:
-    """Return why no cluster is chosen."""
     if not clusters.clusters:
         return "the fleet is empty"
     labels = ", ".join(f"{key}={value}" for key, value in app.targets.match_labels.items())

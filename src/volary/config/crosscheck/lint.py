@@ -67,7 +67,6 @@ def _is_of_kind(kind: str, text: str) -> bool:
 
 
 def _application_files(files: Mapping[str, str]) -> list[str]:
-    """Return the paths of the application files, in order."""
     named = {path for path in files if application_files.is_file_name(path)}
     paths = {*named, *_by_content(files, named, application_files.is_canary)}
     first: dict[str, str] = {}

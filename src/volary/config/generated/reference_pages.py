@@ -259,7 +259,8 @@ def _simple(annotation: object, info: fields.FieldInfo) -> str:
     if isinstance(annotation, type) and issubclass(annotation, base_sections.Section):
         return "object"
     if annotation is int:
-        return "number" if _is_bounded(info) else "percentage"
+        is_bounded = any(isinstance(mark, annotated_types.Ge) for mark in info.metadata)
+        return "number" if is_bounded else "percentage"
     names: dict[object, str] = {
         str: "text",
         bool: "boolean",
@@ -274,10 +275,6 @@ def _simple(annotation: object, info: fields.FieldInfo) -> str:
 
 def _is_path(marks: Iterable[object]) -> bool:
     return any(getattr(mark, "func", None) is values.relative_path for mark in marks)
-
-
-def _is_bounded(info: fields.FieldInfo) -> bool:
-    return any(isinstance(mark, annotated_types.Ge) for mark in info.metadata)
 
 
 def _default(info: fields.FieldInfo, inner: object) -> str:

@@ -86,15 +86,12 @@ def _check_length(reading: readings.Reading, windows: rollouts.Windows) -> None:
     again = [
         cluster_window.window
         for cluster_window in (*windows.allow, *windows.deny)
-        if _comes_again(cluster_window.window)
+        if cluster_window.window.schedule
+        or recurrence.parse(cluster_window.window.recurrence).rule is not None
     ]
     if sum(window.duration.days + 1 for window in again) > _MOST_DAYS:
         message = f"windows that come again last longer than {_MOST_DAYS} days in all"
         reading.error(PATH, message, "say fewer of them, or shorter ones")
-
-
-def _comes_again(window: rollouts.Window) -> bool:
-    return bool(window.schedule) or recurrence.parse(window.recurrence).rule is not None
 
 
 def _windows(

@@ -267,7 +267,6 @@ def _check_auth(reading: readings.Reading, oidc: server_settings.Oidc | None) ->
 
 
 def _check_cluster_health(reading: readings.Reading, rules: cluster_health.HealthRules) -> None:
-    """Note what is wrong with how clusters are watched."""
     for key, value in (("interval", rules.interval), ("timeout", rules.timeout)):
         if value < _SHORTEST_INTERVAL:
             reading.error((*_CLUSTER_HEALTH, key), "must be at least one second", "write 10s")

@@ -35,7 +35,6 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def _check_script(
     reading: readings.Reading, read: external_stages.ScriptOptions, path: yaml.Path
 ) -> None:
-    """Note what is wrong with the options of a script."""
     for name, script in (("run", read.run), ("onRollback", read.on_rollback)):
         if "\x00" in script:
             reading.error((*path, name), "must not contain NUL")

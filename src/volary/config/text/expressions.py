@@ -145,7 +145,6 @@ def _visible(body: json.JsonObject) -> json.JsonObject:
 
 
 def _longest(value: object) -> int:
-    """Return the length of the longest list or object."""
     longest, left = 1, [value]
     while left:
         inner = left.pop()

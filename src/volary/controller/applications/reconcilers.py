@@ -36,6 +36,7 @@ from volary.engine.runs import state
 from volary.engine.state_machine import events
 from volary.model import errors
 from volary.model.runs import run_records
+from volary.notifying import notices
 from volary.store import records
 
 _LOG = logging.getLogger(__name__)
@@ -128,9 +129,8 @@ class ApplicationReconciler:
             )
             await self._state_writer.write(change)
             self._announce_settled(change)
-            notifications.triggered(
-                self._leader.notifier, self._leader.dependencies, run_request, self.record
-            )
+            event = notices.Event.DEPLOYMENT_TRIGGERED
+            self._announce(event, run_request, run_request.reason)
             await self._react()
         self.work()
 
@@ -222,11 +222,17 @@ class ApplicationReconciler:
 
     def _announce_settled(self, change: application_state.StateChange) -> None:
         """Notify those who know of a request when no run of its own comes of it."""
-        leader, reason = self._leader, change.settled_reason
         if change.settled is not None:
-            notifications.settled(
-                leader.notifier, leader.dependencies, change.settled, self.record, reason
-            )
+            event = notices.Event.DEPLOYMENT_CANCELLED
+            self._announce(event, change.settled, change.settled_reason)
+
+    def _announce(
+        self, event: notices.Event, run_request: run_requests.RunRequest, reason: str
+    ) -> None:
+        leader = self._leader
+        notifications.requested(
+            leader.notifier, leader.dependencies, run_request, self.record, event, reason
+        )
 
     def _why_waiting(self, run_request: run_requests.RunRequest) -> str:
         if self._left_behind is not None:
@@ -397,8 +403,5 @@ class ApplicationReconciler:
         """Say that a request cannot become a run until somebody mends something."""
         async with self._lock:
             await self._state_writer.refuse(run_request, reason)
-        leader = self._leader
-        if leader.kinds[run_request.kind].announces_refusals:
-            notifications.refused(
-                leader.notifier, leader.dependencies, run_request, self.record, reason
-            )
+        if self._leader.kinds[run_request.kind].announces_refusals:
+            self._announce(notices.Event.DEPLOYMENT_TRIGGER_FAILED, run_request, reason)

@@ -113,7 +113,7 @@ class ApplicationRegistry:
             gone = (
                 self._drop(reconciler)
                 if application_identity.is_placeholder(name)
-                else _mark_removed(reconciler, self._now())
+                else _mark_removed(reconciler, self._leader.dependencies.clock.now())
             )
             await context.isolate_errors(gone, name, _NOT_RECONCILED)
 
@@ -196,9 +196,6 @@ class ApplicationRegistry:
         self._reconcilers.pop(name, None)
         self._names.owners.pop(name, None)
         self._newest.pop(name, None)
-
-    def _now(self) -> datetime:
-        return self._leader.dependencies.clock.now()
 
     # All of them.
 
@@ -320,7 +317,6 @@ async def _mark_removed(reconciler: reconcilers.ApplicationReconciler, now: date
 
 
 async def _mark_orphaned(reconciler: reconcilers.ApplicationReconciler) -> None:
-    """Write down that an application has lost its repository."""
     _LOG.warning("application %s: %s", reconciler.name, reconciler.why_orphaned)
     known = reconciler.record
     before = application_statuses.StatusBeforeOrphaned(known.status, known.reason)

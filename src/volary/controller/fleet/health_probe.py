@@ -116,7 +116,11 @@ class HealthProbe:
                 for listener in self.listeners:
                     await listener(health)
                 spent = asyncio.get_running_loop().time() - began
-                await asyncio.sleep(max(self._interval() - spent, 0.0))
+                # Give or take a tenth.
+                interval = self.register.rules.interval.total_seconds() * (
+                    0.9 + 0.2 * self.chance()
+                )
+                await asyncio.sleep(max(interval - spent, 0.0))
 
     async def _round(self, watch: "StallDetector") -> cluster_health.FleetHealth:
         members = [cluster for cluster in self.register.members.clusters if not cluster.suspended]
@@ -199,6 +203,35 @@ class HealthProbe:
     def _interval(self) -> float:
         """Return the seconds from one round to the next, give or take a tenth."""
         return self.register.rules.interval.total_seconds() * (0.9 + 0.2 * self.chance())
+
+
+@dataclass(slots=True)
+class RoundListener:
+    """Looks at all applications after each round, beside the next one.
+
+    What a look takes does not hold up the next round; of several that came meanwhile the last
+    one counts.
+
+    Args:
+        look: Looks at all applications after one round of probes.
+    """
+
+    look: OnRound
+    _roll: cluster_health.FleetHealth | None = field(default=None, init=False)
+    _called: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    async def take(self, roll: cluster_health.FleetHealth) -> None:
+        """Take what a round of probes found; it is handled beside the next round."""
+        self._roll = roll
+        self._called.set()
+
+    async def keep_running(self) -> None:
+        """Look after each round of probes until cancelled."""
+        while True:
+            await self._called.wait()
+            self._called.clear()
+            if self._roll is not None:
+                await self.look(self._roll)
 
 
 @dataclass(slots=True)

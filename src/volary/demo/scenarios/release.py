@@ -42,7 +42,6 @@ async def _play(environment: harness.ReleaseEnvironment) -> bool:
 
 
 def _is_as_expected(environment: harness.ReleaseEnvironment, ended: state.Run) -> bool:
-    """Say whether the scenario ended as expected, and what users noticed."""
     probe, messages = environment.probe, environment.console
     lost = probe.lost / probe.samples if probe.samples else 0.0
     messages.print(

@@ -105,7 +105,6 @@ async def _play(environment: _Environment) -> bool:
 def _is_as_expected(
     environment: _Environment, ended: state.Run, users: Sequence[probe_clients.ProbeClient]
 ) -> bool:
-    """Say whether the scenario ended as expected, and what users noticed."""
     scenario, messages = environment.scenario, environment.releases.console
     probe_clients.show(messages, users)
     nothing_lost = probe_clients.check_losses(messages, scenario, users)

@@ -84,7 +84,6 @@ class TaskReporter:
             self._hand_over()
 
     def _said(self) -> dict[str, Any]:
-        """Return what every event of the task says."""
         return {
             "at": self.clock.now(),
             "run": self.run_id,

@@ -78,7 +78,6 @@ def _expire_approval(run: state.Run, now: datetime) -> state.Run:
 
 
 def _expire_stage(run: state.Run, now: datetime) -> state.Run:
-    """Fail a stage that did not end within its timeout."""
     stage = run.current
     over = stage.deadline is not None and now >= stage.deadline
     if not over or run.clock_stopped or stage.status is not statuses.TaskStatus.RUNNING:

@@ -87,7 +87,6 @@ def skip(run: state.Run, event: events.SkipCluster) -> Answer:
 
 
 def _has_cluster_begun(run: state.Run, cluster: state.ClusterState) -> bool:
-    """Say whether anything was started on a cluster."""
     tasks = (stage.task(cluster.name) for stage in run.stages)
     return cluster.touched or any(task is not None and task.started for task in tasks)
 

@@ -197,7 +197,8 @@ def route(item: manifest.Manifest, how: Routing, weights: traffic_stages.Traffic
         else:
             shares = _shares(entry, how, weights, item, title)
             routes.append({**entry, "route": list(_entries(entry, how, shares))})
-            lines.append(f"Updated route {title}: {_describe_shares(shares)}")
+            shown = ", ".join(f"{variant.value}={share}%" for variant, share in shares.items())
+            lines.append(f"Updated route {title}: {shown}")
             updated += 1
     return Routed(item.with_spec({"http": routes}), tuple(lines), updated)
 
@@ -299,7 +300,3 @@ def _title(entry: object, position: int) -> str:
     """Return the name in quotes; routes without one are counted from 1."""
     name = objects.text(entry, "name")
     return f'"{name}"' if name else f'"#{position + 1}"'
-
-
-def _describe_shares(shares: Mapping[Variant, int]) -> str:
-    return ", ".join(f"{variant.value}={share}%" for variant, share in shares.items())

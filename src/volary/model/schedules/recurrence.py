@@ -325,7 +325,6 @@ def _counted(rule: Rule, start: date) -> Rule:
 
 
 def _days(rule: Rule, start: date) -> Iterator[date]:
-    """Yield the days after the beginning."""
     day, end = start + _DAY, start + _HORIZON
     while day < end:
         if rule.falls_on(day, start):

@@ -68,7 +68,7 @@ def choose(
     clusters, groups = _split(constraints)
     left_out: dict[str, str] = {}
     able = list(_eligible(candidates, groups, left_out))
-    ranked = _ranked(able, ours)
+    ranked = sorted(able, key=lambda cluster: (-_score(cluster.name, ours), cluster.name))
     if groups is None:
         chosen, failure = _by_cluster(ranked, clusters)
     else:
@@ -118,10 +118,6 @@ def _eligible(
             yield cluster
         else:
             left_out[cluster.name] = f"it has no {groups.key}, by which the application is spread"
-
-
-def _ranked(clusters: Sequence[fleets.Cluster], held: set[str]) -> list[fleets.Cluster]:
-    return sorted(clusters, key=lambda cluster: (-_score(cluster.name, held), cluster.name))
 
 
 def _score(name: str, held: set[str]) -> int:

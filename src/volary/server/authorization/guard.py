@@ -116,7 +116,6 @@ def _resource_of(request: requests.Request, scope: access.Scope) -> tuple[str, s
 
 
 async def _labels(request: requests.Request, scope: access.Scope) -> Mapping[str, str]:
-    """Return the labels of the application that the path is about."""
     service, (_, name) = server_state.of(request).service, _resource_of(request, scope)
     if scope is access.Scope.RUN:
         name = (await service.run_summary(name)).application

@@ -119,7 +119,6 @@ _Method = Callable[..., Awaitable[representations.Representation]]
 
 
 def _method(service: services.Service, noun: str, verb: str) -> _Method:
-    """Return the service's method for a command."""
     own: dict[str, _Method] = {
         "application.sync": service.sync,
         "application.rebalance": service.placements.rebalance,

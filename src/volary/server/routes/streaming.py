@@ -2,7 +2,6 @@
 
 from starlette import requests, responses
 
-from volary.controller.api import representations
 from volary.server import server_state
 from volary.server.authorization import access, visibility
 from volary.server.http import event_streams, paging
@@ -81,7 +80,7 @@ async def stream_logs(
         # Asked before the lines: what a run that has ended said is all there then.
         ended = (await service.run_summary(run)).finished
         lines = await service.logs(run, stage=stage, target=cluster, after=at, limit=limit)
-        pieces = [_line(line) for line in lines]
+        pieces = [event_streams.StreamEvent(line.position, "line", line) for line in lines]
         at = lines[-1].position if lines else at
         if ended and len(lines) < limit:
             pieces.append(
@@ -90,7 +89,3 @@ async def stream_logs(
         return pieces, at
 
     return event_streams.respond(request, fetch, start)
-
-
-def _line(line: representations.LogLine) -> event_streams.StreamEvent:
-    return event_streams.StreamEvent(line.position, "line", line)

@@ -203,7 +203,6 @@ class CanaryProgression:
         return done
 
     async def _report(self) -> Report:
-        """Find out how this cluster is."""
         await self._observe()
         phase = "WaitingPromotion" if self.position.waiting else "Progressing"
         self.webhooks.describe(

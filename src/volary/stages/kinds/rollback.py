@@ -107,7 +107,6 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
 
 
 async def _undo_first_deployment(work: execution.Work) -> str:
-    """Take away what a first deployment brought."""
     context = work.context
     work.note("there is no running version to go back to: this was the first deployment")
     source = await work.load(context.target_source)

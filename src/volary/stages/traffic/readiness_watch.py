@@ -187,7 +187,6 @@ class ReadinessWatch:
             await self._until_changed(left)
 
     async def _until_changed(self, seconds: float) -> None:
-        """Wait for news of the pods, for at most so many seconds."""
         await races.first(self._changed.wait(), self.work.context.task.stop.wait(), timeout=seconds)
         self.work.check_stop()
 

@@ -253,7 +253,6 @@ def _rewrite(read: schema.Rewrite) -> dict[str, Any]:
 
 
 def _cors(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Translate Istio's policy."""
     made = {name: policy[name] for name in _CORS if policy.get(name)}
     origins = [_only(origin)[1] for origin in policy.get("allowOrigins") or []]
     if origins:

@@ -205,7 +205,6 @@ def check_namespaces(policy: policy_matching.Propagation) -> None:
 
 
 def _check_placement(policy: policy_matching.Propagation) -> None:
-    """Note what has a say in the choice of clusters."""
     placed, reading = policy.read.spec.placement, policy.reading
     _check_affinities(policy)
     if placed.workload_affinity is not None:

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime
 
-from volary.controller.placement import probe_rounds
+from volary.controller.fleet import health_probe
 from volary.model.fleet import cluster_health
 
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -18,7 +18,7 @@ async def test_of_rounds_that_came_meanwhile_the_last_one_counts() -> None:
         begun.set()
         await may_go_on.wait()
 
-    listener = probe_rounds.RoundListener(look)
+    listener = health_probe.RoundListener(look)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(listener.keep_running())
 
