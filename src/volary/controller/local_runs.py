@@ -25,11 +25,7 @@ from volary.controller.leadership import context, election
 from volary.controller.persistence import change_signal, notification_outbox
 from volary.controller.planning import preflight, preparation, projects, target_selection
 from volary.controller.runs import ready_runs, release_plans
-from volary.controller.status import (
-    application_statuses,
-    run_origins,
-    run_requests,
-)
+from volary.controller.status import application_statuses, run_origins, run_requests
 from volary.engine.observers import feed
 from volary.engine.persistence import codec
 from volary.engine.runs import state

@@ -8,6 +8,7 @@ from rich import markup
 
 from volary.controller.api import conversions
 from volary.controller.planning import preparation
+from volary.controller.preview import text_format
 from volary.engine.runs import policies
 from volary.model import json, phrases
 from volary.model.pipeline import pipelines
@@ -29,11 +30,10 @@ def show(console: rich_console.Console, prepared: preparation.PreparedRun) -> No
     """Print what is going to happen, where, and why."""
     project, decided = prepared.project, prepared.plan
     subject = f" ({markup.escape(project.subject)})" if project.subject else ""
-    console.print(
-        f"[bold]{markup.escape(project.application.name)}[/] {_short(project.commit)}{subject}"
-    )
+    commit = text_format.short(project.commit)
+    console.print(f"[bold]{markup.escape(project.application.name)}[/] {commit}{subject}")
     running = prepared.running
-    before = _short(running.commit) if running.commit else "nothing yet"
+    before = text_format.short(running.commit) if running.commit else "nothing yet"
     console.print(f"  running  {before}: {markup.escape(running.reason)}")
     console.print(f"  targets  {_names(decided.targets)}")
     for number, wave in enumerate(prepared.waves.rules, start=1):
@@ -104,10 +104,6 @@ def _names(targets: Sequence[str]) -> str:
     """Name the clusters, of many the first."""
     count = f"{len(targets)} clusters: " if len(targets) > _MOST_NAMED else ""
     return f"{count}{phrases.first_of(targets, _MOST_NAMED)}"
-
-
-def _short(commit: str) -> str:
-    return commit[:7] if len(commit) == 40 else commit
 
 
 def _steps(options: traffic_stages.ProgressiveTrafficOptions) -> str:

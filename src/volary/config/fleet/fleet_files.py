@@ -8,12 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from volary.config.decoding import base_sections, file_paths, readings
-from volary.config.fleet import (
-    health_rules,
-    piped_files,
-    provider_readers,
-    provider_sections,
-)
+from volary.config.fleet import health_rules, piped_files, provider_readers, provider_sections
 from volary.config.text import yaml
 from volary.model import errors, options
 from volary.model.fleet import fleets, taints

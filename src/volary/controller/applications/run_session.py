@@ -6,12 +6,7 @@ from dataclasses import dataclass
 
 from volary.controller import notifications
 from volary.controller.leadership import context
-from volary.controller.persistence import (
-    batch_writers,
-    journal,
-    redaction,
-    task_state,
-)
+from volary.controller.persistence import batch_writers, journal, redaction, task_state
 from volary.controller.runs import ready_runs
 from volary.controller.status import run_origins
 from volary.engine.execution import runners

@@ -116,11 +116,7 @@ class HealthProbe:
                 for listener in self.listeners:
                     await listener(health)
                 spent = asyncio.get_running_loop().time() - began
-                # Give or take a tenth.
-                interval = self.register.rules.interval.total_seconds() * (
-                    0.9 + 0.2 * self.chance()
-                )
-                await asyncio.sleep(max(interval - spent, 0.0))
+                await asyncio.sleep(max(self._interval() - spent, 0.0))
 
     async def _round(self, watch: "StallDetector") -> cluster_health.FleetHealth:
         members = [cluster for cluster in self.register.members.clusters if not cluster.suspended]

@@ -4,11 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from volary.controller.status import (
-    application_statuses,
-    run_admission,
-    run_requests,
-)
+from volary.controller.status import application_statuses, run_admission, run_requests
 from volary.engine.runs import state
 from volary.placement.failover import decisions
 

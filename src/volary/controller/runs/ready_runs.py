@@ -9,12 +9,7 @@ from volary.analysis.metering import meters
 from volary.clusters.client import client_pool
 from volary.controller import inputs
 from volary.controller.persistence import redaction
-from volary.controller.planning import (
-    preflight,
-    preparation,
-    projects,
-    replica_assignment,
-)
+from volary.controller.planning import preflight, preparation, projects, replica_assignment
 from volary.controller.status import application_state, run_origins, run_requests
 from volary.engine import executor
 from volary.engine.runs import policies, state

@@ -9,11 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from volary.config.crosscheck import eligibility, fleet_checks
-from volary.controller.planning import (
-    preflight,
-    preparation,
-    run_renderer,
-)
+from volary.controller.planning import preflight, preparation, run_renderer
 from volary.controller.runs import ready_runs
 from volary.controller.status import (
     application_state,

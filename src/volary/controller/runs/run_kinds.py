@@ -10,12 +10,7 @@ from datetime import datetime
 from typing import Protocol
 
 from volary.controller.runs import ready_runs
-from volary.controller.status import (
-    application_state,
-    cluster_releases,
-    run_origins,
-    run_requests,
-)
+from volary.controller.status import application_state, cluster_releases, run_origins, run_requests
 from volary.engine.runs import state
 from volary.manifests import redaction
 from volary.store import stores

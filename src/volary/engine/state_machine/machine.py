@@ -51,14 +51,7 @@ from datetime import datetime
 from typing import Any
 
 from volary.engine.runs import state
-from volary.engine.state_machine import (
-    commands,
-    deadlines,
-    events,
-    outcomes,
-    requests,
-    settle,
-)
+from volary.engine.state_machine import commands, deadlines, events, outcomes, requests, settle
 from volary.model import statuses
 from volary.model.statuses import RunStatus
 

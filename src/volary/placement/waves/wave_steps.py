@@ -16,11 +16,7 @@ from datetime import timedelta
 
 from volary.model import errors
 from volary.model.pipeline import pipelines
-from volary.model.pipeline.stage_kinds import (
-    added_stages,
-    external_stages,
-    waiting_stages,
-)
+from volary.model.pipeline.stage_kinds import added_stages, external_stages, waiting_stages
 from volary.model.placement import rollouts
 from volary.placement.waves import planned_waves
 

@@ -12,11 +12,7 @@ from volary.manifests.variants import variants
 from volary.model import applications, errors
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
-from volary.model.pipeline.stage_kinds import (
-    rollout_stages,
-    stage_kind,
-    traffic_stages,
-)
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
 #: Suffix of the Service that leads to canary before a switch.
 _PREVIEW = "preview"
