@@ -6,6 +6,7 @@ cancelled is shutting down: every run stays as it was kept and goes on under the
 """
 
 import asyncio
+import functools
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +19,6 @@ from volary.controller.leadership import context
 from volary.controller.persistence import change_signal
 from volary.controller.placement import backfill_loop, failover_loop
 from volary.controller.runs import ready_runs
-from volary.model.fleet import cluster_health
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
 from volary.store import stores
@@ -78,7 +78,9 @@ class ControlLoops:
                 self.known,
                 fence,
                 (moves.take, backfills.take),
-                self._tell,
+                functools.partial(
+                    notifications.cluster_changed, self.notifier, self.dependencies.clock
+                ),
                 application_registry.report_reachable,
             )
             group.create_task(backfills.keep_running(), name="backfill")
@@ -86,8 +88,3 @@ class ControlLoops:
             group.create_task(probe.keep_probing(), name="clusters")
             group.create_task(commands.keep_handling(), name="requests")
             group.create_task(self.watch(application_registry.see), name="repositories")
-
-    def _tell(
-        self, before: cluster_health.ClusterHealth, after: cluster_health.ClusterHealth
-    ) -> None:
-        notifications.cluster_changed(self.notifier, self.dependencies.clock, before, after)

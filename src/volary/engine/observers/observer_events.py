@@ -97,9 +97,6 @@ def _of_stage(
         yield feed.StageWaiting(**said, reason=stage.reason)
     for old, task in updates.changed_tasks(before, stage):
         yield from _of_task(said, old, task)
-    if stage.is_final and (stage.status is not status or _has_new_reason(before, stage)):
+    has_new_reason = before is not None and before.is_final and before.reason != stage.reason
+    if stage.is_final and (stage.status is not status or has_new_reason):
         yield feed.StageFinished(**said, status=stage.status, reason=stage.reason)
-
-
-def _has_new_reason(before: state.StageState | None, after: state.StageState) -> bool:
-    return before is not None and before.is_final and before.reason != after.reason

@@ -144,8 +144,5 @@ def deletion_rank(key: manifest.ResourceKey) -> int:
         return _DEFINITION
     if key.kind == "Namespace" and not key.group:
         return _NAMESPACE
-    return _OF_CLUSTER if not key.namespace and _is_cluster_scoped(key) else _REST
-
-
-def _is_cluster_scoped(key: manifest.ResourceKey) -> bool:
-    return key.kind in namespace_scopes.CLUSTER_SCOPED.get(key.group, frozenset())
+    is_cluster_scoped = key.kind in namespace_scopes.CLUSTER_SCOPED.get(key.group, frozenset())
+    return _OF_CLUSTER if not key.namespace and is_cluster_scoped else _REST
