@@ -40,7 +40,7 @@ def only(
             hint=f"add one, or {otherwise}",
         )
     if len(fitting) > 1:
-        names = ", ".join(item.name for item in fitting)
+        names = ", ".join(f"{item.kind} {item.name}" for item in fitting)
         raise errors.user_error(
             f"{len(fitting)} objects could carry the routes: {names}",
             hint=f"name one of them under {option}",

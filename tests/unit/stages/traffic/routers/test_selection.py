@@ -48,7 +48,8 @@ def test_one_is_named(kind: str, name: str, expected: manifest.Manifest) -> None
 def test_without_one_or_with_several_it_is_said_which() -> None:
     everything = routing_options.ObjectReference()
     assert selection.only([A], everything, "Route") is A
-    with pytest.raises(errors.UserError, match="2 objects could carry the routes: a, b") as several:
+    sentence = "2 objects could carry the routes: Route a, Route b"
+    with pytest.raises(errors.UserError, match=sentence) as several:
         selection.only([A, B], everything, "Route")
     assert several.value.problems[0].where == B.origin
     with pytest.raises(errors.UserError, match=r"there is no Route among the manifests\n"):
