@@ -18,7 +18,7 @@ from volary.controller.api import representations
 from volary.controller.api import service as api_service
 from volary.controller.leadership import election
 from volary.model import backoffs, json, server_settings
-from volary.stages import executor as stage_executor
+from volary.stages.runtime import contexts
 from volary.store import records
 
 ANA = representations.Actor("ana", "192.0.2.7")
@@ -137,7 +137,7 @@ def parts_of(feed: git_feed.Feed, fleet_file: Path, **more: Any) -> composition.
         "rules": RULES,
         # A cluster that is back is asked again soon.
         "reach": transports.Limits(circuit=circuit_breaker.Rules(lasting=1.0, pause=0.5)),
-        "executor_options": stage_executor.Options(
+        "executor_options": contexts.Options(
             image_grace=timedelta(seconds=0.3), settle=timedelta(0)
         ),
         **more,

@@ -116,7 +116,7 @@ class Releases:
             self.world.clients,
             render,
             stage_world.Clock(),
-            stage_executor.Options(
+            contexts.Options(
                 image_grace=timedelta(seconds=0.3),
                 settle=timedelta(0),
                 permissions=self.permissions,

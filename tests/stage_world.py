@@ -24,6 +24,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.stages import executor as stage_executor
+from volary.stages.runtime import contexts
 
 KEY = "pipecd.dev/variant"
 OLD, NEW = "1" * 40, "2" * 40
@@ -72,8 +73,8 @@ class World:
     sources: dict[str, list[manifest.Manifest]]
     special: dict[tuple[str, str], list[manifest.Manifest]] = field(default_factory=dict)
     reports: dict[str, Report] = field(default_factory=dict)
-    options: stage_executor.Options = field(
-        default_factory=lambda: stage_executor.Options(image_grace=timedelta(seconds=0.3))
+    options: contexts.Options = field(
+        default_factory=lambda: contexts.Options(image_grace=timedelta(seconds=0.3))
     )
     stops: dict[str, executor.StopFlag] = field(default_factory=dict)
     #: None: a new one for each stage.

@@ -22,7 +22,7 @@ from volary.model.pipeline.stage_kinds import (
     traffic_stages,
 )
 from volary.model.statuses import RunStatus
-from volary.stages import executor as stage_executor
+from volary.stages.runtime import contexts
 
 Options = traffic_stages.ProgressiveTrafficOptions
 FAST = timedelta(seconds=0.15)
@@ -168,7 +168,7 @@ async def test_a_promotion_that_fails_halfway_goes_back() -> None:
     """The Services are switched already when the run is cancelled; v1 is still there."""
     async with given("us") as releases, releases.world.watched_traffic("us") as lost:
         world = releases.world
-        world.options = stage_executor.Options(settle=timedelta(0))
+        world.options = contexts.Options(settle=timedelta(0))
         async with world.one_run():
             for name, options in (
                 (rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions()),

@@ -7,7 +7,7 @@ from volary.clusters.client import client_pool
 from volary.model import json
 from volary.model.fleet import fleets
 from volary.model.pipeline.stage_kinds import rollout_stages
-from volary.stages import executor as stage_executor
+from volary.stages.runtime import contexts
 
 SYNC = rollout_stages.SyncOptions()
 
@@ -135,7 +135,7 @@ async def test_a_cluster_without_credentials_fails_alone_and_untouched() -> None
         )
         async with client_pool.open_pool(members, clock=Clock()) as clients:
             given.clients = clients
-            given.options = stage_executor.Options(image_grace=timedelta(seconds=0.3))
+            given.options = contexts.Options(image_grace=timedelta(seconds=0.3))
 
             outcomes = await given.run(
                 rollout_stages.SYNC.name, SYNC, targets=("us", "eu"), running=""

@@ -31,7 +31,6 @@ from volary.model.fleet import fleets
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
 from volary.notifying import senders
-from volary.stages import executor as stage_executor
 from volary.stages import webhooks
 from volary.stages.runtime import contexts
 from volary.store import factory, records, stores
@@ -49,7 +48,7 @@ class ControllerParts:
     owner: str = ""
     timing: election.LeaseTiming = field(default_factory=election.LeaseTiming)
     rules: inputs.Rules = field(default_factory=inputs.Rules)
-    executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
+    executor_options: contexts.Options = field(default_factory=contexts.Options)
     #: Bounds of what is kept, and how long another process's lock is waited for.
     limits: records.Limits = field(default_factory=records.Limits)
     #: What a client may use of its cluster; None: as `client_pool.open_pool` divides it.

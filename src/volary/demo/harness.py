@@ -25,7 +25,7 @@ from volary.controller.runs import ready_runs, release_plans
 from volary.demo import definitions, git_repository, snapshots
 from volary.engine.observers import feed
 from volary.engine.runs import state
-from volary.stages import executor as stage_executor
+from volary.stages.runtime import contexts
 from volary.store import stores
 
 #: Ten seconds until a cluster that is back is probed again are too long to watch.
@@ -183,7 +183,7 @@ async def open_releases(
     async with (
         client_pool.open_pool(members, clock=clock, limits=limits) as clusters,
         local_run.open_dependencies(
-            clusters, stage_executor.Options(image_grace=_IMAGE_GRACE)
+            clusters, contexts.Options(image_grace=_IMAGE_GRACE)
         ) as dependencies,
         local_runs.open_store(local_runs.IN_MEMORY, clock) as store,
     ):

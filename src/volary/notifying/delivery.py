@@ -103,7 +103,9 @@ class DeliveryQueue:
         finally:
             if await self._save():
                 # Whoever delivers next, maybe another process, begins with what is kept.
-                self._forget()
+                for line in self._lines.values():
+                    line.messages.clear()
+                self._places.clear()
 
     def _replace(self, line: _ReceiverQueue, message: outbox.OutboxMessage) -> bool:
         """Put a message in the place of one of its topic that waits; say whether there was one."""
@@ -206,11 +208,6 @@ class DeliveryQueue:
             return False
         self._saved = contents
         return True
-
-    def _forget(self) -> None:
-        for line in self._lines.values():
-            line.messages.clear()
-        self._places.clear()
 
 
 def _place(receiver: str, topic: str) -> str:

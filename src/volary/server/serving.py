@@ -72,7 +72,9 @@ async def serve(
         # In a group of its own, so that being cancelled does not break off what it does.
         serving = group.create_task(server.serve(sockets=[listening]), name="http")
         try:
-            await _started(server, serving)
+            # The library has no event to wait for.
+            while not server.started and not serving.done():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
             ready(_url(settings, listening))
             await asyncio.wait([serving])
         finally:
@@ -105,12 +107,6 @@ def _config(application: fastapi.FastAPI, settings: server_settings.Settings) ->
             hint="both are PEM files, and belong together",
         ) from error
     return config
-
-
-async def _started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
-    # The library has no event to wait for.
-    while not server.started and not serving.done():  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
 
 
 def _url(settings: server_settings.Settings, listening: socket.socket) -> str:

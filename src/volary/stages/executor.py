@@ -24,19 +24,6 @@ from volary.stages.runtime import contexts, rendezvouses, task_states
 Render = Callable[[str, str], Awaitable[list[manifest.Manifest]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a whole run may do."""
-
-    #: Prune also when most of the application's objects would go.
-    allow_mass_deletion: bool = False
-    #: How long an image that cannot be pulled may stay so before a rollout gives up.
-    image_grace: timedelta = timedelta(seconds=20)
-    #: How long pods stay after the routes have left them: proxies follow late.
-    settle: timedelta = timedelta(seconds=3)
-    permissions: contexts.Permissions = field(default_factory=contexts.Permissions)
-
-
 @dataclass(slots=True)
 class ClusterExecutor:
     """Carries out tasks on the clusters of a fleet."""
@@ -45,7 +32,7 @@ class ClusterExecutor:
     clients: client_pool.ClientPool
     render: Render
     clock: clocks.Clock
-    options: Options = field(default_factory=Options)
+    options: contexts.Options = field(default_factory=contexts.Options)
     run: contexts.RunEnvironment = field(default_factory=contexts.RunEnvironment)
     keeper: task_states.TaskStateStore = field(default_factory=task_states.InProcessStore)
     meter: meters.Meter = field(default_factory=meters.NoMeter)
@@ -99,8 +86,6 @@ class ClusterExecutor:
                 running_source=self._loader(running, task.target, before=True) if running else None,
                 timeout=max(task.deadline - self.clock.now(), timedelta()),
                 namespaces=member.namespaces if member else (),
-                allow_mass_deletion=self.options.allow_mass_deletion,
-                image_grace=self.options.image_grace,
                 task_state=task_states.TaskState(place, task.application, self.keeper),
                 meter=self.meter,
                 rendezvous=rendezvous,
@@ -112,7 +97,7 @@ class ClusterExecutor:
                 clock=self.clock,
                 once=self._once,
                 run=self.run,
-                permissions=self.options.permissions,
+                options=self.options,
             )
         )
 

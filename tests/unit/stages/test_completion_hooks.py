@@ -65,7 +65,9 @@ def after(url: str, planner: applications.Planner, *, is_last: bool) -> contexts
         clock=stage_contexts.LoopClock(),
         begun=(before,),
         is_last=is_last,
-        permissions=contexts.Permissions(reach=webhooks.Reach(loopback=True)),
+        options=contexts.Options(
+            permissions=contexts.Permissions(reach=webhooks.Reach(loopback=True))
+        ),
     )
 
 
@@ -116,7 +118,7 @@ def rollback_after(*scripts: str, allowed: bool = True) -> contexts.StageContext
         task=replace(context.task, stage=rollback),
         begun=begun,
         run=contexts.RunEnvironment(checkout=checkout),
-        permissions=contexts.Permissions(scripts=allowed),
+        options=contexts.Options(permissions=contexts.Permissions(scripts=allowed)),
     )
 
 

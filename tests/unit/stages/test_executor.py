@@ -19,7 +19,7 @@ from volary.model.objects import manifest, object_health
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.stages import executor
-from volary.stages.runtime import task_states
+from volary.stages.runtime import contexts, task_states
 
 pytestmark = pytest.mark.looptime
 SECOND = timedelta(seconds=1)
@@ -245,7 +245,7 @@ def test_the_fleets_rules_of_health_come_after_the_applications(
 
 
 def test_a_run_may_do_little_unless_it_is_said() -> None:
-    options = executor.Options()
+    options = contexts.Options()
     given: Mapping[str, object] = {
         "allow_mass_deletion": options.allow_mass_deletion,
         "image_grace": options.image_grace,

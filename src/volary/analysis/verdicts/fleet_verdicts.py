@@ -166,7 +166,9 @@ def judge(
     )
     pooled = dataclasses.replace(pooled, target="", outliers=named)
     if named:
-        pooled = dataclasses.replace(pooled, sentence=_with_outliers(pooled.sentence, named))
+        differ = "differs" if len(named) == 1 else "differ"
+        sentence = f"{pooled.sentence}; {', '.join(named)} {differ} from the other clusters"
+        pooled = dataclasses.replace(pooled, sentence=sentence)
     decided = {target: _decided(rule, own[target], pooled) for target in series}
     return analysis.FleetVerdict(decided, own, pooled)
 
@@ -181,8 +183,3 @@ def _decided(
             return pooled
         case Decider.BOTH:
             return own if own.is_condemned else pooled
-
-
-def _with_outliers(sentence: str, named: Sequence[str]) -> str:
-    stand = "differs" if len(named) == 1 else "differ"
-    return f"{sentence}; {', '.join(named)} {stand} from the other clusters"

@@ -47,7 +47,13 @@ async def run(request: TrialRequest, form: forms.Form) -> int:
         previous=_moment(request.previous, now),
     )
     project, members = await local_inputs.open_inputs(request.inputs)
-    names = await _names(project, _targets(project, members, request.cluster))
+    targets = _targets(project, members, request.cluster)
+    # Names are the same whatever clusters get differently.
+    manifests = await local_inputs.undivided(project, targets)
+    names = {
+        target: query_names.find(project.application, manifests[target], namespace="default")
+        for target in targets
+    }
     masker = manifest_redaction.Masker()
     async with inputs.open_meter(members.providers, clock=clock, learn=masker.add) as meter:
         tried = metric_trials.Trial(project.application, names, meter, clock)
@@ -89,15 +95,6 @@ def _targets(project: projects.Project, members: fleets.Fleet, only: str) -> lis
             f"{only} is no cluster of the application", hint=f"there are {', '.join(names)}"
         )
     return [only] if only else names
-
-
-async def _names(project: projects.Project, targets: list[str]) -> dict[str, query_names.Names]:
-    # Names are the same whatever clusters get differently.
-    manifests = await local_inputs.undivided(project, targets)
-    return {
-        target: query_names.find(project.application, manifests[target], namespace="default")
-        for target in targets
-    }
 
 
 def _moment(written: str, now: datetime) -> datetime | None:

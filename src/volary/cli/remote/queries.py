@@ -32,13 +32,6 @@ _ENDED = (
 )
 
 
-def _check_status(noun: forms.Noun, status: str) -> None:
-    known = list(_STATUSES[noun])
-    if status and status not in known:
-        hint = readings.did_you_mean(status, known)
-        raise errors.user_error(f"{status} is no status of {noun}", hint=hint)
-
-
 async def get(
     server: client.Client,
     noun: forms.Noun,
@@ -54,7 +47,10 @@ async def get(
     Raises:
         errors.UserError: Nothing of the kind can have this status.
     """
-    _check_status(noun, status)
+    known = list(_STATUSES[noun])
+    if status and status not in known:
+        hint = readings.did_you_mean(status, known)
+        raise errors.user_error(f"{status} is no status of {noun}", hint=hint)
     query: dict[str, str | int] = {"status": status}
     if noun == "runs":
         query["application"] = app

@@ -24,7 +24,7 @@ from volary.engine.persistence import codec
 from volary.engine.runs import state
 from volary.model import applications, errors, json
 from volary.model.runs import run_records
-from volary.stages import executor as stage_executor
+from volary.stages.runtime import contexts
 from volary.store import stores
 
 #: Returns a run with these observers, ready to begin or to go on.
@@ -85,7 +85,7 @@ async def _run(request: preparation.RunOptions, mode: OutputMode) -> int:
             return _report_refusal(_refusal(prepared, trials, mode), messages, mode)
         address, warnings = local_runs.store_address(local_runs.store_file())
         console.show_problems(messages, warnings)
-        options = stage_executor.Options(allow_mass_deletion=request.allow_mass_deletion)
+        options = contexts.Options(allow_mass_deletion=request.allow_mass_deletion)
         async with (
             local_runs.open_store(address, inputs.SystemClock()) as store,
             open_dependencies(clusters, options) as dependencies,
@@ -285,7 +285,7 @@ def _report_refusal(
 
 @contextlib.asynccontextmanager
 async def open_dependencies(
-    clusters: client_pool.ClientPool, options: stage_executor.Options
+    clusters: client_pool.ClientPool, options: contexts.Options
 ) -> AsyncIterator[ready_runs.Dependencies]:
     """Open what a run works with besides its clusters."""
     clock, secrets = inputs.SystemClock(), redaction.SecretValues()

@@ -200,7 +200,8 @@ class SetApply:
         until = loop.time() + self._options.timeout.total_seconds()
         attempt = 0
         while True:
-            if await self._are_served(later):
+            catalog = await self._client.discover(refresh=True)
+            if all(resource_mapping.find(catalog, item) for item in later):
                 return list((await self._place(later)).mapped)
             if loop.time() >= until:
                 names = ", ".join(sorted({item.kind for item in later}))
@@ -209,10 +210,6 @@ class SetApply:
                 raise self._error([errors.Problem(problem)])
             attempt += 1
             await asyncio.sleep(_BACKOFF.after(attempt).total_seconds())
-
-    async def _are_served(self, later: Sequence[manifest.Manifest]) -> bool:
-        catalog = await self._client.discover(refresh=True)
-        return all(resource_mapping.find(catalog, item) for item in later)
 
     async def _assess(
         self,

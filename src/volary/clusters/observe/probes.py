@@ -9,7 +9,7 @@ import asyncio
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
-from volary.clusters.client import client_pool, clients
+from volary.clusters.client import client_pool
 from volary.model import errors
 from volary.model.fleet import cluster_health
 
@@ -31,7 +31,10 @@ async def probe(
     seconds = patience.total_seconds()
     try:
         async with asyncio.timeout(seconds):
-            await _check(client, seconds)
+            try:
+                await client.check(_READY, timeout=seconds)
+            except api_errors.NotFound:
+                await client.check(_LEGACY, timeout=seconds)
     except TimeoutError:
         return cluster_health.ProbeResult(_State.UNREACHABLE, f"no answer within {seconds:g} s")
     except errors.VolaryError as error:
@@ -64,10 +67,3 @@ async def identity(clusters: client_pool.ClientPool, name: str, patience: timede
             return await client.identity()
     except (TimeoutError, errors.VolaryError):
         return ""
-
-
-async def _check(client: clients.Client, seconds: float) -> None:
-    try:
-        await client.check(_READY, timeout=seconds)
-    except api_errors.NotFound:
-        await client.check(_LEGACY, timeout=seconds)

@@ -91,7 +91,9 @@ class Transport:
             clock=clock,
             exec_timeout=limits.exec_timeout,
         )
-        self._sessions = sessions.Sessions(connection, _fixed_headers(connection))
+        agent = ("User-Agent", f"volary/{volary.__version__}")
+        headers = [agent, *authenticators.impersonation_headers(connection.impersonation)]
+        self._sessions = sessions.Sessions(connection, headers)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -272,11 +274,6 @@ class Transport:
             self._breaker.succeeded()
         delay = answers.retry_after(answer.headers, self._clock.now())
         return api_errors.translate(answer.status, body, what=what, delay=delay)
-
-
-def _fixed_headers(connection: connections.Connection) -> list[tuple[str, str]]:
-    agent = ("User-Agent", f"volary/{volary.__version__}")
-    return [agent, *authenticators.impersonation_headers(connection.impersonation)]
 
 
 def _now() -> float:

@@ -58,10 +58,6 @@ async def never() -> None:
     await asyncio.Event().wait()
 
 
-def _no_progress(_seen: readiness.Readiness) -> None:
-    return
-
-
 async def wait_ready(
     client: clients.Client,
     manifests: Sequence[manifest.Manifest],
@@ -69,7 +65,7 @@ async def wait_ready(
     timeout: timedelta,
     rules: Sequence[object_health.Rule] = (),
     image_grace: timedelta = _IMAGE_GRACE,
-    progress: Callable[[readiness.Readiness], None] = _no_progress,
+    progress: Callable[[readiness.Readiness], None] = lambda _seen: None,
     stop: Callable[[], Awaitable[None]] = never,
 ) -> WaitResult:
     """Wait until every one of `manifests` is ready in its newest generation.

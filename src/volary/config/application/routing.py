@@ -67,7 +67,9 @@ def unsupported_features(
 
     That ``podselector`` moves all traffic or none is said where the percentages are read.
     """
-    able = _capabilities_of(routing)
+    able = _CAPABILITIES[routing.method]
+    if routing.method is _Method.GATEWAY_API and routing.gateway_api.route.kind == "GRPCRoute":
+        able = _GRPC
     features = list(_unsupported(able, wish))
     for condition in wish.match:
         features += _match(able, condition)
@@ -76,12 +78,6 @@ def unsupported_features(
     if routing.method in (_Method.GATEWAY_API, _Method.ISTIO):
         features += _one_cookie(able.title, wish.match)
     return list(dict.fromkeys(features))
-
-
-def _capabilities_of(routing: routing_options.TrafficRouting) -> _Capabilities:
-    if routing.method is _Method.GATEWAY_API and routing.gateway_api.route.kind == "GRPCRoute":
-        return _GRPC
-    return _CAPABILITIES[routing.method]
 
 
 def _unsupported(able: _Capabilities, wish: RequestedFeatures) -> Iterator[UnsupportedFeature]:

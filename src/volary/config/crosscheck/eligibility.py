@@ -30,14 +30,10 @@ def untolerated_taints(
     turn comes and within its budget: what the rules say of a cluster's health does not.
     """
     untolerated = taints.untolerated(cluster.taints, app.tolerations)
-    if not _handles_unreachable(app):
+    fails = rollouts.OnWaveUnreachable.FAIL
+    if all(wave.on_unreachable is fails for wave in app.waves.waves):
         return untolerated
     own = (taints.NOT_READY, taints.UNREACHABLE)
     return tuple(
         taint for taint in untolerated if taint.by != taints.BY_RULE or taint.key not in own
     )
-
-
-def _handles_unreachable(app: applications.Application) -> bool:
-    fails = rollouts.OnWaveUnreachable.FAIL
-    return any(wave.on_unreachable is not fails for wave in app.waves.waves)

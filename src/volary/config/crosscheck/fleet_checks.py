@@ -86,7 +86,9 @@ def _findings(
         return
     yield from _left_out(app, selected, base)
     targets = deployment_targets(app, clusters)
-    yield from _suspended(targets)
+    suspended = [target.name for target in targets if target.suspended]
+    if suspended:
+        yield (), f"not deployed to {_names(suspended)}: suspended in the fleet", "", _WARNING
     yield from _tainted(app, targets)
     active = [target for target in targets if not eligibility.exclusion_reason(app, target)]
     if not active:
@@ -230,12 +232,6 @@ def _left_out(
     if unselected and app.targets != applications.TargetSelector():
         text = f"the entry for {_names(sorted(unselected))} has no effect: targets leaves it out"
         yield path, text, "", _WARNING
-
-
-def _suspended(targets: Iterable[fleets.Cluster]) -> Iterator[_Finding]:
-    names = [target.name for target in targets if target.suspended]
-    if names:
-        yield (), f"not deployed to {_names(names)}: suspended in the fleet", "", _WARNING
 
 
 def _tainted(

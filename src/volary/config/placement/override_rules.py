@@ -79,7 +79,10 @@ def convert(reading: readings.Reading, read: Placement) -> overrides.Differences
 
 def _rule(reading: readings.Reading, read: Override, path: yaml.Path) -> overrides.Rule:
     changes = tuple(_changes(reading, read, path))
-    _check_properties(reading, path)
+    for inside, text in cluster_properties.texts(reading.written(path)):
+        # Only what is written as a value is filled in.
+        if "value" in inside:
+            cluster_properties.check(reading, text, (*path, *inside))
     if not changes:
         reading.error(path, "the override changes nothing", "add images, patches or the like")
     wave_rules.check_selector(reading, read.targets, (*path, "targets"))
@@ -107,13 +110,6 @@ def _changes(
     for place, patch in enumerate(read.patches):
         _check_pointer(reading, patch.path, (*path, "patches", place, "path"))
         yield patch
-
-
-def _check_properties(reading: readings.Reading, path: yaml.Path) -> None:
-    """Note what no cluster can fill in; only what is written as a value is filled in."""
-    for place, text in cluster_properties.texts(reading.written(path)):
-        if "value" in place:
-            cluster_properties.check(reading, text, (*path, *place))
 
 
 def _arguments(

@@ -165,7 +165,10 @@ def _repository(
         url = git_addresses.resolve(url, directory)
     except ValueError as error:
         reading.error((*at, "url"), str(error))
-    _check_name(reading, read, at)
+    if not all(char.isascii() and (char.isalnum() or char in "-_.") for char in read.name):
+        message = "must be letters, digits, dashes, dots and underscores"
+        reading.error((*at, "name"), message)
+    reading.accepts((*at, "branch"), lambda: git_addresses.branch(read.branch))
     if read.interval < _SHORTEST_INTERVAL:
         reading.error((*at, "interval"), "must be at least one second", "write 1m")
     for i, path in enumerate(read.paths):
@@ -178,13 +181,6 @@ def _repository(
         _check_credentials(reading, kind, read.credentials, at)
     paths = tuple("" if path == "." else path for path in read.paths)
     return replace(read, url=url, paths=paths)
-
-
-def _check_name(reading: readings.Reading, read: server_settings.Repository, at: yaml.Path) -> None:
-    if not all(char.isascii() and (char.isalnum() or char in "-_.") for char in read.name):
-        message = "must be letters, digits, dashes, dots and underscores"
-        reading.error((*at, "name"), message)
-    reading.accepts((*at, "branch"), lambda: git_addresses.branch(read.branch))
 
 
 _FORMS = (

@@ -19,7 +19,6 @@ from volary.concurrency import fan_out
 from volary.controller.planning import preparation
 from volary.manifests.health import assessment
 from volary.model import errors
-from volary.model.fleet import fleets
 from volary.model.objects import apply_results, manifest, object_health
 from volary.model.pipeline import pipelines
 from volary.planner import targets as target_choice
@@ -95,7 +94,11 @@ async def _try(
     try:
         async with asyncio.timeout(patience.total_seconds()):
             await client.discover()
-        options = _options(prepared, clusters.member(target))
+        member = clusters.member(target)
+        options = applier.Options(
+            namespaces=member.namespaces if member else (),
+            create_namespaces=prepared.project.application.input.auto_create_namespace,
+        )
         if closely and rollouts:
             return await _inspect_closely(prepared, client, rollouts, options)
         return await _preview(client, rollouts, options)
@@ -116,13 +119,6 @@ def _named(unavailable: client_pool.Unavailable) -> tuple[errors.Problem, ...]:
         if name in problem.message
         else replace(problem, message=f"{name}: {problem.message}")
         for problem in unavailable.problems
-    )
-
-
-def _options(prepared: preparation.PreparedRun, member: fleets.Cluster | None) -> applier.Options:
-    return applier.Options(
-        namespaces=member.namespaces if member else (),
-        create_namespaces=prepared.project.application.input.auto_create_namespace,
     )
 
 

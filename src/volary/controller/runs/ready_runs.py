@@ -47,7 +47,7 @@ class Dependencies:
     patience: timedelta = preflight.PATIENCE
     #: After which time a run tries a cluster again that it waits for, unless it was seen before.
     again_after: timedelta = policies.AGAIN_AFTER
-    executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
+    executor_options: contexts.Options = field(default_factory=contexts.Options)
     #: Where metrics are kept.
     meter: meters.Meter = field(default_factory=meters.NoMeter)
     #: Where repositories are, by name, as scripts may know it.

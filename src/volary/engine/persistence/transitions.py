@@ -85,15 +85,10 @@ def _tasks(
     before: state.StageState | None, stage: state.StageState
 ) -> Iterator[run_records.TaskRecord]:
     old = tuple(before.tasks) if before else ()
-    for position, (group, task) in enumerate(_grouped(stage)):
+    grouped = ((place, task) for place, group in enumerate(stage.groups) for task in group.tasks)
+    for position, (group, task) in enumerate(grouped):
         if not old or old[position] is not task:
             yield codec.task_record(stage.id, position, group, task)
-
-
-def _grouped(stage: state.StageState) -> Iterator[tuple[int, state.TaskState]]:
-    for position, group in enumerate(stage.groups):
-        for task in group.tasks:
-            yield position, task
 
 
 def _feed(event: feed.RunEvent) -> run_records.EventRecord:

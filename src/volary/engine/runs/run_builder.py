@@ -97,7 +97,12 @@ def new_run(run_id: str, plan: RunSpec, at: datetime) -> state.Run:
 
 def _stages(plan: RunSpec) -> Iterator[state.StageState]:
     for index, stage in enumerate(plan.stages):
-        yield _stage(replace(stage, index=index), plan.groups)
+        stage_groups = (_group(group, stage) for group in plan.groups)
+        yield state.StageState(
+            id=f"{index + 1}-{stage.name}",
+            stage=replace(stage, index=index),
+            groups=tuple(group for group in stage_groups if group.tasks),
+        )
 
 
 def _steps(plan: RunSpec) -> Iterator[state.StageState]:
@@ -146,15 +151,6 @@ def rollback_stage(run: state.Run) -> state.StageState:
 def _rollback_group(wave: policies.WaveRule, chosen: set[str]) -> state.GroupState:
     tasks = tuple(state.TaskState(target) for target in wave.targets if target in chosen)
     return state.GroupState(tasks, name=wave.name, concurrency=wave.concurrency)
-
-
-def _stage(stage: pipelines.Stage, groups: tuple[Group, ...]) -> state.StageState:
-    chosen = (_group(group, stage) for group in groups)
-    return state.StageState(
-        id=f"{stage.index + 1}-{stage.name}",
-        stage=stage,
-        groups=tuple(group for group in chosen if group.tasks),
-    )
 
 
 def _group(group: Group, stage: pipelines.Stage) -> state.GroupState:

@@ -63,18 +63,14 @@ def between(before: state.Run | None, after: state.Run) -> tuple[Command, ...]:
 def _all(before: state.Run | None, after: state.Run) -> Iterator[Command]:
     if before is after:
         return
-    yield from _of_stages(before, after)
+    for _, old, stage in updates.changed_stages(before, after):
+        for before_task, task in updates.changed_tasks(old, stage):
+            yield from _of_task(stage.id, before_task, task)
     wake = deadlines.next_time(after)
     if wake != (deadlines.next_time(before) if before else None):
         yield WakeAt(wake)
     if after.is_final and not (before and before.is_final):
         yield Release(after.status, after.reason)
-
-
-def _of_stages(before: state.Run | None, after: state.Run) -> Iterator[Command]:
-    for _, old, stage in updates.changed_stages(before, after):
-        for before_task, task in updates.changed_tasks(old, stage):
-            yield from _of_task(stage.id, before_task, task)
 
 
 def _of_task(

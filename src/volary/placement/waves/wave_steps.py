@@ -99,10 +99,11 @@ def _webhook_wave(planned: Sequence[planned_waves.PlannedWave], wave: int) -> in
 
 
 def _gate_stages(wave: rollouts.Wave) -> Iterator[pipelines.Stage]:
+    seen = f"See wave {wave.name} healthy on this release"
     yield pipelines.Stage(
         added_stages.WAVE_GATE.name,
         added_stages.WaveGateOptions(wave.soak),
-        description=_soak_description(wave),
+        description=f"{seen} for {wave.soak}" if wave.soak else seen,
         timeout=wave.soak + _MARGIN,
     )
     if wave.gate.analysis is not None:
@@ -126,8 +127,3 @@ def _gate_stages(wave: rollouts.Wave) -> Iterator[pipelines.Stage]:
             description=f"Wait until people agree with wave {wave.name}",
             timeout=wave.gate.approval_timeout,
         )
-
-
-def _soak_description(wave: rollouts.Wave) -> str:
-    seen = f"See wave {wave.name} healthy on this release"
-    return f"{seen} for {wave.soak}" if wave.soak else seen

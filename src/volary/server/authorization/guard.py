@@ -82,7 +82,9 @@ async def authorize(request: requests.Request, needed: access.Access) -> None:
 async def _check(
     request: requests.Request, person: permissions.Person, needed: access.Access
 ) -> None:
-    _check_names(request.path_params)
+    for kind, value in request.path_params.items():
+        if not (_CLUSTER if kind == "cluster" else _NAME).fullmatch(str(value)):
+            raise refusals.not_found(kind, "of this name")
     if person.may_everywhere(needed.permission):
         return
     if not person.may_somewhere(permissions.Permission.VIEW):
@@ -102,12 +104,6 @@ async def _check(
 
 def _sentence(person: permissions.Person, needed: access.Access) -> str:
     return f"{person.name} may not {needed.permission.value} here"
-
-
-def _check_names(given: Mapping[str, Any]) -> None:
-    for kind, value in given.items():
-        if not (_CLUSTER if kind == "cluster" else _NAME).fullmatch(str(value)):
-            raise refusals.not_found(kind, "of this name")
 
 
 def _resource_of(request: requests.Request, scope: access.Scope) -> tuple[str, str]:

@@ -118,7 +118,7 @@ class Mirror:
         if old == announced:
             return Fetched(branch, announced)
         if not announced:
-            await asyncio.to_thread(self._forget, branch)
+            await asyncio.to_thread(self._opened.references.delete, f"{git_hosts.HEADS}{branch}")
             return Fetched(branch, "", RefUpdate(branch, old, ""))
         is_first = not await asyncio.to_thread(self._branches)
         await self._host.fetch([_refspec(branch)], depth=1 if is_first else 0)
@@ -139,9 +139,6 @@ class Mirror:
         return [
             name.removeprefix(git_hosts.HEADS) for name in names if name.startswith(git_hosts.HEADS)
         ]
-
-    def _forget(self, branch: str) -> None:
-        self._opened.references.delete(f"{git_hosts.HEADS}{branch}")
 
     def _has(self, commit: str) -> bool:
         try:

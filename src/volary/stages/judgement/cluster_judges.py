@@ -265,7 +265,7 @@ class Judge:
         try:
             async with asyncio.timeout(rule.timeout.total_seconds()):
                 if rule.name in self.http:
-                    reach = self.context.permissions.reach
+                    reach = self.context.options.permissions.reach
                     return await http_checks.measure(self.http[rule.name], question, reach)
                 return await self.context.meter.measure(question)
         except TimeoutError:

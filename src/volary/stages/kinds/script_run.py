@@ -102,7 +102,7 @@ async def carry_out(
         StoppedError: when asked to stop.
     """
     context = work.context
-    if not context.permissions.scripts or context.run.checkout is None:
+    if not context.options.permissions.scripts or context.run.checkout is None:
         raise execution.StageFailedError(_REFUSAL)
     work.check_stop()
 

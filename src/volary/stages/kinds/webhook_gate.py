@@ -54,9 +54,10 @@ async def _ask(
     begins = hook.type is webhook.WebhookType.CONFIRM_ROLLOUT
     phase = "Waiting" if begins else "WaitingPromotion"
     about = stage_webhooks.subject(context, source, phase=phase)
+    reach = context.options.permissions.reach
     logged = ""
     while True:
-        answer = await work.unless_stopped(webhooks.call(hook, about, context.permissions.reach))
+        answer = await work.unless_stopped(webhooks.call(hook, about, reach))
         if answer.agreed:
             return
         if answer.reason != logged:

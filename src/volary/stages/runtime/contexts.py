@@ -63,6 +63,19 @@ class Permissions:
     reach: webhooks.Reach = field(default_factory=webhooks.Reach)
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a whole run may do."""
+
+    #: Prune also when most of the application's objects would go.
+    allow_mass_deletion: bool = False
+    #: How long an image that cannot be pulled may stay so before a rollout gives up.
+    image_grace: timedelta = timedelta(seconds=20)
+    #: How long pods stay after the routes have left them: proxies follow late.
+    settle: timedelta = timedelta(seconds=3)
+    permissions: Permissions = field(default_factory=Permissions)
+
+
 @dataclass(slots=True)
 class RoutePropagation:
     """When the routes on one cluster were changed last in this run."""
@@ -107,7 +120,7 @@ class MeasuringContext:
     not_updated: tuple[str, ...] = ()
     #: The same stage on the other clusters.
     rendezvous: rendezvouses.Rendezvous = field(default_factory=rendezvouses.Rendezvous)
-    permissions: Permissions = field(default_factory=Permissions)
+    options: Options = field(default_factory=Options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +137,6 @@ class StageContext(MeasuringContext):
     timeout: timedelta = timedelta(hours=6)
     #: Namespaces Volary may work in on this cluster; empty: all.
     namespaces: tuple[str, ...] = ()
-    #: Prune also when most of the application's objects would go.
-    allow_mass_deletion: bool = False
-    #: How long an image that cannot be pulled may stay so before the wait gives up.
-    image_grace: timedelta = timedelta(seconds=20)
     run: RunEnvironment = field(default_factory=RunEnvironment)
     #: Shared by all tasks of the run.
     once: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)

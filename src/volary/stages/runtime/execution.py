@@ -239,7 +239,7 @@ class Work:
             manifests,
             timeout=self.remaining,
             rules=self.context.application.health,
-            image_grace=self.context.image_grace,
+            image_grace=self.context.options.image_grace,
             progress=lambda seen: self.context.progress(seen.sentence, seen.ready, seen.total),
             stop=self.context.task.stop.wait,
         )
@@ -258,7 +258,7 @@ class Work:
     ) -> owned_objects.Scope:
         """Return which objects of this application may be considered for deleting."""
         if allow_mass_deletion is None:
-            allow_mass_deletion = self.context.allow_mass_deletion
+            allow_mass_deletion = self.context.options.allow_mass_deletion
         return owned_objects.Scope(
             self.context.application.name,
             self.context.application.variant_label,

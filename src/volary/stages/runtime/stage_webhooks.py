@@ -102,12 +102,14 @@ class StageWebhooks:
     async def inform(self, kind: webhook.WebhookType) -> None:
         """Call every webhook of a type; refusals are logged and mean nothing more."""
         for hook in self.of(kind):
-            answer = await webhooks.call(hook, self.about, self.work.context.permissions.reach)
+            answer = await webhooks.call(
+                hook, self.about, self.work.context.options.permissions.reach
+            )
             if not answer.agreed:
                 self.work.context.warn(f"{kind.value}: {hook.name} {answer.reason}")
 
     async def _ask(self, hook: webhook.Webhook) -> webhooks.Answer:
-        reach = self.work.context.permissions.reach
+        reach = self.work.context.options.permissions.reach
         return await self.work.unless_stopped(webhooks.call(hook, self.about, reach))
 
     def report(self, message: str, *, is_warning: bool = False) -> None:
@@ -149,7 +151,7 @@ class StageWebhooks:
         silent: set[str] = set()
         while True:
             hook, extra = await self._reports.get()
-            reach = self.work.context.permissions.reach
+            reach = self.work.context.options.permissions.reach
             answer = await webhooks.call(hook, self.about, reach, extra=extra)
             if not answer.agreed and hook.name not in silent:
                 silent.add(hook.name)

@@ -219,7 +219,7 @@ async def test_one_that_ran_before_a_restart_does_not_run_again(machine: Machine
 @pytest.mark.parametrize(
     "given",
     [
-        {"permissions": contexts.Permissions(scripts=False)},
+        {"options": contexts.Options(permissions=contexts.Permissions(scripts=False))},
         {"run": RUN},
     ],
     ids=["forbidden", "no files"],

@@ -371,7 +371,7 @@ async def test_an_inventory_lies_in_a_namespace_that_may_be_used(
 
 @pytest.mark.parametrize("allowed", [False, True])
 async def test_what_may_be_deleted_is_limited(allowed: bool) -> None:
-    made = work(namespaces=("a",), allow_mass_deletion=allowed)
+    made = work(namespaces=("a",), options=contexts.Options(allow_mass_deletion=allowed))
     made.places = {"b", "a"}
 
     scope = made.scope(variant.Variant.CANARY)

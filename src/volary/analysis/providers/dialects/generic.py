@@ -3,12 +3,12 @@
 `${START}` and `${END}` stand for the time it is about, in seconds since 1970.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from urllib import parse
 
 from volary.analysis.providers.dialects import dialect
-from volary.config.stages import http_queries, query_placeholders
+from volary.config.stages import http_queries
 from volary.config.text import json_paths
 from volary.model import metric_providers
 
@@ -27,7 +27,8 @@ class Generic(dialect.Dialect[metric_providers.HttpOptions]):
             for fault in http_queries.without_time(text):
                 raise dialect.AnswerError(fault.message)
         http_query = http_queries.read(self._dated(text))
-        _refuse(http_queries.faults(http_query))
+        for finding in http_queries.faults(http_query):
+            raise dialect.AnswerError(f"is not asked: {finding.message}")
         if not self.options.allow_post:
             for fault in http_queries.forbidden(http_query):
                 raise dialect.AnswerError(f"is not asked: {fault.message}; {fault.hint}")
@@ -58,8 +59,3 @@ class Generic(dialect.Dialect[metric_providers.HttpOptions]):
                 raise dialect.AnswerError(f"has, where the path leads, {kind}")
             all_points.append(dialect.points([element]))
         return all_points
-
-
-def _refuse(faults: Iterable[query_placeholders.Finding]) -> None:
-    for fault in faults:
-        raise dialect.AnswerError(f"is not asked: {fault.message}")

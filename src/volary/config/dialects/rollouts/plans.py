@@ -37,19 +37,16 @@ class Plan:
 
     def approve_after(self, path: yaml.Path) -> None:
         """Let people agree after the last wave."""
-        self.waves[-1]["gate"] = self._gate(path)
+        if not self.approvers:
+            message = "people have to agree here, but it is not said who"
+            self.reading.error(path, message, "name them: --approver NAME")
+        self.waves[-1]["gate"] = {"approval": {"approvers": list(self.approvers)}}
 
     def approve_before(self, name: str, path: yaml.Path) -> None:
         """Let people agree before the next wave: after the last one, or one without clusters."""
         if not self.waves or "gate" in self.waves[-1]:
             self.add(f"before-{name}", targets=NO_CLUSTERS)
         self.approve_after(path)
-
-    def _gate(self, path: yaml.Path) -> dict[str, Any]:
-        if not self.approvers:
-            message = "people have to agree here, but it is not said who"
-            self.reading.error(path, message, "name them: --approver NAME")
-        return {"approval": {"approvers": list(self.approvers)}}
 
     def body(self, name: str) -> json.JsonObject:
         """Return an application file with the waves.
