@@ -106,7 +106,11 @@ async def test_no_traffic_is_sent_to_a_canary_that_is_not_there() -> None:
     ("manifests", "options", "message"),
     [
         ([], TO_CANARY, "there is no Service"),
-        ([service(), {**service(), "metadata": {"name": "b"}}], TO_CANARY, "routes: Service shop, Service b"),
+        (
+            [service(), {**service(), "metadata": {"name": "b"}}],
+            TO_CANARY,
+            "routes: Service shop, Service b",
+        ),
         ([service(app="shop")], TO_CANARY, f"lacks {KEY}"),
         ([service(**{KEY: "canary"})], TO_CANARY, "instead of primary"),
         ([service()], traffic_stages.TrafficOptions(50, baseline=50), "baseline"),
