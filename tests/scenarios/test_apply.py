@@ -1,12 +1,16 @@
 """Applying a set: all or nothing where it can be, and words for what went wrong."""
 
 import asyncio
+import copy
 
 import pytest
 
 from kube_sandbox.apiserver.storage import storage, verbs
 from stage_world import NEW, OLD, config, deployment, made, service, shop, world
+from volary.clusters.apply import applier
+from volary.clusters.client import clients
 from volary.model import applications, json
+from volary.model.objects import apply_results
 from volary.model.pipeline.stage_kinds import rollout_stages
 
 SYNC = rollout_stages.SyncOptions()
@@ -238,6 +242,50 @@ async def test_a_bad_object_of_a_new_kind_leaves_only_its_definition() -> None:
         assert outcomes["us"].status == "failed"
         assert outcomes["us"].touched
         assert "spec.size" in outcomes["us"].reason
+        assert given.find("us", "ConfigMap", "settings") is None
+
+
+def _with_colour(body: json.JsonObject) -> json.JsonObject:
+    """The definition with one more field."""
+    changed = copy.deepcopy(body)
+    schema = changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"]["colour"] = {"type": "string"}
+    return changed
+
+
+async def test_a_new_field_comes_with_the_changed_definition_in_one_commit() -> None:
+    coloured = {**widget(), "spec": {"size": 3, "colour": "blue"}}
+    async with world("us") as given:
+        given.sources[OLD] = [made(widget()), made(DEFINITION)]
+        await given.deployed(OLD)
+        given.sources[NEW] = [made(coloured), made(_with_colour(DEFINITION)), made(config())]
+        client = await given.clients.client("us")
+        assert isinstance(client, clients.Client)
+
+        planned = await applier.SetApply(client).inspect(given.sources[NEW])
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
+
+        actions = {seen.change.key.name: seen.change.action for seen in planned}
+        assert actions["gear"] is apply_results.Action.CONFIGURED
+        assert actions["widgets.example.com"] is apply_results.Action.CONFIGURED
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.get("us", "Widget.example.com", "gear")["spec"]["colour"] == "blue"
+        back = await given.run(rollout_stages.SYNC.name, SYNC, commit=OLD, running=NEW)
+        assert back["us"].status == "succeeded", back["us"]
+        assert given.get("us", "Widget.example.com", "gear")["spec"] == {"size": 3}
+
+
+async def test_what_is_wrong_by_a_changed_definition_too_is_told() -> None:
+    wrong = {**widget(), "spec": {"size": 3, "weight": 7}}
+    async with world("us") as given:
+        given.sources[OLD] = [made(widget()), made(DEFINITION)]
+        await given.deployed(OLD)
+        given.sources[NEW] = [made(wrong), made(_with_colour(DEFINITION)), made(config())]
+
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
+
+        assert outcomes["us"].status == "failed"
+        assert "spec.weight" in outcomes["us"].reason
         assert given.find("us", "ConfigMap", "settings") is None
 
 

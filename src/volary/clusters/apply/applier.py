@@ -6,10 +6,10 @@
    every problem is reported, not only the first.
 4. What remains is written rank by rank (`apply_order`), at once within a rank.
 
-A namespace or a definition that the set itself brings has to exist before what lives
-in it can be tried. So when there are such, everything else is tried first, then they
-are written, then what depends on them is tried. If that fails, nothing but they were
-written, and the error says so.
+A namespace or a definition that the set itself brings, or a definition that it changes,
+has to be written before what depends on it can be tried: the old schema would refuse a
+new field. So everything else is tried first, then they are written, then what depends on
+them is tried. If that fails, nothing but they were written, and the error says so.
 
 A set with a single changed object is not tried: its write is as much all-or-nothing.
 
@@ -18,7 +18,7 @@ A set with a single changed object is not tried: its write is as much all-or-not
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
@@ -27,11 +27,15 @@ from volary.clusters.apply import live_objects, refusals, steps
 from volary.clusters.client import clients, resource_mapping
 from volary.concurrency import fan_out
 from volary.manifests.loading import apply_order
-from volary.model import backoffs, errors
+from volary.model import backoffs, errors, json
 from volary.model.objects import apply_results, manifest
 
-#: Between two questions whether a new kind is served.
+#: Between two questions whether a new kind is served, or a changed one as it is defined now.
 _BACKOFF = backoffs.Backoff(timedelta(milliseconds=100), timedelta(milliseconds=800))
+#: How long API servers may go on by the old schema: no condition of a definition tells, and
+#: each server of a cluster follows in its own time.
+_OLD_SCHEMA = timedelta(seconds=10)
+_BAD_REQUEST = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +105,14 @@ class SetApply:
         """
         parts = await self._divide(manifests)
         assessed = await self._assess(parts.first, parts.live, alone=not parts.ground)
-        if parts.ground:
-            await self._write([step for step in assessed if step.key in parts.ground])
+        if parts.ground or parts.later:
+            ground = [step for step in assessed if step.key in parts.ground]
+            await self._write(ground)
             assessed = [step for step in assessed if step.key not in parts.ground]
             brought = await self._served(parts.later)
-            dependent = [*parts.dependent, *brought]
-            assessed += await self._assess(dependent, parts.live, alone=False)
+            dependent = [*parts.dependent, *parts.redefined, *brought]
+            changed = not all(step.is_unchanged for step in ground)
+            assessed += await self._assess_when_defined(dependent, parts.live, changed=changed)
         await self._write(assessed)
         return apply_results.ChangeSet(tuple(self._changes))
 
@@ -114,15 +120,16 @@ class SetApply:
         """Return what `apply` would do, found out by dry runs; nothing is written.
 
         What waits for a namespace or a kind that the set itself brings cannot be tried yet;
-        it counts as created.
+        it counts as created. What a definition refuses as it is now, but the set changes,
+        counts as written.
 
         Raises:
             ApplyError: when the cluster would refuse the set.
             VolaryError: when the cluster could not be asked.
         """
-        assessed, later = await self._foresee(manifests)
+        assessed, waiting = await self._foresee(manifests)
         changes = [steps.preview(step) for step in assessed]
-        return apply_results.ChangeSet((*changes, *map(_created, later)))
+        return apply_results.ChangeSet((*changes, *(seen.change for seen in waiting)))
 
     async def inspect(
         self, manifests: Sequence[manifest.Manifest]
@@ -132,32 +139,52 @@ class SetApply:
         As `preview`, but every answer is kept and what no list shows is asked for one by one:
         for people who check what changes.
         """
-        assessed, later = await self._foresee(manifests)
+        assessed, waiting = await self._foresee(manifests)
         previews: list[steps.ObjectPreview] = []
         await self._attempt(assessed, steps.preview_with_bodies, previews)
-        waiting = (steps.ObjectPreview(_created(item), None, item.body) for item in later)
         return (*previews, *waiting)
 
     async def _foresee(
         self, manifests: Sequence[manifest.Manifest]
-    ) -> tuple[list[steps.Step], list[manifest.Manifest]]:
+    ) -> tuple[list[steps.Step], list[steps.ObjectPreview]]:
         """Try what can be tried now; return the rest, which the set itself makes room for."""
         parts = await self._divide(manifests)
         assessed = await self._assess(parts.first, parts.live, alone=False)
-        return assessed, [*(placed.item for placed in parts.dependent), *parts.later]
+        waiting = [_to_create(item) for item in parts.later]
+        waiting += [_to_create(placed.item) for placed in parts.dependent]
+        ground = [step for step in assessed if step.key in parts.ground]
+        if all(step.is_unchanged for step in ground):
+            assessed += await self._assess(parts.redefined, parts.live, alone=False)
+            return assessed, waiting
+        for placed in parts.redefined:
+            try:
+                assessed += await self._assess([placed], parts.live, alone=False)
+            except ApplyError as error:
+                if not _is_by_schema(error):
+                    raise
+                waiting.append(_to_redefine(placed.item, parts.live.get(placed.key)))
+        return assessed, waiting
 
     async def _divide(self, manifests: Sequence[manifest.Manifest]) -> "_Parts":
         placement = await self._place(manifests, defining=manifests)
         mapped = [*placement.mapped, *await self._missing_namespaces(placement.mapped)]
         live = await live_objects.read(self._client, mapped)
-        ground = _prerequisites(mapped, live, has_later=bool(placement.later))
+        ground = _prerequisites(mapped, live, placement.later, self._tools)
         built = {placed.item.name for placed in ground if placed.is_namespace}
-        first: list[resource_mapping.MappedManifest] = []
-        dependent: list[resource_mapping.MappedManifest] = []
+        changing = {
+            resource_mapping.defined_kind(placed.item)
+            for placed in ground
+            if resource_mapping.is_definition(placed.item)
+        }
+        parts = _Parts(frozenset(placed.key for placed in ground), placement.later, live)
         for placed in mapped:
-            (dependent if placed.item.namespace in built else first).append(placed)
-        keys = frozenset(placed.key for placed in ground)
-        return _Parts(first, keys, dependent, placement.later, live)
+            if placed.item.namespace in built:
+                parts.dependent.append(placed)
+            elif (placed.item.group, placed.item.kind) in changing:
+                parts.redefined.append(placed)
+            else:
+                parts.first.append(placed)
+        return parts
 
     async def _place(
         self, manifests: Sequence[manifest.Manifest], *, defining: Sequence[manifest.Manifest] = ()
@@ -208,6 +235,26 @@ class SetApply:
                 seconds = int(self._options.timeout.total_seconds())
                 problem = f"{names} is not served {seconds} s after its definition"
                 raise self._error([errors.Problem(problem)])
+            attempt += 1
+            await asyncio.sleep(_BACKOFF.after(attempt).total_seconds())
+
+    async def _assess_when_defined(
+        self,
+        mapped: Sequence[resource_mapping.MappedManifest],
+        live: live_objects.Live,
+        *,
+        changed: bool,
+    ) -> list[steps.Step]:
+        """Assess what depends on definitions; where they have `changed`, servers may lag."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + min(_OLD_SCHEMA, self._options.timeout).total_seconds()
+        attempt = 0
+        while True:
+            try:
+                return await self._assess(mapped, live, alone=False)
+            except ApplyError as error:
+                if not changed or not _is_by_schema(error) or loop.time() >= until:
+                    raise
             attempt += 1
             await asyncio.sleep(_BACKOFF.after(attempt).total_seconds())
 
@@ -281,32 +328,56 @@ class SetApply:
 class _Parts:
     """A set, divided by what has to be there before what."""
 
-    #: What can be tried at once.
-    first: Sequence[resource_mapping.MappedManifest]
-    #: Those of them that the rest waits for.
+    #: Of `first`, those that the rest waits for.
     ground: frozenset[manifest.ResourceKey]
-    #: What is in namespaces of the set itself, which are not there yet.
-    dependent: Sequence[resource_mapping.MappedManifest]
-    #: Of kinds that the set itself defines.
+    #: Of kinds or versions that the set itself defines.
     later: Sequence[manifest.Manifest]
     live: live_objects.Live
+    #: What can be tried at once.
+    first: list[resource_mapping.MappedManifest] = field(default_factory=list)
+    #: What is in namespaces of the set itself, which are not there yet.
+    dependent: list[resource_mapping.MappedManifest] = field(default_factory=list)
+    #: Of kinds that are served, but whose definition the set may change.
+    redefined: list[resource_mapping.MappedManifest] = field(default_factory=list)
 
 
-def _created(item: manifest.Manifest) -> apply_results.Change:
-    return apply_results.Change(item.key, apply_results.Action.CREATED)
+def _to_create(item: manifest.Manifest) -> steps.ObjectPreview:
+    change = apply_results.Change(item.key, apply_results.Action.CREATED)
+    return steps.ObjectPreview(change, None, item.body)
+
+
+def _to_redefine(item: manifest.Manifest, live: json.JsonObject | None) -> steps.ObjectPreview:
+    action = apply_results.Action.CONFIGURED if live else apply_results.Action.CREATED
+    change = apply_results.Change(item.key, action, "tried once its definition has changed")
+    return steps.ObjectPreview(change, live, item.body if live is None else None)
+
+
+def _is_by_schema(error: ApplyError) -> bool:
+    """Whether all that was refused does not fit the schema, which may be an old one."""
+    return bool(error.causes) and all(
+        isinstance(cause, api_errors.Invalid)
+        or (isinstance(cause, api_errors.RequestError) and cause.status == _BAD_REQUEST)
+        for cause in error.causes
+    )
 
 
 def _prerequisites(
-    mapped: Sequence[resource_mapping.MappedManifest], live: live_objects.Live, *, has_later: bool
+    mapped: Sequence[resource_mapping.MappedManifest],
+    live: live_objects.Live,
+    later: Sequence[manifest.Manifest],
+    tools: steps.Tools,
 ) -> list[resource_mapping.MappedManifest]:
-    """Return new namespaces that the set uses, and definitions whose kinds it uses."""
+    """Return new namespaces that the set uses, and definitions of its kinds that may change."""
     used = {placed.item.namespace for placed in mapped}
-    return [
-        placed
-        for placed in mapped
-        if placed.key not in live
-        and (
-            (placed.is_namespace and placed.item.name in used)
-            or (has_later and resource_mapping.is_definition(placed.item))
-        )
-    ]
+    kinds = {(item.group, item.kind) for item in (*(placed.item for placed in mapped), *later)}
+
+    def comes_first(placed: resource_mapping.MappedManifest) -> bool:
+        if placed.is_namespace:
+            return placed.key not in live and placed.item.name in used
+        if not resource_mapping.is_definition(placed.item):
+            return False
+        step = steps.assess(placed, live.get(placed.key), tools)
+        changes = not step.is_unchanged and not step.is_commit_only
+        return changes and resource_mapping.defined_kind(placed.item) in kinds
+
+    return [placed for placed in mapped if comes_first(placed)]

@@ -89,7 +89,7 @@ async def map_manifests(
         TemporaryError: when a kind is unknown, also with `refresh`, because the server of its
             API group is down.
     """
-    coming = {_defined(item) for item in defining if is_definition(item)}
+    coming = {defined_kind(item) for item in defining if is_definition(item)}
     catalog = await client.discover()
     unknown = [item for item in manifests if find(catalog, item) is None]
     if refresh and any((item.group, item.kind) not in coming for item in unknown):
@@ -117,6 +117,12 @@ def is_definition(item: manifest.Manifest) -> bool:
     return (item.group, item.kind) == _DEFINITION
 
 
+def defined_kind(definition: manifest.Manifest) -> discovery.GroupKind:
+    """Return the group and kind that a definition brings."""
+    spec = objects.mapping(definition.body, "spec")
+    return objects.text(spec, "group"), objects.text(spec, "names", "kind")
+
+
 def find(catalog: discovery.Catalog, item: manifest.Manifest) -> discovery.Resource | None:
     """Return the resource of a manifest's kind and version; None: it is not served."""
     return catalog.find(item.group, item.kind, item.api_version.rpartition("/")[2])
@@ -133,11 +139,6 @@ def _check_fresh(cluster: str, catalog: discovery.Catalog, missing_groups: set[s
             f"cluster {cluster} does not know what the API group {', '.join(sorted(stale))} "
             "serves: its server does not answer (`kubectl get apiservices` says more)"
         )
-
-
-def _defined(definition: manifest.Manifest) -> tuple[str, str]:
-    spec = objects.mapping(definition.body, "spec")
-    return objects.text(spec, "group"), objects.text(spec, "names", "kind")
 
 
 def _in_namespace(

@@ -1,5 +1,6 @@
 """A set is validated as a whole, written in order, and says what was written when it failed."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -40,13 +41,13 @@ def namespace(name: str = "web") -> manifest.Manifest:
     return made("v1", "Namespace", name)
 
 
-def definition() -> manifest.Manifest:
-    spec = {"group": "example.com", "names": {"kind": "Widget"}}
+def definition(listed: str = "Widgets") -> manifest.Manifest:
+    spec = {"group": "example.com", "names": {"kind": "Widget", "listKind": listed}}
     return made("apiextensions.k8s.io/v1", "CustomResourceDefinition", "widgets", spec=spec)
 
 
-def widget(name: str = "gear") -> manifest.Manifest:
-    return made("example.com/v1", "Widget", name, spec={"size": 1})
+def widget(name: str = "gear", size: int = 1) -> manifest.Manifest:
+    return made("example.com/v1", "Widget", name, spec={"size": size})
 
 
 async def apply(
@@ -271,6 +272,81 @@ async def test_a_kind_that_is_never_served_ends_the_wait() -> None:
     assert actions(caught.value.changes) == {"widgets": Action.CREATED}
     # 0.1, 0.2, 0.4, then 0.8 seconds apart.
     assert 9 <= cluster.asked.count("refresh kinds") <= 12
+
+
+async def _with_widgets() -> MemoryCluster:
+    cluster = MemoryCluster(resources=[*MemoryCluster().resources, WIDGETS])
+    await apply(cluster, definition(), widget(), config())
+    cluster.asked.clear()
+    return cluster
+
+
+@pytest.mark.looptime
+async def test_servers_may_go_on_by_the_old_schema_for_a_while() -> None:
+    cluster = await _with_widgets()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+
+    def follow(asked: str) -> None:
+        if asked.startswith("dry patch widgets") and loop.time() - began < 3:
+            raise REFUSED
+
+    cluster.before = follow
+    done = await apply(cluster, definition("Gears"), widget(size=2), config())
+
+    assert done["widgets"] is done["gear"] is Action.CONFIGURED
+    assert writes(cluster) == ["patch customresourcedefinitions/widgets", "patch widgets/gear"]
+    assert 3 <= loop.time() - began < 5
+
+
+@pytest.mark.looptime
+async def test_what_never_fits_the_changed_schema_is_told_after_a_while() -> None:
+    cluster = await _with_widgets()
+    cluster.refusals["dry patch widgets"] = REFUSED
+    began = asyncio.get_running_loop().time()
+
+    with pytest.raises(applier.ApplyError, match="spec is wrong") as caught:
+        await apply(cluster, definition("Gears"), widget(size=2))
+
+    assert caught.value.touched
+    assert 10 <= asyncio.get_running_loop().time() - began < 12
+
+
+@pytest.mark.looptime
+async def test_a_missing_permission_is_not_waited_for() -> None:
+    cluster = await _with_widgets()
+    cluster.refusals["dry patch widgets"] = api_errors.Forbidden("no", status=403)
+    began = asyncio.get_running_loop().time()
+
+    with pytest.raises(applier.ApplyError, match="no"):
+        await apply(cluster, definition("Gears"), widget(size=2))
+
+    assert asyncio.get_running_loop().time() == began
+
+
+async def test_an_unchanged_definition_judges_its_objects_before_anything_is_written() -> None:
+    cluster = await _with_widgets()
+    cluster.refusals["dry patch widgets"] = REFUSED
+
+    with pytest.raises(applier.ApplyError, match="spec is wrong") as caught:
+        await apply(cluster, definition(), widget(size=2), config(value="2"))
+
+    assert not caught.value.touched
+
+
+async def test_a_version_that_the_live_definition_lacks_is_waited_for() -> None:
+    newer = kind("example.com", "Widget", "widgets", version="v2")
+    cluster = await _with_widgets()
+
+    def serve(asked: str) -> None:
+        if asked == "patch customresourcedefinitions/widgets":
+            cluster.resources.append(newer)
+
+    cluster.before = serve
+    second = made("example.com/v2", "Widget", "second", spec={"size": 1})
+    done = await apply(cluster, definition("Gears"), second)
+
+    assert done == {"widgets": Action.CONFIGURED, "second": Action.CREATED}
 
 
 async def test_a_definition_without_objects_of_its_kind_is_like_any_object() -> None:
