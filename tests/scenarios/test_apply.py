@@ -302,6 +302,39 @@ async def test_a_missing_permission_names_verb_and_resource() -> None:
         assert outcomes["eu"].status == "succeeded"
 
 
+async def test_a_namespace_that_is_going_and_a_full_quota_are_no_missing_permission() -> None:
+    held = {**config(), "metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q"},
+        "spec": {"hard": {"configmaps": "1"}},
+    }
+    async with world("going", "full") as given:
+        for name in ("going", "full"):
+            registry = given.running.clusters[name].registry
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web"}}
+            registry.create(registry.kind("v1", "Namespace"), "", namespace, USER)
+        going = given.running.clusters["going"].registry
+        going.create(going.kind("v1", "ConfigMap"), "web", held, USER)
+        going.delete(going.kind("v1", "Namespace"), "", "web")
+        full = given.running.clusters["full"].registry
+        full.create(full.kind("v1", "ResourceQuota"), "web", quota, USER)
+        given.sources[NEW] = []
+        for number in range(3):
+            body = config()
+            body["metadata"] = {"name": f"c{number}", "namespace": "web"}
+            given.sources[NEW].append(made(body))
+
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
+
+        assert {outcome.status for outcome in outcomes.values()} == {"failed"}
+        told = {name: "\n".join(outcome.details) for name, outcome in outcomes.items()}
+        assert "hint: wait until namespace web is gone" in told["going"]
+        assert "hint: raise the ResourceQuota" in told["full"]
+        assert "RoleBinding" not in str(told)
+
+
 async def test_a_namespace_outside_the_fleets_limits_is_refused() -> None:
     async with world("us", "eu", namespaces={"us": ("web",)}) as given:
         outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")

@@ -29,6 +29,7 @@ from enum import StrEnum
 from volary.model import errors, json
 
 _LONGEST_MESSAGE = 600
+_LONGEST_END = 200
 _MOST_CAUSES = 50
 #: How API servers say, with code 500 and no reason, that an applied object does not fit its
 #: schema: `kube-apiserver` 1.36 for unknown fields and duplicate keys of list entries.
@@ -244,6 +245,7 @@ def _bare(status: int) -> str:
 
 
 def _short(message: str) -> str:
+    """Keep the beginning and the end: a quoted value stands before what is wrong with it."""
     if len(message) <= _LONGEST_MESSAGE:
         return message
-    return message[: _LONGEST_MESSAGE - 1] + "…"
+    return f"{message[: _LONGEST_MESSAGE - _LONGEST_END - 1]}…{message[-_LONGEST_END:]}"

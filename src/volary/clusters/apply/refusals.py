@@ -9,10 +9,37 @@ from volary.model.objects import manifest
 #: How API servers word it that a field cannot be changed on a live object.
 _IMMUTABLE = re.compile(
     r"field is immutable|may not change once set|updates to statefulset spec for fields other"
-    r"|is immutable after creation|may not be changed",
+    r"|is immutable after creation|may not be changed|cannot change roleRef",
     re.IGNORECASE,
 )
-_REPLACE = "pipecd.dev/force-sync-by-replace: enabled"
+_REPLACE = (
+    "annotate it `pipecd.dev/force-sync-by-replace: enabled` to have it deleted and created anew"
+)
+#: Kinds that are as they were once they are applied anew. Not others: a hint never loses data.
+_RECREATED_WITHOUT_LOSS = {
+    ("", "ConfigMap"): "",
+    ("", "Secret"): "",
+    ("apps", "Deployment"): ", with no pods in between",
+    ("apps", "DaemonSet"): ", with no pods in between",
+    ("batch", "Job"): ", which runs it again; or give it another name",
+    ("rbac.authorization.k8s.io", "RoleBinding"): "",
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): "",
+}
+_CLAIM = ("", "PersistentVolumeClaim")
+_OTHERS = {
+    _CLAIM: (
+        "a claim can only grow, where its StorageClass says allowVolumeExpansion; for the rest,"
+        " make a claim of another name and copy the data"
+    ),
+    ("apps", "StatefulSet"): (
+        "`kubectl delete statefulset NAME --cascade=orphan` keeps its pods and volumes; the next"
+        " run creates it anew around them"
+    ),
+}
+_AS_IT_IS = "write it as it is on the cluster, or give the object another name"
+#: RBAC says it so; quotas, limits, policies and webhooks refuse with 403 too.
+_NOT_PERMITTED = re.compile(r"\bcannot \w+ ")
+_OVER_QUOTA = re.compile(r"exceeded quota|failed quota")
 TAKE_OVER = "volary.dev/force-conflicts"
 
 
@@ -31,13 +58,39 @@ def problem_of(
             )
         case api_errors.Invalid() if fields := immutable_fields(error):
             message = f"{place}: {', '.join(fields)} cannot be changed on a live object"
-            hint = f"annotate it `{_REPLACE}` to have it deleted and created anew"
+            hint = _way_out(item)
         case api_errors.NotFound() if is_namespace_missing(error):
             message = f"namespace {item.namespace} does not exist on cluster {cluster}"
             hint = "create it, add it to the manifests, or set input.autoCreateNamespace"
         case api_errors.Forbidden():
-            hint = "give the user this permission by a Role and a RoleBinding"
+            hint = _permission_hint(item, error)
     return errors.Problem(message, item.origin, hint=hint)
+
+
+def _way_out(item: manifest.Manifest) -> str:
+    """Return how a field that cannot be changed gets its value, without losing data."""
+    kind = (item.group, item.kind)
+    if kind in _RECREATED_WITHOUT_LOSS:
+        return f"{_REPLACE}{_RECREATED_WITHOUT_LOSS[kind]}"
+    return _OTHERS.get(kind, _AS_IT_IS).replace("NAME", item.name)
+
+
+def _permission_hint(item: manifest.Manifest, error: api_errors.Forbidden) -> str:
+    """Return what helps against a 403; empty where the message says all that is known."""
+    message = str(error)
+    if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
+        return (
+            f"wait until namespace {item.namespace} is gone; its status says what it waits for"
+            f" (`kubectl get namespace {item.namespace} -o yaml`)"
+        )
+    if _OVER_QUOTA.search(message):
+        return "raise the ResourceQuota of the namespace, or request less (`kubectl get quota`)"
+    if _NOT_PERMITTED.search(message):
+        cluster_wide = "Cluster" if "at the cluster scope" in message else ""
+        return (
+            f"give the user this permission by a {cluster_wide}Role and a {cluster_wide}RoleBinding"
+        )
+    return _OTHERS[_CLAIM] if "can be resized" in message else ""
 
 
 def immutable_fields(error: api_errors.Invalid) -> list[str]:

@@ -154,10 +154,11 @@ def test_who_may_not_is_told_the_verb_once() -> None:
 
 @pytest.mark.parametrize(("status", "length"), [(429, 600), (500, 600), (404, 600)])
 def test_messages_of_every_kind_are_cut(status: int, length: int) -> None:
-    error = api_errors.translate(status, failure("", "z" * 601), what="get x")
+    error = api_errors.translate(status, failure("", "z" * 500 + "y" * 101), what="get x")
     whole = api_errors.translate(status, failure("", "z" * 600), what="get x")
 
-    assert str(error) == "z" * (length - 1) + "…"
+    assert str(error) == "z" * 399 + "…" + "z" * 99 + "y" * 101
+    assert len(str(error)) == length
     assert str(whole) == "z" * length
 
 
