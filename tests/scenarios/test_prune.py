@@ -101,7 +101,9 @@ async def test_most_of_an_application_does_not_go_by_accident() -> None:
         outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].status == "succeeded"
-        assert any("nothing is pruned" in line for line in outcomes["us"].details)
+        refusal = "nothing is pruned: 20 of 23 objects would be deleted, 11 are allowed at once"
+        assert any(refusal in line for line in outcomes["us"].details)
+        assert refusal in outcomes["us"].reason
         assert given.count("us", "ConfigMap", **{KEY: "primary"}) == 21
 
         given.options = replace(given.options, allow_mass_deletion=True)
@@ -124,7 +126,7 @@ async def test_a_kind_that_may_not_be_listed_is_left_alone() -> None:
         assert any("serviceaccounts were left alone" in line for line in outcomes["us"].details)
 
 
-async def test_volumes_with_data_are_never_pruned() -> None:
+async def test_volumes_with_data_are_never_pruned_and_count_for_nothing() -> None:
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -135,13 +137,16 @@ async def test_volumes_with_data_are_never_pruned() -> None:
         },
     }
     async with world("us") as given:
-        given.sources = {OLD: [*BASE, made(claim)], NEW: BASE}
+        claims = [made({**claim, "metadata": {"name": name}}) for name in ("data", *"abcdefghijkl")]
+        given.sources = {OLD: [*BASE, made(config("old")), *claims], NEW: BASE}
         await given.deployed(OLD)
 
         outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert given.find("us", "PersistentVolumeClaim", "data") is not None
+        assert given.find("us", "ConfigMap", "old") is None
         assert any("its data would go with it" in line for line in outcomes["us"].details)
+        assert not any("nothing is pruned" in line for line in outcomes["us"].details)
 
 
 async def test_leftover_variants_go_with_a_sync() -> None:

@@ -27,6 +27,14 @@ KeepCheck = Callable[[json.JsonObject], str]
 WaitForProxies = Callable[[], Awaitable[None]]
 
 
+#: Is told what is waited for.
+Say = Callable[[str], None]
+
+
+def say_nothing(_sentence: str) -> None:
+    """Tell nobody."""
+
+
 async def no_wait() -> None:
     """Wait for no proxy."""
 
@@ -38,6 +46,8 @@ class DeletionResult:
     changes: tuple[apply_results.Change, ...]
     #: Why some could not be deleted, or have not gone; empty: all went.
     failures: tuple[str, ...] = ()
+    #: Those that were deleted and have not gone.
+    held: frozenset[manifest.ResourceKey] = frozenset()
 
 
 async def delete_in_order(
@@ -47,11 +57,13 @@ async def delete_in_order(
     *,
     timeout: timedelta,
     followed: WaitForProxies = no_wait,
+    waiting: Say = say_nothing,
 ) -> DeletionResult:
     """Delete live objects in the order of deleting, and wait until they are gone.
 
     `to_delete` are the objects as they were listed; `check` judges each again, as it is right
-    before its delete. `followed` is awaited between routes and what they led to.
+    before its delete. `followed` is awaited between routes and what they led to, `waiting` is
+    told what is waited for, and what holds it.
     """
     changes: list[apply_results.Change] = []
     failures: list[str] = []
@@ -73,11 +85,13 @@ async def delete_in_order(
             changes.append(answer)
             if answer.action is apply_results.Action.DELETED:
                 going.append((placed, _uid(placed.item.body)))
+    held: frozenset[manifest.ResourceKey] = frozenset()
     if going:
-        gone = await waits.wait_deleted(client, going, timeout=timeout)
+        gone = await waits.wait_deleted(client, going, timeout=timeout, progress=waiting)
         if gone.end is not waits.End.READY:
             failures.append(gone.sentence)
-    return DeletionResult(tuple(changes), tuple(failures))
+            held = gone.held
+    return DeletionResult(tuple(changes), tuple(failures), held)
 
 
 async def _delete_one(
@@ -91,6 +105,9 @@ async def _delete_one(
         reason = check(live)
         if reason:
             return _skipped(item, reason)
+        if objects.text(live, "metadata", "deletionTimestamp"):
+            going = "it is being deleted already"
+            return apply_results.Change(item.key, apply_results.Action.DELETED, going)
         try:
             await client.delete(
                 mapped.resource,

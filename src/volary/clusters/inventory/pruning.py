@@ -62,11 +62,13 @@ async def prune(
     timeout: timedelta,
     check: deletions.KeepCheck = keep_nothing,
     followed: deletions.WaitForProxies = deletions.no_wait,
+    waiting: deletions.Say = deletions.say_nothing,
 ) -> PruneResult:
     """Delete the application's live objects that are not in `desired`, and wait for it.
 
     `desired` is the complete render: nothing is deleted where it is empty. `check` is a further
-    reason for which an object stays, `followed` is awaited between routes and what they led to.
+    reason for which an object stays, `followed` is awaited between routes and what they led to,
+    `waiting` is told what is waited for, and what holds it.
 
     Raises:
         VolaryError: when a list failed for another reason than missing permission; then
@@ -76,7 +78,9 @@ async def prune(
     if isinstance(decided, PruneResult):
         return decided
     owned, decision, stays = decided
-    return await _delete(client, owned, decision, stays, timeout, followed)
+    return await _delete(
+        client, owned, decision, stays, timeout, followed=followed, waiting=waiting
+    )
 
 
 async def preview(
@@ -111,10 +115,12 @@ async def _decide(
         return PruneResult(refusal="nothing is pruned: the render is empty")
     owned = await owned_objects.read(client, desired, scope, owned_objects.COMMON_KINDS)
     catalog = await client.discover()
+    stays = _keep_check(scope.application, check)
     decision = prune_decisions.decide_prune(
         namespace_scopes.fill(desired, client.namespace, _scope_of(catalog)),
         owned.live,
         application=scope.application,
+        keep=stays,
         allow_mass_deletion=scope.allow_mass_deletion,
         known=_scope_of(catalog),
         label=scope.label,
@@ -122,8 +128,7 @@ async def _decide(
     )
     if decision.refusal:
         return PruneResult(refusal=decision.refusal, warnings=owned.warnings)
-    stays = _keep_check(scope.application, check)
-    return owned, _without_kept(decision.delete, decision.skipped, stays), stays
+    return owned, decision, stays
 
 
 async def delete_all(
@@ -132,6 +137,7 @@ async def delete_all(
     *,
     timeout: timedelta,
     check: deletions.KeepCheck,
+    waiting: deletions.Say = deletions.say_nothing,
 ) -> PruneResult:
     """Delete every object of the application that `check` does not keep, and wait for it.
 
@@ -140,8 +146,8 @@ async def delete_all(
     owned = await owned_objects.read(client, (), scope, owned_objects.COMMON_KINDS)
     stays = _keep_check(scope.application, check)
     every = apply_order.for_deletion([manifest.Manifest(body) for body in owned.live])
-    decision = _without_kept(every, (), stays)
-    return await _delete(client, owned, decision, stays, timeout)
+    decision = _without_kept(every, stays)
+    return await _delete(client, owned, decision, stays, timeout, waiting=waiting)
 
 
 async def delete_variant(
@@ -150,6 +156,7 @@ async def delete_variant(
     scope: owned_objects.Scope,
     *,
     timeout: timedelta,
+    waiting: deletions.Say = deletions.say_nothing,
 ) -> PruneResult:
     """Delete a variant's objects: Services, then workloads, then the rest; wait for it.
 
@@ -166,7 +173,7 @@ async def delete_variant(
     def stays(body: json.JsonObject) -> str:
         return prune_decisions.unremovable(body, scope.application, scope.label, which)
 
-    return await _delete(client, owned, decision, stays, timeout)
+    return await _delete(client, owned, decision, stays, timeout, waiting=waiting)
 
 
 async def _delete(
@@ -175,7 +182,9 @@ async def _delete(
     decision: prune_decisions.PruneDecision,
     stays: deletions.KeepCheck,
     timeout: timedelta,
+    *,
     followed: deletions.WaitForProxies = deletions.no_wait,
+    waiting: deletions.Say = deletions.say_nothing,
 ) -> PruneResult:
     kinds = {(item.group, item.kind) for item in decision.delete}
     catalog = await resource_mapping.discover_kinds(client, kinds)
@@ -185,10 +194,12 @@ async def _delete(
         if (kind := resource_mapping.find(catalog, item))
     ]
     removed = await deletions.delete_in_order(
-        client, to_delete, stays, timeout=timeout, followed=followed
+        client, to_delete, stays, timeout=timeout, followed=followed, waiting=waiting
     )
     gone = [
-        change.key for change in removed.changes if change.action is apply_results.Action.DELETED
+        change.key
+        for change in removed.changes
+        if change.action is apply_results.Action.DELETED and change.key not in removed.held
     ]
     await inventory_store.forget(client, owned.inventory, owned.inventory.without(gone))
     return PruneResult(
@@ -206,11 +217,9 @@ def _keep_check(application: str, check: deletions.KeepCheck) -> deletions.KeepC
 
 
 def _without_kept(
-    to_delete: Sequence[manifest.Manifest],
-    skipped: Sequence[apply_results.Change],
-    stays: deletions.KeepCheck,
+    to_delete: Sequence[manifest.Manifest], stays: deletions.KeepCheck
 ) -> prune_decisions.PruneDecision:
-    """Return the decision without the objects that have a reason to stay."""
+    """Return the decision to delete all but the objects that have a reason to stay."""
     reasons = {item.key: stays(item.body) for item in to_delete}
     kept = [
         apply_results.Change(key, apply_results.Action.SKIPPED, reason)
@@ -218,7 +227,7 @@ def _without_kept(
         if reason
     ]
     going = tuple(item for item in to_delete if not reasons[item.key])
-    return prune_decisions.PruneDecision(going, (*skipped, *kept))
+    return prune_decisions.PruneDecision(going, tuple(kept))
 
 
 def _protection(body: json.JsonObject) -> str:

@@ -51,6 +51,8 @@ class WaitResult:
     total: int = 0
     #: Objects that count as ready only because no rule says when they are.
     unassessed: tuple[str, ...] = ()
+    #: Objects that were to go and are still there.
+    held: frozenset[manifest.ResourceKey] = frozenset()
 
 
 async def never() -> None:
@@ -147,10 +149,12 @@ async def wait_deleted(
     gone: Sequence[tuple[resource_mapping.MappedManifest, str]],
     *,
     timeout: timedelta,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> WaitResult:
     """Wait until objects are gone, given with the uid each had.
 
-    A later object of the same name does not count.
+    A later object of the same name does not count. `progress` is told what is still there, and
+    which finalizers hold it.
     """
     left: dict[manifest.ResourceKey, json.JsonObject] = {}
     uids = {placed.key: uid for placed, uid in gone}
@@ -161,14 +165,26 @@ async def wait_deleted(
             key for key, body in left.items() if objects.text(body, "metadata", "uid") == uids[key]
         ]
 
+    def said() -> str:
+        return readiness.listed(_why_remaining(key, left[key]) for key in remaining())
+
+    told = ""
+
+    def is_over() -> bool:
+        nonlocal told
+        if remaining() and said() != told:
+            told = said()
+            progress(f"waiting until it is gone: {told}")
+        return not remaining()
+
     ended = await collection_watch.watch_until(
-        client, sources, lambda: not remaining(), timeout=timeout, stop=never
+        client, sources, is_over, timeout=timeout, stop=never
     )
     if ended is collection_watch.End.DECIDED:
         return WaitResult(End.READY, f"{len(gone)} objects are gone")
-    names = readiness.listed(_why_remaining(key, left[key]) for key in remaining())
     seconds = int(timeout.total_seconds())
-    return WaitResult(End.TIMED_OUT, f"still there after {seconds} s: {names}")
+    sentence = f"still there after {seconds} s: {said()}"
+    return WaitResult(End.TIMED_OUT, sentence, held=frozenset(remaining()))
 
 
 def _why_remaining(key: manifest.ResourceKey, body: json.JsonObject) -> str:

@@ -5,7 +5,7 @@ at. The caller reads the cluster before and deletes after, with the object's uid
 resource version as preconditions.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from volary.manifests import objects
@@ -36,6 +36,7 @@ def decide_prune(
     live: Sequence[json.JsonObject],
     *,
     application: str,
+    keep: Callable[[json.JsonObject], str] = lambda _: "",
     allow_mass_deletion: bool = False,
     known: namespace_scopes.Scope | None = None,
     label: variant_words.VariantLabel | None = None,
@@ -45,7 +46,11 @@ def decide_prune(
 
     Both sides must be complete: `desired` rendered, `live` listed just now, without an error.
     `desired` must have its namespaces filled in (`namespace_scopes`). With `variants` only
-    their objects are looked at (PipeCD: the primary's rollout prunes the primary).
+    their objects are looked at (PipeCD: the primary's rollout prunes the primary). `keep` is a
+    further reason for which an object stays.
+
+    Objects that are going already are among those to delete: they are still to be waited for.
+    Neither they nor what may never go count for how much may go at once.
     """
     wanted = {object_keys.normalise(item.key, known) for item in desired}
     to_delete: list[manifest.Manifest] = []
@@ -59,8 +64,8 @@ def decide_prune(
     for body in live:
         if values and objects.text(body, "metadata", "labels", label.key) not in values:
             continue
-        reason = unprunable(body, application)
-        considered += not reason
+        reason = unprunable(body, application) or keep(body)
+        considered += not reason and not is_going(body)
         if object_keys.normalise(object_keys.of(body), known) in wanted:
             continue
         if not reason and _uid(body) in kept_uids:
@@ -71,7 +76,8 @@ def decide_prune(
         else:
             to_delete.append(manifest.Manifest(body))
     to_delete = _without_duplicates(to_delete)
-    refusal = _refusal(desired, to_delete, considered, allow_mass_deletion=allow_mass_deletion)
+    losing = [item for item in to_delete if not is_going(item.body)]
+    refusal = _refusal(desired, losing, considered, allow_mass_deletion=allow_mass_deletion)
     return PruneDecision(
         () if refusal else tuple(apply_order.for_deletion(to_delete)), tuple(skipped), refusal
     )
@@ -94,9 +100,12 @@ def unprunable(body: json.JsonObject, application: str) -> str:
     key = object_keys.parse(written)
     if key is None or not object_keys.is_own_key(key, body):
         return f"it is a copy of {written or 'an unknown object'}"
-    if objects.value(body, "metadata", "deletionTimestamp"):
-        return "it is being deleted already"
     return ""
+
+
+def is_going(body: json.JsonObject) -> bool:
+    """Whether an object was deleted before and is still held by something."""
+    return bool(objects.value(body, "metadata", "deletionTimestamp"))
 
 
 def unremovable(
@@ -152,7 +161,7 @@ def _refusal(
     if len(to_delete) > allowed and not allow_mass_deletion:
         return (
             f"nothing is pruned: {len(to_delete)} of {considered} objects would be deleted, "
-            f"{allowed} are allowed at once"
+            f"{allowed} are allowed at once (`volary run --allow-mass-deletion` deletes them)"
         )
     return ""
 

@@ -53,7 +53,11 @@ async def remove(work: execution.Work, which: variant.Variant) -> str:
     work.check_stop()
     work.context.progress(f"removing {which.value}")
     result = await pruning.delete_variant(
-        work.context.client, which, work.scope(), timeout=work.remaining
+        work.context.client,
+        which,
+        work.scope(),
+        timeout=work.remaining,
+        waiting=work.context.progress,
     )
     work.record_removal(result)
     return removed(which.value, result.deleted)

@@ -130,16 +130,19 @@ async def run(work: execution.Work, options: Options) -> str:
     if planned.prune:
         if services:
             await work.settle()
-        await _prune(work, planned)
+        refused = await _prune(work, planned)
+        seen = f"{seen}; {refused}" if refused else seen
     return f"primary: {changes.summary}; {seen}"
 
 
-async def _prune(work: execution.Work, planned: stage_runners.Rollout) -> None:
+async def _prune(work: execution.Work, planned: stage_runners.Rollout) -> str:
+    """Prune, and return why that was refused; empty: it was not."""
     work.check_stop()
     work.context.progress("pruning what Git no longer has")
     result = await work.prune_away(planned.manifests, work.scope(*planned.variants))
     if not result.deleted and not result.refusal:
         work.note("nothing to prune")
+    return result.refusal
 
 
 PRIMARY = stage_runners.StageRunner(kind=rollout_stages.PRIMARY_ROLLOUT, run=run, plan=plan)

@@ -286,6 +286,7 @@ class Work:
             timeout=self.remaining,
             check=check,
             followed=self._followed,
+            waiting=self.context.progress,
         )
         self.record_removal(result)
         return result
@@ -302,7 +303,11 @@ class Work:
             StageFailedError: when something that should have gone has not.
         """
         result = await pruning.delete_all(
-            self.context.client, self.scope(), timeout=self.remaining, check=check
+            self.context.client,
+            self.scope(),
+            timeout=self.remaining,
+            check=check,
+            waiting=self.context.progress,
         )
         self.record_removal(result)
         return result

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kube_sandbox.apiserver.storage import verbs
 from memory_client import CONFIG_MAPS, MemoryCluster, kind
 from stage_world import NEW, OLD, World, config, deployment, made, service, world
 from volary.clusters.client import clients
@@ -16,6 +17,7 @@ from volary.model.objects import apply_results, manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 
+USER = verbs.Options(manager="kubectl", agent="kubectl")
 SYNC = rollout_stages.SyncOptions(prune=True)
 BASE = [made(deployment("shop:v1")), made(service()), made(config())]
 #: A finalizer whose controller never comes.
@@ -57,8 +59,24 @@ async def test_what_does_not_go_fails_the_stage() -> None:
         outcomes = await given.run(rollout_stages.SYNC.name, SYNC, limit=2.0)
 
         assert outcomes["us"].status == "failed"
-        assert "old" in outcomes["us"].reason
+        held = "ConfigMap default/old, held by example.com/hold"
+        assert held in outcomes["us"].reason
         assert objects.text(given.get("us", "ConfigMap", "old"), "metadata", "deletionTimestamp")
+        assert any(held in seen.sentence for seen in given.reports["us"].progress_said)
+        assert "old" in _remembered(given)
+
+        again = await given.run(rollout_stages.SYNC.name, SYNC, limit=2.0)
+
+        assert again["us"].status == "failed"
+        assert held in again["us"].reason
+
+        registry = given.running.clusters["us"].registry
+        merge = {"metadata": {"finalizers": None}}
+        kind = registry.kind("v1", "ConfigMap")
+        registry.patch(kind, "default", "old", merge, verbs.PatchType.MERGE, USER)
+        last = await given.run(rollout_stages.SYNC.name, SYNC)
+
+        assert last["us"].status == "succeeded", last["us"]
 
 
 async def test_what_is_kept_on_purpose_is_no_failure_and_is_remembered() -> None:

@@ -321,10 +321,15 @@ async def test_what_is_still_there_is_named_with_what_holds_it() -> None:
     held = {"name": "a", "finalizers": ["example.com/hold", "example.com/too"]}
     first = cluster.put(CONFIG_MAPS, {"metadata": held})
 
-    late = await waits.wait_deleted(cluster.client, [gone(first)], timeout=timedelta(seconds=4))
+    told: list[str] = []
+    late = await waits.wait_deleted(
+        cluster.client, [gone(first)], timeout=timedelta(seconds=4), progress=told.append
+    )
 
     what = "ConfigMap default/a, held by example.com/hold, example.com/too"
-    assert late == waits.WaitResult(End.TIMED_OUT, f"still there after 4 s: {what}")
+    assert (late.end, late.sentence) == (End.TIMED_OUT, f"still there after 4 s: {what}")
+    assert [key.name for key in late.held] == ["a"]
+    assert told == [f"waiting until it is gone: {what}"]
 
 
 async def test_watches_are_as_narrow_as_they_can_be() -> None:

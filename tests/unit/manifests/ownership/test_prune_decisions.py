@@ -58,7 +58,6 @@ def test_what_others_own_or_copied_stays_and_the_reason_is_told() -> None:
         foreign,
         copied,
         live("slice", ownerReferences=owners),
-        live("going", deletionTimestamp="2026-01-01T00:00:00Z"),
     ]
     found = decide([wish("a")], objects)
 
@@ -67,7 +66,6 @@ def test_what_others_own_or_copied_stays_and_the_reason_is_told() -> None:
         ("foreign", "it was not applied by Volary for web"),
         ("copied", "it is a copy of :ConfigMap:shop:original"),
         ("slice", "it belongs to Service web"),
-        ("going", "it is being deleted already"),
     ]
 
 
@@ -84,9 +82,30 @@ def test_too_much_at_once_needs_to_be_allowed() -> None:
 
     assert decide(desired, objects).refusal == (
         "nothing is pruned: 7 of 12 objects would be deleted, 6 are allowed at once"
+        " (`volary run --allow-mass-deletion` deletes them)"
     )
     assert len(names(decide(desired, objects, allow_mass_deletion=True))) == 7
     assert len(names(decide([*desired, wish("n5")], objects))) == 6
+
+
+def test_what_is_going_already_is_waited_for_and_counts_for_nothing() -> None:
+    going = [live(f"g{number}", deletionTimestamp="now") for number in range(20)]
+    found = decide([wish("a")], [live("a"), live("b"), *going])
+
+    assert (found.refusal, len(found.delete)) == ("", 21)
+
+
+def test_what_may_never_go_does_not_count_for_too_much_at_once() -> None:
+    objects = [live(f"n{number}") for number in range(12)]
+
+    def keep(body: json.JsonObject) -> str:
+        return "" if body["metadata"]["name"] in {"n0", "n1", "n2"} else "it holds data"
+
+    found = decide([wish("n0")], objects, keep=keep)
+
+    assert (found.refusal, names(found)) == ("", ["n1", "n2"])
+    assert {change.reason for change in found.skipped} == {"it holds data"}
+    assert len(found.skipped) == 9
 
 
 def test_small_applications_may_change_a_lot() -> None:
@@ -166,7 +185,6 @@ def changed(body: json.JsonObject, part: str, **values: object) -> json.JsonObje
             live("a", ownerReferences=[{"kind": "ReplicaSet", "name": "x"}]),
             "it belongs to ReplicaSet x",
         ),
-        (live("a", deletionTimestamp="now"), "it is being deleted already"),
         (
             changed(live("a"), "annotations", **{tracking.RESOURCE_KEY: ""}),
             "it is a copy of an unknown object",
