@@ -13,7 +13,12 @@ from kube_sandbox.apiserver.storage import verbs
 from stage_world import NEW, OLD, Clock, World, config, deployment, made, service, world
 from volary.clusters.client import client_pool
 from volary.model.fleet import fleets
-from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+)
 
 TOKEN = "limited"
 HERE = users.Account(TOKEN, verbs.User("limited", (users.AUTHENTICATED,)))
@@ -96,3 +101,23 @@ async def test_another_namespace_is_refused_with_verb_and_resource(given: World)
     assert outcomes["us"].status == "failed"
     assert "configmaps" in outcomes["us"].reason
     assert given.find("us", "Deployment", "shop", "web") is None
+
+
+async def test_a_rollback_asks_only_for_kinds_that_the_application_has(given: World) -> None:
+    """Nobody has to let it see Secrets, StatefulSets and Ingresses for that."""
+    await given.deployed(OLD)
+    registry = given.running.clusters["us"].registry
+    rules = [
+        {"apiGroups": ["", "apps"], "resources": [resources], "verbs": ["*"]}
+        for resources in ("configmaps", "services", "deployments", "pods")
+    ]
+    role = registry.kind(f"{RBAC}/v1", "Role")
+    merge = verbs.PatchType.MERGE
+    registry.patch(role, "web", "everything", {"rules": rules}, merge, verbs.Options(manager="a"))
+    await given.run(rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions())
+
+    outcomes = await given.run(added_stages.ROLLBACK.name, stage_kind.NoOptions())
+
+    assert outcomes["us"].status == "succeeded", outcomes["us"]
+    assert not [line for line in outcomes["us"].details if "left alone" in line]
+    assert given.find("us", "Deployment", "shop-canary", "web") is None

@@ -159,6 +159,19 @@ def write(
     )
 
 
+def review(kind: str, spec: json.JsonObject) -> Request:
+    """Ask what the user itself may do; `kind` begins with ``SelfSubject``. Nothing is stored."""
+    api_version = "authorization.k8s.io/v1"
+    return Request(
+        "POST",
+        f"/apis/{api_version}/{kind.lower()}s",
+        body=msgspec.json.encode({"apiVersion": api_version, "kind": kind, "spec": spec}),
+        content_type=_JSON,
+        what=f"create {kind}",
+        idempotent=True,
+    )
+
+
 def delete(
     resource: discovery.Resource,
     name: str,

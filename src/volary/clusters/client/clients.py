@@ -16,6 +16,7 @@ from volary.clusters.client.watches import ObjectList, WatchEvent, WatchKind
 from volary.clusters.kubeconfig import connections
 from volary.clusters.transport import circuit_breaker, transports
 from volary.concurrency import fan_out
+from volary.manifests import objects
 from volary.model import clocks, errors, json
 
 __all__ = ["Client", "ObjectList", "WatchEvent", "WatchKind", "open_client"]
@@ -260,6 +261,11 @@ class Client:
         return await self._sender.send(
             requests.write("PUT", resource, body, field_manager=field_manager, dry_run=dry_run)
         )
+
+    async def review(self, kind: str, spec: json.JsonObject) -> json.JsonObject:
+        """Return what the cluster says of this client's user: the status of a review."""
+        request = requests.review(kind, spec)
+        return objects.mapping(await self._sender.send(request), "status")
 
     async def delete(
         self,

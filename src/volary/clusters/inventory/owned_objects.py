@@ -1,6 +1,6 @@
 """What belongs to an application in a cluster: by inventory and by label.
 
-Kinds to look at come from the inventory and from the desired set; without either,
+Kinds to look at come from the inventory and from the desired set; without an inventory,
 also those that applications commonly consist of. A kind that may not be listed is
 left out, and said to be. Any other failure of a list is an error: a part is not a list; so is a
 kind that the cluster cannot say whether it serves.
@@ -78,8 +78,8 @@ async def read(
 ) -> OwnedObjects:
     """Read the inventory and list the application's objects of every kind in question.
 
-    Kinds and namespaces are those of `desired` and of the inventory; where one of them is empty,
-    those in `common` as well.
+    Kinds and namespaces are those of `desired` and of the inventory; where that is empty, those
+    in `common` as well.
 
     Raises:
         VolaryError: when a list failed for another reason than missing permission.
@@ -89,7 +89,7 @@ async def read(
         client, scope.application, scope.namespaces or sorted(used)
     )
     kinds = {(item.group, item.kind) for item in desired} | known.kinds
-    if not known.references or not desired:
+    if not known.references:
         kinds |= set(common)
     selector = tracking.selector(scope.application, scope.variants, scope.label)
     live: list[json.JsonObject] = []

@@ -211,7 +211,7 @@ def _keep_check(application: str, check: deletions.KeepCheck) -> deletions.KeepC
     """Return the check that each object has to pass once more right before its delete."""
 
     def stays(body: json.JsonObject) -> str:
-        return prune_decisions.unprunable(body, application) or _protection(body) or check(body)
+        return prune_decisions.unprunable(body, application) or protection(body) or check(body)
 
     return stays
 
@@ -230,7 +230,7 @@ def _without_kept(
     return prune_decisions.PruneDecision(going, tuple(kept))
 
 
-def _protection(body: json.JsonObject) -> str:
+def protection(body: json.JsonObject) -> str:
     """Return why an object is never deleted by a prune; empty when it may be."""
     item = manifest.Manifest(body)
     if item.annotations.get(PRUNE) == "disabled":

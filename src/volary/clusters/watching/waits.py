@@ -248,7 +248,8 @@ class _ReadinessCheck:
         return self._reported is not None
 
 
-def _is_waited(item: manifest.Manifest, rules: Sequence[object_health.Rule]) -> bool:
+def is_waited(item: manifest.Manifest, rules: Sequence[object_health.Rule]) -> bool:
+    """Whether an object is watched until it is ready, by its kind."""
     if health_rules.find(rules, item) is not None:
         return True
     if any(item.group == group and kind in ("", item.kind) for group, kind in _WAITED):
@@ -262,7 +263,7 @@ async def _waited(
     rules: Sequence[object_health.Rule],
 ) -> list[resource_mapping.MappedManifest]:
     placement = await resource_mapping.map_manifests(client, manifests)
-    return [placed for placed in placement.mapped if _is_waited(placed.item, rules)]
+    return [placed for placed in placement.mapped if is_waited(placed.item, rules)]
 
 
 async def _sources(

@@ -16,7 +16,7 @@ from volary.clusters.apply import applier, steps
 from volary.clusters.client import client_pool, clients
 from volary.clusters.inventory import owned_objects, pruning
 from volary.concurrency import fan_out
-from volary.controller.planning import preparation
+from volary.controller.planning import needed_permissions, preparation
 from volary.manifests.health import assessment
 from volary.model import errors
 from volary.model.objects import apply_results, manifest, object_health
@@ -100,8 +100,11 @@ async def _try(
             create_namespaces=prepared.project.application.input.auto_create_namespace,
         )
         if closely and rollouts:
-            return await _inspect_closely(prepared, client, rollouts, options)
-        return await _preview(client, rollouts, options)
+            trial = await _inspect_closely(prepared, client, rollouts, options)
+        else:
+            trial = await _preview(client, rollouts, options)
+        lacking = await needed_permissions.check(client, rollouts, prepared.project.application)
+        return replace(trial, problems=(*trial.problems, *lacking))
     except TimeoutError:
         seconds = patience.total_seconds()
         return Trial(

@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 import command_world
+from kube_sandbox.apiserver import server
+from kube_sandbox.apiserver.access import kubeconfig, users
+from kube_sandbox.apiserver.storage import verbs
 from volary.clusters.client import client_pool
 from volary.controller import inputs
 from volary.controller.planning import preflight, preparation, projects
+from volary.model import errors
+from volary.model.fleet import fleets
 from volary.model.runs import run_plans
 
 SHORT = timedelta(seconds=3)
@@ -92,3 +97,81 @@ async def test_what_is_wrong_with_a_connection_is_said_of_its_cluster_once(
     problems = preflight.problems(trials)
     assert [problem.message.count("cluster eu") for problem in problems] == [1]
     assert preflight.silent(trials) == {}
+
+
+RBAC = "rbac.authorization.k8s.io"
+LIMITED = users.Account("limited", verbs.User("limited", (users.AUTHENTICATED,)))
+
+
+async def lacking(
+    given: command_world.World, path: Path, *rules: tuple[str, str, str]
+) -> tuple[errors.Problem, ...]:
+    """Return what keeps a pipeline from beginning, for a user with these permissions only."""
+    registry = given.running.clusters["us"].registry
+    role = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "Role",
+        "metadata": {"name": "limited", "namespace": "default"},
+        "rules": [
+            {"apiGroups": [group], "resources": [resources], "verbs": allowed.split()}
+            for group, resources, allowed in rules
+        ],
+    }
+    binding = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "limited", "namespace": "default"},
+        "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "limited"},
+        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": "limited"}],
+    }
+    for body in (role, binding):
+        registry.create(registry.kind(f"{RBAC}/v1", str(body["kind"])), "default", body)
+    served = await server.start(registry, server.Settings("us", users=(LIMITED,), tls=False))
+    try:
+        kubeconfig.write(
+            path, kubeconfig.build("us", url=served.url, token="limited", authority="")
+        )
+        members = fleets.Fleet((fleets.Cluster("us", kubeconfig=(str(path),)),))
+        wish = preparation.RunOptions(
+            str(given.directory), running="none", strategy=run_plans.Strategy.PIPELINE
+        )
+        async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
+            project = await projects.open_project(wish.path)
+            stages = tuple(
+                stage for stage in project.application.pipeline if "BASELINE" not in stage.name
+            )
+            project = replace(project, application=replace(project.application, pipeline=stages))
+            prepared = await preparation.prepare(wish, clusters, project)
+            return preflight.problems(await preflight.try_run(prepared, clusters, patience=SHORT))
+    finally:
+        await served.stop()
+
+
+WRITES = "get list create patch"
+
+
+async def test_a_watch_and_the_delete_of_copies_are_asked_for_before_the_first_write(
+    given: command_world.World, tmp_path: Path
+) -> None:
+    problems = await lacking(given, tmp_path / "limited", ("*", "*", WRITES))
+
+    assert {problem.message for problem in problems} == {
+        "cluster us: the user may not watch deployments.apps in namespace default",
+        "cluster us: the user may not delete deployments.apps in namespace default",
+        "cluster us: the user may not delete configmaps in namespace default",
+    }
+    assert {problem.hint for problem in problems} == {
+        "give the user this permission by a Role and a RoleBinding"
+    }
+
+
+async def test_who_may_do_all_that_a_run_does_is_not_refused(
+    given: command_world.World, tmp_path: Path
+) -> None:
+    rules = (
+        ("apps", "deployments", f"{WRITES} watch delete"),
+        ("", "configmaps", f"{WRITES} delete"),
+        ("", "*", WRITES),
+    )
+
+    assert await lacking(given, tmp_path / "limited", *rules) == ()
