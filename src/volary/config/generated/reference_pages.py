@@ -36,7 +36,7 @@ application's directory. It is written in one of these dialects, told apart by `
 |---|---|
 | `volary.dev/v1` | Flat and strict: unknown fields, and fields of PipeCD that are not carried out yet, are errors |
 | `pipecd.dev/v1beta1` | PipeCD's schema, read by PipeCD's rules: keys in any case, zero values get the default, unknown fields are ignored. Whatever is ignored is a warning that names it |
-| `flagger.app/v1beta1` | A `Canary` of Flagger's, in a file of any name: read as the file of ours that `volary convert flagger` prints ([field by field](../how-to/coming-from-flagger.md)) |
+| `flagger.app/v1beta1` | A `Canary` of Flagger's, in a file of any name: read as the file of ours that `volary convert flagger` prints ([field by field](flagger-fields.md)) |
 | `policy.karmada.io/v1alpha1` | Policies of Karmada's: what chooses clusters, divides replicas and overrides for the objects beside them ([point by point](../how-to/coming-from-karmada.md)) |
 
 In PipeCD's dialect the fields marked *Kubernetes* below stand under

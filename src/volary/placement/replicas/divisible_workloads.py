@@ -1,7 +1,8 @@
 """What there is to divide: workloads with a number of pods, and autoscalers instead of them. Pure.
 
-Deployments, StatefulSets and Jobs. Of a Job the number of pods is its parallelism, or its
-completions where these are fewer (Karmada: the replicas of a Job).
+The kinds are those of `model.placement.divisible_kinds`; another kind with a number of pods is
+refused, as every cluster would run all of them. Of a Job the number of pods is its parallelism, or
+its completions where these are fewer (Karmada: the replicas of a Job).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,9 +12,7 @@ from volary.manifests import objects
 from volary.manifests.workloads import autoscalers, workloads
 from volary.model import errors, json
 from volary.model.objects import manifest
-from volary.model.placement import overrides
-
-_JOB = "Job"
+from volary.model.placement import divisible_kinds, overrides
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,8 @@ def find(
         policy: Whether anything is divided, and what becomes of autoscaled workloads.
 
     Raises:
-        UserError: The bounds of an autoscaler do not fit each other.
+        UserError: The bounds of an autoscaler do not fit each other, or nobody knows how the pods
+            of a kind are divided.
     """
     if policy.division is not overrides.Division.DIVIDED:
         return ()
@@ -90,7 +90,7 @@ def autoscaled(
 ) -> Iterator[tuple[manifest.Manifest, manifest.Manifest]]:
     """Yield the workloads with an autoscaler among the manifests, each with it."""
     for item in manifests:
-        if workloads.has_replicas(item):
+        if divisible_kinds.has_replicas(item.group, item.kind):
             scaler = autoscalers.of(item, manifests)
             if scaler is not None:
                 yield item, scaler
@@ -98,15 +98,16 @@ def autoscaled(
 
 def amount_of(item: manifest.Manifest) -> Share | None:
     """Return what is divided of a manifest; None: nothing is."""
-    key = "parallelism" if item.kind == _JOB else "replicas"
-    if not (workloads.has_replicas(item) or item.kind == _JOB):
+    is_job = divisible_kinds.is_job(item.group, item.kind)
+    key = "parallelism" if is_job else "replicas"
+    if not (is_job or divisible_kinds.has_replicas(item.group, item.kind)):
         return None
     written = objects.value(item.body, "spec", key)
     if written is not None and (not isinstance(written, int) or isinstance(written, bool)):
         return None
     count = 1 if written is None else written
     completions = objects.value(item.body, "spec", "completions")
-    if item.kind != _JOB or not isinstance(completions, int) or isinstance(completions, bool):
+    if not is_job or not isinstance(completions, int) or isinstance(completions, bool):
         return Share(count)
     return Share(min(count, completions), completions)
 
@@ -116,6 +117,8 @@ def _of_cluster(
 ) -> Iterator[tuple[manifest.Manifest, Share, json.JsonObject]]:
     scaled = {item.key: scaler for item, scaler in autoscaled(manifests)}
     for item in manifests:
+        if divisible_kinds.has_undivided_pods(item.body):
+            raise _not_divisible(item)
         pod = workloads.pod_spec(item.body) or {}
         scaler = scaled.get(item.key)
         if scaler is None:
@@ -124,6 +127,16 @@ def _of_cluster(
                 yield item, amount, pod
         elif policy.autoscaled is overrides.Autoscaled.DIVIDE_BOUNDS:
             yield scaler, _bounds(scaler), pod
+
+
+def _not_divisible(item: manifest.Manifest) -> errors.UserError:
+    return errors.user_error(
+        f"the pods of {item.key.title} ({item.api_version}) cannot be divided over clusters: every"
+        " cluster would run all of them",
+        where=item.origin,
+        hint="put it into an application of its own, with Duplicated, and write what differs to"
+        " placement.overrides",
+    )
 
 
 def _bounds(scaler: manifest.Manifest) -> Share:

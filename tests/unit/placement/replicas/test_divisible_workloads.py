@@ -19,8 +19,20 @@ BOUNDS = overrides.ReplicaDivision(
 WEB = manifest.ResourceKey("apps", "Deployment", "", "web")
 
 
+VERSIONS = {
+    "Job": "batch/v1",
+    "HorizontalPodAutoscaler": "autoscaling/v2",
+    "CloneSet": "apps.kruise.io/v1alpha1",
+    "Rollout": "argoproj.io/v1alpha1",
+    "ReplicationController": "v1",
+    "Pod": "v1",
+    "RayCluster": "ray.io/v1",
+    "Kafka": "example.org/v1",
+}
+
+
 def made(kind: str, name: str = "web", **spec: Any) -> manifest.Manifest:
-    version = {"Job": "batch/v1", "HorizontalPodAutoscaler": "autoscaling/v2"}.get(kind, "apps/v1")
+    version = VERSIONS.get(kind, "apps/v1")
     body = {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
     return manifest.Manifest(body)
 
@@ -43,6 +55,11 @@ Share = divisible_workloads.Share
         (made("Deployment", replicas=3, completions=2), Share(3)),
         (made("Deployment", replicas="3"), None),
         (made("Deployment", replicas=True), None),
+        (made("ReplicaSet", replicas=3), Share(3)),
+        (made("CloneSet", replicas=3), Share(3)),
+        (made("Rollout", replicas=3), Share(3)),
+        (made("Rollout"), Share(1)),
+        (made("ReplicationController", replicas=3), Share(3)),
         (made("DaemonSet"), None),
         (made("ConfigMap"), None),
         (made("Job"), Share(1)),
@@ -55,6 +72,46 @@ Share = divisible_workloads.Share
 )
 def test_how_many_pods_are_divided(item: manifest.Manifest, amount: object) -> None:
     assert divisible_workloads.amount_of(item) == amount
+
+
+@pytest.mark.parametrize(
+    "item",
+    [made("Pod"), made("RayCluster"), made("Kafka", replicas=3)],
+    ids=lambda item: item.kind,
+)
+def test_pods_that_nobody_can_divide_are_refused_and_not_multiplied(
+    item: manifest.Manifest,
+) -> None:
+    listed = {"us": [made("Deployment"), item]}
+
+    with pytest.raises(errors.UserError, match=f"the pods of {item.kind} web .* cannot be divided"):
+        divisible_workloads.find(listed, DIVIDED)
+
+    assert divisible_workloads.find(listed, overrides.ReplicaDivision()) == ()
+
+
+def test_a_kind_of_another_group_is_not_taken_for_the_one_of_its_name() -> None:
+    volcano = manifest.Manifest(
+        {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "web"}}
+    )
+
+    assert divisible_workloads.amount_of(volcano) is None
+    with pytest.raises(errors.UserError, match="cannot be divided"):
+        divisible_workloads.find({"us": [volcano]}, DIVIDED)
+
+
+def test_a_chart_s_test_is_no_workload() -> None:
+    annotations = {"helm.sh/hook": "test"}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"annotations": annotations}}
+
+    assert divisible_workloads.find({"us": [manifest.Manifest(body)]}, DIVIDED) == ()
+
+
+def test_an_autoscaled_rollout_is_left_to_its_autoscaler() -> None:
+    target = {"kind": "Rollout", "name": "web"}
+    scaled = made("HorizontalPodAutoscaler", scaleTargetRef=target, maxReplicas=4)
+
+    assert divisible_workloads.find({"us": [made("Rollout"), scaled]}, DIVIDED) == ()
 
 
 def test_nothing_is_divided_unless_somebody_says_so() -> None:

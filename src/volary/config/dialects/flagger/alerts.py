@@ -32,7 +32,7 @@ def translate(read: source.Source) -> None:
         if name in receivers:
             continue
         receivers[name] = {}
-        provider = read.read_neighbour(schema.AlertProvider, name)
+        provider = read.read_neighbour(schema.AlertProvider, alert.provider_ref)
         if provider is None:
             message = f"the AlertProvider {name} is not in the application's directory"
             hint = f"the receiver {name} of the controller's settings is told"

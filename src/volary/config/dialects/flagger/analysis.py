@@ -20,15 +20,18 @@ _DEFAULT_ITERATIONS = 10
 _ALL = 100
 #: Called elsewhere, or by a stage of their own.
 _GATES = (webhook.WebhookType.CONFIRM_ROLLOUT,)
+_SELECTOR = "podselector"
 #: NGINX sends whoever has the cookie with this value to canary.
 _NGINX_COOKIE = "always"
 
 
 def translate(read: source.Source, method: str) -> timedelta:
     """Write the pipeline for a routing method; return how long it may take."""
-    can_divide = method != "podselector"
     written = read.analysis_path
     pipeline = source.Steps(read)
+    if read.spec.analysis and read.spec.canary_analysis:
+        message = "has no effect beside analysis, in Flagger neither"
+        read.reading.warn(("spec", "canaryAnalysis"), message, "remove it")
     gates = _gates(read, pipeline)
     spec = read.spec
     deadline = f"{spec.progress_deadline_seconds}s" if spec.progress_deadline_seconds else ""
@@ -42,7 +45,7 @@ def translate(read: source.Source, method: str) -> timedelta:
     if spec.skip_analysis or analysis is None:
         _without_analysis(read)
     else:
-        length = _progression(read, analysis, pipeline, can_divide=can_divide)
+        length = _progression(read, analysis, pipeline, method)
         deadline = _promotion_deadline(read, analysis) if deadline else ""
     pipeline.begin(rollout_stages.PRIMARY_ROLLOUT.name, written, timeout=deadline)
     pipeline.begin(rollout_stages.CANARY_CLEAN.name, written)
@@ -65,6 +68,9 @@ def _gates(read: source.Source, pipeline: source.Steps) -> int:
             f"{webhook_entry.name} is asked for {limit} at most; Flagger asks for ever",
             "convert the file to choose another timeout",
         )
+        if webhook_entry.mute_alert:
+            message = "has no effect: a gate says once what it waits for"
+            read.reading.warn((*at, "muteAlert"), message, "remove it")
         for option, value in _call(webhook_entry).items():
             if option not in ("type", "muteAlert"):
                 gate.set(option, value, at)
@@ -99,7 +105,7 @@ def _without_analysis(read: source.Source) -> None:
 
 
 def _progression(
-    read: source.Source, analysis: schema.Analysis, pipeline: source.Steps, *, can_divide: bool
+    read: source.Source, analysis: schema.Analysis, pipeline: source.Steps, method: str
 ) -> timedelta:
     at = read.analysis_path
     interval = _interval(read, analysis)
@@ -110,9 +116,12 @@ def _progression(
     )
     step.set("interval", query_placeholders.interval_text(interval), (*at, "interval"))
     step.set("threshold", max(1, analysis.threshold), (*at, "threshold"))
-    _strategy(read, analysis, step, can_divide=can_divide)
-    if analysis.step_weight_promotion:
-        here = (*at, "stepWeightPromotion")
+    _strategy(read, analysis, step, method)
+    here = (*at, "stepWeightPromotion")
+    if analysis.step_weight_promotion and method == _SELECTOR:
+        message = "has no effect without a router that divides traffic, in Flagger neither"
+        read.reading.warn(here, message, "remove it")
+    elif analysis.step_weight_promotion:
         step.set("stepWeightPromotion", analysis.step_weight_promotion, here)
     if analysis.mirror:
         step.set("mirror", True, (*at, "mirror"))
@@ -142,25 +151,44 @@ def _interval(read: source.Source, analysis: schema.Analysis) -> timedelta:
 
 
 def _strategy(
-    read: source.Source, analysis: schema.Analysis, step: source.Step, *, can_divide: bool
+    read: source.Source, analysis: schema.Analysis, step: source.Step, method: str
 ) -> None:
     """Write by what canary's share grows: weights, or iterations with or without a match."""
     at = read.analysis_path
     iterations = analysis.iterations
+    can_divide = method != _SELECTOR
+    ways = [
+        name
+        for name in ("iterations", "stepWeights", "stepWeight")
+        if read.reading.written((*at, name))
+    ]
+    if len(ways) > 1:
+        message = f"{ways[0]} and {ways[1]} exclude each other, in Flagger too"
+        read.reading.error((*at, ways[1]), message, "keep one of them")
     if not can_divide and iterations < 1:
         message = "without a router that divides traffic, Flagger makes 10 iterations of this"
         read.reading.warn(at, message, "write iterations: 10 in place of the weights")
         iterations = _DEFAULT_ITERATIONS
     elif not can_divide and analysis.match:
-        read.reading.warn((*at, "match"), "has no effect without a router that can match requests")
+        message = "has no effect without a router that can match requests, in Flagger neither"
+        read.reading.warn((*at, "match"), message, "remove it")
     if iterations > 0:
         step.set("iterations", iterations, (*at, "iterations"))
         if analysis.match and can_divide:
-            step.set("match", _matches(read), (*at, "match"))
-        for name in ("maxWeight", "stepWeight", "stepWeights"):
-            if analysis.iterations > 0 and read.reading.written((*at, name)):
-                read.reading.warn((*at, name), "has no effect beside iterations")
+            step.set("match", _matches(read, method), (*at, "match"))
+        if analysis.iterations > 0 and analysis.max_weight:
+            read.reading.warn((*at, "maxWeight"), "has no effect beside iterations")
         return
+    if analysis.match:
+        message = (
+            "with weights, Flagger divides the requests that match and sends all others to primary:"
+            " that is not carried out"
+        )
+        hint = (
+            "write iterations in place of the weights, and all that match get canary; or remove"
+            " match, and the weights are of all requests"
+        )
+        read.reading.error((*at, "match"), message, hint)
     if analysis.step_weights:
         step.set("stepWeights", list(analysis.step_weights), (*at, "stepWeights"))
         if analysis.max_weight:
@@ -259,7 +287,7 @@ def _call(webhook_entry: schema.Webhook) -> dict[str, Any]:
     return {name: value for name, value in written.items() if value}
 
 
-def _matches(read: source.Source) -> list[dict[str, Any]]:
+def _matches(read: source.Source, method: str) -> list[dict[str, Any]]:
     """Return the requests of an A/B test as our own dialect writes them."""
     assert read.analysis is not None
     requests = []
@@ -272,7 +300,7 @@ def _matches(read: source.Source) -> list[dict[str, Any]]:
             )
         written: dict[str, Any] = {}
         headers = {name: _text_match(text) for name, text in match.headers.items()}
-        if read.spec.provider == "nginx" and "cookie" in headers:
+        if method == "nginx" and "cookie" in headers:
             cookie = str(headers.pop("cookie").get("exact", ""))
             written["cookies"] = {cookie: {"exact": _NGINX_COOKIE}}
         if headers:

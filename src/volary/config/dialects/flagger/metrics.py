@@ -54,11 +54,24 @@ def _expected(metric: schema.Metric) -> dict[str, float]:
     if metric.threshold_range is not None:
         bounds = {"min": metric.threshold_range.min, "max": metric.threshold_range.max}
         return {name: value for name, value in bounds.items() if value is not None}
-    return {"min" if metric.name == _SUCCESS_RATE else "max": metric.threshold or 0.0}
+    return {_bound(metric): metric.threshold or 0.0}
+
+
+def _bound(metric: schema.Metric) -> str:
+    return "min" if metric.name == _SUCCESS_RATE else "max"
 
 
 def _query(read: source.Source, metric: schema.Metric, at: yaml.Path) -> str:
     """Return the query; empty: a built-in one, or none, which is noted."""
+    if metric.query and metric.template_ref is not None:
+        message = "query and templateRef are both given, and Flagger asks both"
+        read.reading.error((*at, "query"), message, "write a metric for each")
+    if metric.threshold_range is not None and metric.threshold is not None:
+        message = "has no effect beside thresholdRange, in Flagger neither"
+        read.reading.warn((*at, "threshold"), message, "remove it")
+    elif metric.threshold_range is None and not metric.threshold and _bound(metric) == "min":
+        message = f"{metric.name} has no threshold, so every value passes, in Flagger too"
+        read.reading.warn(at, message, "write thresholdRange: {min: 99}")
     if metric.query:
         read.reading.warn((*at, "query"), "Flagger calls this form deprecated", "use templateRef")
         return _adapted(read, metric, metric.query, (*at, "query"))
@@ -69,7 +82,7 @@ def _query(read: source.Source, metric: schema.Metric, at: yaml.Path) -> str:
             read.reading.error((*at, "name"), message, hint)
         return ""
     reference = (*at, "templateRef")
-    template = read.read_neighbour(schema.MetricTemplate, metric.template_ref.name)
+    template = read.read_neighbour(schema.MetricTemplate, metric.template_ref)
     if template is None:
         read.reading.error(
             reference,
@@ -86,7 +99,7 @@ def _query(read: source.Source, metric: schema.Metric, at: yaml.Path) -> str:
         f"address and credentials of the MetricTemplate {metric.template_ref.name} are not taken",
         "write them to analysisProviders in the fleet file or the controller's settings",
     )
-    _add_provider(read, template.spec.provider)
+    _add_provider(read, template.spec.provider, reference)
     return _adapted(read, metric, template.spec.query, reference)
 
 
@@ -131,18 +144,16 @@ def _renamed(read: source.Source, query: str) -> str:
 def _type(read: source.Source, metric: schema.Metric) -> str:
     if metric.query or metric.template_ref is None:
         return _PROMETHEUS
-    document = read.find("MetricTemplate", metric.template_ref.name)
+    document = read.find_referenced("MetricTemplate", metric.template_ref)
     spec = document.value.get("spec") if document else None
     provider = spec.get("provider") if isinstance(spec, dict) else None
     return drafts.text(provider, "type") or _PROMETHEUS
 
 
-def _add_provider(read: source.Source, provider: schema.TemplateProvider) -> None:
+def _add_provider(read: source.Source, provider: schema.TemplateProvider, at: yaml.Path) -> None:
     """Put a template's provider into the settings, once for each type."""
     known = read.settings.setdefault("analysisProviders", [])
     assert isinstance(known, list)
-    if any(provider_entry["name"] == provider.type for provider_entry in known):
-        return
     config: dict[str, Any] = {}
     if provider.address:
         config["address"] = provider.address
@@ -153,7 +164,14 @@ def _add_provider(read: source.Source, provider: schema.TemplateProvider) -> Non
     if provider.insecure_skip_verify:
         config["tls"] = {"insecureSkipVerify": True}
     made: dict[str, Any] = {"name": provider.type, "type": provider.type}
-    known.append({**made, "config": config} if config else made)
+    made = {**made, "config": config} if config else made
+    same_type = [entry for entry in known if entry["name"] == provider.type]
+    if not same_type:
+        known.append(made)
+    elif made not in same_type:
+        message = f"MetricTemplates ask two different providers of the type {provider.type}"
+        hint = "write one address for all of them, or a file of ours, where a metric names its own"
+        read.reading.error(at, message, hint)
 
 
 def _settings(read: source.Source, types: list[str]) -> None:

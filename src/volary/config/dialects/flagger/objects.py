@@ -5,10 +5,10 @@ the router then only changes weights in them.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from volary.config.decoding import readings
+from volary.config.decoding import readings, values
 from volary.config.dialects.flagger import schema, source
 from volary.config.text import yaml
 
@@ -44,7 +44,11 @@ def translate(read: source.Source, method: str) -> None:
     written = dict(zip(readings.aliases(schema.Service), dict(service_spec).values(), strict=True))
     for name, methods in _ROUTE_FIELDS.items():
         if written[name] and method not in methods:
-            message = f"has no effect with the provider {read.spec.provider or method}"
+            provider = read.spec.provider or method
+            message = f"has no effect with the provider {provider}, in Flagger neither"
+            if name == "hosts" and method == "smi":
+                _check_host(read, service_spec)
+                continue
             read.reading.warn((*_SERVICE, name), message, "remove it")
     service = read.service
     if method == _ISTIO:
@@ -54,6 +58,14 @@ def translate(read: source.Source, method: str) -> None:
     elif method == _GATEWAY_API:
         made = _http_route(read, service_spec, service)
         read.put((*_OBJECTS, 0), made, _SERVICE)
+
+
+def _check_host(read: source.Source, service_spec: schema.Service) -> None:
+    if service_spec.hosts[0] == read.service:
+        return
+    message = f"Flagger divides the requests to {service_spec.hosts[0]}; here it is those to the"
+    hint = f"write {read.service} first, or remove hosts"
+    read.reading.error((*_SERVICE, "hosts"), f"{message} Service {read.service}", hint)
 
 
 def _virtual_service(
@@ -75,7 +87,9 @@ def _virtual_service(
         destination = {"host": f"{service}-primary"}
     route = [{"destination": destination, "weight": _ALL}]
     rewrite = service_spec.rewrite.model_dump(exclude_defaults=True) if service_spec.rewrite else {}
-    rewrite.pop("type", None)
+    if rewrite.pop("type", None):
+        message = "has no effect with the provider istio, in Flagger neither"
+        read.reading.warn((*_SERVICE, "rewrite", "type"), message, "remove it")
     fields = {
         "match": service_spec.match,
         "rewrite": rewrite,
@@ -125,7 +139,7 @@ _PATH_TYPES = {"prefix": "PathPrefix", "exact": "Exact", "regex": "RegularExpres
 #: How Flagger, whose matches have Istio's form, writes what looks like the Gateway API's.
 _OWN_WORDS = {"path": "write uri: {prefix: /…}, {exact: …} or {regex: …}, as in Istio"}
 _CORS = ("allowMethods", "allowHeaders", "exposeHeaders", "allowCredentials")
-_UNITS = {"h": 3600, "m": 60, "s": 1}
+_VERBS = ("set", "add", "remove")
 
 
 def _http_route(read: source.Source, service_spec: schema.Service, service: str) -> dict[str, Any]:
@@ -136,7 +150,7 @@ def _http_route(read: source.Source, service_spec: schema.Service, service: str)
         "matches": matches or [{"path": {"type": "PathPrefix", "value": "/"}}],
         "backendRefs": backends,
     }
-    if filters := _filters(service_spec):
+    if filters := _filters(read, service_spec):
         rule["filters"] = filters
     timeouts = {"request": service_spec.timeout, "backendRequest": service_spec.backend_timeout}
     if timeouts := {name: value for name, value in timeouts.items() if value}:
@@ -170,58 +184,66 @@ def _match(read: source.Source, index: int, written: Mapping[str, Any]) -> dict[
     """Translate a match of Istio's shape."""
     match: dict[str, Any] = {}
     for field, value in written.items():
+        at = (*_SERVICE, "match", index, field)
         if field == "uri":
-            kind, text = _only(value)
+            kind, text = _only(read, value, at)
             if kind not in _PATH_TYPES:
-                at = ("spec", "service", "match", index, field)
-                read.reading.error(
-                    at, f"an HTTPRoute has no {kind}", "write prefix, exact or regex"
-                )
+                hint = "write prefix, exact or regex"
+                read.reading.error(at, f"an HTTPRoute has no {kind}", hint)
             match["path"] = {"type": _PATH_TYPES.get(kind, "PathPrefix"), "value": text}
         elif field in ("headers", "queryParams"):
-            match[field] = [_named(name, text) for name, text in dict(value or {}).items()]
+            match[field] = [
+                _named(read, name, text, (*at, name)) for name, text in dict(value or {}).items()
+            ]
         elif field == "method":
-            kind, match["method"] = _only(value)
+            kind, match["method"] = _only(read, value, at)
             if kind != "exact":
-                at = ("spec", "service", "match", index, field)
                 read.reading.error(at, f"an HTTPRoute matches a method exactly, not by {kind}")
         else:
-            at = ("spec", "service", "match", index, field)
             hint = _OWN_WORDS.get(field, "remove it")
             read.reading.error(at, f"{field} of a match is not carried over to an HTTPRoute", hint)
     return match
 
 
-def _named(name: str, value: object) -> dict[str, str]:
-    kind, text = _only(value)
+def _named(read: source.Source, name: str, value: object, at: yaml.Path) -> dict[str, str]:
+    kind, text = _only(read, value, at)
     if kind == "exact":
         return {"name": name, "type": "Exact", "value": text}
-    around = {"prefix": f"^{re.escape(text)}.*", "suffix": f".*{re.escape(text)}$"}
+    around = {"prefix": f"^{re.escape(text)}.*", "suffix": f".*{re.escape(text)}$", "regex": text}
+    if kind not in around:
+        hint = "write exact, prefix, suffix or regex"
+        read.reading.error(at, f"an HTTPRoute compares nothing by {kind}", hint)
     return {"name": name, "type": "RegularExpression", "value": around.get(kind, text)}
 
 
-def _only(value: object) -> tuple[str, str]:
+def _only(read: source.Source, value: object, at: yaml.Path) -> tuple[str, str]:
     """Return the one kind and text of a match such as ``{prefix: /api}``."""
-    if isinstance(value, Mapping) and value:
-        kind, text = next(iter(value.items()))
-        return str(kind), str(text)
-    return "exact", str(value)
+    if not isinstance(value, Mapping):
+        return "exact", str(value)
+    if len(value) != 1:
+        read.reading.error(at, "needs exactly one of exact, prefix, suffix and regex")
+        return "exact", ""
+    kind, text = next(iter(value.items()))
+    return str(kind), str(text)
 
 
-def _filters(service_spec: schema.Service) -> list[dict[str, Any]]:
+def _filters(read: source.Source, service_spec: schema.Service) -> list[dict[str, Any]]:
     filters: list[dict[str, Any]] = []
+    at = (*_SERVICE, "headers")
+    _refuse_others(read, service_spec.headers, ("request", "response"), at)
     for side, kind in (
         ("request", "RequestHeaderModifier"),
         ("response", "ResponseHeaderModifier"),
     ):
         changes = (service_spec.headers or {}).get(side) or {}
+        _refuse_others(read, changes, _VERBS, (*at, side))
         if changes:
             field = kind[0].lower() + kind[1:]
             filters.append({"type": kind, field: _changes(changes)})
     if service_spec.rewrite is not None and (rewrite := _rewrite(service_spec.rewrite)):
         filters.append({"type": "URLRewrite", "urlRewrite": rewrite})
     if service_spec.cors_policy:
-        filters.append({"type": "CORS", "cors": _cors(service_spec.cors_policy)})
+        filters.append({"type": "CORS", "cors": _cors(read, service_spec.cors_policy)})
     return [
         *filters,
         *(
@@ -233,7 +255,7 @@ def _filters(service_spec: schema.Service) -> list[dict[str, Any]]:
 
 def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {}
-    for verb in ("set", "add"):
+    for verb in _VERBS[:2]:
         named = dict(changes.get(verb) or {})
         if named:
             made[verb] = [{"name": name, "value": str(value)} for name, value in named.items()]
@@ -252,16 +274,46 @@ def _rewrite(read: schema.Rewrite) -> dict[str, Any]:
     return made
 
 
-def _cors(policy: Mapping[str, Any]) -> dict[str, Any]:
+def _cors(read: source.Source, policy: Mapping[str, Any]) -> dict[str, Any]:
+    at = (*_SERVICE, "corsPolicy")
+    _refuse_others(read, policy, (*_CORS, "allowOrigins", "maxAge"), at)
     made = {name: policy[name] for name in _CORS if policy.get(name)}
-    origins = [_only(origin)[1] for origin in policy.get("allowOrigins") or []]
+    origins = []
+    for i, origin in enumerate(policy.get("allowOrigins") or []):
+        kind, text = _only(read, origin, (*at, "allowOrigins", i))
+        if kind != "exact":
+            message = f"an HTTPRoute compares origins exactly, not by {kind}"
+            hint = "write exact: https://*.example.org, where * stands for what begins a host"
+            read.reading.error((*at, "allowOrigins", i), message, hint)
+        origins.append(text)
     if origins:
         made["allowOrigins"] = origins
     if policy.get("maxAge"):
-        made["maxAge"] = _seconds(str(policy["maxAge"]))
+        made["maxAge"] = _seconds(read, policy["maxAge"], (*at, "maxAge"))
     return made
 
 
-def _seconds(text: str) -> int:
-    match = re.fullmatch(r"(\d+)([hms])", text)
-    return int(match[1]) * _UNITS[match[2]] if match else 0
+def _seconds(read: source.Source, written: object, at: yaml.Path) -> int:
+    """Return a duration such as ``24h0m0s`` in the unit of an HTTPRoute."""
+    try:
+        length = values.duration(written)
+    except ValueError as error:
+        read.reading.error(at, str(error))
+        return 0
+    seconds = length.total_seconds()
+    if seconds < 1 or not seconds.is_integer():
+        read.reading.error(
+            at, f"an HTTPRoute takes whole seconds, not {written}", "write 1s or more"
+        )
+    return int(seconds)
+
+
+def _refuse_others(
+    read: source.Source, written: Mapping[str, Any] | None, known: Sequence[str], at: yaml.Path
+) -> None:
+    """Note what a free object says that has no place in an HTTPRoute."""
+    for name in written or {}:
+        if name not in known:
+            hint = readings.did_you_mean(str(name), known)
+            message = f"{name} is not carried over to an HTTPRoute"
+            read.reading.error((*at, str(name)), message, hint)

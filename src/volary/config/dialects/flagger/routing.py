@@ -57,6 +57,9 @@ def translate(read: source.Source) -> str:
             read.put(("spec", "trafficRouting", "smi", "version"), version, at)
         case "nginx":
             _nginx(read)
+    if read.spec.ingress_ref is not None and method != "nginx":
+        message = f"has no effect with the provider {provider}, in Flagger neither"
+        read.reading.warn(("spec", "ingressRef"), message, "remove it")
     if provider == "gatewayapi:v1beta1":
         message = "the HTTPRoute is written as v1, which every implementation takes by now"
         read.reading.warn(at, message, "write gatewayapi:v1")
@@ -193,5 +196,8 @@ def _nginx(read: source.Source) -> None:
         message = "the Ingress that leads to the Service is not named"
         read.reading.error(("spec", "ingressRef"), message, "write ingressRef: {name: …}")
         return
+    if reference.kind not in ("", "Ingress"):
+        message = f"the kind {reference.kind} is not carried out"
+        read.reading.error(("spec", "ingressRef", "kind"), message, "write kind: Ingress")
     at = ("spec", "ingressRef", "name")
     read.put(("spec", "trafficRouting", "nginx", "ingress", "name"), reference.name, at)

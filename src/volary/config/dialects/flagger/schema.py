@@ -27,7 +27,12 @@ class Reference(base_sections.Section):
     api_version: str = options.option("Group and version.", "")
     kind: str = options.option("Kind.", "")
     name: base_sections.Text = Field(description="Name.")
-    namespace: str = options.option("Namespace.", "")
+
+
+class DistantReference(Reference):
+    """Names an object that may be in another namespace."""
+
+    namespace: str = options.option("Namespace; empty: the Canary's.", "")
 
 
 class ScalerReplicas(base_sections.Section):
@@ -67,7 +72,9 @@ class Rewrite(base_sections.Section):
 
     uri: str = options.option("Path.", "")
     authority: str = options.option("Host.", "")
-    type: str = options.option("ReplaceFullPath or ReplacePrefixMatch.", "")
+    type: Literal["", "ReplaceFullPath", "ReplacePrefixMatch"] = options.option(
+        "What of the path.", ""
+    )
 
 
 class Service(base_sections.Section):
@@ -117,7 +124,7 @@ class Metric(base_sections.Section):
     threshold_range: Range | None = options.option("Values that pass.", None)
     threshold: float | None = options.option("The old form of the range.", None)
     query: str = options.option("The old form of a template.", "")
-    template_ref: Reference | None = options.option("The MetricTemplate.", None)
+    template_ref: DistantReference | None = options.option("The MetricTemplate.", None)
     template_variables: dict[str, str] = options.option("Values for its placeholders.", {})
 
 
@@ -139,7 +146,7 @@ class Alert(base_sections.Section):
 
     name: base_sections.Text = Field(description="Name.")
     severity: str = options.option("info, warn or error.", "")
-    provider_ref: Reference = Field(description="The AlertProvider.")
+    provider_ref: DistantReference = Field(description="The AlertProvider.")
 
 
 class Match(base_sections.Section):
@@ -159,7 +166,7 @@ class Analysis(base_sections.Section):
     step_weights: list[int] = options.option("Percent, one by one.", [])
     max_weight: Percent = options.option("Percent at which it is promoted.", 0)
     step_weight_promotion: Percent = options.option("Percent per step back.", 0)
-    iterations: int = options.option("Checks of blue/green or an A/B test.", 0)
+    iterations: int = options.option("Checks of blue/green or an A/B test.", 0, least=0)
     match: list[Match] = options.option("Requests of an A/B test.", [])
     mirror: bool = options.option("Copy requests first.", False)
     mirror_weight: Percent = options.option("Percent that is copied.", 0)
@@ -186,9 +193,9 @@ class Spec(base_sections.Section):
     autoscaler_ref: Autoscaler | None = options.option("Its scaler.", None)
     ingress_ref: Reference | None = options.option("NGINX, Skipper.", None)
     route_ref: Reference | None = options.option("APISIX.", None)
-    upstream_ref: Reference | None = options.option("Gloo.", None)
+    upstream_ref: DistantReference | None = options.option("Gloo.", None)
     progress_deadline_seconds: int | None = options.option(
-        "How long canary or primary may stay not ready.", None
+        "How long canary or primary may stay not ready.", None, least=1
     )
     skip_analysis: bool = options.option("Promote as soon as canary is ready.", False)
     revert_on_deletion: bool = options.option(

@@ -90,10 +90,27 @@ class Source:
                 return neighbour
         return None
 
-    def read_neighbour(self, kind: type[N], name: str) -> N | None:
+    def find_referenced(
+        self, kind: str, reference: schema.DistantReference
+    ) -> yaml.Document | None:
+        """Return the object of Flagger's that is meant; a namespace not written fits any."""
+        wanted = reference.namespace or self.namespace
+        for neighbour in self.neighbours:
+            metadata = neighbour.value.get("metadata")
+            namespace = drafts.text(metadata, "namespace")
+            near = not namespace or not wanted or namespace == wanted
+            if (
+                near
+                and is_flaggers(neighbour, kind)
+                and drafts.text(metadata, "name") == reference.name
+            ):
+                return neighbour
+        return None
+
+    def read_neighbour(self, kind: type[N], reference: schema.DistantReference) -> N | None:
         """Return an object of Flagger's that is beside the Canary; its problems are noted."""
-        document = self.find(kind.__name__, name)
-        if document is None or not is_flaggers(document):
+        document = self.find_referenced(kind.__name__, reference)
+        if document is None:
             return None
         reading = readings.Reading(document, applications.Dialect.FLAGGER)
         neighbour = reading.read(kind, document.value, ())

@@ -1,5 +1,7 @@
 """What a Canary is about: the workload, its scaler, and what Flagger does around it."""
 
+import re
+
 from volary.config.dialects import drafts
 from volary.config.dialects.flagger import source
 from volary.config.text import yaml
@@ -14,6 +16,8 @@ _REASONS = {
 }
 #: Comma separated names of clusters, or labels as key=value; read from the Canary.
 TARGETS_ANNOTATION = "volary.dev/targets"
+_OURS = "volary.dev/"
+_LABELS = re.compile(r"[\w./-]+=[\w.-]+(,[\w./-]+=[\w.-]+)*")
 
 
 def translate(read: source.Source) -> None:
@@ -89,21 +93,32 @@ def _is_missing(read: source.Source, kind: str, name: str) -> bool:
 
 
 def _clusters(read: source.Source) -> None:
-    annotations = read.canary.metadata.get("annotations")
-    text = drafts.text(annotations, TARGETS_ANNOTATION)
-    if not text:
+    written = read.canary.metadata.get("annotations")
+    annotations = written if isinstance(written, dict) else {}
+    for name in annotations:
+        if str(name).startswith(_OURS) and name != TARGETS_ANNOTATION:
+            at = ("metadata", "annotations", str(name))
+            message = f"{name} is no annotation of a Canary"
+            read.reading.error(at, message, f"did you mean {TARGETS_ANNOTATION}?")
+    if TARGETS_ANNOTATION not in annotations:
         return
     at = ("metadata", "annotations", TARGETS_ANNOTATION)
+    text = drafts.text(annotations, TARGETS_ANNOTATION)
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    labelled = [part for part in parts if "=" in part]
-    if labelled and len(labelled) < len(parts):
+    labels = [
+        (key, value) for key, equals, value in (part.partition("=") for part in parts) if equals
+    ]
+    if not parts:
+        read.reading.error(at, "chooses no cluster", "write us,eu or env=prod, or remove it")
+    elif not labels:
+        read.put(("spec", "targets", "names"), parts, at)
+    elif len(labels) < len(parts):
         read.reading.error(at, "names and labels are mixed", "write us,eu or env=prod,region=eu")
-        return
-    if labelled:
-        labels = dict(part.split("=", 1) for part in labelled)
-        read.put(("spec", "targets", "matchLabels"), labels, at)
-        return
-    read.put(("spec", "targets", "names"), parts, at)
+    elif len({key for key, _ in labels}) < len(labels) or not _LABELS.fullmatch(",".join(parts)):
+        message = "a label is given twice, or is none: each has one value"
+        read.reading.error(at, message, "write env=prod,region=eu")
+    else:
+        read.put(("spec", "targets", "matchLabels"), dict(labels), at)
 
 
 def _namespace(read: source.Source) -> None:
@@ -125,11 +140,13 @@ def _namespace(read: source.Source) -> None:
         read.put(("spec", "input", "namespace"), read.namespace, at)
     elif not own:
         others = ", ".join(sorted(named - {"", read.namespace}))
-        read.reading.warn(
-            at,
-            f"has no effect on the manifests, as some of them are in {others}",
-            f"write namespace: {read.namespace} to the manifests that have none",
-        )
+        hint = f"write namespace: {read.namespace} to the manifests that have none"
+        if workload is not None and not any(map(_is_kustomization, read.neighbours)):
+            message = f"the target names no namespace, and other manifests are in {others}"
+            read.reading.error(at, message, hint)
+            return
+        message = f"has no effect on the manifests, as some of them are in {others}"
+        read.reading.warn(at, message, hint)
 
 
 def _overlay(read: source.Source) -> None:

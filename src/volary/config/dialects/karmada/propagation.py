@@ -11,6 +11,7 @@ from volary.config.dialects import drafts
 from volary.config.dialects.karmada import affinities, policy_matching, schema
 from volary.config.text import yaml
 from volary.model import errors
+from volary.model.placement import divisible_kinds
 
 _TARGETS: yaml.Path = ("spec", "targets")
 _REPLICAS: yaml.Path = ("spec", "placement", "replicas")
@@ -20,7 +21,6 @@ _AGGREGATED = "Aggregated"
 _AVAILABLE = "AvailableReplicas"
 #: Begins a warning.
 _NO_EFFECT = "has no effect: "
-_DIVIDED_KINDS = ("Deployment", "StatefulSet", "ReplicaSet", "Job", "Rollout")
 
 
 def targets(made: drafts.Draft, policies: Sequence[policy_matching.Propagation]) -> None:
@@ -82,7 +82,11 @@ def replicas(
     claimed: Sequence[tuple[policy_matching.Propagation, Sequence[yaml.Document] | None]],
 ) -> None:
     """Write how replicas are spread, as the policies of workloads say."""
-    about = [policy for policy, objects in claimed if objects is None or _has_replicas(objects)]
+    about = [
+        policy
+        for policy, objects in claimed
+        if objects is None or any(divisible_kinds.has_pods(item.value) for item in objects)
+    ]
     if not about:
         return
     first = about[0]
@@ -160,14 +164,6 @@ def _suspended_clusters(policy: policy_matching.Propagation) -> list[str]:
 def _is_divided(policy: policy_matching.Propagation) -> bool:
     read = policy.read.spec.placement.replica_scheduling
     return read is not None and read.replica_scheduling_type == "Divided"
-
-
-def _has_replicas(objects: Sequence[yaml.Document]) -> bool:
-    return any(
-        document.value.get("kind") in _DIVIDED_KINDS
-        or "replicas" in (document.value.get("spec") or {})
-        for document in objects
-    )
 
 
 def _spread(policy: policy_matching.Propagation) -> dict[str, Any]:
