@@ -31,6 +31,9 @@ class Feed:
             raise errors.user_error(f"there is no repository {name}")
         return await repositories.open_repository(str(self.path))
 
+    async def fetch_head(self, name: str) -> str:
+        return (await (await self.repository(name)).resolve("main")).id
+
     async def watch(self, on_change: inputs.OnSeen) -> None:
         last = ""
         while True:

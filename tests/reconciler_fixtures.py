@@ -58,6 +58,9 @@ class NoRepositories:
     async def repository(self, name: str) -> repositories.Repository:
         raise errors.user_error(f"there is no repository {name}")
 
+    async def fetch_head(self, name: str) -> str:
+        raise errors.user_error(f"there is no repository {name}")
+
 
 @dataclass
 class ScriptedStages:

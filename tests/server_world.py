@@ -37,6 +37,9 @@ class _NoRepositories:
     async def repository(self, name: str) -> Any:
         raise errors.user_error(f"there is no repository {name}")
 
+    async def fetch_head(self, name: str) -> str:
+        raise errors.user_error(f"there is no repository {name}")
+
 
 @dataclass
 class Served:

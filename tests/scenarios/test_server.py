@@ -25,7 +25,7 @@ dataDirectory: {data}
 repositories:
 - name: shop
   url: {repository}
-  interval: 1s
+  interval: {interval}
   webhook: {{provider: gitlab, secretFile: {data}/hook}}
 """
 
@@ -80,12 +80,15 @@ class Team:
 
 
 @contextlib.asynccontextmanager
-async def team(base: Path, world: command_world.World) -> AsyncIterator[Team]:
+async def team(
+    base: Path, world: command_world.World, *, interval: str = "1s"
+) -> AsyncIterator[Team]:
     data = base / "data"
     data.mkdir(mode=0o700)
     (data / "hook").write_text(f"hook-{CANARY}")
     file = base / "volary-server.yaml"
-    file.write_text(SETTINGS.format(fleet=world.fleet, data=data, repository=world.directory))
+    settings = {"fleet": world.fleet, "data": data, "repository": world.directory}
+    file.write_text(SETTINGS.format(**settings, interval=interval))
     made = await world.volary("token", "create", "ana", "--role", "admin", "--config", str(file))
     assert made.code == 0, made
     async with world.start("server", "--config", str(file)) as process:
@@ -133,12 +136,47 @@ async def test_git_drives_and_people_steer(tmp_path: Path) -> None:
     assert re.search(
         r"^eu +\w+ +healthy +2/2 +[0-9a-f]{7} +primary simple:v1 ", whole.out, re.MULTILINE
     )
-    assert (denied.code, "did not begin: " in denied.err) == (1, True), denied
-    assert "patch" in denied.err
+    assert (denied.code, "failed: " in denied.out) == (1, True), denied
+    assert "patch" in denied.out
     assert runs[0]["by"] == "token:ana"
     assert "token:ana" in why.out
     assert (stranger.code, "credentials are needed" in stranger.err) == (2, True), stranger
     assert stopped.code == 0, stopped
+
+
+async def test_a_script_waits_for_what_git_says(tmp_path: Path) -> None:
+    """Never for the run before: right after a push, also of a commit that cannot be released."""
+    async with (
+        command_world.world(tmp_path, "us") as world,
+        team(tmp_path, world, interval="1h") as people,
+    ):
+        await people.known()
+        good = world.edit("deployment.yaml", "simple:v1", "simple:v2")
+        second = await people.volary("status", "simple", "--wait")
+        world.edit("app.pipecd.yaml", "K8S_CANARY_ROLLOUT", "K8S_NO_SUCH")
+        broken = await people.volary("status", "simple", "--wait")
+        before = await people.volary("status", "simple", "--commit", good[:10])
+        world.edit("app.pipecd.yaml", "K8S_NO_SUCH", "K8S_CANARY_ROLLOUT")
+        world.running.clusters["us"].faults.change({"denied": ["patch deployments.apps"]})
+        refused = await people.volary("status", "simple", "--wait")
+        world.running.clusters["us"].faults.clear()
+        runs = json.loads((await people.volary("get", "runs", "-o", "json")).out)
+        nowhere = await people.volary("status", "simple", "--commit", "0123456")
+        newest = world.edit("deployment.yaml", "simple:v2", "simple:v3")
+        synced = await people.volary("sync", "simple", "--strategy", "quick", "--watch")
+        last = json.loads((await people.volary("status", "simple", "--wait", "-o", "json")).out)
+        image = world.images("us")
+
+    assert (second.code, "succeeded" in second.out) == (0, True), second
+    assert (broken.code, "failed: " in broken.out) == (1, True), broken
+    assert "K8S_NO_SUCH" in broken.out
+    assert (before.code, "succeeded" in before.out) == (0, True), before
+    assert (refused.code, "patch" in refused.out) == (1, True), refused
+    assert [run["status"] for run in runs] == ["failed", "failed", "succeeded", "succeeded"]
+    assert (nowhere.code, "simple has no commit 0123456" in nowhere.err) == (2, True), nowhere
+    assert synced.code == 0, synced
+    assert (last["commit"], last["status"]) == (newest, "succeeded")
+    assert image.startswith("example/simple:v3 ")
 
 
 async def test_a_person_decides(tmp_path: Path) -> None:

@@ -56,6 +56,15 @@ class Repositories(Protocol):
         """
         ...
 
+    async def fetch_head(self, name: str) -> str:
+        """Ask where the repository comes from, and return the commit its branch is at now.
+
+        Raises:
+            errors.UserError: There is none of that name, or it has no such branch.
+            errors.TemporaryError: Nobody answers now.
+        """
+        ...
+
 
 _BACKOFF = backoffs.Backoff(timedelta(seconds=5), timedelta(minutes=2))
 

@@ -337,6 +337,10 @@ class LocalRepositories:
         """
         return await repositories.open_repository(name)
 
+    async def fetch_head(self, name: str) -> str:
+        """Return the commit that the repository at a path or a URL is at."""
+        return (await (await self.repository(name)).resolve("HEAD")).id
+
 
 async def _take_lease(store: stores.Store, name: str) -> records.Lease:
     """Take an application's lease, also of a process of this machine that is no more.

@@ -15,11 +15,20 @@ from volary.sources.git import mirrors, repositories
 
 
 class WatchedRepositories:
-    """Opens what the watcher fetched."""
+    """Opens what the watcher fetched, and asks hosts now when somebody cannot wait for it.
 
-    def __init__(self, settings: server_settings.Settings, all_mirrors: mirrors.Mirrors) -> None:
+    `on_fetch` is told the name of a repository whose host was asked besides the watcher.
+    """
+
+    def __init__(
+        self,
+        settings: server_settings.Settings,
+        all_mirrors: mirrors.Mirrors,
+        on_fetch: Callable[[str], object] = lambda _: None,
+    ) -> None:
         self._specs = {repository.name: repository for repository in settings.repositories}
         self._mirrors = all_mirrors
+        self._on_fetch = on_fetch
 
     async def repository(self, name: str) -> repositories.Repository:
         """Return a repository; commits it does not hold yet are fetched when they are read.
@@ -27,12 +36,29 @@ class WatchedRepositories:
         Raises:
             UserError: There is none of that name.
         """
+        return self._mirrors.mirror(self._spec(name)).repository
+
+    async def fetch_head(self, name: str) -> str:
+        """Ask the host of a repository, and return the commit its branch is at now.
+
+        Raises:
+            UserError: There is none of that name, it has no such branch, or the host refuses us.
+            TemporaryError: The host cannot be asked now.
+        """
+        spec = self._spec(name)
+        fetched = await self._mirrors.mirror(spec).fetch(spec.branch)
+        self._on_fetch(name)
+        if not fetched.head:
+            raise errors.user_error(f"repository {name} has no branch {fetched.branch or 'yet'}")
+        return fetched.head
+
+    def _spec(self, name: str) -> server_settings.Repository:
         spec = self._specs.get(name)
         if spec is None:
             raise errors.user_error(
                 f"there is no repository {name}", hint="list it in the controller's settings"
             )
-        return self._mirrors.mirror(spec).repository
+        return spec
 
 
 OnRepositoryChange = Callable[[repository_state.RepositoryState], Awaitable[None]]

@@ -99,7 +99,7 @@ class _RepositoryWatch:
         finally:
             self._current = None
 
-    def request_refresh(self, repository: str, _: webhooks.PushEvent) -> None:
+    def request_refresh(self, repository: str, _: webhooks.PushEvent | None = None) -> None:
         """Look at a repository soon; a process that stands by leaves it to the interval."""
         if self._current is not None:
             self._current.request_refresh(repository)
@@ -140,7 +140,9 @@ async def run(
             parts = composition.ControllerParts(
                 clock=clock,
                 members=members,
-                repositories=watcher.WatchedRepositories(settings, opened),
+                repositories=watcher.WatchedRepositories(
+                    settings, opened, watching.request_refresh
+                ),
                 watch=watching.watch,
                 rules=inputs.Rules(secrets=secrets_of(settings)),
             )

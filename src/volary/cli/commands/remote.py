@@ -205,16 +205,30 @@ def logs(
 @app.command()
 def status(
     run: options.Run,
+    commit: Annotated[
+        str,
+        typer.Option(
+            metavar="SHA",
+            help="Of an application: the run of this commit. Default with --wait: of the commit"
+            " that Git has now, else the newest run.",
+        ),
+    ] = "",
     wait: Annotated[
-        bool, typer.Option("--wait", help="Until it ends or a person has to decide.")
+        bool,
+        typer.Option(
+            "--wait", help="Until it ends or a person has to decide; of an application, ask Git."
+        ),
     ] = False,
     server: options.Server = "",
     output: options.Output = forms.Form.TEXT,
 ) -> None:
-    """Show the status of a run; exit code 0 fine, 1 failed, 3 waiting for a person."""
-    from volary.cli.remote import queries
+    """Show the status of a run; exit code 0 fine, 1 failed, 3 waiting for a person.
 
-    options.ask(server, queries.status, run, wait=wait, form=output)
+    A commit that was refused, or whose file has errors, is a run that has failed.
+    """
+    from volary.cli.remote import run_status
+
+    options.ask(server, run_status.show, run, commit=commit, wait=wait, form=output)
 
 
 @app.command()

@@ -7,7 +7,7 @@ import msgspec
 
 from volary.cli import console, exit_codes, forms
 from volary.cli.remote import application_status, client, output
-from volary.cli.run import matrix, views
+from volary.cli.run import views
 from volary.config.decoding import readings
 from volary.controller.status import application_statuses
 from volary.engine.observers import feed
@@ -24,7 +24,8 @@ _STATUSES: Mapping[forms.Noun, type[StrEnum]] = {
     "runs": statuses.RunStatus,
     "clusters": cluster_health.ClusterState,
 }
-_ENDED = (
+#: A run in one of these never changes again.
+ENDED = (
     statuses.RunStatus.SUCCEEDED,
     statuses.RunStatus.FAILED,
     statuses.RunStatus.CANCELLED,
@@ -92,12 +93,12 @@ async def show_placement(server: client.Client, application: str, form: forms.Fo
 
 async def describe(server: client.Client, name: str, form: forms.Form) -> int:
     """Show everything about a run or an application."""
-    document, is_run = await _either(server, name)
+    document, is_run = await read_either(server, name)
     show = output.describe_run if is_run else output.describe_application
     return output.answer(document, form, lambda: show(document))
 
 
-async def _either(server: client.Client, name: str) -> tuple[json.JsonObject, bool]:
+async def read_either(server: client.Client, name: str) -> tuple[json.JsonObject, bool]:
     """Return the run of this id, or else the application of this name."""
     try:
         return await server.get("runs", name), True
@@ -114,7 +115,7 @@ async def run_of(server: client.Client, name: str) -> json.JsonObject:
     Raises:
         errors.UserError: There is neither.
     """
-    document, is_run = await _either(server, name)
+    document, is_run = await read_either(server, name)
     if is_run:
         return document
     if not document["run"]:
@@ -190,43 +191,10 @@ def _write_log_line(line: json.JsonObject, form: forms.Form) -> None:
         console.write_text(f"{line['at'][:19]}Z  {line['target']}  {line['stage']}  {line['text']}")
 
 
-async def status(server: client.Client, run: str, *, wait: bool, form: forms.Form) -> int:
-    """Say how a run is; with `wait` once it has ended or a person has to decide."""
-    document = await run_of(server, run)
-    if wait and not _is_settled(document):
-        document = await _until_settled(server, document["summary"]["id"])
-    summary = document["summary"]
-    line = f"{summary['id']}  {summary['status']}: {summary['reason']}"
-    output.answer(summary, form, lambda: console.write_text(line))
-    if document["held"] or document["pendingApproval"]:
-        return exit_codes.Exit.WAITING
-    return exit_code_of(summary["status"])
-
-
-def _is_settled(run: json.JsonObject) -> bool:
-    """Say whether nothing happens any more without a person."""
-    ended = run["summary"]["finished"] is not None
-    return bool(ended or run["held"] or run["pendingApproval"])
-
-
-async def _until_settled(server: client.Client, run: str) -> json.JsonObject:
-    shown = matrix.Matrix()
-    async for piece in server.stream("runs", run, "events", "stream"):
-        event = read_event(piece.data)
-        if event is None:
-            continue
-        shown = matrix.fold(shown, event)
-        if shown.status in (*_ENDED, statuses.RunStatus.WAITING):
-            document = await server.get("runs", run)
-            if _is_settled(document):
-                return document
-    return await server.get("runs", run)
-
-
 def exit_code_of(status: str) -> exit_codes.Exit:
     """Return the exit code for a run's status."""
     if status == statuses.RunStatus.SUCCEEDED:
         return exit_codes.Exit.DONE
-    if status in (*_ENDED, statuses.RunStatus.ROLLING_BACK):
+    if status in (*ENDED, statuses.RunStatus.ROLLING_BACK):
         return exit_codes.Exit.FAILED
     return exit_codes.Exit.WAITING if status == statuses.RunStatus.WAITING else exit_codes.Exit.DONE

@@ -160,9 +160,11 @@ class CommandHandler:
     async def _sync(
         self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
     ) -> str:
-        commit = (
-            request.document.get("commit") or reconciler.status.head or reconciler.record.branch
-        )
+        named: str = request.document.get("commit", "")
+        repositories = self._leader.dependencies.repositories
+        commit = named or await repositories.fetch_head(reconciler.record.repository)
+        # Whoever looks at the repositories has nothing left to decide about what is fetched here.
+        noted = {} if named else {"looked_at": commit}
         project = await ready_runs.open_application(
             self._leader.dependencies, reconciler.place, commit
         )
@@ -178,7 +180,8 @@ class CommandHandler:
                 at=request.at,
                 by=request.by,
                 strategy=release_plans.parse_strategy(request.document.get("strategy", "")),
-            )
+            ),
+            **noted,
         )
         return ""
 

@@ -63,6 +63,8 @@ class Application(Representation, frozen=True):
     running_commit: str
     #: Newest commit that was seen.
     head: str
+    #: Newest commit of which it is known what it means here: a run, or nothing.
+    decided: str
     #: Id of the run under way, or of the last one.
     run: str
     waiting: PendingRun | None
@@ -74,6 +76,13 @@ class Application(Representation, frozen=True):
     removed: datetime | None
     #: Grows with each change.
     version: int
+
+
+class Fetched(Representation, frozen=True):
+    """Where the branch of an application is."""
+
+    #: The commit that the host said now.
+    head: str
 
 
 class RunSummary(Representation, frozen=True):

@@ -191,12 +191,25 @@ class Service:
         Raises:
             refusals.NotFound: There is no such application.
             errors.UserError: Something has to be mended first.
+            errors.TemporaryError: The host of its repository cannot be asked now.
         """
         known = await self._application(application)
         async with self.audit_trail.noting(
             asker, "application.plan", application=application, document={"commit": commit}
         ):
             return await self._plan(known, commit, release_plans.parse_strategy(strategy))
+
+    async def fetch(self, application: str) -> representations.Fetched:
+        """Ask the host of an application's repository now; what is new is looked at soon.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            errors.UserError: Its repository or its branch is gone.
+            errors.TemporaryError: The host cannot be asked now.
+        """
+        known = await self._application(application)
+        repositories = self.dependencies.repositories
+        return representations.Fetched(await repositories.fetch_head(known.repository))
 
     async def sync(
         self,
@@ -206,7 +219,7 @@ class Service:
         commit: str = "",
         strategy: str = "",
     ) -> representations.Accepted:
-        """Ask for a run to a commit; empty: the newest.
+        """Ask for a run to a commit; empty: the newest, which the host is asked for first.
 
         Raises:
             refusals.NotFound: There is no such application.
@@ -281,7 +294,7 @@ class Service:
         status = application_statuses.from_document(known.document)
         run_request = run_requests.RunRequest(
             id="plan",
-            commit=commit or status.head or known.branch,
+            commit=commit or await self.dependencies.repositories.fetch_head(known.repository),
             kind=run_requests.KindName.RELEASE,
             reason="plan",
             at=self.dependencies.clock.now(),

@@ -327,6 +327,9 @@ class ApplicationReconciler:
         """Make a request a run and carry it out; returns what keeps it from beginning."""
         dependencies = self._leader.dependencies
         masker, kind = ready_runs.masker(dependencies), self._leader.kinds[run_request.kind]
+        if refusal := await self._state_writer.refusal_of(run_request):
+            await self.refuse(run_request, refusal)
+            return ""
         try:
             async with self._leader.planners:
                 ready = await kind.prepare(
@@ -339,7 +342,7 @@ class ApplicationReconciler:
                     )
                 )
         except errors.UserError as error:
-            await self._refuse(run_request, masker.clean(refusals.sentence(error)))
+            await self.refuse(run_request, masker.clean(refusals.sentence(error)))
             return ""
         except errors.TemporaryError as error:
             return masker.clean(str(error))
@@ -399,8 +402,8 @@ class ApplicationReconciler:
         async with self._lock:
             await self._react()
 
-    async def _refuse(self, run_request: run_requests.RunRequest, reason: str) -> None:
-        """Say that a request cannot become a run until somebody mends something."""
+    async def refuse(self, run_request: run_requests.RunRequest, reason: str) -> None:
+        """Say that a request cannot be carried out until somebody mends something."""
         async with self._lock:
             await self._state_writer.refuse(run_request, reason)
         if self._leader.kinds[run_request.kind].announces_refusals:

@@ -1,7 +1,10 @@
 """What a look into a repository means for one application: metadata, a decision, a run request."""
 
+import functools
+
 from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
+from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses, run_requests
 from volary.gitops import repository_state, triggers
 from volary.model import applications, errors
@@ -52,6 +55,10 @@ async def apply(
             else application_statuses.StatusWord.BROKEN
         )
         await reconciler.change(noted, **columns, status=status.value, reason=reason)
+        if reconciler.status.unusable_at != discovered.commit:
+            if status is application_statuses.StatusWord.BROKEN:
+                await _refuse(leader, reconciler, discovered, reason)
+            await reconciler.change({"unusable_at": discovered.commit})
         return
     columns["labels"] = dict(application.labels)
     was_held, noted["held"] = bool(reconciler.status.held), ""
@@ -59,6 +66,7 @@ async def apply(
     noted["targets"] = application.targets if listed else None
     noted["mentions"] = application.mentions
     noted["alerts"] = application.alerts
+    was_broken = reconciler.record.status == application_statuses.StatusWord.BROKEN
     if reconciler.record.status in _UNREADABLE:
         columns |= _status_once_readable(reconciler)
     await reconciler.change(noted, **columns)
@@ -67,7 +75,11 @@ async def apply(
     if reconciler.status.looked_at == discovered.commit:
         return
     async with leader.planners:
-        run_request = await _decide(leader, reconciler, discovered, application.triggers)
+        decide = functools.partial(_decide, leader, reconciler, discovered, application.triggers)
+        run_request = await decide(previous=reconciler.status.looked_at)
+        if run_request is None and was_broken:
+            # Back to the file as it was is a change as well: else the failed run stays the last.
+            run_request = await decide(previous=reconciler.status.unusable_at)
     if run_request is None:
         await reconciler.change({"looked_at": discovered.commit})
     else:
@@ -91,14 +103,37 @@ def _status_once_readable(reconciler: reconcilers.ApplicationReconciler) -> dict
     }
 
 
+async def _refuse(
+    leader: context.LeaderContext,
+    reconciler: reconcilers.ApplicationReconciler,
+    discovered: repository_state.DiscoveredApplication,
+    reason: str,
+) -> None:
+    """Make a commit that breaks the file, or leaves it broken, a run that has failed."""
+    status = reconciler.status
+    run_request = await _decide(
+        leader,
+        reconciler,
+        discovered,
+        applications.Triggers(),
+        previous=status.unusable_at or status.looked_at,
+    )
+    if run_request is not None:
+        clean = ready_runs.masker(leader.dependencies).clean
+        await reconciler.refuse(run_request, clean(reason))
+
+
 async def _decide(
     leader: context.LeaderContext,
     reconciler: reconcilers.ApplicationReconciler,
     discovered: repository_state.DiscoveredApplication,
     options: applications.Triggers,
+    *,
+    previous: str,
 ) -> run_requests.RunRequest | None:
+    """Return what a commit requests, given what changed since `previous`; None: nothing."""
     repository = await leader.dependencies.repositories.repository(reconciler.record.repository)
-    decision = await _trigger(leader, repository, reconciler, discovered, options)
+    decision = await _trigger(leader, repository, reconciler, discovered, options, previous)
     if not decision.starts:
         return None
     commit = await repository.resolve(discovered.commit)
@@ -120,9 +155,9 @@ async def _trigger(
     reconciler: reconcilers.ApplicationReconciler,
     discovered: repository_state.DiscoveredApplication,
     options: applications.Triggers,
+    previous: str,
 ) -> triggers.Decision:
     changed: tuple[str, ...] = ()
-    previous = reconciler.status.looked_at
     if previous:
         name = reconciler.record.repository
         try:

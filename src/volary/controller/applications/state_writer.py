@@ -19,6 +19,7 @@ from volary.controller.status import (
 )
 from volary.engine.observers import observer_events
 from volary.engine.persistence import codec, transitions
+from volary.engine.runs import run_builder
 from volary.engine.runs import state as run_state
 from volary.engine.state_machine import machine
 from volary.manifests import redaction as manifest_redaction
@@ -127,8 +128,13 @@ class ApplicationStateWriter:
         await self.write(kind.begun(run_kinds.KeptRun(self.state, run, origin)))
 
     async def refuse(self, run_request: run_requests.RunRequest, reason: str) -> None:
-        """Keep that a request becomes no run until somebody mends something."""
+        """Keep that a request is refused until somebody mends something.
+
+        A release that is refused is a run that has failed, so that whoever waits for one sees it.
+        """
         kind = self._leader.kinds[run_request.kind]
+        if run_request.kind.is_release:
+            await self._keep_refused_run(run_request, reason)
         await self.write(kind.refused(run_kinds.RequestedRun(self.state, run_request), reason))
 
     async def delay(self, run_request: run_requests.RunRequest, trouble: str, retry: str) -> None:
@@ -147,6 +153,28 @@ class ApplicationStateWriter:
         change = leader.kinds[origin.kind].concluded(ended)
         await self.write(change)
         return change
+
+    async def refusal_of(self, run_request: run_requests.RunRequest) -> str:
+        """Return why a request was refused by a process that died before it was done with it."""
+        runs = self._leader.store.runs
+        kept = await self.until_available(lambda: runs.summary(run_request.id))
+        return kept.head.reason if kept is not None and kept.head.finished else ""
+
+    async def _keep_refused_run(self, run_request: run_requests.RunRequest, reason: str) -> None:
+        if await self.refusal_of(run_request):
+            return
+        now = self._leader.dependencies.clock.now()
+        run = run_builder.refused_run(
+            run_request.id,
+            self.name,
+            run_request.commit,
+            self.status.releases.running,
+            reason,
+            now,
+        )
+        origin = ready_runs.origin_of_refused(ready_runs.source_of(self.state), run_request)
+        made = transitions.first_transition(run, run_origins.to_document(origin), now)
+        await self._keep_transition(made, ready_runs.masker(self._leader.dependencies))
 
     async def _keep_transition(
         self, made: run_records.Transition, masker: manifest_redaction.Masker

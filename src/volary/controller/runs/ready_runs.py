@@ -1,7 +1,7 @@
 """A run that is ready to be carried out, and what it takes to make one: the same for every kind."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Protocol
 
@@ -157,17 +157,23 @@ def origin_of(
     targets: Sequence[str],
 ) -> run_origins.Origin:
     """Return why the run of a request exists, before what is particular to its kind."""
+    made = origin_of_refused(place, run_request)
+    return replace(made, subject=project.subject, targets=tuple(targets))
+
+
+def origin_of_refused(
+    place: ApplicationSource, run_request: run_requests.RunRequest
+) -> run_origins.Origin:
+    """Return why the run of a request exists that was refused before anything was opened."""
     return run_origins.Origin(
         repository=place.repository,
         path=place.path,
         branch=place.branch,
-        subject=project.subject,
         author=run_request.author,
         kind=run_request.kind,
         reason=run_request.reason,
         by=run_request.by,
         summary=run_request.reason,
-        targets=tuple(targets),
     )
 
 

@@ -85,11 +85,13 @@ class Release:
     def refused(
         self, requested: run_kinds.RequestedRun, reason: str
     ) -> application_state.StateChange:
-        """Count the commit as failed, unless a newer one is requested by now."""
+        """Count the commit as failed; a newer one that is requested by now stays."""
         status, run_request = requested.application.status, requested.run_request
         commit = application_state.CommitChange(
-            run_request.commit, "failed", reason, run_request=run_request
+            run_request.commit, "failed", reason, run_request=run_request, run=run_request.id
         )
+        if not status.under_way:
+            status = replace(status, run=run_request.id)
         if status.run_request is None or status.run_request.id != run_request.id:
             return application_state.StateChange(status, {}, (commit,))
         return application_state.StateChange(

@@ -54,6 +54,9 @@ class ApplicationStatus:
     head: str = ""
     #: The last commit that a decision was made about.
     looked_at: str = ""
+    #: The last commit at which its file could not be used; it is decided with the one that
+    #: mends the file.
+    unusable_at: str = ""
     #: The run under way, or the last one.
     run: str = ""
     #: That run has not ended, or what its end means for the application is not kept yet.
@@ -86,6 +89,11 @@ class ApplicationStatus:
     address: str = ""
     #: Its status before it was orphaned; None: it is not orphaned.
     before_orphaned: StatusBeforeOrphaned | None = None
+
+    @property
+    def decided(self) -> str:
+        """The newest commit of which it is known what it means for the application."""
+        return self.unusable_at if self.unusable_at == self.head else self.looked_at
 
     @functools.cached_property
     def placed(self) -> decisions.PlacementState:

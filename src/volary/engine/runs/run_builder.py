@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from volary.engine.runs import policies, state
-from volary.model import errors
+from volary.model import errors, statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import added_stages, stage_kind, waiting_stages
 
@@ -92,6 +92,24 @@ def new_run(run_id: str, plan: RunSpec, at: datetime) -> state.Run:
         waves=plan.waves,
         windows=plan.windows,
         absent=plan.absent,
+    )
+
+
+def refused_run(
+    run_id: str, application: str, commit: str, running_commit: str, reason: str, at: datetime
+) -> state.Run:
+    """Return a run that ends before it has a plan: nothing could begin, and why."""
+    return state.Run(
+        id=run_id,
+        application=application,
+        commit=commit,
+        running_commit=running_commit,
+        clusters=(),
+        stages=(),
+        status=statuses.RunStatus.FAILED,
+        reason=reason,
+        created=at,
+        finished=at,
     )
 
 

@@ -327,7 +327,7 @@ class Run:
 
     @property
     def current(self) -> StageState:
-        """The stage it is at: the rollback once there is one."""
+        """The stage it is at: the rollback once there is one. A refused run has none."""
         return self.rollback or self.stages[self.position]
 
     @property

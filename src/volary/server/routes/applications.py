@@ -119,6 +119,15 @@ async def get_placement(request: requests.Request, application: str) -> response
 
 
 @router.post(
+    "/applications/{application}/fetch", responses=response_schemas.one(representations.Fetched)
+)
+@access.needs(Permission.VIEW, access.Scope.APPLICATION)
+async def fetch(request: requests.Request, application: str) -> responses.Response:
+    """Ask the host of its repository for the branch now; what is new is looked at soon."""
+    return encoding.one(request, await server_state.of(request).service.fetch(application))
+
+
+@router.post(
     "/applications/{application}/plan", responses=response_schemas.one(representations.Plan)
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.plan")

@@ -9,7 +9,7 @@ import pytest
 
 import reconciler_fixtures as given
 from volary.controller.status import application_statuses, cluster_releases
-from volary.engine.runs import state
+from volary.engine.runs import run_builder, state
 from volary.model import backoffs, errors, statuses
 from volary.placement.failover import decisions, move_plans
 
@@ -49,8 +49,24 @@ async def test_what_has_to_be_mended_fails_the_commit_and_nothing_is_tried_again
 
     assert (await world.commits())["c1"] == ("failed", "the file has errors")
     assert (await world.status()).run_request is None
-    assert await world.store.runs.load("r1") is None
+    run = await world.store.runs.load("r1")
+    assert run is not None, "whoever waits for the commit waits for a run"
+    assert (run.head.status, run.head.reason) == (statuses.RunStatus.FAILED, "the file has errors")
+    assert (run.head.finished, run.stages) == (run.head.created, ())
+    assert run.origin["reason"] == "c1 was pushed"
+    assert (await world.status()).run == "r1"
     assert world.script.prepared == ["r1"]
+
+
+async def test_what_a_process_refused_before_it_died_stays_refused(world: given.World) -> None:
+    refused = run_builder.refused_run("r1", "shop", "c1", "", "it has errors", given.AT)
+    await given.keep_run(world.store, refused, given.Kind.RELEASE)
+
+    await world.shop.submit(given.request())
+    await world.until(lambda shop: shop.status == "failed")
+
+    assert (await world.stored()).reason == "it has errors"
+    assert ((await world.status()).run, world.script.prepared) == ("r1", [])
 
 
 async def test_what_may_work_later_says_so_and_is_tried_again(world: given.World) -> None:

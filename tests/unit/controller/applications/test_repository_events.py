@@ -1,6 +1,7 @@
 """What a look into a repository means for an application: how it stands, and what it requests."""
 
 import contextlib
+import itertools
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ import command_world
 import git_feed
 import reconciler_fixtures as given
 from volary.controller.status import application_statuses, cluster_releases
-from volary.model import applications, errors
+from volary.model import applications, errors, statuses
 from volary.store import records
 
 FILE = """\
@@ -55,7 +56,8 @@ async def watched(
 ) -> AsyncIterator[Seen]:
     feed = git_feed.Feed(path)
     made = replace(given.inputs.Rules(backoff=given.QUICK), **rules)  # type: ignore[arg-type]
-    async with given.leading(sources=feed, rules=made) as world:
+    names = itertools.chain(["new"], map("new{}".format, itertools.count(2)))
+    async with given.leading(sources=feed, rules=made, new_id=lambda: next(names)) as world:
         if known is not None:
             await world.store.applications.keep(known, fence=None)
         await world.registry.load()
@@ -115,6 +117,58 @@ async def test_a_file_with_a_mistake_is_broken_and_what_was_decided_stays(tmp_pa
         known = await shop.world.status()
         assert (known.head, known.looked_at) == (second, first)
         assert known.held == "suspended by a policy", "it holds back what is there as well"
+        assert known.decided == second
+        became = await shop.world.store.commits.get("shop", second)
+        assert became is not None
+        run = await shop.world.store.runs.load(became.run_id)
+        assert run is not None
+        assert (became.status, run.head.status) == ("failed", statuses.RunStatus.FAILED)
+        assert "a typo" in run.head.reason
+
+
+async def test_only_a_commit_that_touches_a_broken_file_is_another_failed_run(
+    tmp_path: Path,
+) -> None:
+    async with watched(tmp_path) as shop:
+        (tmp_path / "shop").mkdir()
+        statuses_seen = []
+        for name in ("shop/volary.yaml", "README.md", "shop/other.yaml"):
+            (tmp_path / name).write_text(FILE if name.endswith("volary.yaml") else "# words")
+            commit = command_world.commit(tmp_path, f"Change {name}")
+
+            await shop.look(TYPO)
+
+            assert (await shop.world.status()).decided == commit
+            page = await shop.world.store.runs.list(records.RunFilter())
+            statuses_seen.append([item.head.status.value for item in page.items])
+
+        assert statuses_seen == [["failed"], ["failed"], ["failed", "failed"]]
+
+
+async def test_a_commit_that_mends_the_file_is_a_run_also_back_to_what_it_was(
+    tmp_path: Path,
+) -> None:
+    async with watched(tmp_path) as shop:
+        first = shop.push(FILE)
+        await shop.look()
+        await shop.world.until(lambda each: each.running_commit == first)
+        shop.push(FILE + "# a typo\n")
+        await shop.look(TYPO)
+
+        mended = shop.push(FILE)
+        await shop.look()
+        await shop.world.until(lambda each: each.running_commit == mended)
+
+        assert (await shop.stands())[0] == "synced"
+
+
+async def test_what_is_only_held_back_has_not_failed(tmp_path: Path) -> None:
+    async with watched(tmp_path) as shop:
+        commit = shop.push(FILE)
+        await shop.look(HELD)
+
+        assert (await shop.world.status()).decided == commit
+        assert (await shop.world.store.runs.list(records.RunFilter())).items == ()
 
 
 async def test_a_file_that_somebody_only_holds_back_is_suspended_until_that_is_removed(

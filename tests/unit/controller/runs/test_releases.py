@@ -162,7 +162,11 @@ def test_a_refusal_fails_the_commit_and_leaves_a_newer_request() -> None:
 
     assert (own.status.run_request, own.status.waiting_reason) == (None, "")
     assert own.columns == {"status": "failed", "reason": "it has errors"}
-    assert (other.status, other.columns) == (status, {})
+    assert own.status.run == "r2", "the run that has failed"
+    assert (other.status, other.columns) == (replace(status, run="r1"), {})
+    busy = replace(status, run="r0", under_way=True)
+    later = RELEASE.refused(run_kinds.RequestedRun(application(busy), older), "it has errors")
+    assert later.status.run == "r0", "the one under way stays the application's"
     assert [one.commit for one in (*own.commits, *other.commits)] == ["c2", "c1"]
     requested = run_kinds.RequestedRun(application(status), older)
     assert RELEASE.delayed(requested, "not now", "later").status == status
