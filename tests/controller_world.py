@@ -114,6 +114,12 @@ class Controlled:
                 await asyncio.sleep(0.1)
         return lines
 
+    async def back_at(self, commit: str) -> representations.Application:
+        """Wait until a commit runs again that is not what Git says."""
+        return await self.until_application(
+            lambda each: each.running_commit == commit and each.status == "out_of_sync"
+        )
+
     async def synced(
         self, commit: str, *, timeout: float = process_time.HANG
     ) -> representations.Application:

@@ -38,6 +38,30 @@ async def test_a_commit_is_rolled_out_and_its_revert_says_what_it_reverts(tmp_pa
         assert [each.status for each in commits] == ["succeeded"] * 3
 
 
+async def test_after_a_rollback_it_is_out_of_sync_until_git_is_rolled_out(
+    tmp_path: Path,
+) -> None:
+    async with (
+        command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
+        controlled(world) as given,
+    ):
+        first = await given.until_application(lambda each: each.status == "synced")
+        second = given.push(V1, V2)
+        await given.synced(second)
+
+        await given.service.ask_application("rollback", "simple", ANA, to="")
+        back = await given.until_application(lambda each: each.status == "out_of_sync")
+        shown = await given.service.statuses.get("simple")
+        await given.service.sync("simple", ANA, strategy="quick")
+        again = await given.synced(second)
+
+        assert back.running_commit == first.running_commit
+        both = f"{first.running_commit[:7]} runs, Git has {second[:7]}: "
+        assert back.reason.startswith(f"{both}rolled back by ana")
+        assert (shown.status, shown.reason) == ("out_of_sync", back.reason)
+        assert again.status == "synced"
+
+
 async def test_only_the_newest_commit_waits_behind_a_run_and_the_others_say_so(
     tmp_path: Path,
 ) -> None:

@@ -277,7 +277,7 @@ async def test_sync_plan_and_rollback_of_an_application(tmp_path: Path) -> None:
         asked = await given.service.sync("simple", ANA, strategy="quick")
         await given.ended(asked.run)
         back = await given.service.ask_application("rollback", "simple", BEN)
-        await given.synced(first.running_commit)
+        await given.back_at(first.running_commit)
 
         runs = await given.runs()
 
@@ -408,9 +408,13 @@ async def test_a_commit_that_a_cluster_would_refuse_begins_nothing_and_says_why(
 
         assert "eu" in failed.reason
         assert "patch" in failed.reason
-        assert (commits[second].status, commits[second].run) == ("failed", "")
+        assert (commits[second].status, commits[second].run) == ("failed", failed.run)
         assert failed.running_commit == first.running_commit
-        assert [each.commit for each in await given.runs()] == [first.running_commit]
+        refused = await given.service.run(failed.run)
+        assert (refused.summary.status, refused.summary.commit) == ("failed", second)
+        assert refused.summary.reason == failed.reason
+        assert refused.stages == ()
+        assert (refused.what_next, refused.if_failed) == ("", "")
         assert world.images("us") == f"{V1} 2/2", "nothing is begun that cannot be ended"
 
         eu.faults.clear()

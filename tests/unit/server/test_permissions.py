@@ -16,6 +16,7 @@ BREAK_GLASS = {"responder", "admin"}
 #: Written down by hand, on purpose: what a route declares must not decide what is expected.
 COMMANDS = {
     "/api/v1/applications/{application}/sync": DEPLOY,
+    "/api/v1/applications/{application}/fetch": ALL,
     "/api/v1/applications/{application}/plan": DEPLOY,
     "/api/v1/applications/{application}/rollback": DEPLOY,
     "/api/v1/applications/{application}/rebalance": DEPLOY,

@@ -164,7 +164,7 @@ class CommandHandler:
         repositories = self._leader.dependencies.repositories
         commit = named or await repositories.fetch_head(reconciler.record.repository)
         # Whoever looks at the repositories has nothing left to decide about what is fetched here.
-        noted = {} if named else {"looked_at": commit}
+        noted = {} if named else {"looked_at": commit, "wanted": commit}
         project = await ready_runs.open_application(
             self._leader.dependencies, reconciler.place, commit
         )

@@ -55,8 +55,8 @@ class Application(Representation, frozen=True):
     path: str
     branch: str
     labels: Mapping[str, str]
-    #: ``synced``, ``running``, ``waiting``, ``failed``, ``rolled_back``, ``cancelled``, ``broken``,
-    #: ``suspended``, ``removed``, ``orphaned`` or ``unknown``.
+    #: ``synced``, ``out_of_sync``, ``running``, ``waiting``, ``failed``, ``rolled_back``,
+    #: ``cancelled``, ``broken``, ``suspended``, ``removed``, ``orphaned`` or ``unknown``.
     status: str
     reason: str
     #: The last commit that succeeded; empty: none did.

@@ -1,11 +1,12 @@
 """What a look into a repository means for one application: metadata, a decision, a run request."""
 
 import functools
+from dataclasses import replace
 
 from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
 from volary.controller.runs import ready_runs
-from volary.controller.status import application_statuses, run_requests
+from volary.controller.status import application_identity, application_statuses, run_requests
 from volary.gitops import repository_state, triggers
 from volary.model import applications, errors
 from volary.sources.git import repositories
@@ -56,7 +57,8 @@ async def apply(
         )
         await reconciler.change(noted, **columns, status=status.value, reason=reason)
         if reconciler.status.unusable_at != discovered.commit:
-            if status is application_statuses.StatusWord.BROKEN:
+            is_own = not application_identity.is_placeholder(reconciler.name)
+            if is_own and status is application_statuses.StatusWord.BROKEN:
                 await _refuse(leader, reconciler, discovered, reason)
             await reconciler.change({"unusable_at": discovered.commit})
         return
@@ -74,16 +76,38 @@ async def apply(
         reconciler.work()
     if reconciler.status.looked_at == discovered.commit:
         return
+    await _look_at_commit(
+        leader, reconciler, discovered, application.triggers, was_broken=was_broken
+    )
+
+
+async def _look_at_commit(
+    leader: context.LeaderContext,
+    reconciler: reconcilers.ApplicationReconciler,
+    discovered: repository_state.DiscoveredApplication,
+    options: applications.Triggers,
+    *,
+    was_broken: bool,
+) -> None:
+    """Decide about a commit: it is requested, only wanted, or changes nothing."""
+    before, commit = reconciler.status, discovered.commit
+    decide = functools.partial(_decide, leader, reconciler, discovered)
     async with leader.planners:
-        decide = functools.partial(_decide, leader, reconciler, discovered, application.triggers)
-        run_request = await decide(previous=reconciler.status.looked_at)
+        run_request = await decide(options, previous=before.looked_at)
         if run_request is None and was_broken:
             # Back to the file as it was is a change as well: else the failed run stays the last.
-            run_request = await decide(previous=reconciler.status.unusable_at)
-    if run_request is None:
-        await reconciler.change({"looked_at": discovered.commit})
-    else:
-        await reconciler.submit(run_request, looked_at=discovered.commit)
+            run_request = await decide(options, previous=before.unusable_at)
+        is_wanted = options.on_commit.disabled and await decide(
+            applications.Triggers(), previous=before.looked_at
+        )
+    if run_request is not None:
+        await reconciler.submit(run_request, looked_at=commit)
+        return
+    wanted = commit if is_wanted else before.wanted
+    columns: dict[str, object] = {}
+    if reconciler.record.status == application_statuses.StatusWord.SYNCED:
+        columns = _status_when_idle(replace(reconciler.status, wanted=wanted))
+    await reconciler.change({"looked_at": commit, "wanted": wanted}, **columns)
 
 
 def _status_once_readable(reconciler: reconcilers.ApplicationReconciler) -> dict[str, object]:
@@ -93,14 +117,22 @@ def _status_once_readable(reconciler: reconcilers.ApplicationReconciler) -> dict
     if run is not None:
         return {"status": application_statuses.StatusWord.RUNNING.value, "reason": run.reason}
     if reconciler.status.releases.running:
-        return {
+        synced: dict[str, object] = {
             "status": application_statuses.StatusWord.SYNCED.value,
             "reason": "its file can be read again",
         }
+        return synced | _status_when_idle(reconciler.status)
     return {
         "status": application_statuses.StatusWord.UNKNOWN.value,
         "reason": "no run has succeeded yet",
     }
+
+
+def _status_when_idle(status: application_statuses.ApplicationStatus) -> dict[str, object]:
+    """Return the columns of an application that does not run what Git says; empty: it does."""
+    differs = application_statuses.why_out_of_sync(status)
+    word = application_statuses.StatusWord.OUT_OF_SYNC.value
+    return {"status": word, "reason": differs} if differs else {}
 
 
 async def _refuse(

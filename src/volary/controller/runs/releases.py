@@ -67,7 +67,9 @@ class Release:
         word, request = application_statuses.word_of_end(run.status), before.run_request
         if request is not None and run_requests.is_fulfilled_by(request, run):
             reason = f"{request.commit[:7]} took run {run.id} back"
-            status = replace(status, run_request=None, waiting_reason="")
+            # What runs is what the revert says.
+            wanted = status.releases.running
+            status = replace(status, run_request=None, waiting_reason="", wanted=wanted)
             columns |= application_state.columns_of_end(
                 application.record, status, application_statuses.StatusWord.SYNCED, reason
             )

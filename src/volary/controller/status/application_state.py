@@ -4,7 +4,7 @@ A kind of run says what its beginning and its end change; the state writer write
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from volary.controller.status import application_statuses, run_requests
 from volary.store import records
@@ -69,6 +69,8 @@ def requested(
         is_busy: A run is under way, so how the application stands stays said.
     """
     waiting, old = application_statuses.StatusWord.WAITING.value, state.status.run_request
+    if run_request.is_from_commit:
+        status = replace(status, wanted=run_request.commit)
     columns = {} if is_busy else {"status": waiting, "reason": run_request.reason}
     said = status.waiting_reason or run_request.reason
     queued = CommitChange(run_request.commit, "queued", said, run_request)
@@ -97,4 +99,9 @@ def columns_of_end(
         return {}
     if status.run_request is not None:
         word = application_statuses.StatusWord.WAITING
+    elif word is application_statuses.StatusWord.SYNCED:
+        differs = application_statuses.why_out_of_sync(status)
+        if differs:
+            word = application_statuses.StatusWord.OUT_OF_SYNC
+            reason = f"{differs}: {reason}"
     return {"status": word.value, "reason": reason}

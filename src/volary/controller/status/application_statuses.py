@@ -22,8 +22,10 @@ class StatusWord(StrEnum):
     #: A run is requested and has not begun.
     WAITING = "waiting"
     RUNNING = "running"
-    #: The last run succeeded, or was rolled back for a revert.
+    #: What runs is what Git says: the last run succeeded, or was rolled back for a revert.
     SYNCED = "synced"
+    #: The last run succeeded, and what runs is not what Git says, as after a rollback.
+    OUT_OF_SYNC = "out_of_sync"
     #: How the last run ended.
     FAILED = "failed"
     ROLLED_BACK = "rolled_back"
@@ -54,9 +56,6 @@ class ApplicationStatus:
     head: str = ""
     #: The last commit that a decision was made about.
     looked_at: str = ""
-    #: The last commit at which its file could not be used; it is decided with the one that
-    #: mends the file.
-    unusable_at: str = ""
     #: The run under way, or the last one.
     run: str = ""
     #: That run has not ended, or what its end means for the application is not kept yet.
@@ -89,6 +88,12 @@ class ApplicationStatus:
     address: str = ""
     #: Its status before it was orphaned; None: it is not orphaned.
     before_orphaned: StatusBeforeOrphaned | None = None
+    #: The commit that Git says should run: the last that was a reason for a release, or was
+    #: fetched for one.
+    wanted: str = ""
+    #: The last commit at which its file could not be used; it is decided with the one that
+    #: mends the file.
+    unusable_at: str = ""
 
     @property
     def decided(self) -> str:
@@ -120,6 +125,14 @@ def word_of_end(status: statuses.RunStatus) -> StatusWord:
     if status is statuses.RunStatus.SUCCEEDED:
         return StatusWord.SYNCED
     return StatusWord(status.value)
+
+
+def why_out_of_sync(application_status: ApplicationStatus) -> str:
+    """Say what runs and what Git says, when these differ; empty: they do not."""
+    runs, wanted = application_status.releases.running, application_status.wanted
+    if not wanted or runs in ("", wanted, application_status.head):
+        return ""
+    return f"{runs[:7]} runs, Git has {wanted[:7]}"
 
 
 def to_document(application_status: ApplicationStatus) -> json.JsonObject:

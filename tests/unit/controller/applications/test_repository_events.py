@@ -145,6 +145,22 @@ async def test_only_a_commit_that_touches_a_broken_file_is_another_failed_run(
         assert statuses_seen == [["failed"], ["failed"], ["failed", "failed"]]
 
 
+async def test_what_only_people_roll_out_is_out_of_sync_once_git_has_another_file(
+    tmp_path: Path,
+) -> None:
+    by_hand = FILE + "spec: {trigger: {onCommit: {disabled: true}}}\n"
+    async with watched(tmp_path) as shop:
+        first = shop.push(FILE)
+        await shop.look()
+        await shop.world.until(lambda each: each.running_commit == first)
+        second = shop.push(by_hand)
+
+        await shop.look()
+
+        said = ("out_of_sync", f"{first[:7]} runs, Git has {second[:7]}")
+        assert await shop.stands() == said
+
+
 async def test_a_commit_that_mends_the_file_is_a_run_also_back_to_what_it_was(
     tmp_path: Path,
 ) -> None:
