@@ -7,7 +7,7 @@ says of them, so neither the code nor the page can go its own way.
 
 import copy
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,10 @@ class Row:
     settings: Mapping[str, Any] = field(default_factory=dict)
     #: Other objects of the directory.
     beside: Sequence[Mapping[str, Any]] = ()
-    #: Where the message stands; empty: at one of the fields.
+    #: Where the message stands; empty: at one of the fields; `manifests`: at an object.
     at: str = ""
+    #: Only of the kind that is in a namespace.
+    is_namespaced: bool = False
 
     @property
     def document(self) -> dict[str, Any]:
@@ -69,6 +71,8 @@ class Result:
 
     def of(self, row: Row) -> list[errors.Problem]:
         """Return what is said about the fields of a row."""
+        if row.at == "manifests":
+            return [problem for problem in self.problems if not problem.where.path]
         places = [row.at] if row.at else [_last(name) for name in row.fields]
         return [
             problem
@@ -112,6 +116,7 @@ def _row(written: Mapping[str, Any], base: Mapping[str, Any]) -> Row:
         written.get("settings", {}),
         written.get("beside", ()),
         written.get("at", ""),
+        written.get("namespaced", False),
     )
 
 
@@ -165,16 +170,18 @@ def fields_of(section: type[base_sections.Section], prefix: str = "") -> Iterato
             yield from fields_of(inner, f"{path}.")
 
 
-def page(title: str, about: str, sections: Sequence[Section], results: Mapping[str, Result]) -> str:
-    """Return the page of a table, with what the code says; `results` are by row."""
+def page(
+    title: str, about: str, sections: Sequence[Section], result: Callable[[Row], Result]
+) -> str:
+    """Return the page of a table, with what the code says of each row."""
     lines = [f"# {title}", "", about.strip(), ""]
     for section in sections:
         lines += [f"## {section.title}", ""]
         lines += [section.about.strip(), ""] if section.about else []
         lines += ["| Field | When | | |", "|---|---|---|---|"]
         for row in section.rows:
-            names = ", ".join(f"`{name}`" for name in row.fields)
-            said = row.note or _said(results[str(row)].of(row))
+            names = ", ".join(name if "`" in name else f"`{name}`" for name in row.fields)
+            said = row.note or _said(result(row).of(row))
             lines.append(f"| {names} | {row.when} | {_shown(row.outcome)} | {said} |")
         lines.append("")
     return "\n".join(lines)

@@ -88,10 +88,7 @@ def test_every_field_of_the_forms_has_a_row() -> None:
 
 
 def test_the_page_says_what_the_code_says() -> None:
-    assert len({str(row) for row in ROWS}) == len(ROWS)
-    found = {str(row): result(row) for row in ROWS}
-
-    page = field_tables.page("Fields of Flagger's objects", ABOUT, SECTIONS, found)
+    page = field_tables.page("Fields of Flagger's objects", ABOUT, SECTIONS, result)
 
     if os.environ.get("VOLARY_UPDATE_CASES"):
         PAGE.write_text(page)

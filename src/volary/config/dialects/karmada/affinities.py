@@ -24,10 +24,17 @@ def clusters(read: schema.ClusterAffinity | None) -> dict[str, Any]:
         return {}
     labels = read.label_selector or schema.LabelSelector()
     fields = read.field_selector or schema.FieldSelector()
+    conditions = [requirement(condition) for condition in labels.match_expressions]
+    match_labels = dict(labels.match_labels)
+    if read.cluster_names:  # Our own file takes names or matchLabels, Karmada asks for both.
+        equal = [
+            {"key": key, "operator": "In", "values": [value]} for key, value in match_labels.items()
+        ]
+        match_labels, conditions = {}, [*equal, *conditions]
     chosen: dict[str, Any] = {
         "names": list(read.cluster_names),
-        "matchLabels": dict(labels.match_labels),
-        "matchExpressions": [requirement(condition) for condition in labels.match_expressions],
+        "matchLabels": match_labels,
+        "matchExpressions": conditions,
         "matchFields": [requirement(condition) for condition in fields.match_expressions],
         "exclude": list(read.exclude),
     }

@@ -28,6 +28,12 @@ _KIND = re.compile(r"^kind\s*:\s*[\"']?(Cluster)?PropagationPolicy\b", re.MULTIL
 _LIST = re.compile(r"^kind\s*:\s*[\"']?List\b", re.MULTILINE)
 _IN_LIST = re.compile(r"^[ -]+kind\s*:\s*[\"']?(Cluster)?PropagationPolicy\b", re.MULTILINE)
 
+#: What to write in place of kinds that are no policies of objects.
+_INSTEAD = {
+    "FederatedResourceQuota": "write a ResourceQuota beside the manifests, with an override for "
+    "what differs between clusters",
+    "ClusterTaintPolicy": "write the rule under clusterHealth.taints of the server's settings",
+}
 _OF_LISTS = ("v1", "List")
 
 P = TypeVar("P", schema.PropagationPolicy, schema.OverridePolicy)
@@ -142,8 +148,10 @@ def read(documents: Iterable[yaml.Document]) -> Policies:
         kind = document.value.get("kind")
         form = _FORMS.get(str(kind))
         if form is None:
-            reading.warn(("kind",), f"{kind} is neither carried out nor applied", "remove it")
+            hint = _INSTEAD.get(str(kind), "remove it")
+            reading.error(("kind",), f"{kind} is neither carried out nor applied", hint)
         policy = None if form is None else reading.read(form, document.value, ())
+        _check_selectors(policy, reading)
         if policy is None or not _has_name(policy.metadata, reading):
             others.append(reading)
         elif isinstance(policy, schema.PropagationPolicy):
@@ -151,6 +159,15 @@ def read(documents: Iterable[yaml.Document]) -> Policies:
         else:
             override.append(Policy(policy, reading))
     return Policies(propagation, override, others)
+
+
+def _check_selectors(
+    policy: schema.PropagationPolicy | schema.OverridePolicy | None, reading: readings.Reading
+) -> None:
+    for place, selector in enumerate(policy.spec.resource_selectors if policy else ()):
+        if selector.name and selector.label_selector is not None:
+            at = ("spec", "resourceSelectors", place, "labelSelector")
+            reading.warn(at, "has no effect beside name, in Karmada neither", "remove it")
 
 
 def _has_name(metadata: dict[str, object], reading: readings.Reading) -> bool:

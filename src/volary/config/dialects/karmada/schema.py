@@ -161,7 +161,7 @@ class PropagationSpec(base_sections.Section):
     conflict_resolution: Literal["Abort", "Overwrite"] = options.option(
         "What is there already.", "Abort"
     )
-    activation_preference: str = options.option("When an edit takes effect.", "")
+    activation_preference: Literal["", "Lazy"] = options.option("When an edit takes effect.", "")
     suspension: Suspension | None = options.option("Held back.", None)
     preserve_resources_on_deletion: bool = options.option("Keep objects.", False)
     schedule_priority: dict[str, Any] | None = options.option("Queue.", None)

@@ -28,14 +28,15 @@ def translate(made: drafts.Draft, policies: Sequence[policy_matching.Propagation
     first = policies[0]
     differs = "tolerates other taints than {}" + policy_matching.SAME_CLUSTERS
     tolerated = policy_matching.agreed(policies, _tolerations, _CLUSTER_TOLERATIONS, differs)
-    for place, toleration in enumerate(first.read.spec.placement.cluster_tolerations):
-        _check_toleration(first, toleration, (*_CLUSTER_TOLERATIONS, place))
+    for policy in policies:
+        _check(policy)
+        for place, toleration in enumerate(policy.read.spec.placement.cluster_tolerations):
+            _check_toleration(policy, toleration, (*_CLUSTER_TOLERATIONS, place))
     if tolerated:
         made.put(_TOLERATIONS, tolerated, first.reading.where(_CLUSTER_TOLERATIONS))
     differs = "says something else than {}" + policy_matching.SAME_CLUSTERS
     spread = policy_matching.agreed(policies, _spread, _CONSTRAINTS, differs)
     moves = policy_matching.agreed(policies, _failover, _FAILOVER, differs)
-    _check(first)
     if spread:
         made.put(_SPREAD, spread, first.reading.where(_CONSTRAINTS))
     if moves:

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from volary.config.decoding import readings
 from volary.config.dialects import drafts
 from volary.config.dialects.karmada import (
+    affinities,
     override_rules,
     policies,
     policy_matching,
@@ -15,6 +17,9 @@ from volary.config.text import yaml
 from volary.model import applications, errors
 
 _OVERRIDES: yaml.Path = ("spec", "placement", "overrides")
+#: What objects say to Karmada themselves.
+_RETAIN = "resourcetemplate.karmada.io/retain-replicas"
+_CONFLICTS = "work.karmada.io/conflict-resolution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,8 @@ def _propagate(
     claimed = [(policy, None) for policy in policy_set.propagation]
     if objects is not None:
         decided = policy_matching.match_policies(objects, policy_set.propagation)
-        _compare(policy_set, decided, own)
+        _compare(policy_set, decided, objects, own)
+        _check_templates(objects, policy_set.propagation[0].reading)
         claimed = list(decided.claimed) or claimed
     about = [policy for policy, _ in claimed]
     for propagation_policy in about:
@@ -120,7 +126,10 @@ def _warn_overruled_moves(about: Sequence[policy_matching.Propagation], own: Own
 
 
 def _compare(
-    policy_set: policies.Policies, decided: policy_matching.PolicyMatches, own: OwnSections
+    policy_set: policies.Policies,
+    decided: policy_matching.PolicyMatches,
+    objects: Sequence[yaml.Document],
+    own: OwnSections,
 ) -> None:
     """Note policies without objects, and objects without a policy."""
     used = [policy for policy, _ in decided.claimed]
@@ -128,6 +137,16 @@ def _compare(
         if propagation_policy not in used:
             message = f"{propagation_policy.title} is for none of the objects beside it"
             propagation_policy.reading.warn(("spec", "resourceSelectors"), message, "remove it")
+            continue
+        for place, selector in enumerate(propagation_policy.read.spec.resource_selectors):
+            chosen = (
+                affinities.selects(selector, document.value, propagation_policy.namespace)
+                for document in objects
+            )
+            if selector.name and not any(chosen):
+                at = ("spec", "resourceSelectors", place)
+                message = f"there is no {selector.kind} {selector.name} beside the policy"
+                propagation_policy.reading.warn(at, message, "add it, or remove the selector")
     if own.has_targets or not policy_set.propagation:
         return
     for document in decided.unclaimed:
@@ -140,6 +159,24 @@ def _compare(
                 "add it to the resourceSelectors of a policy, or move it to another directory",
             )
         )
+
+
+def _check_templates(objects: Sequence[yaml.Document], reading: readings.Reading) -> None:
+    """Note what objects themselves say to Karmada."""
+    for document in objects:
+        body = document.value
+        metadata = body.get("metadata") or {}
+        title = f"{body.get('kind')} {drafts.text(metadata, 'name')}"
+        is_retained = drafts.text(metadata.get("labels"), _RETAIN) == "true"
+        if body.get("kind") == "Deployment" and is_retained:
+            message = f"{title} keeps the replicas of each cluster ({_RETAIN}): not carried out"
+            hint = "remove the label and spec.replicas: what nobody writes stays as it is"
+            reading.problems.append(errors.Problem(message, document.where(()), hint))
+        if drafts.text(metadata.get("annotations"), _CONFLICTS) == "overwrite":
+            message = f"{_CONFLICTS} of {title} has no effect: fields of others are not taken over"
+            hint = "annotate the object with volary.dev/force-conflicts: enabled"
+            warning = errors.Severity.WARNING
+            reading.problems.append(errors.Problem(message, document.where(()), hint, warning))
 
 
 def _overrides_are_there(
