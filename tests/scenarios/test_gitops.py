@@ -83,6 +83,13 @@ async def test_only_the_newest_commit_waits_behind_a_run_and_the_others_say_so(
         )
         assert waiting.waiting is not None
         assert waiting.waiting.waiting_reason == f"run {running.run} has to end first"
+        shown = await given.service.statuses.get("simple")
+        assert shown.waiting_reason.startswith(
+            f"run {running.run} has to end first: paused by ana"
+        ), "what the run waits for is the cause"
+        assert shown.waiting_reason.endswith(f"; type volary resume {running.run}")
+        (listed, *_) = await given.runs()
+        assert listed.reason.startswith("paused by ana")
         await given.service.ask_run("resume", running.run, ANA)
         await given.synced(newest)
 

@@ -185,6 +185,10 @@ async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> No
             "left", lambda each: each.held and each.stages[0].tasks[1].attempt == 2
         )
         assert held.summary.status == "waiting"
+        assert held.next_commands[:2] == (
+            "volary retry left",
+            "volary skip left --cluster eu --reason TEXT",
+        )
         await given.service.ask_run("skip", "left", ANA, target="eu", reason="it is being repaired")
 
         ended = await given.ended("left")
@@ -192,6 +196,9 @@ async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> No
 
         assert ended.status == "failed", "never succeeded with a cluster that is not"
         assert view.targets[1].left_out == "skipped by ana: it is being repaired"
+        possible = "cannot be tried again; possible now: volary sync simple"
+        with pytest.raises(refusals.Conflict, match=possible):
+            await given.service.ask_run("retry", "left", ANA, targets=[])
         assert given.world.images("us") == f"{V2} 2/2"
 
 

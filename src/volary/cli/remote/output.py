@@ -210,6 +210,8 @@ def explain_run(run: json.JsonObject) -> None:
     _pair("next", run["whatNext"])
     _pair("move", run["move"])
     _pair("if it fails", run["ifFailed"])
+    for command in run.get("nextCommands", ()):
+        _pair("type", command)
 
 
 def describe_application(application: json.JsonObject) -> None:

@@ -126,7 +126,7 @@ async def run_of(server: client.Client, name: str) -> json.JsonObject:
 async def explain(server: client.Client, run: str, form: forms.Form) -> int:
     """Say why a run is there, why it waits, what comes next and what if it fails."""
     document = await run_of(server, run)
-    keys = ("summary", "plan", "waitingReason", "whatNext", "ifFailed", "move")
+    keys = ("summary", "plan", "waitingReason", "whatNext", "nextCommands", "ifFailed", "move")
     shown = {key: document[key] for key in keys}
     return output.answer(shown, form, lambda: output.explain_run(document))
 

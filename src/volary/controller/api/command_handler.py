@@ -16,6 +16,7 @@ from volary.controller.persistence import change_signal, retry
 from volary.controller.placement import rebalancing
 from volary.controller.runs import ready_runs, release_plans, rollbacks
 from volary.controller.status import run_admission, run_requests
+from volary.engine.observers import explanations
 from volary.engine.persistence import codec
 from volary.engine.runs import state
 from volary.engine.state_machine import events, machine
@@ -148,14 +149,15 @@ class CommandHandler:
             return f"there is no run {request.run_id}"
         event = event_of(request, self._leader.dependencies.clock.now())
         if summary.head.finished is not None:
-            ended = await runs.load(request.run_id)
-            return machine.advance(codec.read_run(ended), event).refusal if ended else ""
+            stored = await runs.load(request.run_id)
+            ended = codec.read_run(stored) if stored else None
+            refusal = machine.advance(ended, event).refusal if ended else ""
+            return _with_possible(refusal, request, ended)
         reconciler = self._registry.reconciler(summary.head.application)
-        return (
-            await reconciler.request(request.run_id, event)
-            if reconciler
-            else "no process carries out this run"
-        )
+        if reconciler is None:
+            return "no process carries out this run"
+        refusal = await reconciler.request(request.run_id, event)
+        return _with_possible(refusal, request, reconciler.run_under_way)
 
     async def _sync(
         self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
@@ -224,6 +226,14 @@ class CommandHandler:
         if run is not None and run.head.application == reconciler.name:
             return run.head.commit
         return named
+
+
+def _with_possible(refusal: str, request: records.RequestRecord, run: state.Run | None) -> str:
+    """Return why a retry is refused, with what is possible instead."""
+    possible = explanations.next_commands(run) if refusal and run is not None else ()
+    if request.kind != "retry" or not possible:
+        return refusal
+    return f"{refusal}; possible now: {', or '.join(possible)}"
 
 
 def event_of(request: records.RequestRecord, now: datetime) -> events.Event:

@@ -102,6 +102,7 @@ def of_run(
         unfrozen=requests.unfreeze_reason(run.unfrozen) if run.unfrozen else "",
         waiting_reason=explanations.waiting_reason(run),
         what_next=explanations.what_next(run),
+        next_commands=explanations.next_commands(run),
         if_failed="" if run.is_final else explanations.if_failed(run),
         move=moves.waiting_reason(application_status, run.id) if application_status else "",
         replicas=of_assignment(origin.assigned),

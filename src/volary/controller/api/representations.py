@@ -233,6 +233,8 @@ class Run(Representation, frozen=True):
     deadline: datetime | None
     waiting_reason: str
     what_next: str
+    #: What a person may type about it as it is, the most likely first.
+    next_commands: tuple[str, ...]
     if_failed: str
     #: What moves to another cluster after it, why, and when it interrupts the run; may be empty.
     move: str

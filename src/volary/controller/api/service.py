@@ -8,6 +8,8 @@ not decided here.
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from volary.controller import refusals
 from volary.controller.api import (
     cluster_service,
@@ -21,12 +23,16 @@ from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
 from volary.controller.runs import ready_runs, release_plans
 from volary.controller.status import application_state, application_statuses, run_requests
-from volary.model import json
+from volary.engine.observers import explanations
+from volary.engine.persistence import codec
+from volary.model import errors, json
 from volary.model.runs import run_plans
 from volary.store import pagination, records, stores
 
 _Page = records.Page
 _POLL_SECONDS = 1.0
+#: Runs under way of a page of which it is read what each waits for.
+_MOST_CAUSES = 20
 _FORGOTTEN = "forgotten; what runs in the clusters stays there, and is no longer managed"
 
 
@@ -84,7 +90,16 @@ class Service:
     ) -> _Page[representations.RunSummary]:
         """Return runs, the newest first."""
         page = await self.store.runs.list(wanted, cursor=cursor, limit=limit)
-        return page.map(conversions.of_summary)
+        under_way = [item.head.id for item in page.items if item.head.finished is None]
+        causes = {run_id: await self._cause(run_id) for run_id in under_way[:_MOST_CAUSES]}
+        shown = page.map(conversions.of_summary)
+        return records.Page(
+            tuple(
+                structs.replace(item, reason=causes.get(item.id, item.reason))
+                for item in shown.items
+            ),
+            shown.cursor,
+        )
 
     async def run_summary(self, run_id: str) -> representations.RunSummary:
         """Return a run as lists show it.
@@ -312,6 +327,15 @@ class Service:
 
     async def _application(self, name: str) -> records.ApplicationRecord:
         return refusals.required(await self.store.applications.get(name), "application", name)
+
+    async def _cause(self, run_id: str) -> str:
+        """Return what a run under way waits for, with the cluster and what is seen there."""
+        stored = refusals.required(await self.store.runs.load(run_id), "run", run_id)
+        try:
+            return explanations.waiting_reason(codec.read_run(stored))
+        except errors.PermanentError:
+            # One that cannot be read hides no other.
+            return stored.head.reason
 
     async def _summary(self, run_id: str) -> records.RunSummary:
         return refusals.required(await self.store.runs.summary(run_id), "run", run_id)

@@ -97,12 +97,19 @@ class StatusService:
         return subject(project.application, members, others, application_status.placed)
 
     async def _why_waiting(self, application_status: application_statuses.ApplicationStatus) -> str:
-        if application_status.run_request is not None and application_status.waiting_reason:
-            return application_status.waiting_reason
+        requested = application_status.run_request is not None
+        waits = application_status.waiting_reason if requested else ""
         if not application_status.under_way:
-            return ""
+            return waits
         stored = await self.store.runs.load(application_status.run)
-        return conversions.of_run(stored, ()).waiting_reason if stored else ""
+        if stored is None:
+            return waits
+        run = conversions.of_run(stored, ())
+        # What the run waits for is the cause, also of what waits behind it.
+        needs_person = run.held or run.pending_approval is not None or run.paused_by
+        typed = run.next_commands[0] if needs_person else f"volary explain {run.summary.id}"
+        cause = f"{run.waiting_reason}; type {typed}"
+        return f"{waits}: {cause}" if waits else cause
 
 
 def away(known: cluster_registry.ClusterRegistry) -> Callable[[str], bool]:

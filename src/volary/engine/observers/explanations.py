@@ -1,7 +1,7 @@
 """Says what a run is doing and why it waits, in one sentence each, from its state alone."""
 
-from volary.engine.runs import policies, run_builder, state
-from volary.engine.state_machine import budgets, deadlines
+from volary.engine.runs import policies, rollback, run_builder, state
+from volary.engine.state_machine import budgets, deadlines, failures
 from volary.model import phrases, statuses
 
 
@@ -27,6 +27,43 @@ def _slowest_task(running: tuple[state.TaskState, ...]) -> str:
     said = f"{behind.target}: {behind.progress.sentence}" if behind.progress else ""
     others = [task.target for task in running if task is not behind]
     return f"{said} (also {phrases.join_names(others)})" if others else said
+
+
+def next_commands(run: state.Run) -> tuple[str, ...]:
+    """Return what a person may type about the run as it is, the most likely first."""
+    run_id = run.id
+    cancel = f"volary cancel {run_id}"
+    if run.is_final:
+        return _commands_after_end(run)
+    said: tuple[str, ...]
+    if run.rollback:
+        said = (f"{cancel} --now",)
+    elif run.held:
+        skips = (_skip(run_id, task.target) for task in failures.of_stage(run)[:1])
+        said = (f"volary retry {run_id}", *skips, cancel)
+    elif run.ending:
+        said = ()
+    elif run.pause:
+        said = (f"volary resume {run_id}", cancel)
+    elif deadlines.waiting_group(run) is not None:
+        said = (f"volary approve {run_id}", f"volary reject {run_id}")
+    elif deadlines.is_waiting_for_window(run):
+        said = (f"volary unfreeze {run_id} --reason TEXT", cancel)
+    else:
+        behind = sorted(run.current.running, key=_done)[:1] or run.current.unreachable_tasks[:1]
+        said = (cancel, *(_skip(run_id, task.target) for task in behind))
+    return said
+
+
+def _commands_after_end(run: state.Run) -> tuple[str, ...]:
+    if run.status in (statuses.RunStatus.SUCCEEDED, statuses.RunStatus.ROLLED_BACK):
+        return ()
+    back = (f"volary rollback {run.application}",) if rollback.would_change(run) else ()
+    return (f"volary sync {run.application}", *back)
+
+
+def _skip(run_id: str, cluster: str) -> str:
+    return f"volary skip {run_id} --cluster {cluster} --reason TEXT"
 
 
 def _done(task: state.TaskState) -> float:

@@ -129,3 +129,31 @@ def test_nothing_comes_after_a_rollback(planned_run: Make) -> None:
 
     assert run.rollback is not None
     assert explanations.what_next(run) == ""
+
+
+def test_what_a_person_may_type_follows_from_what_the_run_waits_for(planned_run: Make) -> None:
+    failed = statuses.Outcome(TaskStatus.FAILED, "a crash loop", touched=True)
+    started = after(planned_run(("us", "eu")), events.Start(AT))
+    held = after(
+        planned_run(("us", "eu"), on_failure=policies.OnFailure.HOLD),
+        events.Start(AT),
+        events.TaskFinished(AT, CANARY, "eu", 1, failed),
+        events.TaskFinished(AT, CANARY, "us", 1, failed),
+    )
+    name = started.id
+    skip = f"volary skip {name} --cluster us --reason TEXT"
+
+    assert explanations.next_commands(started) == (f"volary cancel {name}", skip)
+    assert held.held
+    retry = f"volary retry {name}"
+    assert explanations.next_commands(held) == (retry, skip, f"volary cancel {name}")
+    paused = after(started, events.PauseAsked(AT, "ana", "lunch"))
+    assert explanations.next_commands(paused)[0] == f"volary resume {name}"
+    kept = after(held, events.Cancel(AT, "ana", rollback=False, now=False))
+    assert kept.is_final
+    assert explanations.next_commands(kept) == (
+        f"volary sync {kept.application}",
+        f"volary rollback {kept.application}",
+    )
+    refused = run_builder.refused_run("r9", "shop", "c1", "", "it has errors", AT)
+    assert explanations.next_commands(refused) == ("volary sync shop",)
