@@ -289,6 +289,30 @@ async def test_what_is_wrong_by_a_changed_definition_too_is_told() -> None:
         assert given.find("us", "ConfigMap", "settings") is None
 
 
+async def test_what_api_servers_warn_of_is_said_once_in_a_run() -> None:
+    old = copy.deepcopy(DEFINITION)
+    old["spec"]["versions"][0] |= {"deprecated": True, "deprecationWarning": 'use "v2" instead'}
+    both = [made({**widget(), "metadata": {"name": name}}) for name in ("gear", "lever")]
+    async with world("us", "eu") as given:
+        given.sources[NEW] = [*both, made(old)]
+
+        def told() -> list[str]:
+            lines = (line for report in given.reports.values() for line in report.lines)
+            return [line for line in lines if "warning of cluster" in line]
+
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
+
+        assert {outcome.status for outcome in outcomes.values()} == {"succeeded"}
+        (line,) = told()
+        assert line.endswith(': use "v2" instead')
+
+        given.sources[OLD] = [made(widget(7)), made(old)]
+        again = await given.run(rollout_stages.SYNC.name, SYNC, commit=OLD, running=NEW)
+
+        assert again["us"].touched
+        assert told() == []
+
+
 async def test_a_missing_permission_names_verb_and_resource() -> None:
     async with world("us", "eu") as given:
         await given.deployed(OLD)

@@ -41,6 +41,7 @@ class ClusterExecutor:
     _once: single_flight.SingleFlight = field(
         default_factory=single_flight.SingleFlight, init=False
     )
+    _heard_warnings: set[str] = field(default_factory=set, init=False)
     #: By target.
     _settling: dict[str, contexts.RoutePropagation] = field(default_factory=dict, init=False)
     #: By the id of the stage.
@@ -96,6 +97,7 @@ class ClusterExecutor:
                 not_updated=task.not_updated,
                 clock=self.clock,
                 once=self._once,
+                heard_warnings=self._heard_warnings,
                 run=self.run,
                 options=self.options,
             )

@@ -95,6 +95,8 @@ def trial_to_json(trial: preflight.Trial) -> json.JsonObject:
             {"object": str(change.key), "action": change.action.value}
             for change in trial.changes.changes
         ]
+        if trial.warnings:
+            body["warnings"] = list(trial.warnings)
     return body
 
 
@@ -105,3 +107,5 @@ def _show_trial(trial: preflight.Trial) -> None:
         if change.action in _SHOWN_ACTIONS:
             reason = f" ({change.reason})" if change.reason else ""
             data.print(f"  {change.action.value} {change.key.title}{reason}", markup=False)
+    for warning in trial.warnings:
+        data.print(f"  warning: {warning}", markup=False)

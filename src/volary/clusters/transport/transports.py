@@ -15,7 +15,7 @@ import msgspec
 import yarl
 
 import volary
-from volary.clusters.api import api_errors, requests
+from volary.clusters.api import api_errors, requests, server_warnings
 from volary.clusters.kubeconfig import connections
 from volary.clusters.transport import (
     authenticators,
@@ -226,6 +226,8 @@ class Transport:
         if exchange.answer.status < _REFUSED:
             self._breaker.succeeded()
             self.answered = _now()
+            if request.method != "GET":
+                server_warnings.hear(exchange.answer.headers.getall("Warning", ()))
             return exchange
         try:
             raise await self._refused(exchange.answer, request.what, admission)

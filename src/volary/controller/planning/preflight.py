@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from volary.clusters.api import server_warnings
 from volary.clusters.apply import applier, steps
 from volary.clusters.client import client_pool, clients
 from volary.clusters.inventory import owned_objects, pruning
@@ -42,7 +43,8 @@ class Trial:
     unreachable_reason: str = ""
     #: The objects of `changes` with their two sides, when somebody wanted to look closely.
     previewed: tuple[steps.ObjectPreview, ...] = ()
-    #: What could not be read, or will not be done; only after looking closely.
+    #: What the API server warns of; after looking closely, also what could not be read, or will
+    #: not be done.
     warnings: tuple[str, ...] = ()
 
 
@@ -99,12 +101,18 @@ async def _try(
             namespaces=member.namespaces if member else (),
             create_namespaces=prepared.project.application.input.auto_create_namespace,
         )
-        if closely and rollouts:
-            trial = await _inspect_closely(prepared, client, rollouts, options)
-        else:
-            trial = await _preview(client, rollouts, options)
+        heard: dict[str, None] = {}
+        with server_warnings.told_to(heard.setdefault):
+            if closely and rollouts:
+                trial = await _inspect_closely(prepared, client, rollouts, options)
+            else:
+                trial = await _preview(client, rollouts, options)
         lacking = await needed_permissions.check(client, rollouts, prepared.project.application)
-        return replace(trial, problems=(*trial.problems, *lacking))
+        return replace(
+            trial,
+            problems=(*trial.problems, *lacking),
+            warnings=(*(f"the API server says: {text}" for text in heard), *trial.warnings),
+        )
     except TimeoutError:
         seconds = patience.total_seconds()
         return Trial(

@@ -145,6 +145,9 @@ class StageContext(MeasuringContext):
     #: Of the routes on this cluster.
     propagation: RoutePropagation = field(default_factory=RoutePropagation)
 
+    #: What API servers have warned of in this run, which is said once; shared by all its tasks.
+    heard_warnings: set[str] = field(default_factory=set)
+
     def log(self, line: str) -> None:
         """Say a line for people."""
         self.report.log(line)

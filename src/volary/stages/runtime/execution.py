@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar
 
+from volary.clusters.api import server_warnings
 from volary.clusters.apply import applier, deletions
 from volary.clusters.client import resource_mapping
 from volary.clusters.inventory import inventory, inventory_store, owned_objects, pruning
@@ -89,6 +90,12 @@ class Work:
         """Remember a line that somebody should look at, and log it as a warning."""
         self.lines.append(line)
         self.context.warn(line)
+
+    def hear_warning(self, text: str) -> None:
+        """Pass on what an API server warns of, once in a run whichever cluster says it."""
+        if text not in self.context.heard_warnings:
+            self.context.heard_warnings.add(text)
+            self.caution(f"warning of cluster {self.context.target}: {text}")
 
     def check_stop(self) -> None:
         """Go on only while nobody asked to stop.
@@ -350,7 +357,8 @@ async def carry_out(context: contexts.StageContext, run: Run) -> statuses.Outcom
     work = Work(context, asyncio.get_running_loop().time() + context.timeout.total_seconds())
     context.rendezvous.join(context.target)
     try:
-        reason = await run(work)
+        with server_warnings.told_to(work.hear_warning):
+            reason = await run(work)
     except StoppedError as stopped:
         return _outcome(work, statuses.TaskStatus.CANCELLED, str(stopped))
     except errors.VolaryError as error:

@@ -99,6 +99,43 @@ async def test_what_is_wrong_with_a_connection_is_said_of_its_cluster_once(
     assert preflight.silent(trials) == {}
 
 
+async def test_what_the_api_server_warns_of_is_in_the_plan_once(
+    given: command_world.World,
+) -> None:
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "deprecated": True,
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
+                }
+            ],
+        },
+    }
+    for cluster in given.running.clusters.values():
+        kind = cluster.registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+        cluster.registry.create(kind, "", definition)
+    head = "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: "
+    given.write({"gear.yaml": f"{head}gear\n", "lever.yaml": f"{head}lever\n"}, message="Widgets")
+
+    trials = await look(given)
+
+    said = "the API server says: example.com/v1 Widget is deprecated"
+    assert [trial.warnings for trial in trials] == [(said,), (said,)]
+    shown = await given.run("--running", "none", "--dry-run")
+    assert shown.code == 0, shown
+    assert shown.out.count(f"  warning: {said}") == 2
+
+
 RBAC = "rbac.authorization.k8s.io"
 LIMITED = users.Account("limited", verbs.User("limited", (users.AUTHENTICATED,)))
 
