@@ -300,15 +300,14 @@ async def test_what_api_servers_warn_of_is_said_once_in_a_run() -> None:
             lines = (line for report in given.reports.values() for line in report.lines)
             return [line for line in lines if "warning of cluster" in line]
 
-        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
+        given.sources[OLD] = [made(widget(7)), made(old)]
+        async with given.one_run():
+            outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
+            (line,) = told()
+            again = await given.run(rollout_stages.SYNC.name, SYNC, commit=OLD, running=NEW)
 
         assert {outcome.status for outcome in outcomes.values()} == {"succeeded"}
-        (line,) = told()
         assert line.endswith(': use "v2" instead')
-
-        given.sources[OLD] = [made(widget(7)), made(old)]
-        again = await given.run(rollout_stages.SYNC.name, SYNC, commit=OLD, running=NEW)
-
         assert again["us"].touched
         assert told() == []
 

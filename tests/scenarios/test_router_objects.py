@@ -12,7 +12,12 @@ from volary.clusters.client import clients
 from volary.manifests.routes import generated_services
 from volary.model import applications, json, routing_options
 from volary.model.objects import manifest
-from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+)
 
 Method = routing_options.RoutingMethod
 GATEWAY = "gateway.networking.k8s.io"
@@ -237,8 +242,16 @@ async def test_a_route_that_no_gateway_accepts_is_no_success() -> None:
 
         assert outcomes["us"].status == "failed"
         assert outcomes["us"].reason == (
-            "HTTPRoute default/shop was written, but Gateway edge: no controller has answered yet"
+            "HTTPRoute default/shop was written, but Gateway edge: no controller has answered yet;"
+            " Gateway default/edge does not exist"
         )
+
+        back = await given.run(added_stages.ROLLBACK.name, stage_kind.NoOptions())
+
+        assert back["us"].status == "succeeded", back["us"]
+        assert any("this is not waited for" in line for line in back["us"].details)
+        body = given.get("us", f"HTTPRoute.{GATEWAY}", "shop")
+        assert [each["name"] for each in body["spec"]["rules"][0]["backendRefs"]] == ["shop"]
 
 
 async def test_who_edits_the_route_while_a_stage_waits_is_not_overwritten() -> None:

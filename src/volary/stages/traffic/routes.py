@@ -29,7 +29,14 @@ from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.rollouts import rendering, service_rollouts
 from volary.stages.runtime import execution
-from volary.stages.traffic import backend_readiness, division, live_routes, route_ports, weights
+from volary.stages.traffic import (
+    backend_readiness,
+    division,
+    live_routes,
+    route_ports,
+    silent_parents,
+    weights,
+)
 from volary.stages.traffic.routers import registry
 
 #: Gateways of clouds take minutes to answer.
@@ -263,7 +270,7 @@ async def _observed(
     for line in change.lines:
         work.note(line)
     after = await live_objects.get(work.context.client, route_object.placed)
-    observed = replace(route_object, live=after).weights
+    router, observed = route_object.router, replace(route_object, live=after).weights
     if after is None or observed != wanted:
         raise execution.StageFailedError(
             f"{route_object.item.key.title} was written, but reads back as"
@@ -273,6 +280,12 @@ async def _observed(
         selector = objects.mapping(after, "spec", "selector")
         timeout = min(backend_readiness.READY_TIMEOUT, work.remaining)
         await service_rollouts.follow(work, route_object.item, selector, timeout)
+    given_back = weights.is_diverted(route_object.weights) and not weights.is_diverted(observed)
+    if given_back and router.is_unanswered(route_object.live or {}):
+        # Nobody carried out the routes before either: waiting would keep the old version waiting.
+        if left := router.waiting(after):
+            work.caution(f"{route_object.item.key.title}: {left}; this is not waited for")
+        return observed
     await _accepted(work, route_object, after)
     return observed
 
@@ -292,7 +305,9 @@ async def _accepted(
     def left() -> str:
         return router.waiting(seen[name]) if name in seen else "it is gone"
 
-    work.context.progress(f"waiting until {route_object.item.key.title} is accepted")
+    title = route_object.item.key.title
+    reason = await _why_not_accepted(work, route_object, written)
+    work.context.progress(f"waiting until {title} is accepted: {reason}")
     source = collection_watch.Source(
         route_object.placed.resource,
         route_object.item.namespace,
@@ -308,7 +323,20 @@ async def _accepted(
     )
     if left():
         work.check_stop()
-        raise execution.StageFailedError(f"{route_object.item.key.title} was written, but {left()}")
+        last = seen.get(name)
+        reason = await _why_not_accepted(work, route_object, last) if last else left()
+        raise execution.StageFailedError(f"{title} was written, but {reason}")
+
+
+async def _why_not_accepted(
+    work: execution.Work, route_object: live_routes.RouteObject, body: json.JsonObject
+) -> str:
+    """Return why routes are not carried out; where nobody answers, also who is missing."""
+    left = route_object.router.waiting(body)
+    if not left or not route_object.router.is_unanswered(body):
+        return left
+    missing = await silent_parents.explain(work.context.client, body)
+    return f"{left}; {missing}" if missing else left
 
 
 async def _write(

@@ -274,6 +274,20 @@ async def test_gateways_have_to_accept_a_route(answers: str, seconds: float, pro
     assert now() == min(300, seconds)
 
 
+async def test_traffic_is_given_back_without_waiting_for_a_gateway_that_never_answered() -> None:
+    routing = routing_options.TrafficRouting(method=routing_options.RoutingMethod.GATEWAY_API)
+    given = World(applications.Application("shop", service=SHOP.service, traffic_routing=routing))
+    given.source[2] = manifest.Manifest(route())
+    given.cluster.put({**route(), "status": {}})
+    with pytest.raises(execution.StageFailedError, match="no controller has answered yet"):
+        await given.divide(HALF, 30)
+    began = now()
+
+    await given.divide(division.PRIMARY)
+
+    assert now() == began
+
+
 async def test_a_late_answer_of_a_gateway_is_waited_for() -> None:
     routing = routing_options.TrafficRouting(method=routing_options.RoutingMethod.GATEWAY_API)
     given = World(applications.Application("shop", service=SHOP.service, traffic_routing=routing))

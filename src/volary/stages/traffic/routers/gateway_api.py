@@ -168,9 +168,14 @@ class GatewayApi(router.Router):
             said = list(_answers(body, parent))
             if "" not in said:
                 kind = objects.text(parent, "kind") or "Gateway"
-                reason = said[0] if said else "no controller has answered yet"
+                reason = said[0] if said else _silence(body)
                 return f"{kind} {objects.text(parent, 'name')}: {reason}"
         return ""
+
+    def is_unanswered(self, body: json.JsonObject) -> bool:
+        """Whether no controller has said anything about any parent of the route."""
+        parents = objects.mappings(body, "spec", "parentRefs")
+        return not any(list(_answers(body, parent)) for parent in parents)
 
     def _with_rules(
         self,
@@ -223,6 +228,24 @@ def _is_ours(rule: json.JsonObject, known: backends.Backends) -> bool:
 def _title(rule: json.JsonObject, position: int) -> str:
     name = objects.text(rule, "name")
     return f'rule "{name}"' if name else f"rule #{position + 1}"
+
+
+def _silence(body: json.JsonObject) -> str:
+    """Say that nobody answered for a parent, and for which others somebody did."""
+    others = [
+        " ".join(
+            part
+            for part in (
+                objects.text(said, "parentRef", "kind") or "Gateway",
+                objects.text(said, "parentRef", "name"),
+                objects.text(said, "parentRef", "sectionName"),
+            )
+            if part
+        )
+        for said in objects.mappings(body, "status", "parents")
+    ]
+    others_said = f"; the answers are for {', '.join(others)}" if others else ""
+    return f"no controller has answered yet{others_said}"
 
 
 def _answers(body: json.JsonObject, parent: json.JsonObject) -> Iterator[str]:

@@ -52,7 +52,10 @@ def route(
             ),
             "",
         ),
-        (route(({"name": "other"}, [ACCEPTED]), parents=(PARENT,)), "no controller"),
+        (
+            route(({"name": "other"}, [ACCEPTED]), parents=(PARENT,)),
+            "no controller has answered yet; the answers are for Gateway other",
+        ),
         (route(parents=()), "attached to nothing"),
     ],
 )
@@ -61,3 +64,12 @@ def test_every_parent_has_to_carry_the_route_out(body: json.JsonObject, waiting:
 
     assert waiting in found
     assert bool(found) == bool(waiting)
+
+
+def test_a_route_that_anybody_refused_is_answered() -> None:
+    router = gateway_api.GatewayApi(applications.Application("shop"))
+
+    assert router.is_unanswered(route(parents=(PARENT,)))
+    assert router.is_unanswered(route(({"name": "other"}, [ACCEPTED]), parents=(PARENT,)))
+    assert not router.is_unanswered(route((PARENT, [REFUSED]), parents=(PARENT,)))
+    assert not router.is_unanswered(route((PARENT, [OLD]), parents=(PARENT, MESH)))
