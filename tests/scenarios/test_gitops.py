@@ -3,6 +3,8 @@
 import textwrap
 from pathlib import Path
 
+import pytest
+
 import command_world
 from controller_world import ANA, SPEED, controlled
 from volary.model import server_settings
@@ -151,7 +153,9 @@ async def test_a_newer_commit_cancels_a_run_that_has_not_touched_primary(tmp_pat
         assert world.images("us") == f"{V3} 2/2"
 
 
-async def test_a_broken_file_breaks_only_its_application_and_says_so(tmp_path: Path) -> None:
+async def test_a_broken_file_breaks_only_its_application_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with command_world.world(tmp_path, "us", speed=SPEED) as world:
         other = (world.directory / "app.pipecd.yaml").read_text().replace("name: simple", "name: b")
         world.write({"b/app.pipecd.yaml": other.replace("K8S_CANARY_ROLLOUT", "K8S_NO_SUCH")})
@@ -166,6 +170,10 @@ async def test_a_broken_file_breaks_only_its_application_and_says_so(tmp_path: P
             assert broken.status == "broken"
             assert "K8S_NO_SUCH" in broken.reason
             assert broken.path == "b/app.pipecd.yaml"
+            logged = [record.getMessage() for record in caplog.records]
+            said = [line for line in logged if "b/app.pipecd.yaml cannot be used at" in line]
+            assert len(said) == 1
+            assert "K8S_NO_SUCH" in said[0]
 
 
 async def test_a_policy_that_is_suspended_suspends_its_application_until_it_goes_on(

@@ -25,6 +25,8 @@ from volary.model.objects import manifest, object_health
 _READY_WHEN_CREATED = (".k8s.io", ".istio.io")
 #: Groups whose kinds have something to wait for; custom kinds count as well.
 _WAITED = (("apps", ""), ("batch", "Job"), ("", "Pod"), ("apiextensions.k8s.io", ""))
+#: Finalizers while the garbage collector deletes what depends on an object, or lets go of it.
+_GOING = ("foregroundDeletion", "orphan")
 _IMAGE_GRACE = timedelta(seconds=20)
 #: How long a controller that has said nothing yet may take to say something.
 _STATUS_GRACE = timedelta(seconds=5)
@@ -172,7 +174,8 @@ async def wait_deleted(
 
     def is_over() -> bool:
         nonlocal told
-        if remaining() and said() != told:
+        # What goes by itself is not worth a line.
+        if any(map(_holders, map(left.__getitem__, remaining()))) and said() != told:
             told = said()
             progress(f"waiting until it is gone: {told}")
         return not remaining()
@@ -188,9 +191,14 @@ async def wait_deleted(
 
 
 def _why_remaining(key: manifest.ResourceKey, body: json.JsonObject) -> str:
-    finalizers = objects.sequence(body, "metadata", "finalizers")
-    held = f", held by {', '.join(map(str, finalizers))}" if finalizers else ""
-    return f"{key.title}{held}"
+    holders = _holders(body)
+    return f"{key.title}, held by {', '.join(holders)}" if holders else key.title
+
+
+def _holders(body: json.JsonObject) -> list[str]:
+    """Return the finalizers that hold an object, but for those that Kubernetes takes off itself."""
+    finalizers = map(str, objects.sequence(body, "metadata", "finalizers"))
+    return [finalizer for finalizer in finalizers if finalizer not in _GOING]
 
 
 class _ReadinessCheck:

@@ -1,6 +1,7 @@
 """What a look into a repository means for one application: metadata, a decision, a run request."""
 
 import functools
+import logging
 from dataclasses import replace
 
 from volary.controller.applications import reconcilers
@@ -11,6 +12,7 @@ from volary.gitops import repository_state, triggers
 from volary.model import applications, errors
 from volary.sources.git import repositories
 
+_LOG = logging.getLogger(__name__)
 #: Status words that a file which can be read puts an end to.
 _UNREADABLE = (
     application_statuses.StatusWord.BROKEN,
@@ -57,6 +59,9 @@ async def apply(
         )
         await reconciler.change(noted, **columns, status=status.value, reason=reason)
         if reconciler.status.unusable_at != discovered.commit:
+            if status is application_statuses.StatusWord.BROKEN:
+                place, short = f"{seen.name}: {discovered.path}", discovered.commit[:8]
+                _LOG.warning("%s cannot be used at %s: %s", place, short, reason)
             is_own = not application_identity.is_placeholder(reconciler.name)
             if is_own and status is application_statuses.StatusWord.BROKEN:
                 await _refuse(leader, reconciler, discovered, reason)
