@@ -56,6 +56,8 @@ def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> pla
         return plan
     if read.deletion_order:
         reading.warn((*_AT, "deletionOrder"), "has no effect: no cluster is left by a release")
+    message = "generators and template are not converted: where and what is deployed"
+    reading.warn(("spec",), message, "write spec.targets, and put the manifests beside the file")
     written = reading.written(("spec", "template", "metadata", "labels"))
     labels = written if isinstance(written, dict) else {}
     for i, step in enumerate(read.rolling_sync.steps):

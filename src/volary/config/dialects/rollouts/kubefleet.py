@@ -1,7 +1,7 @@
 """KubeFleet's ClusterStagedUpdateStrategy: stages as waves."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -31,7 +31,9 @@ class Stage(base_sections.Section):
         "Which clusters; none given: no cluster.", None
     )
     sorting_label_key: str = options.option("Label that orders them.", "")
-    max_concurrency: int | str = options.option("How many at once.", 1)
+    max_concurrency: (
+        Annotated[int, Field(ge=1)] | Annotated[str, Field(pattern="^(100|[1-9][0-9]?)%$")]
+    ) = options.option("How many at once.", 1)
     before_stage_tasks: list[Task] = options.option("Before it.", [])
     after_stage_tasks: list[Task] = options.option("After it.", [])
 
@@ -57,6 +59,8 @@ def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> pla
         return plan
     for i, stage in enumerate(read.spec.stages):
         _add(plan, stage, (*_STAGES, i))
+    message = "clusters outside of the placement, which is elsewhere, are not known here"
+    reading.warn(_STAGES, message, "write spec.targets")
     message = (
         "a cluster that fails is tried again for ever there; here it fails, and the run stops as "
         "it is (onFailure: stop)"
@@ -78,6 +82,10 @@ def _add(plan: plans.Plan, read: Stage, path: yaml.Path) -> None:
             plan.reading.error(at, "a TimedWait needs a waitTime", "write waitTime: 1h")
         if task.type == "Approval" and task.wait_time:
             plan.reading.error(at, "an Approval has no waitTime", "add a TimedWait")
+    types = [task.type for task in read.after_stage_tasks]
+    if len(set(types)) < len(types):
+        message = "tasks after a stage have to be of different types, there too"
+        plan.reading.error((*path, "afterStageTasks"), message, "keep one of each type")
     waits = [task.wait_time for task in read.after_stage_tasks if task.type == "TimedWait"]
     plan.add(
         read.name,

@@ -116,14 +116,18 @@ def _refuse(reading: readings.Reading, read: Spec) -> None:
     if read.number_of_clusters is not None:
         at = ("spec", "numberOfClusters")
         reading.error(at, "a number of clusters is not carried over", "name them in spec.targets")
+    if read.cluster_sets:
+        hint = "give the clusters of the sets a label, and select it in a predicate"
+        reading.error(("spec", "clusterSets"), "sets of clusters are not carried over", hint)
+    if read.tolerations:
+        hint = "write them to spec.placement.tolerations of the converted file"
+        reading.error(("spec", "tolerations"), "tolerations are not carried over", hint)
     for key, given in (
-        ("clusterSets", read.cluster_sets),
         ("prioritizerPolicy", read.prioritizer_policy),
         ("spreadPolicy", read.spread_policy),
-        ("tolerations", read.tolerations),
     ):
         if given:
-            reading.warn(("spec", key), "is not carried over", "limit spec.targets if it matters")
+            reading.warn(("spec", key), "has no effect without numberOfClusters, there neither")
 
 
 _REFS: yaml.Path = ("spec", "placementRefs")
@@ -138,13 +142,23 @@ class Group(base_sections.Section):
 
 
 class Rollout(base_sections.Section):
-    """How one type goes on."""
+    """How every type goes on."""
 
-    max_concurrency: int | str = options.option("How many at once; 0: all.", 0)
     min_success_time: str = options.option("Soak.", "")
     progress_deadline: str = options.option("Limit.", "")
     max_failures: int | str = options.option("How many may fail.", 0)
+
+
+class RolloutPerGroup(Rollout):
+    """How it goes on group by group."""
+
     mandatory_decision_groups: list[Group] = options.option("First.", [])
+
+
+class ProgressiveRollout(RolloutPerGroup):
+    """How it goes on cluster by cluster."""
+
+    max_concurrency: int | str = options.option("How many at once; 0: all.", 0)
 
 
 class Strategy(base_sections.Section):
@@ -152,41 +166,87 @@ class Strategy(base_sections.Section):
 
     type: Literal["All", "Progressive", "ProgressivePerGroup"] = options.option("Which.", "All")
     all: Rollout | None = options.option("For All.", None)
-    progressive: Rollout | None = options.option("For Progressive.", None)
-    progressive_per_group: Rollout | None = options.option("For the third.", None)
+    progressive: ProgressiveRollout | None = options.option("For Progressive.", None)
+    progressive_per_group: RolloutPerGroup | None = options.option("For the third.", None)
+
+
+class PlacementRef(base_sections.Section):
+    """A Placement, and how its clusters are updated."""
+
+    name: base_sections.Text = Field(description="Its name.")
+    rollout_strategy: Strategy = Field(default_factory=Strategy, description="How.")
+
+
+class ReplicaSetSpec(base_sections.Section):
+    """What a ManifestWorkReplicaSet says."""
+
+    placement_refs: list[PlacementRef] = Field(min_length=1, description="Where.")
+    manifest_work_template: dict[str, Any] = options.option("What.", {})
+    cascade_deletion_policy: str = options.option("How it is deleted.", "")
+
+
+class ManifestWorkReplicaSet(drafts.CustomResource):
+    """A ManifestWorkReplicaSet."""
+
+    spec: ReplicaSetSpec = Field(description="What it says.")
 
 
 def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:
     """Return the waves of the one ManifestWorkReplicaSet, with its Placement in the same file."""
-    plan = plans.begin(documents, ("ManifestWorkReplicaSet",), approvers)
+    kinds = ("ManifestWorkReplicaSet",)
+    plan = plans.begin(documents, kinds, approvers, beside=("Placement",))
     reading = plan.reading
-    refs = reading.written(_REFS)
-    if not isinstance(refs, list) or len(refs) != 1 or not isinstance(refs[0], dict):
+    read = reading.read(ManifestWorkReplicaSet, reading.document.value, ())
+    if read is None:
+        return plan
+    if len(read.spec.placement_refs) != 1:
         message = "exactly one placement can be converted"
         reading.error(_REFS, message, "convert one file for each of them")
         return plan
-    at: yaml.Path = (*_REFS, 0, "rolloutStrategy")
-    read = reading.read(Strategy, reading.written(at) or {}, at)
-    if read is None:
-        return plan
-    placed = find_placement(plan, documents, str(refs[0].get("name", "")))
+    _check_template(plan, read.spec)
+    reference = read.spec.placement_refs[0]
+    placed = find_placement(plan, documents, reference.name)
     if placed is not None:
         plan.targets = placement_targets(plan, placed)
-    _waves(plan, read, placed, at)
+    at: yaml.Path = (*_REFS, 0, "rolloutStrategy")
+    _waves(plan, reference.rollout_strategy, placed, at)
+    for key in ("all", "progressive", "progressivePerGroup"):
+        if key.lower() != reference.rollout_strategy.type.lower() and reading.written((*at, key)):
+            message = f"has no effect with type: {reference.rollout_strategy.type}, there neither"
+            reading.warn((*at, key), message, "remove it")
     return plan
 
 
+def _check_template(plan: plans.Plan, read: ReplicaSetSpec) -> None:
+    at: yaml.Path = ("spec", "manifestWorkTemplate")
+    for key in read.manifest_work_template:
+        if key == "workload":
+            hint = "put them beside the converted file"
+            plan.reading.warn((*at, key), "the manifests are not converted", hint)
+        else:
+            message = f"{key} is not carried over: it changes how the manifests are applied"
+            plan.reading.error((*at, key), message, "leave it out of the file that is converted")
+    if read.cascade_deletion_policy:
+        message = "has no effect: no cluster is left by a release"
+        plan.reading.warn(("spec", "cascadeDeletionPolicy"), message)
+
+
 def _waves(plan: plans.Plan, read: Strategy, placed: Placement | None, at: yaml.Path) -> None:
+    share: int | str = 0
     match read.type:
         case "All":
             rollout, key = read.all or Rollout(), "all"
             _add(plan, "all", rollout, failures="100%")
+            if str(rollout.max_failures) != "0":
+                message = "has no effect with type: All, there neither"
+                plan.reading.warn((*at, key, "maxFailures"), message, "remove it")
             message = "a cluster that fails is rolled back here, and stays as it is there"
             plan.reading.warn(at, message)
         case "Progressive":
-            rollout, key = read.progressive or Rollout(), "progressive"
+            progressive = read.progressive or ProgressiveRollout()
+            rollout, key = progressive, "progressive"
             _mandatory(plan, rollout, placed, (*at, key))
-            share = rollout.max_concurrency
+            share = progressive.max_concurrency
             _add(plan, "rest", rollout, maxConcurrency=None if _is_all(share) else share)
             if rollout.min_success_time and not _is_all(share):
                 message = (
@@ -196,11 +256,12 @@ def _waves(plan: plans.Plan, read: Strategy, placed: Placement | None, at: yaml.
                 hint = "write several waves with a size to soak in between"
                 plan.reading.warn((*at, key, "minSuccessTime"), message, hint)
         case "ProgressivePerGroup":
-            rollout, key = read.progressive_per_group or Rollout(), "progressivePerGroup"
-            _per_group(plan, rollout, placed, (*at, key))
+            per_group = read.progressive_per_group or RolloutPerGroup()
+            rollout, key = per_group, "progressivePerGroup"
+            _per_group(plan, per_group, placed, (*at, key))
         case _:
             assert_never(read.type)
-    if "%" in f"{rollout.max_failures}{rollout.max_concurrency}":
+    if "%" in f"{rollout.max_failures}{share}":
         message = "shares are rounded down here, and up there; they are of the wave's clusters"
         plan.reading.warn((*at, key), message)
 
@@ -234,7 +295,7 @@ def _groups(placed: Placement | None) -> Sequence[DecisionGroup]:
 
 
 def _mandatory(
-    plan: plans.Plan, rollout: Rollout, placed: Placement | None, at: yaml.Path
+    plan: plans.Plan, rollout: RolloutPerGroup, placed: Placement | None, at: yaml.Path
 ) -> list[str]:
     """Add the groups that come first, in the order in which they are listed; return their names."""
     groups = _groups(placed)
@@ -258,7 +319,9 @@ def _mandatory(
     return taken
 
 
-def _per_group(plan: plans.Plan, rollout: Rollout, placed: Placement | None, at: yaml.Path) -> None:
+def _per_group(
+    plan: plans.Plan, rollout: RolloutPerGroup, placed: Placement | None, at: yaml.Path
+) -> None:
     if placed is None:
         message = "groups are unknown without the Placement"
         plan.reading.error(at, message, "put the Placement into the same file")

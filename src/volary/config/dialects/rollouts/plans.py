@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from volary.config.decoding import readings
+from volary.config.dialects import drafts
 from volary.config.dialects.karmada import affinities
 from volary.config.dialects.karmada import schema as selectors
 from volary.config.text import yaml
@@ -74,20 +75,45 @@ def labels(read: selectors.LabelSelector | None) -> dict[str, Any]:
 
 
 def begin(
-    documents: Iterable[yaml.Document], kinds: Sequence[str], approvers: Sequence[str]
+    documents: Iterable[yaml.Document],
+    kinds: Sequence[str],
+    approvers: Sequence[str],
+    *,
+    beside: Sequence[str] = (),
 ) -> Plan:
     """Return a plan without waves for the one document of a kind.
+
+    Other objects are noted, but those of the kinds `beside`, which are read as well: those of
+    the same group say something that the waves would not.
 
     Raises:
         UserError: There is none, or several.
     """
-    matches = [
-        document
-        for document in documents
-        if isinstance(document.value, dict) and document.value.get("kind") in kinds
-    ]
+    objects = [document for document in documents if isinstance(document.value, dict)]
+    matches = [document for document in objects if document.value.get("kind") in kinds]
+    others = [document for document in objects if document.value.get("kind") not in kinds]
     if len(matches) != 1:
         names = " or ".join(kinds)
         count = f"{len(matches)} objects" if matches else "no object"
         raise errors.user_error(f"{count} of the kind {names} in the file", hint="one is expected")
-    return Plan(readings.Reading(matches[0], applications.Dialect.VOLARY), approvers)
+    plan = Plan(readings.Reading(matches[0], applications.Dialect.VOLARY), approvers)
+    for document in others:
+        if document.value.get("kind") not in beside:
+            plan.reading.problems.append(_left_out(document, _group(matches[0])))
+    return plan
+
+
+def _left_out(document: yaml.Document, group: str) -> errors.Problem:
+    body = document.value
+    title = f"{body.get('kind')} {drafts.text(body.get('metadata'), 'name')}"
+    if _group(document) == group:
+        message = f"{title} is not converted, and may say where or how something is deployed"
+        hint = "say it in the converted file (targets, placement), and leave it out of this one"
+        return errors.Problem(message, document.where(()), hint)
+    message = f"{title} is not converted"
+    hint = "put it beside the converted file, if it is deployed"
+    return errors.Problem(message, document.where(()), hint, errors.Severity.WARNING)
+
+
+def _group(document: yaml.Document) -> str:
+    return drafts.text(document.value, "apiVersion").partition("/")[0]
