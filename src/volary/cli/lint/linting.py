@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from volary.cli import console, exit_codes
-from volary.cli.lint import manifest_checks, routes, shared_routes
+from volary.cli.lint import approvers, manifest_checks, routes, shared_routes
 from volary.cli.local import targets
 from volary.config.application import application_files
 from volary.config.crosscheck import lint
@@ -15,7 +15,7 @@ from volary.config.dialects.karmada import policies
 from volary.config.fleet import fleet_files
 from volary.config.stages import analysis_templates
 from volary.controller.planning import projects
-from volary.model import errors, metric_providers, phrases
+from volary.model import errors, metric_providers, phrases, server_settings
 from volary.model.fleet import fleets
 from volary.server import hosting
 
@@ -30,7 +30,8 @@ _NAMES = (
 
 def run(path: str, *, fleet: str, contexts: str, config: str = "", as_json: bool) -> int:
     """Lint `path` and return the exit code: 2 when something has to be mended."""
-    members = _members(fleet, contexts, config)
+    settings = hosting.read_settings(config) if config else None
+    members = _members(fleet, contexts, settings)
     files = _collect(Path(path))
     if Path(path).is_file() and not lint.is_checked(Path(path).as_posix(), files):
         raise errors.user_error(f"{path} is not one of the files that are checked", hint=_NAMES)
@@ -39,6 +40,8 @@ def run(path: str, *, fleet: str, contexts: str, config: str = "", as_json: bool
     problems = [*lint.check(files, members, anchored=(Path(path) / ".git").exists())]
     if members is not None:
         problems += placement_findings(loaded, members)
+    if settings is not None:
+        problems += approvers.check(loaded, settings)
     problems += shared_routes.check(root, loaded, members)
     problems += manifest_checks.check_replicas(root, loaded)
     problems += manifest_checks.check_overrides(root, loaded)
@@ -68,14 +71,15 @@ def placement_findings(
             yield from error.problems
 
 
-def _members(fleet: str, contexts: str, config: str) -> fleets.Fleet | None:
+def _members(
+    fleet: str, contexts: str, settings: server_settings.Settings | None
+) -> fleets.Fleet | None:
     """Return the fleet, with the systems to ask that a server's settings add; None: not known.
 
     Without a fleet of its own it is that of the settings.
     """
-    if not config:
+    if settings is None:
         return projects.load_fleet(fleet, contexts) if fleet or contexts else None
-    settings = hosting.read_settings(config)
     named = fleet or ("" if contexts else settings.fleet)
     members = projects.load_fleet(named, contexts)
     return replace(

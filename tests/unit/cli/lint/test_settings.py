@@ -6,6 +6,9 @@ import pytest
 
 from volary.cli import exit_codes
 from volary.cli.lint import linting
+from volary.controller import inputs
+from volary.model import server_settings
+from volary.server.authentication import tokens
 
 APPLICATION = """\
 apiVersion: volary.dev/v1
@@ -64,3 +67,72 @@ def test_the_fleet_is_that_of_the_settings(
 ) -> None:
     assert lint(tmp_path, provider=", allowPost: true", cluster="mars") == exit_codes.Exit.USAGE
     assert "unknown target mars" in capsys.readouterr().out
+
+
+APPROVED = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: shop, labels: {team: %s}}
+spec:
+  pipeline:
+    stages: [{name: WAIT_APPROVAL, with: {approvers: ["%s"]}}, {name: K8S_SYNC}]
+"""
+OIDC = """\
+auth: {oidc: {issuer: "https://id.example", audience: volary}}
+roles:
+- {role: approver, subject: ana@example.org, applications: {matchLabels: {team: web}}}
+- {role: deployer, subject: ben@example.org}
+"""
+
+
+@pytest.mark.parametrize(
+    ("approver", "settings", "team", "is_fine"),
+    [
+        ("token:ana", "", "web", True),
+        ("token:ben", "", "web", False),  # a deployer, who must not approve
+        ("token:gone", "", "web", False),
+        ("token:nobody", "", "web", False),
+        ("ana", "", "web", False),
+        ("ana@example.org", "", "web", False),  # nobody says who that is
+        ("local", "", "web", False),  # there are tokens
+        ("ana@example.org", OIDC, "web", True),
+        ("ana@example.org", OIDC, "data", False),
+        ("ben@example.org", OIDC, "web", False),
+        ("eve@example.org", OIDC + "- {role: approver, group: leads}\n", "web", True),
+    ],
+)
+def test_an_approver_that_nobody_can_be_is_an_error(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    approver: str,
+    settings: str,
+    team: str,
+    is_fine: bool,
+) -> None:
+    kept, now = tokens.TokenFile(tmp_path / "data"), inputs.SystemClock().now()
+    for name, role in (("ana", "approver"), ("ben", "deployer"), ("gone", "admin")):
+        kept.create(name, server_settings.Role(role), now=now, match_labels={})
+    kept.revoke("gone", now=now)
+
+    code = lint_approver(tmp_path, approver, f"dataDirectory: data\n{settings}", team)
+
+    assert (code == exit_codes.Exit.DONE) is is_fine
+    told = f"WAIT_APPROVAL: nobody on this server may approve as {approver}"
+    assert (told in capsys.readouterr().out) is not is_fine
+
+
+def test_where_the_tokens_are_elsewhere_any_may_be_meant_and_a_bare_name_is_none(
+    tmp_path: Path,
+) -> None:
+    assert lint_approver(tmp_path, "token:ana") == exit_codes.Exit.DONE
+    assert lint_approver(tmp_path, "local") == exit_codes.Exit.DONE
+    assert lint_approver(tmp_path, "ana") == exit_codes.Exit.USAGE
+
+
+def lint_approver(base: Path, approver: str, settings: str = "", team: str = "web") -> int:
+    (base / "shop").mkdir(exist_ok=True)
+    (base / "shop/volary.yaml").write_text(APPROVED % (team, approver))
+    (base / "settings.yaml").write_text(SETTINGS % "" + settings)
+    (base / "members.yaml").write_text(FLEET)
+    config = str(base / "settings.yaml")
+    return linting.run(str(base / "shop"), fleet="", contexts="", config=config, as_json=False)

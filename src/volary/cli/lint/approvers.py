@@ -1,0 +1,98 @@
+"""Approvals that nobody can give: whom applications name, held against a server's settings."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from volary.cli.lint import manifest_checks
+from volary.controller import inputs
+from volary.model import applications, errors, phrases, server_settings
+from volary.model.pipeline.stage_kinds import waiting_stages
+from volary.server import permissions
+from volary.server.authentication import logins, tokens
+
+_TOKEN = "token:"
+
+
+@dataclass(frozen=True, slots=True)
+class _People:
+    """Who can be let in by a server."""
+
+    settings: server_settings.Settings
+    #: The valid tokens by name; None: they are not on this machine.
+    tokens: Mapping[str, tokens.Token] | None
+    #: Everybody on loopback is let in, as `local`.
+    is_open: bool
+
+    def may_approve(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Say whether somebody of this name can be let in, and may approve."""
+        if name == logins.LOCAL.name:
+            return self.is_open
+        groups = [binding.group for binding in self.settings.roles if binding.group]
+        if not name.startswith(_TOKEN):
+            # Who is in a group the issuer knows.
+            bound = permissions.grants_of(self.settings.roles, name, groups)
+            person = permissions.Person(name, bound)
+            is_known = self.settings.auth.oidc is not None
+            return is_known and person.may(permissions.Permission.APPROVE, labels)
+        if self.tokens is None:
+            return True
+        token = self.tokens.get(name.removeprefix(_TOKEN))
+        if token is None:
+            return False
+        own = permissions.Grant(token.role, tuple(sorted(token.match_labels.items())))
+        bound = permissions.grants_of(self.settings.roles, name)
+        return permissions.Person(name, (own, *bound)).may(permissions.Permission.APPROVE, labels)
+
+    def hint(self) -> str:
+        """Return how somebody comes to be an approver of this server."""
+        if self.settings.auth.oidc is not None:
+            return "bind the role approver to them in the settings' roles, or name somebody else"
+        return (
+            "without auth.oidc those who approve are tokens: volary token create NAME --role"
+            f" approver, then name {_TOKEN}NAME"
+        )
+
+
+def check(
+    loaded: manifest_checks.LoadedFiles, settings: server_settings.Settings
+) -> Iterator[errors.Problem]:
+    """Yield the approvers that nobody can be who is let in by a server of these settings.
+
+    Tokens are those of its data directory; where that is not here, any token may be meant.
+
+    Raises:
+        errors.UserError: The tokens cannot be read.
+    """
+    people = _people(settings)
+    for file, one in loaded.items():
+        if one.application is None:
+            continue
+        labels = one.application.labels
+        for where, options in _approvals(one.application):
+            nobody = [name for name in options.approvers if not people.may_approve(name, labels)]
+            if nobody:
+                message = (
+                    f"{where}: nobody on this server may approve as {phrases.join_names(nobody)}"
+                )
+                yield errors.Problem(message, errors.Location(file), people.hint())
+
+
+def _people(settings: server_settings.Settings) -> _People:
+    directory, clock = Path(settings.data_directory), inputs.SystemClock()
+    kept, now = tokens.TokenFile(directory), clock.now()
+    known = {token.name: token for token in kept.all() if token.is_valid(now)}
+    is_here = (directory / tokens.FILE_NAME).exists()
+    is_open = logins.Authenticator(settings, kept, clock).is_open
+    return _People(settings, known if is_here else None, is_open)
+
+
+def _approvals(
+    application: applications.Application,
+) -> Iterator[tuple[str, waiting_stages.ApprovalOptions]]:
+    for stage in application.pipeline:
+        if isinstance(stage.options, waiting_stages.ApprovalOptions):
+            yield stage.name, stage.options
+    for wave in application.waves.waves:
+        if wave.gate.approval is not None:
+            yield f"the gate of wave {wave.name}", wave.gate.approval
