@@ -33,16 +33,22 @@ class Dialect(StrEnum):
 TargetSelector = rollouts.ClusterSelector
 
 
+_COMMIT_CHART = "commit the chart to this repository and write its directory as path"
+
+
 @dataclass(frozen=True, slots=True)
 class HelmChart:
     """A chart in the repository."""
 
+    refused: ClassVar[Mapping[str, options.Refusal]] = {
+        "gitRemote": options.Refusal("charts from another Git repository", _COMMIT_CHART),
+        "ref": options.Refusal("charts from another Git repository", _COMMIT_CHART),
+        "repository": options.Refusal("charts from a chart repository", _COMMIT_CHART),
+        "name": options.Refusal("charts from a chart repository", _COMMIT_CHART),
+        "version": options.Refusal("charts from a chart repository", _COMMIT_CHART),
+    }
     later: ClassVar[Mapping[str, str]] = {
-        "gitRemote": "charts from another Git repository",
-        "ref": "charts from another Git repository",
-        "repository": "charts from a chart repository",
-        "name": "charts from a chart repository",
-        "version": "charts from a chart repository",
+        "insecure": "not checking the certificate of a chart repository",
     }
 
     path: Annotated[
@@ -105,6 +111,7 @@ class Input:
         "kustomizeVersion": "choosing a kustomize version",
         "helmVersion": "choosing a helm version",
     }
+    misplaced: ClassVar[Mapping[str, str]] = {"autoRollback": "it is spec.planner.autoRollback"}
 
     manifests: tuple[options.Path, ...] = options.option(
         "Files relative to the application's directory, in order. Empty: every YAML and JSON file "

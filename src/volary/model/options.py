@@ -4,8 +4,9 @@ A field `weight: int = option("Percent of …", 10, least=1, most=100)` of a fro
 one definition of an option; one that has to be given is `Annotated[int, Option("Percent of …")]`.
 `volary.config` reads files by it, in camelCase, and makes the JSON schemas and the reference pages
 of it. A field without either is not written in files.
-A class may say of keys that are no options of it: `later` those of PipeCD that are not carried
-out yet, `misplaced` those that people write there by mistake, with where they belong.
+A class may say of keys that are no options of it: `refused` those that would change what is
+deployed, where or to whom, `later` others of PipeCD that are not carried out yet, `misplaced`
+those that people write there by mistake, with where they belong.
 """
 
 import dataclasses
@@ -30,6 +31,16 @@ class Option:
     required: bool = False
     #: Its name in files, where that is not the field's name in camelCase.
     key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A key that is not carried out, and that nobody may take for carried out."""
+
+    #: What it would do.
+    text: str
+    #: What to do instead.
+    hint: str
 
 
 def option(

@@ -48,6 +48,8 @@ def read_fleet(settings: server_settings.Settings) -> fleets.Fleet:
         errors.UserError: It cannot be read, or has errors.
     """
     fleet = projects.load_fleet(settings.fleet)
+    for warning in fleet.warnings:
+        _LOG.warning("%s", warning)
     return replace(fleet, providers=metric_providers.merged(settings.providers, fleet.providers))
 
 

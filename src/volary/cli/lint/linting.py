@@ -39,10 +39,12 @@ def run(path: str, *, fleet: str, contexts: str, config: str = "", as_json: bool
     loaded = lint.load_applications(files)
     problems = [*lint.check(files, members, anchored=(Path(path) / ".git").exists())]
     if members is not None:
+        problems += [problem for problem in members.warnings if problem not in problems]
         problems += placement_findings(loaded, members)
     if settings is not None:
         problems += approvers.check(loaded, settings)
     problems += shared_routes.check(root, loaded, members)
+    problems += manifest_checks.check_manifests(root, loaded)
     problems += manifest_checks.check_replicas(root, loaded)
     problems += manifest_checks.check_overrides(root, loaded)
     problems += routes.findings(root, loaded)

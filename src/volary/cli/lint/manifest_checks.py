@@ -17,7 +17,7 @@ from volary.manifests.workloads import workloads
 from volary.model import applications, errors
 from volary.model.objects import manifest
 from volary.model.placement import overrides
-from volary.sources.rendering import kustomizations, plain_files
+from volary.sources.rendering import kustomizations, placeholders, plain_files
 from volary.sources.trees import directories
 
 #: What was read of application files, by their path below the root.
@@ -48,19 +48,39 @@ def plain_manifests(
     described: applications.Application, root: str, place: str
 ) -> list[manifest.Manifest]:
     """Return the plain manifests; none where they are rendered, or cannot be read."""
+    try:
+        return _read(described, root, place)
+    except errors.UserError:
+        return []
+
+
+def _read(described: applications.Application, root: str, place: str) -> list[manifest.Manifest]:
     files = directories.DirectoryTree(Path(root, place))
     given = described.input
     if given.helm_chart is not None or kustomizations.find(files, ""):
         return []
     try:
-        manifests = plain_files.read(files, "", given.manifests)
-    except errors.UserError:
-        return []
-    prefix = f"{place}/" if place else ""
-    return [
-        replace(written, origin=replace(written.origin, file=f"{prefix}{written.origin.file}"))
-        for written in manifests
-    ]
+        manifests = plain_files.read(files, "", given.manifests, described.dialect)
+    except errors.UserError as error:
+        placed = (replace(item, where=_below(place, item.where)) for item in error.problems)
+        raise errors.UserError(*placed) from error
+    return [replace(written, origin=_below(place, written.origin)) for written in manifests]
+
+
+def _below(place: str, where: errors.Location) -> errors.Location:
+    return replace(where, file=posixpath.join(place, where.file))
+
+
+def check_manifests(root: str, loaded: LoadedFiles) -> Iterator[errors.Problem]:
+    """Yield why the manifests of PipeCD's applications cannot be deployed as they are written."""
+    for path, loaded_file in loaded.items():
+        described, place = loaded_file.application, posixpath.dirname(path)
+        if described is None or described.dialect is not applications.Dialect.PIPECD:
+            continue
+        try:
+            placeholders.refuse_in_objects(_read(described, root, place), described.dialect)
+        except errors.UserError as error:
+            yield from error.problems
 
 
 def check_overrides(root: str, loaded: LoadedFiles) -> Iterator[errors.Problem]:

@@ -16,6 +16,7 @@ async def run(request: preparation.RunOptions, form: forms.PlanForm) -> int:
     """Write the plan to stdout and return the exit code."""
     project = await projects.open_project(request.path, app=request.app, commit=request.commit)
     members = projects.load_fleet(request.fleet, request.contexts)
+    console.show_problems(console.messages(), members.warnings)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         remembered = await local_runs.with_memory(request, project, members)
         prepared = await preparation.prepare(remembered, clusters, project)

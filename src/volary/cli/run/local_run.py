@@ -77,6 +77,7 @@ async def _run(request: preparation.RunOptions, mode: OutputMode) -> int:
     messages = console.messages()
     project = await projects.open_project(request.path, app=request.app, commit=request.commit)
     members = projects.load_fleet(request.fleet, request.contexts)
+    console.show_problems(messages, members.warnings)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         if mode.dry_run:
             remembered = await local_runs.with_memory(request, project, members)

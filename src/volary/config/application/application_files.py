@@ -6,7 +6,7 @@ at once, each with file, line, path and mostly a hint.
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -26,6 +26,7 @@ from volary.config.placement import spread_and_failover, wave_rules
 from volary.config.stages import analysis_templates, pipelines, stage_sections
 from volary.config.text import yaml
 from volary.model import applications, errors, routing_options
+from volary.model.pipeline.stage_kinds import stage_kind
 from volary.model.placement import overrides
 
 #: PipeCD's old kinds that are not about Kubernetes.
@@ -35,6 +36,8 @@ _CANARY_NAMES = re.compile(r"(.*canary.*|flagger.*)\.ya?ml", re.IGNORECASE)
 _YAML_NAMES = re.compile(r".+\.ya?ml", re.IGNORECASE)
 _CANARY = re.compile(r"^kind\s*:\s*[\"']?Canary\b", re.MULTILINE)
 _FLAGGER = re.compile(r"^apiVersion\s*:\s*[\"']?flagger\.app/", re.MULTILINE)
+#: PipeCD's plugins for Kubernetes: of one cluster, and of several.
+_SINGLE, _MULTI = "kubernetes", "kubernetes_multicluster"
 _Documents = Sequence[yaml.Document]
 _Texts = Mapping[str, str]
 
@@ -282,7 +285,7 @@ def _dialect(reading: readings.Reading) -> applications.Dialect | None:
         message = "the kind KubernetesApp is deprecated and read as Application"
         reading.warn(("kind",), message, "write kind: Application")
     elif kind in _FOREIGN_KINDS:
-        reading.error(("kind",), f"{kind} is not about Kubernetes")
+        reading.error(("kind",), f"{kind} is not about Kubernetes", "leave it to PipeCD")
         return None
     elif kind != "Application":
         message = f"invalid application kind, got: {kind}"
@@ -297,12 +300,12 @@ def _pipecd(
     read = reading.read(application_sections.PipecdFile, reading.document.value, ())
     written = reading.written(("spec", "plugins"))
     names = {name.lower() for name in written} if isinstance(written, dict) else set()
-    is_single = "kubernetes" in names and "kubernetes_multicluster" not in names
-    base = ("spec", "plugins", "kubernetes" if is_single else "kubernetes_multicluster")
+    plugin = _plugin(names, read)
+    base = ("spec", "plugins", plugin or _MULTI)
     if read is None:
         return None, base
     plugins = read.spec.plugins
-    if {"kubernetes", "kubernetes_multicluster"} <= names:
+    if {_SINGLE, _MULTI} <= names:
         hint = "keep kubernetes_multicluster"
         reading.error(("spec", "plugins"), "both Kubernetes plugins are configured", hint)
     kubernetes = (
@@ -311,10 +314,46 @@ def _pipecd(
     name = read.spec.name or default_name
     _check_name(reading, name, ("spec", "name"))
     built = assembly.assemble(
-        reading, name, read.spec.labels, read.spec, kubernetes, applications.TargetSelector()
+        reading,
+        name,
+        read.spec.labels,
+        read.spec,
+        kubernetes,
+        applications.TargetSelector(plugin=plugin),
     )
+    _check_stages_of_plugin(reading, read.spec.pipeline, plugin)
     consistency.check(reading, built, kubernetes, base, directory)
     return built, base
+
+
+def _plugin(names: Set[str], read: application_sections.PipecdFile | None) -> str:
+    """Return whose deploy targets the application goes to; empty: nothing says it (PipeCD: 5.4).
+
+    PipeCD asks the names of stages first. Its multi-cluster plugin once had `K8S_*` too, so here
+    the options come first.
+    """
+    for plugin in (_MULTI, _SINGLE):
+        if plugin in names:
+            return plugin
+    if read is None:
+        return ""
+    stages = [entry.name for entry in read.spec.pipeline.stages]
+    if any(stage_kind.canonical(name) != name for name in stages):
+        return _MULTI
+    is_single = read.kind == "KubernetesApp" or any(name.startswith("K8S_") for name in stages)
+    return _SINGLE if is_single else ""
+
+
+def _check_stages_of_plugin(
+    reading: readings.Reading, read: stage_sections.Pipeline, plugin: str
+) -> None:
+    """Note stages that PipeCD would carry out on the clusters of the other plugin."""
+    for i, entry in enumerate(read.stages):
+        name = stage_kind.canonical(entry.name)
+        if plugin == _SINGLE and name != entry.name:
+            message = f"{entry.name} is a stage of {_MULTI}, and the options are those of {_SINGLE}"
+            hint = f"write {name}, or spec.plugins.{_MULTI}"
+            reading.error((*cluster_strategies.STAGES, i, "name"), message, hint)
 
 
 def _volary(

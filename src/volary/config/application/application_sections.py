@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, alias_generators
 
 from volary.config.decoding import base_sections
 from volary.config.placement import change_windows, override_rules, wave_rules
@@ -40,8 +40,22 @@ class QuickSync(base_sections.Section, of=rollout_stages.SyncOptions):
     )
 
 
+_WHICH_CLUSTER = "name the cluster: input.multiTargets: [{target: {name: …}}]"
+#: PipeCD's old words for where objects go.
+_OLD_TARGETS = {
+    "platformProvider": options.Refusal("which cluster, in PipeCD v0", _WHICH_CLUSTER),
+    "cloudProvider": options.Refusal("which cluster, in PipeCD v0", _WHICH_CLUSTER),
+    "resourceRoutes": options.Refusal(
+        "other clusters for some kinds of objects, in PipeCD v0",
+        "make an application of the objects of each cluster",
+    ),
+}
+
+
 class Kubernetes(base_sections.Section):
     """The Kubernetes part of an application."""
+
+    refused: ClassVar[Mapping[str, options.Refusal]] = _OLD_TARGETS
 
     input: applications.Input = options.option("Where manifests come from.", applications.Input())
     quick_sync: QuickSync = Field(default_factory=QuickSync, description="Options of a quick sync.")
@@ -92,10 +106,23 @@ class OwnNotification(Notification):
     )
 
 
+_REFUSED = {
+    "postSync": options.Refusal(
+        "deployment chains", "remove it; the commits of the other applications start their runs"
+    ),
+    "encryption": options.Refusal(
+        "encrypted secrets",
+        "bring the Secret to the clusters another way (External Secrets, Sealed Secrets), and"
+        " remove encryption and the placeholders",
+    ),
+    "attachment": options.Refusal(
+        "attached files", "write the files' text into the manifests, or use a configMapGenerator"
+    ),
+    "sealedSecrets": options.Refusal(
+        "encrypted secrets of PipeCD v0", "bring the Secret to the clusters another way"
+    ),
+}
 _NOT_YET = {
-    "postSync": "deployment chains",
-    "encryption": "encrypted secrets",
-    "attachment": "attached files",
     "eventWatcher": "event watching",
     "driftDetection": "drift detection",
 }
@@ -104,6 +131,7 @@ _NOT_YET = {
 class Spec(base_sections.Section):
     """What both dialects have directly under ``spec``."""
 
+    refused: ClassVar[Mapping[str, options.Refusal]] = _REFUSED
     later: ClassVar[Mapping[str, str]] = _NOT_YET
 
     description: str = options.option("What the application is.", "")
@@ -125,7 +153,11 @@ class Spec(base_sections.Section):
     timeout: timedelta = options.option("Limit of a whole run.", timedelta(hours=6))
 
 
-_BELONGS = "PipeCD reads it under spec.plugins.kubernetes_multicluster"
+_BELONGS = options.Refusal(
+    "its place in PipeCD v0; v1 reads it elsewhere",
+    "write kind: Application, and move it under spec.plugins.kubernetes (one cluster) or"
+    " spec.plugins.kubernetes_multicluster",
+)
 
 
 class AnalysisArguments(base_sections.Section):
@@ -137,8 +169,8 @@ class AnalysisArguments(base_sections.Section):
 class Plugins(base_sections.Section):
     """PipeCD's plugins; Volary takes the place of those for Kubernetes and for analyses."""
 
-    #: `WAIT` is carried out; its plugin has no options.
-    without_options: ClassVar[frozenset[str] | None] = frozenset({"wait"})
+    #: Their stages are carried out; the plugins have no options.
+    without_options: ClassVar[tuple[str, ...]] = ("wait", "waitapproval", "scriptrun")
 
     analysis: AnalysisArguments = Field(
         default_factory=AnalysisArguments, description="Of the analysis plugin."
@@ -155,8 +187,10 @@ class Plugins(base_sections.Section):
 class PipecdSpec(Spec):
     """``spec`` in PipeCD's dialect."""
 
-    misplaced: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ["input", "quickSync", "workloads", "service", "variantLabel", "trafficRouting"], _BELONGS
+    refused: ClassVar[Mapping[str, options.Refusal]] = (
+        _REFUSED
+        | _OLD_TARGETS
+        | dict.fromkeys(map(alias_generators.to_camel, Kubernetes.model_fields), _BELONGS)
     )
 
     name: str = options.option("Name; empty: the directory's name.", "")
@@ -194,6 +228,7 @@ class Strategy(base_sections.Section, of=applications.Strategy):
 class VolarySpec(Kubernetes, wave_rules.InWaves, Spec):
     """``spec`` in Volary's own dialect."""
 
+    refused: ClassVar[Mapping[str, options.Refusal]] = _REFUSED | _OLD_TARGETS
     misplaced: ClassVar[Mapping[str, str]] = {
         "name": "it belongs under metadata",
         "labels": "it belongs under metadata",

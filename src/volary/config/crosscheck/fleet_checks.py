@@ -73,6 +73,8 @@ def deployment_targets(
 _Finding = metric_providers.Finding
 _ERROR, _WARNING = errors.Severity.ERROR, errors.Severity.WARNING
 _OVERRIDES: yaml.Path = ("spec", "placement", "overrides")
+#: PipeCD's plugin that takes one of its deploy targets.
+_ONE_TARGET = "kubernetes"
 _WEIGHTS: yaml.Path = ("spec", "placement", "replicas", "weights")
 
 
@@ -80,11 +82,12 @@ def _findings(
     app: applications.Application, clusters: fleets.Fleet, base: yaml.Path
 ) -> Iterator[_Finding]:
     yield from _unknown_names(app, clusters, base)
+    yield from _of_plugins(app, clusters, base)
     selected = selected_clusters(app, clusters)
     if not selected and not app.targets.names:
         yield ("spec", "targets"), _no_targets(app, clusters), "", _ERROR
         return
-    yield from _left_out(app, selected, base)
+    yield from _left_out(app, clusters, selected, base)
     targets = deployment_targets(app, clusters)
     suspended = [target.name for target in targets if target.suspended]
     if suspended:
@@ -99,6 +102,33 @@ def _findings(
     yield from _nowhere_to_go(app)
     yield from _without_strategy(app, active)
     yield from _empty_stages(app, clusters, {target.name for target in active}, base)
+
+
+def _of_plugins(
+    app: applications.Application, clusters: fleets.Fleet, base: yaml.Path
+) -> Iterator[_Finding]:
+    """Deploy targets belong to a plugin; which of them PipeCD has for an application is in no file.
+
+    Its plugin for one cluster takes one of them.
+    """
+    plugins = sorted({plugin for cluster in clusters.clusters for plugin in cluster.plugins})
+    own = app.targets.plugin
+    if app.dialect is not applications.Dialect.PIPECD or not plugins:
+        return
+    if not own and len(plugins) > 1:
+        text = f"whose deploy targets it goes to is not said: those of {' or of '.join(plugins)}"
+        yield ("spec", "plugins"), text, f"write spec.plugins.{plugins[-1]}: {{}}", _ERROR
+        return
+    targets = [cluster.name for cluster in deployment_targets(app, clusters) if cluster.plugins]
+    if app.input.multi_targets or len(targets) < 2:
+        return
+    hint = "name those that are meant: input.multiTargets: [{target: {name: …}}]"
+    if own == _ONE_TARGET:
+        text = f"{own} deploys to one target, and the fleet has {_names(targets)}"
+        yield (*base, "input", "multiTargets"), text, hint, _ERROR
+    else:
+        text = f"goes to every deploy target of {own or plugins[0]}: {_names(targets)}"
+        yield (*base, "input", "multiTargets"), text, hint, _WARNING
 
 
 def _no_targets(app: applications.Application, clusters: fleets.Fleet) -> str:
@@ -218,20 +248,28 @@ def _texts(change: overrides.Override) -> Iterator[str]:
 
 
 def _left_out(
-    app: applications.Application, selected: tuple[fleets.Cluster, ...], base: yaml.Path
+    app: applications.Application,
+    clusters: fleets.Fleet,
+    selected: tuple[fleets.Cluster, ...],
+    base: yaml.Path,
 ) -> Iterator[_Finding]:
     if not app.input.multi_targets:
         return
     path = (*base, "input", "multiTargets")
     entries = {multi_target.target.name for multi_target in app.input.multi_targets}
     left_out = [cluster.name for cluster in selected if cluster.name not in entries]
-    if left_out:
+    if left_out and app.targets.plugin != _ONE_TARGET:
         text = f"not deployed to {_names(left_out)}: multiTargets has no entry for it"
         yield path, text, "add an entry with the target's name", _WARNING
-    unselected = [name for name in entries if name not in {cluster.name for cluster in selected}]
+    # An unknown name is told already.
+    unselected = (entries & set(clusters.names)) - {cluster.name for cluster in selected}
     if unselected and app.targets != applications.TargetSelector():
         text = f"the entry for {_names(sorted(unselected))} has no effect: targets leaves it out"
-        yield path, text, "", _WARNING
+        if app.targets.plugin:
+            text = f"{_names(sorted(unselected))}: not a deploy target of {app.targets.plugin}"
+            yield path, text, "name its own targets", _ERROR
+        else:
+            yield path, text, "", _WARNING
 
 
 def _tainted(

@@ -73,14 +73,17 @@ class Section(pydantic.BaseModel):
         alias_generator=alias_generators.to_camel, extra="forbid", frozen=True, defer_build=True
     )
 
-    #: PipeCD's fields that are not carried out yet, with what they would do.
+    #: Fields that are not carried out and change what is deployed, where or to whom: errors in
+    #: every dialect.
+    refused: ClassVar[Mapping[str, options.Refusal]] = {}
+    #: PipeCD's other fields that are not carried out yet, with what they would do.
     later: ClassVar[Mapping[str, str]] = {}
     #: Fields that people write here by mistake, with where they belong.
     misplaced: ClassVar[Mapping[str, str]] = {}
     #: What its options are fields of; None: it is written by hand.
     definition: ClassVar[Any] = None
-    #: Its keys name plugins: others than ours are not carried out, those listed have no options.
-    without_options: ClassVar[frozenset[str] | None] = None
+    #: Its keys name plugins: others than ours are refused, those listed have no options.
+    without_options: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def __init_subclass__(cls, of: Any = None, **keywords: typing.Any) -> None:
@@ -106,7 +109,7 @@ class Section(pydantic.BaseModel):
                     setattr(cls, name, info)
             names = _in_order(list(fields), list(own))
             written = {name: written.get(name) or fields[name][0] for name in names}
-            for table in ("later", "misplaced"):
+            for table in ("refused", "later", "misplaced"):
                 if table not in vars(cls) and hasattr(of, table):
                     setattr(cls, table, getattr(of, table))
         cls.__annotations__ = written

@@ -25,6 +25,7 @@ from volary.model import applications, errors
 _SHOWN = 80
 
 S = TypeVar("S")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class Reading:
         for key, inner in self._in_order(section, value):
             known_field = _find(section, key, any_case=self.is_pipecd)
             if known_field is None:
-                self._unknown(section, key, (*path, key))
+                self._unknown(section, key, inner, (*path, key))
                 continue
             name, info = known_field
             here = (*path, name)
@@ -155,19 +156,24 @@ class Reading:
             return [self._clean(inner, item, (*path, i)) for i, item in enumerate(value)]
         return self._clean(inner, value, path)
 
-    def _unknown(self, section: type[base_sections.Section], key: str, path: yaml.Path) -> None:
+    def _unknown(
+        self, section: type[base_sections.Section], key: str, value: object, path: yaml.Path
+    ) -> None:
         key = key[:_SHOWN]
+        refused = _lookup(section.refused, key)
         later, misplaced = _lookup(section.later, key), _lookup(section.misplaced, key)
-        if later:
+        if refused:
+            if value or not self.is_pipecd:  # Go cannot tell nothing from unset
+                self.error(path, f"{key} ({refused.text}) is not carried out", refused.hint)
+        elif later:
             self.lenient(path, f"{key} ({later}) is not carried out yet", then="it is ignored")
         elif misplaced:
             message = f"{key} does not belong here: {misplaced}"
             self.lenient(path, message, f"move or remove {key}", then="it is ignored")
-        elif section.without_options is not None:
-            if key in section.without_options:
-                return
-            message = f"the plugin {key} is not carried out"
-            self.lenient(path, message, then="its options are ignored")
+        elif section.without_options:
+            if key not in section.without_options:
+                known = ", ".join((*aliases(section), *section.without_options))
+                self.error(path, f"the plugin {key} is not carried out", f"known here: {known}")
         else:
             hint = did_you_mean(key, aliases(section))
             self.lenient(path, f"unknown field {key}", hint, then="it is ignored")
@@ -255,8 +261,8 @@ def _find(
     return None
 
 
-def _lookup(table: Mapping[str, str], key: str) -> str:
-    return next((text for name, text in table.items() if name.lower() == key.lower()), "")
+def _lookup(table: Mapping[str, T], key: str) -> T | None:
+    return next((entry for name, entry in table.items() if name.lower() == key.lower()), None)
 
 
 def _is_zero(value: object, info: fields.FieldInfo) -> bool:

@@ -40,7 +40,10 @@ def parse(text: str, *, file: str, directory: str = "") -> readings.Loaded[fleet
         directory: Where it is; relative kubeconfig paths start there.
     """
     form = "a fleet file has one document, an object with kind: Fleet"
-    return readings.load(text, file, form, lambda reading: _read(reading, directory))
+    loaded = readings.load(text, file, form, lambda reading: _read(reading, directory))
+    if loaded.value is None:
+        return loaded
+    return replace(loaded, value=replace(loaded.value, warnings=loaded.problems))
 
 
 def _read(reading: readings.Reading, directory: str) -> fleets.Fleet | None:

@@ -3,16 +3,19 @@
 Everything else in it is not ours.
 """
 
-import functools
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar, Literal
 
-from volary.config.decoding import file_paths, readings, values
+from pydantic import Field
+
+from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.fleet import provider_readers, provider_sections
 from volary.config.text import yaml
-from volary.model import metric_providers
+from volary.model import applications, metric_providers, options
 from volary.model.fleet import fleets
 
-#: Of two plugins with the same target the first one counts.
+#: The clusters of the first come first.
 _PLUGINS = ("kubernetes_multicluster", "kubernetes")
 _ANALYSIS = "analysis"
 #: Fields of the providers of both that mean the same here (PipeCD: 8.1).
@@ -20,36 +23,154 @@ _FIELDS = {
     "PROMETHEUS": ("address", "usernameFile", "passwordFile"),
     "DATADOG": ("address", "apiKeyFile", "applicationKeyFile"),
 }
+_AS_PLUGIN = options.Refusal(
+    "clusters of PipeCD v0", f"list them as deployTargets of the plugin {_PLUGINS[0]}"
+)
 
 
-def convert(reading: readings.Reading, directory: str) -> fleets.Fleet:
+class _TargetConfig(base_sections.Section):
+    """How a deploy target is reached."""
+
+    later: ClassVar[Mapping[str, str]] = {
+        "masterURL": "another address of the API server, which kubectl is not told either",
+        "kubectlVersion": "choosing a kubectl version",
+        "appStateInformer": "which objects are shown",
+    }
+
+    kube_config_path: str = options.option("Empty: kubectl's own default.", "")
+
+
+class _Target(base_sections.Section):
+    """A deploy target."""
+
+    name: options.ClusterName = options.option("Its name.", "", required=True)
+    labels: dict[str, str] = options.option("Its labels.", {})
+    config: _TargetConfig = Field(default_factory=_TargetConfig)
+
+
+class _KubernetesConfig(base_sections.Section):
+    """Options of a Kubernetes plugin."""
+
+    later: ClassVar[Mapping[str, str]] = {
+        "chartRepositories": "charts from a chart repository, refused in application files",
+        "chartRegistries": "charts from a registry, refused in application files",
+    }
+
+
+class _Plugin(base_sections.Section):
+    """A plugin of piped's."""
+
+    name: str = options.option("Its name.", "")
+    url: str = options.option("Where PipeCD gets it.", "")
+    port: int | str = options.option("Where it listens.", 0)
+    config: dict[str, object] = options.option("Its options.", {})
+    deploy_targets: list[dict[str, object]] = options.option("Its deploy targets.", [])
+
+
+class _PipedSpec(base_sections.Section):
+    """``spec``, without what is piped's own business."""
+
+    refused: ClassVar[Mapping[str, options.Refusal]] = {
+        "platformProviders": _AS_PLUGIN,
+        "cloudProviders": _AS_PLUGIN,
+    }
+
+    plugins: list[_Plugin] = options.option("Plugins.", [])
+    analysis_providers: list[dict[str, object]] = options.option("Their place in PipeCD v0.", [])
+
+
+class _PipedFile(base_sections.Section):
+    """A file of piped's."""
+
+    api_version: Literal["pipecd.dev/v1beta1"] = Field()
+    kind: Literal["Piped"] = Field()
+    spec: _PipedSpec = Field(default_factory=_PipedSpec)
+
+
+def convert(reading: readings.Reading, directory: str) -> fleets.Fleet | None:
     """Return the deploy targets of the Kubernetes plugins as clusters; problems are noted.
 
     An empty ``kubeConfigPath`` is kubectl's own default, as in PipeCD.
     """
-    plugins = _items(reading, ("spec", "plugins"))
+    reading.dialect = applications.Dialect.PIPECD
+    read = reading.read(_PipedFile, _without_own_settings(reading), ())
+    if read is None:
+        return None
+    plugins = [(("spec", "plugins", i), plugin) for i, plugin in enumerate(read.spec.plugins)]
     clusters: dict[str, fleets.Cluster] = {}
     for wanted in _PLUGINS:
         for path, plugin in plugins:
-            if plugin.get("name") == wanted:
-                for cluster in _targets(reading, path, directory):
-                    clusters.setdefault(cluster.name, cluster)
+            if plugin.name == wanted:
+                _add_targets(reading, clusters, plugin, path, directory)
+    for path, plugin in plugins:
+        if plugin.name not in _PLUGINS and plugin.deploy_targets:
+            known = " and ".join(_PLUGINS)
+            message = f"the deploy targets of the plugin {plugin.name[:80]} are left out"
+            reading.warn((*path, "deployTargets"), message, f"those of {known} are read")
     if not clusters and not reading.has_errors:
         hint = f"list deployTargets of the plugin {_PLUGINS[0]}"
         reading.error(("spec", "plugins"), "no deploy target of a Kubernetes plugin", hint)
-    return fleets.Fleet(tuple(clusters.values()), _providers(reading, plugins, directory))
+    return fleets.Fleet(tuple(clusters.values()), _providers(reading, read.spec, directory))
+
+
+def _without_own_settings(reading: readings.Reading) -> Mapping[str, object]:
+    """Return the file without what only piped does, which is named in one warning."""
+    value: Mapping[str, object] = reading.document.value
+    spec = value.get("spec")
+    if not isinstance(spec, Mapping):
+        return value
+    known = {*readings.aliases(_PipedSpec), *_PipedSpec.refused}
+    lower = {name.lower() for name in known}
+    own = [str(key) for key in spec if str(key).lower() not in lower]
+    if own:
+        reading.warn(
+            ("spec",),
+            f"settings of piped itself are left out: {', '.join(own)[:400]}",
+            "a server has settings of its own for repositories and notifications",
+        )
+    return {**value, "spec": {key: spec[key] for key in spec if key not in own}}
+
+
+def _add_targets(
+    reading: readings.Reading,
+    clusters: dict[str, fleets.Cluster],
+    plugin: _Plugin,
+    path: yaml.Path,
+    directory: str,
+) -> None:
+    """Add a plugin's deploy targets; one that two plugins have is a cluster of both."""
+    reading.read(_KubernetesConfig, plugin.config, (*path, "config"))
+    for i, entry in enumerate(plugin.deploy_targets):
+        at = (*path, "deployTargets", i)
+        read = reading.read(_Target, entry, at)
+        if read is None:
+            continue
+        kubeconfig = read.config.kube_config_path
+        made = fleets.Cluster(
+            name=read.name,
+            labels=read.labels,
+            kubeconfig=(file_paths.resolve(kubeconfig, directory),) if kubeconfig else (),
+            plugins=(plugin.name,),
+        )
+        there = clusters.setdefault(made.name, made)
+        if there is made:
+            continue
+        if plugin.name in there.plugins:
+            reading.error((*at, "name"), f"the deploy target {made.name} is listed twice")
+        elif there.kubeconfig != made.kubeconfig:
+            message = f"the deploy target {made.name} is another cluster in {there.plugins[0]}"
+            reading.error((*at, "name"), message, "give one of them another name")
+        clusters[made.name] = replace(there, plugins=(*there.plugins, plugin.name))
 
 
 def _providers(
-    reading: readings.Reading,
-    plugins: list[tuple[yaml.Path, Mapping[str, object]]],
-    directory: str,
+    reading: readings.Reading, read: _PipedSpec, directory: str
 ) -> tuple[metric_providers.Provider, ...]:
     """Return the analysis providers; those that cannot be asked are left out with a warning."""
-    places = [
-        (*path, "config", "analysisProviders")
-        for path, plugin in plugins
-        if plugin.get("name") == _ANALYSIS
+    places: list[yaml.Path] = [
+        ("spec", "plugins", i, "config", "analysisProviders")
+        for i, plugin in enumerate(read.plugins)
+        if plugin.name == _ANALYSIS
     ]
     providers: dict[str, metric_providers.Provider] = {}
     for place in (*places, ("spec", "analysisProviders")):
@@ -84,32 +205,6 @@ def _provider(
         path,
     )
     return provider_readers.convert_one(reading, read, directory, path) if read else None
-
-
-def _targets(reading: readings.Reading, plugin: yaml.Path, directory: str) -> list[fleets.Cluster]:
-    clusters: list[fleets.Cluster] = []
-    for path, entry in _items(reading, (*plugin, "deployTargets")):
-        name = _text(reading, entry, (*path, "name"))
-        labels = entry.get("labels") or {}
-        config = entry.get("config") or {}
-        if not isinstance(labels, Mapping) or not isinstance(config, Mapping):
-            reading.error(path, "labels and config must be objects")
-            continue
-        if not name:
-            reading.error((*path, "name"), "is required")
-            continue
-        if any(cluster.name == name for cluster in clusters):
-            reading.error((*path, "name"), f"the deploy target {name} is listed twice")
-        reading.accepts((*path, "name"), functools.partial(values.cluster_name, name))
-        kubeconfig = _text(reading, config, (*path, "config", "kubeConfigPath"))
-        clusters.append(
-            fleets.Cluster(
-                name=name,
-                labels={str(key): str(value) for key, value in labels.items()},
-                kubeconfig=(file_paths.resolve(kubeconfig, directory),) if kubeconfig else (),
-            )
-        )
-    return clusters
 
 
 def _items(

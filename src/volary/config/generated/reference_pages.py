@@ -35,7 +35,7 @@ application's directory. It is written in one of these dialects, told apart by `
 | `apiVersion` | Dialect |
 |---|---|
 | `volary.dev/v1` | Flat and strict: unknown fields, and fields of PipeCD that are not carried out yet, are errors |
-| `pipecd.dev/v1beta1` | PipeCD's schema, read by PipeCD's rules: keys in any case, zero values get the default, unknown fields are ignored. Whatever is ignored is a warning that names it |
+| `pipecd.dev/v1beta1` | PipeCD's schema, read by PipeCD's rules: keys in any case, zero values get the default, unknown fields are ignored. Whatever is ignored is a warning that names it; what would change what is deployed, or where, is an error ([field by field](pipecd-fields.md)) |
 | `flagger.app/v1beta1` | A `Canary` of Flagger's, in a file of any name: read as the file of ours that `volary convert flagger` prints ([field by field](flagger-fields.md)) |
 | `policy.karmada.io/v1alpha1` | Policies of Karmada's: what chooses clusters, divides replicas and overrides for the objects beside them ([point by point](../how-to/coming-from-karmada.md)) |
 
@@ -69,7 +69,8 @@ takes the rest. With `podselector` either primary or canary must be 100 and base
 _NOT_YET = """\
 ## Known, not carried out yet
 
-These fields of PipeCD (and of later versions) are errors in our dialect and warnings in PipeCD's.
+These fields of PipeCD (and of later versions) are errors in our dialect. In PipeCD's they are
+errors where they change what is deployed or where, else warnings: [every field](pipecd-fields.md).
 
 | Field | Would do |
 |---|---|
@@ -303,7 +304,9 @@ def _later() -> Iterator[str]:
         ("trigger.onOutOfSync.", base_sections.section(applications.OnOutOfSync)),
     ]
     for prefix, model in models:
-        yield from (f"| `{prefix}{name}` | {text} |" for name, text in model.later.items())
+        refused = {name: refusal.text for name, refusal in model.refused.items()}
+        known = {**refused, **model.later}
+        yield from (f"| `{prefix}{name}` | {text} |" for name, text in known.items())
 
 
 _PAGES = {

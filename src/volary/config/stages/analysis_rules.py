@@ -137,6 +137,9 @@ def http_checks(
         place = _place(reading, metric_sections.HttpCheck, http_check, _HTTPS, (*path, i))
         if place is None:
             continue
+        if http_check.template is not None and http_check.template.app_args:
+            message = "a request has no placeholders: appArgs have no effect"
+            reading.lenient((*path, i, "template", "appArgs"), message, "remove them")
         made = _http(place)
         _check_name(reading, made.rule.name, (other.rule.name for other in checks), (*path, i))
         checks.append(made)
@@ -154,7 +157,7 @@ def _place(
     reading.problems += [problem for problem in shared.problems if problem not in reading.problems]
     document = shared.document
     if document is None or (section, name) not in shared.entries:
-        known = [entry_name for where, entry_name in shared.entries if where == section]
+        known = sorted(word for where, word in shared.entries if where == section)
         there = "an AnalysisTemplate in the directory .pipe of the repository would have it"
         hint = readings.did_you_mean(name, known) if known else there
         message = f"analysis template {name} not found despite template specified"

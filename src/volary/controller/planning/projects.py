@@ -221,7 +221,7 @@ def load_fleet(file: str = "", contexts: str = "") -> fleets.Fleet:
 
 
 def check_fleet(project: Project, members: fleets.Fleet) -> tuple[errors.Problem, ...]:
-    """Compare an application with the fleet and return the warnings.
+    """Compare an application with the fleet and return the warnings, of the fleet's file too.
 
     Raises:
         errors.UserError: They do not fit; all problems at once.
@@ -235,4 +235,4 @@ def check_fleet(project: Project, members: fleets.Fleet) -> tuple[errors.Problem
     wrong = errors.mistakes(problems)
     if wrong:
         raise errors.UserError(*wrong)
-    return problems
+    return (*members.warnings, *problems)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from volary.model import metric_providers, options
+from volary.model import errors, metric_providers, options
 from volary.model.fleet import taints as marks
 from volary.model.objects import object_health
 
@@ -36,6 +36,8 @@ class Cluster:
     provider: str = options.option("Who runs it; empty: its label `provider`.", "")
     region: str = options.option("Where it is; empty: its label `region`.", "")
     zones: tuple[options.Text, ...] = options.option("Its zones; empty: its label `zone`.", ())
+    #: PipeCD's plugins whose deploy target it is; empty: it is not from a file of piped's.
+    plugins: tuple[str, ...] = ()
     #: Of the fleet file, by hand and by rules.
     taints: tuple[marks.Taint, ...] = options.option(
         "Taints: they keep applications away that do not tolerate them.", ()
@@ -51,6 +53,8 @@ class Fleet:
     providers: tuple[metric_providers.Provider, ...] = ()
     #: Of all applications, after their own.
     health: tuple[object_health.Rule, ...] = ()
+    #: What its file says and nobody carries out.
+    warnings: tuple[errors.Problem, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ def matches(selector: rollouts.ClusterSelector | None, cluster: fleets.Cluster) 
 
 
 def _mismatches(selector: rollouts.ClusterSelector, cluster: fleets.Cluster) -> Iterator[str]:
+    if selector.plugin and cluster.plugins and selector.plugin not in cluster.plugins:
+        yield f"a deploy target of {', '.join(cluster.plugins)}, not of {selector.plugin}"
     if cluster.name in selector.exclude:
         yield "excluded by name"
     if selector.names and cluster.name not in selector.names:

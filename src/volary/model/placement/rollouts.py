@@ -59,6 +59,8 @@ class ClusterSelector:
     exclude: tuple[options.ClusterName, ...] = options.option(
         "Never these, whatever else holds.", ()
     )
+    #: PipeCD's plugin whose deploy targets are meant, where clusters are such; empty: of any.
+    plugin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

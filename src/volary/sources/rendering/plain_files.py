@@ -4,9 +4,10 @@ import re
 
 from volary.config.text import yaml
 from volary.manifests.loading import documents
-from volary.model import errors
+from volary.model import applications, errors
 from volary.model.objects import manifest
 from volary.sources import application_discovery
+from volary.sources.rendering import placeholders
 from volary.sources.trees import paths, trees
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -14,7 +15,9 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 _SETTINGS = re.compile(r"^[\"']?apiVersion[\"']?\s*:\s*[\"']?(volary|pipecd)\.dev/", re.MULTILINE)
 
 
-def read(files: trees.Tree, directory: str, named: tuple[str, ...]) -> list[manifest.Manifest]:
+def read(
+    files: trees.Tree, directory: str, named: tuple[str, ...], dialect: applications.Dialect
+) -> list[manifest.Manifest]:
     """Return the objects of the `named` files in that order.
 
     Without names: of every file directly in `directory` with a suffix of YAML or JSON, in
@@ -31,6 +34,7 @@ def read(files: trees.Tree, directory: str, named: tuple[str, ...]) -> list[mani
             inside = _inside(files, directory, path)
             text = trees.read_text(files, inside)
             if named or not _is_settings(text, inside):
+                placeholders.refuse_in_text(text, inside, dialect)
                 manifests += documents.parse(text, file=inside)
         except errors.UserError as error:
             problems += error.problems

@@ -22,7 +22,14 @@ from volary.model.objects import manifest
 from volary.model.placement import overrides
 from volary.placement import cluster_manifests
 from volary.placement.replicas import assignment
-from volary.sources.rendering import helm, kustomizations, kustomize, plain_files, programs
+from volary.sources.rendering import (
+    helm,
+    kustomizations,
+    kustomize,
+    placeholders,
+    plain_files,
+    programs,
+)
 from volary.sources.trees import trees
 
 _CACHED = 256
@@ -131,7 +138,7 @@ class Renderer:
         match method:
             case Method.PLAIN:
                 manifests = await asyncio.to_thread(
-                    plain_files.read, files, directory, wanted.manifests
+                    plain_files.read, files, directory, wanted.manifests, described.dialect
                 )
             case Method.KUSTOMIZE:
                 manifests = await self._kustomize(files, directory, wanted)
@@ -144,6 +151,7 @@ class Renderer:
                 hint="an empty rendering is refused, it would look like deleting everything",
                 where=errors.Location(directory or "."),
             )
+        placeholders.refuse_in_objects(manifests, described.dialect)
         placed = namespace_scopes.force(manifests, described.input.namespace)
         documents.check_unique(placed)
         return Rendered(tuple(placed), method, _digest(placed))

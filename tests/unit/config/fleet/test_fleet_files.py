@@ -25,8 +25,8 @@ spec:
     - name: wait
     - name: kubernetes
       deployTargets:
-        - {name: us, config: {kubeConfigPath: other}}
-        - {name: old}
+        - {name: dev, config: {kubeconfigpath: dev.kubeconfig}}
+        - {name: eu}
     - name: kubernetes_multicluster
       deployTargets:
         - name: us
@@ -52,9 +52,14 @@ def test_deploy_targets_of_a_piped_file_are_a_fleet() -> None:
     found = fleet_files.parse(PIPED, file="piped.yaml", directory="conf").require()
 
     assert found.clusters == (
-        fleets.Cluster("us", {"env": "prod"}, ("conf/us.kubeconfig",)),
-        fleets.Cluster("eu"),
-        fleets.Cluster("old"),
+        fleets.Cluster(
+            "us",
+            {"env": "prod"},
+            ("conf/us.kubeconfig",),
+            plugins=("kubernetes_multicluster",),
+        ),
+        fleets.Cluster("eu", plugins=("kubernetes_multicluster", "kubernetes")),
+        fleets.Cluster("dev", {}, ("conf/dev.kubeconfig",), plugins=("kubernetes",)),
     )
 
 

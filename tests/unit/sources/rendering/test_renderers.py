@@ -1,6 +1,7 @@
 """A tree becomes manifests: method, input per target, and everything that is refused."""
 
 import asyncio
+import base64
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -353,3 +354,68 @@ async def test_policies_of_karmada_are_applied_only_by_pipecds_files(
         dialects.FLAGGER: ["beside"],
         dialects.PIPECD: ["shop", "beside"],
     }
+
+
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {{name: db}}\n{}\n"
+PASSWORD = "{{ .encryptedSecrets.password }}"
+
+
+@pytest.mark.parametrize("dialect", applications.Dialect)
+@pytest.mark.parametrize(
+    "values",
+    [
+        f"stringData: {{password: '{PASSWORD}'}}",
+        f"stringData: {{password: {PASSWORD}}}",
+        "stringData: {password: '{{- $.encryptedSecrets.password -}}'}",
+        'stringData: {password: "{{ index .encryptedSecrets `pass-word` | b64enc }}"}',
+        f"data: {{password: {base64.b64encode(PASSWORD.encode()).decode()}}}",
+    ],
+)
+async def test_a_secret_that_pipecd_would_decrypt_is_never_deployed_as_text(
+    values: str,
+    dialect: applications.Dialect,
+    renderer: renderers.Renderer,
+    directory_tree: Tree,
+) -> None:
+    files = directory_tree({"app/secret.yaml": SECRET.format(values)})
+
+    with pytest.raises(errors.UserError, match="has a placeholder of PipeCD") as raised:
+        await renderer.render(files, replace(app(), dialect=dialect), directory="app", target="us")
+
+    assert [problem.where.file for problem in raised.value.problems] == ["app/secret.yaml"]
+    assert "External Secrets" in raised.value.problems[0].hint
+
+
+async def test_a_secret_out_of_a_generator_of_kustomize_is_refused_too(
+    renderer: renderers.Renderer, directory_tree: Tree
+) -> None:
+    """There the text is encoded."""
+    files = directory_tree(
+        kustomization("secretGenerator: [{name: db, files: [password]}]")
+        | {"app/password": PASSWORD}
+    )
+
+    with pytest.raises(errors.UserError, match=r"Secret db-\w+ has a placeholder of PipeCD"):
+        await renderer.render(files, app(), directory="app", target="us")
+
+
+async def test_an_attachment_is_a_placeholder_in_pipecds_files_only(
+    renderer: renderers.Renderer, directory_tree: Tree
+) -> None:
+    """Other templates have a word of that name, and no more than it may look like one."""
+    files = directory_tree(
+        {
+            "app/map.yaml": config_map("mail", text="'{{ .attachment.name }}'"),
+            "app/other.yaml": config_map("other", text="'{{ .Values.attachment.name }}'"),
+        }
+    )
+    theirs = replace(app(), dialect=applications.Dialect.PIPECD)
+
+    ours = await renderer.render(files, app(), directory="app", target="us")
+    with pytest.raises(errors.UserError) as raised:
+        await renderer.render(files, theirs, directory="app", target="us")
+
+    assert names(ours) == ["mail", "other"]
+    assert [(each.where.file, each.where.line) for each in raised.value.problems] == [
+        ("app/map.yaml", 6)
+    ]
