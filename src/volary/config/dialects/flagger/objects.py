@@ -95,7 +95,7 @@ def _virtual_service(
         "rewrite": rewrite,
         "timeout": service_spec.timeout,
         "retries": service_spec.retries,
-        "headers": service_spec.headers,
+        "headers": read.reading.written((*_SERVICE, "headers")),
         "corsPolicy": service_spec.cors_policy,
     }
     rule = {name: value for name, value in fields.items() if value}
@@ -139,7 +139,6 @@ _PATH_TYPES = {"prefix": "PathPrefix", "exact": "Exact", "regex": "RegularExpres
 #: How Flagger, whose matches have Istio's form, writes what looks like the Gateway API's.
 _OWN_WORDS = {"path": "write uri: {prefix: /…}, {exact: …} or {regex: …}, as in Istio"}
 _CORS = ("allowMethods", "allowHeaders", "exposeHeaders", "allowCredentials")
-_VERBS = ("set", "add", "remove")
 
 
 def _http_route(read: source.Source, service_spec: schema.Service, service: str) -> dict[str, Any]:
@@ -192,9 +191,12 @@ def _match(read: source.Source, index: int, written: Mapping[str, Any]) -> dict[
                 read.reading.error(at, f"an HTTPRoute has no {kind}", hint)
             match["path"] = {"type": _PATH_TYPES.get(kind, "PathPrefix"), "value": text}
         elif field in ("headers", "queryParams"):
-            match[field] = [
-                _named(read, name, text, (*at, name)) for name, text in dict(value or {}).items()
-            ]
+            if value is None:
+                continue
+            if not isinstance(value, Mapping):
+                read.reading.error(at, "must be an object")
+                continue
+            match[field] = [_named(read, name, text, (*at, name)) for name, text in value.items()]
         elif field == "method":
             kind, match["method"] = _only(read, value, at)
             if kind != "exact":
@@ -229,17 +231,13 @@ def _only(read: source.Source, value: object, at: yaml.Path) -> tuple[str, str]:
 
 def _filters(read: source.Source, service_spec: schema.Service) -> list[dict[str, Any]]:
     filters: list[dict[str, Any]] = []
-    at = (*_SERVICE, "headers")
-    _refuse_others(read, service_spec.headers, ("request", "response"), at)
-    for side, kind in (
-        ("request", "RequestHeaderModifier"),
-        ("response", "ResponseHeaderModifier"),
+    headers = service_spec.headers or schema.Headers()
+    for changes, kind in (
+        (headers.request, "requestHeaderModifier"),
+        (headers.response, "responseHeaderModifier"),
     ):
-        changes = (service_spec.headers or {}).get(side) or {}
-        _refuse_others(read, changes, _VERBS, (*at, side))
-        if changes:
-            field = kind[0].lower() + kind[1:]
-            filters.append({"type": kind, field: _changes(changes)})
+        if changes and (made := _changes(changes)):
+            filters.append({"type": kind[0].upper() + kind[1:], kind: made})
     if service_spec.rewrite is not None and (rewrite := _rewrite(service_spec.rewrite)):
         filters.append({"type": "URLRewrite", "urlRewrite": rewrite})
     if service_spec.cors_policy:
@@ -253,15 +251,12 @@ def _filters(read: source.Source, service_spec: schema.Service) -> list[dict[str
     ]
 
 
-def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:
+def _changes(changes: schema.HeaderChanges) -> dict[str, Any]:
     made: dict[str, Any] = {}
-    for verb in _VERBS[:2]:
-        named = dict(changes.get(verb) or {})
+    for verb, named in (("set", changes.replaced), ("add", changes.add)):
         if named:
-            made[verb] = [{"name": name, "value": str(value)} for name, value in named.items()]
-    if changes.get("remove"):
-        made["remove"] = list(changes["remove"])
-    return made
+            made[verb] = [{"name": name, "value": value} for name, value in named.items()]
+    return {**made, "remove": list(changes.remove)} if changes.remove else made
 
 
 def _rewrite(read: schema.Rewrite) -> dict[str, Any]:
@@ -279,7 +274,11 @@ def _cors(read: source.Source, policy: Mapping[str, Any]) -> dict[str, Any]:
     _refuse_others(read, policy, (*_CORS, "allowOrigins", "maxAge"), at)
     made = {name: policy[name] for name in _CORS if policy.get(name)}
     origins = []
-    for i, origin in enumerate(policy.get("allowOrigins") or []):
+    listed = policy.get("allowOrigins")
+    if listed is not None and not isinstance(listed, list):
+        read.reading.error((*at, "allowOrigins"), "must be a list")
+        listed = None
+    for i, origin in enumerate(listed or []):
         kind, text = _only(read, origin, (*at, "allowOrigins", i))
         if kind != "exact":
             message = f"an HTTPRoute compares origins exactly, not by {kind}"
@@ -309,10 +308,10 @@ def _seconds(read: source.Source, written: object, at: yaml.Path) -> int:
 
 
 def _refuse_others(
-    read: source.Source, written: Mapping[str, Any] | None, known: Sequence[str], at: yaml.Path
+    read: source.Source, written: Mapping[str, Any], known: Sequence[str], at: yaml.Path
 ) -> None:
     """Note what a free object says that has no place in an HTTPRoute."""
-    for name in written or {}:
+    for name in written:
         if name not in known:
             hint = readings.did_you_mean(str(name), known)
             message = f"{name} is not carried over to an HTTPRoute"

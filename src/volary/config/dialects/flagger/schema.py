@@ -77,6 +77,21 @@ class Rewrite(base_sections.Section):
     )
 
 
+class HeaderChanges(base_sections.Section):
+    """Changes to the headers of a request or of its answer."""
+
+    add: dict[str, str] = options.option("Values by name, beside others.", {})
+    replaced: dict[str, str] = options.option("Values by name.", {}, key="set")
+    remove: list[str] = options.option("Names.", [])
+
+
+class Headers(base_sections.Section):
+    """Changes to headers."""
+
+    request: HeaderChanges | None = options.option("Of requests.", None)
+    response: HeaderChanges | None = options.option("Of answers.", None)
+
+
 class Service(base_sections.Section):
     """The Services and the routes that Flagger makes."""
 
@@ -97,7 +112,7 @@ class Service(base_sections.Section):
     match: list[dict[str, Any]] = options.option("Requests that the route is for.", [])
     rewrite: Rewrite | None = options.option("How requests are changed.", None)
     retries: dict[str, Any] | None = options.option("Of failed requests.", None)
-    headers: dict[str, Any] | None = options.option("Changes to headers.", None)
+    headers: Headers | None = options.option("Changes to headers.", None)
     cors_policy: dict[str, Any] | None = options.option("CORS.", None)
     traffic_policy: dict[str, Any] | None = options.option("Of Istio's DestinationRules.", None)
     mirror: list[dict[str, Any]] = options.option("Where requests are copied to.", [])

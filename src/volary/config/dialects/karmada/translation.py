@@ -165,7 +165,8 @@ def _check_templates(objects: Sequence[yaml.Document], reading: readings.Reading
     """Note what objects themselves say to Karmada."""
     for document in objects:
         body = document.value
-        metadata = body.get("metadata") or {}
+        metadata = body.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
         title = f"{body.get('kind')} {drafts.text(metadata, 'name')}"
         is_retained = drafts.text(metadata.get("labels"), _RETAIN) == "true"
         if body.get("kind") == "Deployment" and is_retained:
