@@ -211,6 +211,18 @@ def test_a_rule_marks_after_its_time_and_only_its_clusters() -> None:
     assert keys[-1] == {"volary.dev/unreachable", "example.com/eu"}
 
 
+def test_a_rule_marks_at_the_very_look_at_which_its_time_is_over() -> None:
+    rule = cluster_health.TaintRule(
+        (State.UNREACHABLE,), "example.com/gone", taints.Effect.NO_EXECUTE, after=RULES.interval * 6
+    )
+    found = watch([State.READY, *[State.UNREACHABLE] * 14], rules=replace(RULES, taints=(rule,)))
+
+    marked = next(each for each in found if "example.com/gone" in {t.key for t in each.taints})
+    assert marked.since is not None
+    assert marked.observed is not None
+    assert marked.observed - marked.since == rule.after
+
+
 def test_without_a_rule_nothing_is_ever_marked_with_no_execute() -> None:
     found = watch([State.READY, *[State.UNREACHABLE] * 500])[-1]
 

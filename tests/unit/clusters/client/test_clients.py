@@ -342,3 +342,35 @@ async def test_every_write_names_its_manager(scripted: ScriptedServer) -> None:
         ("PUT", "volary-scale", False),
         ("PATCH", "volary", False),
     ]
+
+
+async def test_only_the_object_that_was_looked_at_is_deleted(scripted: ScriptedServer) -> None:
+    """What came in its place, or changed since, is not what somebody decided to delete."""
+    scripted.say(answer({}), status(409, "Conflict", "the object has been modified"))
+    async with client_of(scripted) as client:
+        await client.delete(PODS, "a", namespace="shop")
+        with pytest.raises(api_errors.Conflict):
+            await client.delete(
+                PODS,
+                "a",
+                namespace="shop",
+                uid="u-1",
+                resource_version="7",
+                propagation="Foreground",
+            )
+
+    options = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    checked = {"uid": "u-1", "resourceVersion": "7"}
+    assert [asked.json for asked in scripted.seen] == [
+        {**options, "propagationPolicy": "Background"},
+        {**options, "propagationPolicy": "Foreground", "preconditions": checked},
+    ]
+
+
+async def test_a_discovery_that_fails_says_what_was_to_be_discovered(
+    scripted: ScriptedServer,
+) -> None:
+    scripted.say(status(403, "Forbidden", "no"))
+    async with client_of(scripted) as client:
+        with pytest.raises(api_errors.Forbidden, match="discover /api"):
+            await client.discover()

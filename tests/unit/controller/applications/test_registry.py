@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import reconciler_fixtures as given
+from volary.controller.applications import registry
 from volary.controller.status import application_statuses
 from volary.engine.runs import run_builder, state
 from volary.gitops import repository_state
@@ -142,3 +143,21 @@ async def test_adopting_needs_an_application_that_has_lost_its_repository() -> N
         )
         assert await world.registry.adopt(world.shop, "other", "ana") == ""
         assert (await world.stored()).repository == "other"
+
+
+async def test_who_has_lost_its_repository_is_orphaned_and_how_it_stood_before_is_kept() -> None:
+    async with given.leading() as world:
+        world.leader.dependencies.addresses = {"other": "https://git.example/other"}
+        record = records.ApplicationRecord(
+            "shop", "shop", "volary.yaml", status="failed", reason="eu was flooded"
+        )
+        await world.store.applications.keep(record, fence=None)
+        before = application_statuses.StatusBeforeOrphaned("failed", "eu was flooded")
+
+        for _ in ("at first", "and when the next process takes it up"):
+            await registry.ApplicationRegistry(world.leader, {}).load()
+
+            kept = await world.stored()
+            assert kept.status == "orphaned"
+            assert kept.reason.endswith("what runs stays as it is, and nothing is started for it")
+            assert (await world.status()).before_orphaned == before

@@ -202,6 +202,18 @@ async def test_a_file_that_somebody_only_holds_back_is_suspended_until_that_is_r
         assert (await shop.world.status()).held == ""
 
 
+async def test_a_file_that_cannot_be_used_is_broken_also_where_nothing_says_why(
+    tmp_path: Path,
+) -> None:
+    """Suspended is said of what somebody holds back, and of nothing else."""
+    async with watched(tmp_path) as shop:
+        shop.push(FILE)
+        await shop.look(errors.Problem("a warning", severity=errors.Severity.WARNING))
+
+        assert await shop.stands() == ("broken", "it has errors")
+        assert (await shop.world.status()).held == ""
+
+
 async def test_what_waits_goes_on_when_nothing_holds_it_back_any_more(tmp_path: Path) -> None:
     async with watched(tmp_path) as shop:
         commit = shop.push(FILE)

@@ -9,8 +9,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from aiohttp import web
+
 import process_time
 import reconciler_fixtures as given
+import scripted_server
 from volary.clusters.client import client_pool
 from volary.controller.fleet import cluster_registry, health_probe
 from volary.model import clocks
@@ -191,6 +194,10 @@ def kubeconfig_of(server: str) -> str:
     )
 
 
+async def says_who_it_is(_: scripted_server.Asked) -> web.StreamResponse:
+    return scripted_server.answer({"metadata": {"uid": "u-1"}})
+
+
 async def test_a_kubeconfig_that_says_something_else_is_tried_in_the_same_round(
     tmp_path: Path,
 ) -> None:
@@ -303,3 +310,31 @@ async def test_what_an_earlier_process_knew_counts_from_the_beginning() -> None:
         probing.cancel()
 
     assert [taint.reason for taint in seen["us"].taints] == ["1.36"]
+
+
+async def test_who_a_cluster_is_is_asked_once_and_whenever_it_was_away(tmp_path: Path) -> None:
+    """Else one that was built anew would go on under the name of the one before."""
+    file, asked = tmp_path / "config", ScriptedProbe()
+    members = fleets.Fleet((fleets.Cluster("eu", kubeconfig=(str(file),), context="eu"),))
+    async with scripted_server.serve() as server, given.leading() as world:
+        server.handler = says_who_it_is
+        file.write_text(kubeconfig_of(server.url))
+        register, story = world.leader.register, Story()
+        register.rules = replace(AT_ONCE, failure_threshold=timedelta(days=1))
+        register.replace(members)
+        probe = health_probe.HealthProbe(register, None, (story.rounds.put,), ask=asked)
+        probing = world.leader.group.create_task(probe.keep_probing())
+        first = await story.next_round()
+        await story.next_round()
+        once = len(server.seen)
+        asked.states["eu"] = State.UNREACHABLE
+        failing = await story.next_round()
+        asked.states.clear()
+        await story.next_round()
+        await story.next_round()
+        again = len(server.seen)
+        probing.cancel()
+
+    assert first["eu"].identity == "u-1"
+    assert (failing["eu"].state, failing["eu"].pending is None) == (State.READY, False)
+    assert (once, again) == (1, 2)

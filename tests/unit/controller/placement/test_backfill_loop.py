@@ -316,7 +316,9 @@ async def test_eight_applications_are_backfilled_at_once(
 ) -> None:
     async with missed(tmp_path, others=others) as shop:
         await shop.look()
+        status = await shop.world.status()
         if prepared:
             await shop.world.until(lambda each: "came last" in each.reason)
 
+        assert (status.backfill is not None or status.under_way) == bool(prepared)
         assert shop.world.script.prepared == prepared

@@ -172,6 +172,17 @@ def test_a_refusal_fails_the_commit_and_leaves_a_newer_request() -> None:
     assert RELEASE.delayed(requested, "not now", "later").status == status
 
 
+def test_a_refusal_of_what_nobody_requests_any_more_fails_its_commit_alone() -> None:
+    requested = run_kinds.RequestedRun(application(), REQUEST)
+
+    refused = RELEASE.refused(requested, "it has errors")
+    delayed = RELEASE.delayed(requested, "not now", "later")
+
+    assert (refused.status, refused.columns) == (BEFORE, {})
+    assert [(one.commit, one.status) for one in refused.commits] == [("c2", "failed")]
+    assert (delayed.status, delayed.columns) == (BEFORE, {})
+
+
 def test_a_rollback_gives_back_the_numbers_from_before() -> None:
     after = RELEASES.with_shares(divided(us=3, eu=2), ("us", "eu"))
     status = replace(BEFORE, releases=after)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from volary.engine.runs import policies, run_builder, state
+from volary.engine.runs import policies, run_builder, state, updates
 from volary.engine.state_machine import budgets, deadlines, ending, events, machine
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -223,6 +223,26 @@ def test_only_failures_beyond_the_budget_are_said_to_be() -> None:
     assert budgets.exceeded(run, (failed("us", refused=True),)) == "", "a no is no failure"
     rolling_back = replace(run, rollback=run.stages[0])
     assert budgets.exceeded(rolling_back, (us, eu)) == ""
+
+
+def test_a_cluster_that_fails_within_its_budget_is_rolled_back_unless_it_does_not_answer() -> None:
+    lenient = run_of(
+        failures=1, unreachable=1, on_unreachable=policies.OnUnreachable.CONTINUE_WITHOUT
+    )
+    _, eu = lenient.current.tasks
+    silent = replace(failed("us"), status=TaskStatus.UNREACHABLE)
+    for task, status, left_out in (
+        (failed("us"), TaskStatus.RUNNING, "failed: x"),
+        (silent, TaskStatus.UNREACHABLE, "unreachable: x"),
+    ):
+        run = updates.mark_touched(with_tasks(lenient, task, eu), "us")
+
+        after = budgets.tolerate(run, AT)
+
+        us = after.cluster("us")
+        assert us is not None
+        assert (us.left_out, us.touched) == (left_out, True)
+        assert [task.status for task in after.current.tasks] == [status, TaskStatus.RUNNING]
 
 
 def test_what_runs_is_stopped_for_a_failure_or_an_end_but_a_rollback_goes_on() -> None:

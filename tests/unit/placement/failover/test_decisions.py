@@ -154,6 +154,22 @@ def test_the_application_is_moved_when_it_is_ill_here_and_well_elsewhere() -> No
     assert not leaving.lost
 
 
+def test_an_application_on_one_cluster_alone_has_no_other_to_be_compared_with() -> None:
+    now = NOW
+    placement = decisions.PlacementState(("us",))
+    for _ in range(100):
+        looked = situation(app(ILLNESS), now, placement=placement, health={"us": DEGRADED})
+        decision = decisions.decide(looked, FREE)
+        if decision.leaving:
+            break
+        placement = replace(placement, timers=decision.timers)
+        now += RULES.interval
+
+    (leaving,) = decision.leaving
+    assert (leaving.cluster, leaving.cause) == ("us", decisions.Cause.APPLICATION)
+    assert now - NOW == timedelta(minutes=5)
+
+
 def test_getting_well_for_a_moment_begins_the_time_anew() -> None:
     ill, well = {"us": DEGRADED, "eu": HEALTHY}, {"us": HEALTHY, "eu": HEALTHY}
     first = watched(app(ILLNESS), timedelta(minutes=4), health=ill)
