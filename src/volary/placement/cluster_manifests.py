@@ -223,10 +223,10 @@ def _containers(
 ) -> json.JsonObject:
     """Return the body with `change` made to each of its containers; init containers stay."""
     template = workloads.template_path(item.body)
-    path = (*(template or ()), "spec", "containers")
-    containers = objects.sequence(item.body, *path)
-    if template is None and item.kind != "Pod":
+    if template is None:
         return item.body
+    path = (*template, "spec", "containers")
+    containers = objects.sequence(item.body, *path)
     body = objects.duplicate(item.body)
     parent = objects.branch(body, *path[:-1])
     parent["containers"] = [change(container) for container in containers]

@@ -1,5 +1,6 @@
 """What `volary run` keeps on this machine: by which name, where, and whose turn it is."""
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 import reconciler_fixtures as given
 from volary.clusters.client import client_pool
 from volary.controller import inputs, local_runs
+from volary.controller.planning import projects
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses
 from volary.engine.runs import run_builder
@@ -164,3 +166,33 @@ def test_where_nothing_can_be_written_a_run_is_kept_in_memory_and_that_is_a_warn
     assert address == local_runs.IN_MEMORY
     assert warning.severity is errors.Severity.WARNING
     assert "it cannot go on if this process is killed" in warning.message
+
+
+async def test_a_cluster_without_a_kubeconfig_that_can_be_read_is_known_by_its_name(
+    tmp_path: Path,
+) -> None:
+    """Two fleets with such clusters are not about the same ones."""
+    (tmp_path / "volary.yaml").write_text(
+        "apiVersion: volary.dev/v1\nkind: Application\nmetadata: {name: shop}\n"
+    )
+    config = tmp_path / "config"
+    config.write_text(
+        json.dumps(
+            {
+                "clusters": [{"name": "eu", "cluster": {"server": "https://eu.example"}}],
+                "contexts": [{"name": "eu", "context": {"cluster": "eu"}}],
+            }
+        )
+    )
+    project = await projects.open_project(str(tmp_path))
+    members = fleets.Fleet(
+        (
+            fleets.Cluster("us", kubeconfig=(str(tmp_path / "missing"),)),
+            fleets.Cluster("eu", kubeconfig=(str(config),), context="eu"),
+        )
+    )
+
+    key = local_runs.key_of(project, members)
+
+    assert key.servers == ("https://eu.example", "us")
+    assert (key.location, key.path) == (os.path.realpath(tmp_path), "volary.yaml")

@@ -75,6 +75,12 @@ def test_a_component_of_an_image(
     assert cluster_manifests.image("reg.example:5000/team/shop:v1", change) == expected
 
 
+def test_what_has_no_containers_stays_as_it_is() -> None:
+    change = overrides.EnvOverride(Do.ADD, {"REGION": "eu"}, container_name="")
+
+    assert one(CONFIG, change) == CONFIG
+
+
 def test_an_image_override_without_path_is_for_all_containers_but_init() -> None:
     change = overrides.ImageOverride(
         overrides.Component.REGISTRY, Do.REPLACE, "${cluster.region}.io"

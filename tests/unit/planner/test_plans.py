@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from volary.config.application import application_files
 from volary.model import applications, errors
 from volary.model.fleet import fleets, taints
 from volary.model.objects import manifest
@@ -49,6 +50,27 @@ def test_suspended_clusters_are_left_out_and_named() -> None:
         "not deployed to asia: suspended in the fleet"
     ]
     assert found.require() == found.targets
+
+
+def test_a_name_that_is_not_there_is_shown_where_the_dialect_has_it() -> None:
+    text = (
+        "apiVersion: pipecd.dev/v1beta1\n"
+        "kind: Application\n"
+        "spec:\n"
+        "  name: shop\n"
+        "  plugins:\n"
+        "    kubernetes_multicluster:\n"
+        "      quickSync:\n"
+        "        multiTargets:\n"
+        "        - mars\n"
+    )
+    loaded = application_files.parse(text, file="app.yaml", default_name="shop")
+
+    found = targets.select(loaded.require(), FLEET, document=loaded.document, base=loaded.base)
+
+    (problem,) = errors.mistakes(found.problems)
+    assert "unknown target mars" in problem.message
+    assert problem.where.line == 9
 
 
 def test_targets_without_an_entry_in_multi_targets_are_left_out_and_named() -> None:

@@ -162,10 +162,21 @@ def test_blue_green_asks_before_the_switch_and_after_it() -> None:
 def test_traffic_returns_in_steps() -> None:
     options = Options(step_weight=10, step_weight_promotion=30)
     weights = [80]
-    while weights[-1]:
+    for _ in range(3):
         weights.append(traffic_steps.next_weight_back(options, weights[-1]))
     assert weights == [80, 50, 20, 0]
     assert traffic_steps.next_weight_back(Options(step_weight=10), 80) == 0
+    assert traffic_steps.next_weight_back(Options(step_weight_promotion=1), 80) == 79
+
+
+def test_canary_has_been_measured_once_it_got_weight_an_iteration_or_copies() -> None:
+    assert traffic_steps.is_first(traffic_steps.Position())
+    for begun in (
+        traffic_steps.Position(weight=1),
+        traffic_steps.Position(iterations=1),
+        traffic_steps.Position(mirrored=True),
+    ):
+        assert not traffic_steps.is_first(begun)
 
 
 @pytest.mark.parametrize(

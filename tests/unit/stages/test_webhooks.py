@@ -108,6 +108,16 @@ async def test_what_an_answer_means(status: int, text: str, reason: str) -> None
     assert seen.json == webhooks.payload(hook(""), SUBJECT)
 
 
+async def test_where_a_redirect_leads_is_not_asked() -> None:
+    """It may lead to where nothing may be called, and its agreement would open the gate."""
+    async with scripted_server.serve() as gate:
+        gate.say(web.Response(status=307, headers={"Location": f"{gate.url}/elsewhere"}))
+        found = await webhooks.call(hook(f"{gate.url}/ask"), SUBJECT, ANYWHERE)
+
+    assert found == webhooks.Answer(False, "answered 307; redirects are not followed")
+    assert [seen.path for seen in gate.seen] == ["/ask"]
+
+
 @pytest.mark.parametrize(
     ("statuses", "retries", "asked", "agreed"),
     [

@@ -89,7 +89,8 @@ def _hypergeometric(pair: Pair, *, exact: bool) -> _Block:
     drawn, rest = round(pair.first.events), round(pair.second.events)
     events, total = drawn + rest, first + second
     mean = events * first / total
-    others = (total - events) * second / (total * (total - 1)) if total > 1 else 0.0
+    # Neither side is taken for less than one, so the total is two at least.
+    others = (total - events) * second / (total * (total - 1))
     if not exact:
         return _Block(drawn, mean, mean * others)
     least, most = max(0, events - second), min(events, first)

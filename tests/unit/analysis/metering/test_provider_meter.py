@@ -19,7 +19,9 @@ from volary.stages import webhooks
 from volary.stages.judgement import http_checks
 
 AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
-NAMES = query_names.Names("shop", "web", "web", suffixes={variant.Variant.CANARY: "canary"})
+NAMES = query_names.Names(
+    "shop", "web", "web", "edge", "http", suffixes={variant.Variant.CANARY: "canary"}
+)
 REACH = webhooks.Reach(loopback=True)
 RULE = analysis.Rule("errors", "prom", "q", expected=analysis.Range(maximum=0.1))
 
@@ -56,6 +58,7 @@ async def test_a_query_is_filled_in_for_its_cluster_and_variant() -> None:
     rule = replace(
         RULE,
         query="{{ .App.Name }} {{ .Variant.Name }} {{ target }} {{ namespace }} {{ cluster }} "
+        "{{ ingress }} {{ route }} "
         "{{ interval }} {{ .AppCustomArgs.a }} {{ .VariantCustomArgs.b }}",
         arguments={"a": "1"},
         canary_arguments={"b": "2"},
@@ -63,7 +66,7 @@ async def test_a_query_is_filled_in_for_its_cluster_and_variant() -> None:
     )
     found = await measured(rule, lambda query, time: 0.5)
 
-    assert found.query == "shop canary web-canary shop us 1m 1 2"
+    assert found.query == "shop canary web-canary shop us edge http 1m 1 2"
     assert (found.values, found.variant, found.target) == ((0.5,), "canary", "us")
 
 

@@ -228,3 +228,19 @@ def test_several_large_blocks_move_in_steps_of_their_own() -> None:
     assert single.less == pytest.approx(
         0.5 + 0.5 / math.sqrt(2 * math.pi * 60 * 60 * 121 / 12), 1e-6
     )
+
+
+@pytest.mark.parametrize(("confidence", "z"), [(0.95, 1.959964), (0.8, 1.281552)])
+def test_the_ends_of_the_interval_are_where_the_deviation_is_that_of_the_confidence(
+    confidence: float, z: float
+) -> None:
+    """By the formula of Newcombe 2006, method 5."""
+    first, second = 12, 20
+    seen = ranks.rank_sum(range(first), [number / 2 for number in range(second)])
+    share = ranks.superiority([seen])
+
+    for end in ranks.interval([seen], confidence=confidence):
+        mean = (first + second) / 2 - 1
+        factor = 1 + mean * ((1 - end) / (2 - end) + end / (1 + end))
+        deviation = math.sqrt(end * (1 - end) * factor / (first * second))
+        assert abs(end - share) == pytest.approx(z * deviation, rel=1e-5)

@@ -42,6 +42,13 @@ def test_medians_are_held_to_a_ratio(deviation: Deviation, limit: float, allowed
     )
 
 
+def test_a_look_that_is_enough_by_itself_speaks_of_no_others() -> None:
+    check = looked(COMPARED, [5, 6, 7, 8], [1, 2, 3, 4])
+
+    assert check.result is Result.FAIL
+    assert " looks" not in check.sentence
+
+
 def test_nothing_to_divide_by_is_no_ratio() -> None:
     check = looked(replace(COMPARED, ratio_limit=1.1), [1], [0])
 

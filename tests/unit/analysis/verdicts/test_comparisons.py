@@ -28,6 +28,7 @@ def test_a_look_too_small_to_show_anything_takes_those_before_it() -> None:
     for minute in range(1, 5):
         assert judge(COMPARED, worse, minute).result is Result.INCONCLUSIVE
     assert judge(COMPARED, worse, 5).result is Result.FAIL
+    assert ", over 5 looks" in judge(COMPARED, worse, 5).sentence
     assert judge(COMPARED, beside([([1], [2])] * 8)).result is Result.PASS
 
 

@@ -42,6 +42,14 @@ def test_the_same_share_of_errors_passes() -> None:
     assert found.numbers.p_value == pytest.approx(1, abs=0.3)
 
 
+def test_no_errors_at_all_are_a_count_and_fewer_are_none() -> None:
+    assert judge(PROPORTION, counted([(0, 1_000, 9, 9_000)] * 10)).result is Result.PASS
+
+    found = judge(PROPORTION, counted([(-1, 1_000, 9, 9_000)] * 10))
+    assert found.result is Result.INCONCLUSIVE
+    assert "a count below zero" in found.sentence
+
+
 def test_minimum_samples_hold_a_pass_but_not_a_failure() -> None:
     rule = replace(PROPORTION, minimum_samples=10_000)
 

@@ -44,6 +44,28 @@ def test_only_the_named_direction_counts(rule: analysis.Rule, test: object) -> N
     assert either == pytest.approx(2 * high, rel=0.2)
 
 
+def test_shares_and_rates_have_tests_of_their_own() -> None:
+    """Taken for a rate, a share of errors would look less certain than it is."""
+    high, pairs = Deviation.HIGH, evidence.paired(MORE)
+
+    for rule, tails, so_far in (
+        (
+            SHARES,
+            counts.proportion_tails(pairs[0]),
+            sequential.from_proportions(pairs, high),
+        ),
+        (RATES, counts.rate_tails(pairs[0]), sequential.from_rates(pairs, high)),
+        (
+            replace(SHARES, ratio_limit=1.1),
+            counts.rate_tails(pairs[0], ratio=1.1),
+            sequential.from_rates(pairs, high, ratio=1.1),
+        ),
+    ):
+        one_sided = replace(rule, deviation=high)
+        assert evidence.p_value(one_sided, MORE) == tails.p_value(high)
+        assert evidence.p_value_so_far(one_sided, MORE) == so_far.p_value
+
+
 @pytest.mark.parametrize("rule", [SHARES, RATES])
 @pytest.mark.parametrize("test", [evidence.p_value, evidence.p_value_so_far])
 def test_a_ratio_in_both_directions_shares_the_chance(rule: analysis.Rule, test: object) -> None:

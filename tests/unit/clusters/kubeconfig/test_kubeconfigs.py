@@ -40,6 +40,18 @@ def refusal(**parts: str) -> str:
     return str(caught.value)
 
 
+def test_a_refusal_names_the_place_in_the_file() -> None:
+    with pytest.raises(errors.UserError) as caught:
+        kubeconfigs.parse("current-context: [a]", file="kube/config")
+    (problem,) = caught.value.problems
+    assert problem.where == errors.Location("kube/config", path="current-context")
+
+    with pytest.raises(errors.UserError) as caught:
+        resolved(user="{token: 7}")
+    (problem,) = caught.value.problems
+    assert problem.where == errors.Location("/home/me/kube/config", path="users[u].token")
+
+
 def test_the_current_context_is_taken() -> None:
     assert resolved() == connections.Connection("us", "https://one.example", namespace="shop")
 

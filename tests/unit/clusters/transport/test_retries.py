@@ -71,9 +71,11 @@ def test_retry_after_is_honoured_and_spread() -> None:
 
 
 def test_a_long_retry_after_is_reported_instead() -> None:
-    asked = api_errors.TooManyRequests("busy", delay=timedelta(hours=1))
+    asked = api_errors.TooManyRequests("busy", delay=POLICY.longest_asked)
+    longer = api_errors.TooManyRequests("busy", delay=POLICY.longest_asked + timedelta(seconds=1))
 
-    assert delay_of(asked) is None
+    assert delay_of(asked, chance=0.0) == POLICY.longest_asked
+    assert delay_of(longer, chance=0.0) is None
 
 
 @given(tried=st.integers(1, 10_000), chance=st.floats(0, 1, exclude_max=True))

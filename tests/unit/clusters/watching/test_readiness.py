@@ -236,6 +236,19 @@ def test_a_rollout_that_waits_for_a_person_is_waited_for_and_one_paused_in_git_i
     assert paused.permanent_failure
 
 
+def test_a_degraded_rollout_is_stuck_by_the_pod_that_cannot_heal() -> None:
+    live = rollout("Degraded")
+    item = manifest.Manifest(rollout(""))
+    broken = pod("shop-canary-x", waiting="ImagePullBackOff")
+    seen = readiness.Observed(objects={item.key: live}, pods={("web", "shop-canary-x"): broken})
+
+    alone = readiness.assess([item], readiness.Observed(objects={item.key: live}))
+    found = readiness.assess([item], seen)
+
+    assert alone.stuck == "shop-canary: CanaryPauseStep"
+    assert found.stuck.startswith(f"{alone.stuck}; pod shop-canary-x: ImagePullBackOff")
+
+
 def test_what_is_not_known_is_not_counted_as_ready() -> None:
     ready, item = deployment(**READY), manifest.Manifest(deployment())
     other = manifest.Manifest(thing())

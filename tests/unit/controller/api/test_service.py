@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+import process_time
 import reconciler_fixtures as given
 from volary.controller import refusals
 from volary.controller.api import (
@@ -18,7 +19,7 @@ from volary.controller.api import (
     service,
     status_service,
 )
-from volary.controller.fleet import surveys
+from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.persistence import change_signal
 from volary.controller.status import application_statuses, cluster_releases, run_requests
 from volary.manifests import redaction
@@ -269,6 +270,37 @@ async def test_the_fleet_says_how_its_clusters_are(served: Served) -> None:
     assert (eu.status, eu.reason, eu.changing) == ("notReady", "its API is closed", "")
 
 
+async def test_a_cluster_that_stays_as_it_is_is_not_changing(served: Served) -> None:
+    register = served.world.leader.register
+    now = register.clock.now()
+    await register.take(
+        (cluster_health.ClusterHealth("us", State.READY, now, observed=now),), fence=None
+    )
+
+    assert (await served.service.fleet.get("us")).changing == ""
+
+
+async def test_a_standby_says_what_the_leader_has_seen(served: Served) -> None:
+    leaders, fleet = served.world.leader.register, served.service.fleet
+    standby = cluster_registry.ClusterRegistry(
+        served.world.store,
+        leaders.clusters,
+        leaders.clock,
+        leaders.rules,
+        leaders.kept,
+        given.MEMBERS,
+    )
+    shown = cluster_service.ClusterService(standby, fleet.asker, fleet.audit_trail)
+    lost = cluster_health.ClusterHealth(
+        "us", State.UNREACHABLE, leaders.clock.now(), "no answer", observed=leaders.clock.now()
+    )
+    await leaders.take((lost,), fence=None)
+
+    us = await shown.get("us")
+
+    assert (us.status, us.reason) == ("unreachable", "no answer")
+
+
 async def test_what_is_suspended_in_the_fleet_file_says_so(served: Served) -> None:
     us = replace(given.MEMBERS.clusters[0], suspended=True, labels={"tier": "one"})
     await served.world.leader.register.enter(
@@ -347,6 +379,25 @@ async def test_where_an_application_is_and_what_moves(served: Served) -> None:
     ]
     assert [(one.cluster, one.reason) for one in shown.waiting] == [("eu", "it waits")]
     assert await served.service.placements.moving() == {"cluster": 1}
+
+
+async def test_what_moves_is_counted_among_more_applications_than_a_page_holds(
+    served: Served,
+) -> None:
+    eviction = decisions.Eviction(
+        "us", decisions.Cause.CLUSTER, "us is flooded", given.AT, replacements=("eu",)
+    )
+    placed = decisions.PlacementState(("eu",), leaving=(eviction,))
+    status = application_statuses.ApplicationStatus(
+        releases=cluster_releases.ClusterReleases().with_placement(placed)
+    )
+    document = application_statuses.to_document(status)
+    for number in range(201):
+        record = records.ApplicationRecord(f"shop{number:03}", document=document)
+        await served.world.store.applications.keep(record, fence=None)
+
+    async with asyncio.timeout(process_time.HANG):
+        assert await served.service.placements.moving() == {"cluster": 201}
 
 
 async def test_nothing_is_placed_anew_before_it_was_released(served: Served) -> None:

@@ -1,8 +1,13 @@
 """What comes of asking an external probe, and what of that is logged."""
 
+import asyncio
+from datetime import timedelta
+
 import pytest
 from aiohttp import test_utils, web
 
+import process_time
+import scripted_server
 from volary.controller.placement import external_probe
 from volary.model.fleet import fleets
 from volary.model.placement import failover_rules
@@ -67,3 +72,17 @@ async def test_any_answer_but_an_error_serves_users(status: int, served: bool) -
 
     assert found == external_probe.ProbeAnswer(served)
     assert asked == [("/us", "volary")], "a redirect is an answer, and is not followed"
+
+
+async def test_a_witness_that_is_silent_is_given_up_after_its_time() -> None:
+    async def silence(_: scripted_server.Asked) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with scripted_server.serve() as server, asyncio.timeout(process_time.HANG / 2):
+        server.say(silence)
+        witness = failover_rules.ExternalProbe(server.url, timeout=timedelta(milliseconds=50))
+        answer = await external_probe.ask(witness, US, webhooks.Reach())
+
+    assert answer == external_probe.ProbeAnswer(served=None)
+    assert len(server.seen) == 1

@@ -136,6 +136,21 @@ async def test_a_strategy_that_is_asked_for_is_taken(tmp_path: Path) -> None:
     assert made.plan.strategy is run_plans.Strategy.QUICK_SYNC
 
 
+PIPELINE = """\
+  commitMatcher: {quickSync: "^Set v2$"}
+  pipeline: {stages: [{name: K8S_CANARY_ROLLOUT}, {name: K8S_PRIMARY_ROLLOUT}]}
+  planner: {alwaysUsePipeline: false}
+"""
+
+
+async def test_the_commits_title_may_decide_the_strategy(tmp_path: Path) -> None:
+    async with an_application(tmp_path, PIPELINE) as given:
+        made = await given.prepare(running=given.old)
+
+    assert made.plan.strategy is run_plans.Strategy.QUICK_SYNC
+    assert made.plan.summary.startswith("Quick sync because the commit message was matching")
+
+
 WAVES = """\
   waves:
   - {name: first, targets: {names: [us]}}

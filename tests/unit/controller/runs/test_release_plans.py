@@ -10,7 +10,7 @@ import git_feed
 import reconciler_fixtures as given
 from volary.controller.planning import preparation
 from volary.controller.runs import ready_runs, release_plans
-from volary.controller.status import application_statuses, cluster_releases
+from volary.controller.status import application_state, application_statuses, cluster_releases
 from volary.engine.runs import run_builder, state
 from volary.model import errors
 from volary.model.objects import manifest
@@ -18,6 +18,7 @@ from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import external_stages
 from volary.model.runs import run_plans
 from volary.placement.replicas import assignment, divisible_workloads
+from volary.store import records
 
 FILE = """\
 apiVersion: pipecd.dev/v1beta1
@@ -122,6 +123,26 @@ async def test_a_commit_reverts_a_run_when_it_brings_back_what_ran_before(
         assert not await reverts(back, run_of(two, "")), "nothing ran before"
         assert not await reverts("0" * 40), "there is no such commit"
         assert not await reverts(elsewhere, run_of(two, two)), "the run changed nothing"
+
+
+async def test_what_a_run_is_for_says_what_a_revert_reverts(
+    tmp_path: Path, commits: Commits
+) -> None:
+    one = commits("v1")
+    commits("v2")
+    (tmp_path / "shop" / "config.yaml").write_text(CONFIG % "v1")
+    back = command_world.commit(tmp_path, 'Revert "Set v2"')
+    status = application_statuses.ApplicationStatus(releases=cluster_releases.ClusterReleases(one))
+    record = records.ApplicationRecord("shop", PLACE.repository, PLACE.path)
+    application = application_state.ApplicationState(record, status)
+    async with given.leading(sources=git_feed.Feed(tmp_path)) as world:
+        dependencies, request = world.leader.dependencies, given.request("r1", back)
+
+        prepared = await release_plans.plan(dependencies, application, request)
+        made = await release_plans.ready(dependencies, PLACE, request, prepared, ())
+
+    assert made.origin.reason == "reverts Set v2"
+    assert (made.run.id, made.run.commit) == ("r1", back)
 
 
 async def test_digests_are_those_of_what_is_rendered(tmp_path: Path, commits: Commits) -> None:

@@ -63,6 +63,14 @@ def test_the_annotation_decides_before_the_kind() -> None:
     assert [item.name for item in found] == ["first", "invalid", "plain", "late"]
 
 
+@pytest.mark.parametrize("annotation", [None, "", "0", "soon", " 1", "1_0", "\u0663"])
+def test_without_a_plain_number_the_order_is_0(annotation: str | None) -> None:
+    item = make("Ingress", "plain", annotation)
+
+    assert apply_order.annotated(item) == 0
+    assert apply_order.sort([make("Deployment", "later", "1"), item])[0] is item
+
+
 def test_one_rank_holds_what_may_be_applied_together() -> None:
     groups = apply_order.ranks([make("Deployment", "a"), make("ConfigMap"), make("Thing", "b")])
 

@@ -149,6 +149,7 @@ def test_nothing_is_made_twice_or_unasked() -> None:
     assert generated_routes.add(once, described) == once
     assert added(app(Method.SMI, create=False)) == {}
     assert added(app(Method.POD_SELECTOR)) == {}
+    assert generated_routes.add([], app(Method.POD_SELECTOR)) == [], "nor is a Service missed"
 
 
 def test_without_the_service_nothing_can_be_made() -> None:

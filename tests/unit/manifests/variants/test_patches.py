@@ -139,6 +139,16 @@ def test_what_does_not_fit_is_an_error(path: str, value: str, root: str, message
     assert message in found
 
 
+def test_a_patch_whose_result_cannot_be_read_says_to_quote_the_value() -> None:
+    with pytest.raises(errors.UserError) as caught:
+        patched("$.spec.replicas", "{a: 1, a: 2}", kind="Deployment")
+
+    (problem,) = caught.value.problems
+    assert problem.hint == (
+        "a value that is not a plain word or number has to be quoted inside the patch"
+    )
+
+
 def test_a_patch_without_target_names_what_there_is() -> None:
     with pytest.raises(errors.UserError) as caught:
         patches.apply(documents.parse(TEXT, file=""), [patch("ConfigMap", "envoi")])

@@ -200,3 +200,9 @@ def test_an_application_is_where_it_has_not_moved_away() -> None:
     )
     assert everywhere.names == ("us", "eu", "asia")
     assert destinations.describe_left_out(everywhere) == ""
+
+
+def test_a_share_is_said_as_its_number_or_its_bounds() -> None:
+    assert str(divisible_workloads.Share(3)) == "3"
+    assert str(divisible_workloads.Share(3, completions=6)) == "3"
+    assert str(divisible_workloads.Share(9, least=0)) == "0 to 9"

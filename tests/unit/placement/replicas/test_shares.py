@@ -104,6 +104,16 @@ def test_a_cluster_without_a_share_of_the_bounds_gets_neither_pods_nor_autoscale
     assert given(*both, policy=BOUNDS, cluster=0, assigned=made)[1]["maxReplicas"] == 9
 
 
+def test_an_autoscaler_whose_share_names_no_least_may_go_down_to_none() -> None:
+    both = (item("Deployment", replicas=7), scaler(minReplicas=4, maxReplicas=9))
+    made = assignment.Assignment(
+        (assignment.WorkloadAssignment(both[1].key, {"a": divisible_workloads.Share(9)}),)
+    )
+
+    bounds = given(*both, policy=BOUNDS, assigned=made)[1]
+    assert (bounds["minReplicas"], bounds["maxReplicas"]) == (0, 9)
+
+
 def test_what_was_decided_counts() -> None:
     web = item("Deployment", replicas=7)
     made = assignment.Assignment(

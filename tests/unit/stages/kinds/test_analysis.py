@@ -17,7 +17,8 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, waiting_stages
 from volary.stages import registry
-from volary.stages.runtime import contexts, rendezvouses, task_states
+from volary.stages.kinds import analysis as kind_analysis
+from volary.stages.runtime import contexts, execution, rendezvouses, task_states
 
 BEGINNING = datetime(2030, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -435,3 +436,16 @@ async def test_clusters_that_begin_a_moment_apart_end_together() -> None:
     assert (us.status, eu.status) == (PASSED, PASSED)
     assert us.reason == eu.reason == "All analyses were successful: errors, 4 looks"
     assert seconds() < 242
+
+
+@pytest.mark.parametrize("result", analysis.Result)
+async def test_whatever_is_no_pass_is_logged_as_a_warning(result: analysis.Result) -> None:
+    report = stage_contexts.Report()
+    work = execution.Work(stage_contexts.context(report=report), 0)
+
+    kind_analysis.note(work, analysis.Verdict(result, "errors on us", "errors", dry_run=True))
+
+    line = f"{result.value}: errors on us (dry run, decides nothing)"
+    is_pass = result is analysis.Result.PASS
+    assert work.lines == [line]
+    assert (report.lines, report.warnings) == (([line], []) if is_pass else ([], [line]))

@@ -6,6 +6,8 @@ from volary.model import applications, json
 from volary.stages.traffic.routers import gateway_api
 
 PARENT = {"name": "edge"}
+#: The same one in all words.
+GATEWAY = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "edge"}
 MESH = {"group": "core", "kind": "Service", "name": "shop"}
 
 
@@ -52,6 +54,8 @@ def route(
             ),
             "",
         ),
+        (route((GATEWAY, [ACCEPTED]), parents=(PARENT,)), ""),
+        (route((PARENT, [ACCEPTED]), parents=(GATEWAY,)), ""),
         (
             route(({"name": "other"}, [ACCEPTED]), parents=(PARENT,)),
             "no controller has answered yet; the answers are for Gateway other",

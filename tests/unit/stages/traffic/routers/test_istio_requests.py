@@ -80,6 +80,15 @@ def test_routes_for_some_requests_stand_before_the_one_they_narrow() -> None:
     assert found[1]["retries"] == MAIN["retries"]
     assert found[5]["mirror"] == {"host": "shop", "subset": "canary"}
     assert found[5]["mirrorPercentage"] == {"value": 25}
+    cookies = {
+        entry["destination"]["subset"]: entry["headers"]["response"]["add"]["Set-Cookie"]
+        for entry in found[5]["route"]
+        if "headers" in entry
+    }
+    assert {name: cookie.partition(";")[0] for name, cookie in cookies.items()} == {
+        "canary": "shop=volary-abcdefghij",
+        "primary": "shop-primary=volary-abcdefghij",
+    }, "who is answered by weight stays where that was"
 
 
 def test_a_match_of_the_user_still_has_to_fit() -> None:

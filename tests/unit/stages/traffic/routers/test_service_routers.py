@@ -271,3 +271,15 @@ def test_another_prefix_of_annotations_is_the_only_one_that_is_written() -> None
     assert sorted(written) == ["nginx.corp.example/canary", "nginx.corp.example/canary-weight"]
     assert nginx.Nginx(described).read(found.body)[0].shares == {V.PRIMARY: 75, V.CANARY: 25}
     assert nginx.Nginx(app(Method.NGINX)).read(found.body)[0].shares == {V.PRIMARY: 100}
+
+
+def test_who_else_leaves_takes_nothing_from_canary() -> None:
+    described = app(Method.NGINX)
+    plain = nginx.Nginx(described).find([ingress(("/", "shop"))])
+    divided = nginx.Nginx(described).routed(plain, division.Division(80, 20)).item
+
+    change = nginx.Nginx(described).drained(divided, V.BASELINE)
+
+    assert change == weights.Change(divided, ())
+    drained = nginx.Nginx(described).drained(divided, V.CANARY).item
+    assert nginx.Nginx(described).read(drained.body)[0].shares == {V.PRIMARY: 100}
