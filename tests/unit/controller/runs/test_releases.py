@@ -178,7 +178,7 @@ def test_a_refusal_of_what_nobody_requests_any_more_fails_its_commit_alone() -> 
     refused = RELEASE.refused(requested, "it has errors")
     delayed = RELEASE.delayed(requested, "not now", "later")
 
-    assert (refused.status, refused.columns) == (BEFORE, {})
+    assert (refused.status, refused.columns) == (replace(BEFORE, run="r2"), {})
     assert [(one.commit, one.status) for one in refused.commits] == [("c2", "failed")]
     assert (delayed.status, delayed.columns) == (BEFORE, {})
 
