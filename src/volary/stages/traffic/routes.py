@@ -56,10 +56,15 @@ async def return_to_primary(
 
 
 def _return(route_object: live_routes.RouteObject) -> weights.Change:
-    """Return the object with all traffic on primary, by Git's routes where Git has some."""
+    """Return the object with all traffic on primary, by Git's routes where Git has some.
+
+    Git's routes that lead to primary alone are written as they are, without a weight.
+    """
     is_generated = generated_routes.is_generated(route_object.item)
     base = route_object.as_live() if is_generated else route_object.item
-    return route_object.router.routed(base, division.PRIMARY)
+    change = route_object.router.routed(base, division.PRIMARY)
+    is_returned = not is_generated and not weights.is_diverted(route_object.router.read(base.body))
+    return replace(change, item=base) if is_returned else change
 
 
 async def divide(
@@ -174,6 +179,9 @@ def _change(route_object: live_routes.RouteObject, wanted: division.Division) ->
     except errors.UserError:
         base = route_object.item
     change = router.routed(base, wanted)
+    if wanted == division.PRIMARY and not weights.is_diverted(router.read(base.body)):
+        # It does that already, and is left without a weight where it has none.
+        change = replace(change, item=base)
     # The entries of a new canary are made like primary's, which runs the old version.
     item = route_ports.follow(
         change.item, route_object.item, variant.Variant.CANARY, router.application
