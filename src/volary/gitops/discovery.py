@@ -138,7 +138,9 @@ def _aimed(reading: ParsedFile, listed: server_settings.ListedApplication | None
     """Return the reading with the targets the settings give it."""
     if listed is None or listed.targets is None or reading.application is None:
         return reading
-    aimed = dataclasses.replace(reading.application, targets=listed.targets)
+    plugin = reading.application.targets.plugin
+    targets = dataclasses.replace(listed.targets, plugin=plugin)
+    aimed = dataclasses.replace(reading.application, targets=targets)
     return dataclasses.replace(reading, application=aimed)
 
 

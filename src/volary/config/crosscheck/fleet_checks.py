@@ -120,7 +120,8 @@ def _of_plugins(
         yield ("spec", "plugins"), text, f"write spec.plugins.{plugins[-1]}: {{}}", _ERROR
         return
     targets = [cluster.name for cluster in deployment_targets(app, clusters) if cluster.plugins]
-    if app.input.multi_targets or len(targets) < 2:
+    is_chosen = app.input.multi_targets or app.targets != applications.TargetSelector(plugin=own)
+    if is_chosen or len(targets) < 2:
         return
     hint = "name those that are meant: input.multiTargets: [{target: {name: …}}]"
     if own == _ONE_TARGET:

@@ -95,10 +95,14 @@ async def open_pinned(
 
 
 def with_targets(project: Project, selector: applications.TargetSelector | None) -> Project:
-    """Return the project for other clusters than its file says; None: as it says."""
+    """Return the project for other clusters than its file says; None: as it says.
+
+    PipeCD's deploy targets stay those of its plugin.
+    """
     if selector is None:
         return project
-    return replace(project, application=replace(project.application, targets=selector))
+    aimed = replace(selector, plugin=project.application.targets.plugin)
+    return replace(project, application=replace(project.application, targets=aimed))
 
 
 async def at_commit(project: Project, commit: str) -> trees.Tree:

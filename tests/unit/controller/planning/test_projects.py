@@ -7,6 +7,7 @@ import pygit2
 import pytest
 
 import command_world
+from volary.config.crosscheck import fleet_checks
 from volary.controller.planning import projects
 from volary.model import applications, errors
 from volary.model.fleet import fleets
@@ -137,6 +138,27 @@ async def test_the_settings_say_for_which_clusters_it_is(tmp_path: Path) -> None
 
     assert projects.with_targets(opened, None) is opened
     assert projects.with_targets(opened, selector).application.targets == selector
+
+
+async def test_the_settings_choose_among_the_deploy_targets_of_the_plugin(tmp_path: Path) -> None:
+    text = "apiVersion: pipecd.dev/v1beta1\nkind: Application\nspec: {plugins: {%s: {}}}\n"
+    (tmp_path / "app.pipecd.yaml").write_text(text % "kubernetes_multicluster")
+    members = fleets.Fleet(
+        (
+            fleets.Cluster("dev", {"region": "us"}, plugins=("kubernetes",)),
+            fleets.Cluster("us", {"region": "us"}, plugins=("kubernetes_multicluster",)),
+            fleets.Cluster("west", {"region": "us"}, plugins=("kubernetes_multicluster",)),
+            fleets.Cluster("eu", {"region": "eu"}, plugins=("kubernetes_multicluster",)),
+        )
+    )
+    opened = await projects.open_project(str(tmp_path))
+    selector = applications.TargetSelector(match_labels={"region": "us"})
+
+    aimed = projects.with_targets(opened, selector)
+
+    chosen = fleet_checks.deployment_targets(aimed.application, members)
+    assert [cluster.name for cluster in chosen] == ["us", "west"]
+    assert projects.check_fleet(aimed, members) == ()
 
 
 async def test_what_runs_of_a_plain_directory_is_another_directory(tmp_path: Path) -> None:
