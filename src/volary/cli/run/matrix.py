@@ -30,6 +30,11 @@ class Cell:
     started: datetime | None = None
     finished: datetime | None = None
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether nothing has begun there: people are waited for first."""
+        return self.status is statuses.TaskStatus.WAITING and self.started is None
+
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
@@ -110,7 +115,10 @@ def _fold_run(matrix: Matrix, event: feed.RunEvent) -> Matrix:
         case feed.RollbackStarted():
             return replace(matrix, status=statuses.RunStatus.ROLLING_BACK, reason=event.reason)
         case feed.RunFinished():
-            return replace(matrix, status=event.status, reason=event.reason, finished=event.at)
+            cells = {key: cell for key, cell in matrix.cells.items() if not cell.is_awaited}
+            return replace(
+                matrix, status=event.status, reason=event.reason, finished=event.at, cells=cells
+            )
         case _:
             return matrix
 
@@ -126,10 +134,18 @@ def _fold_stage(matrix: Matrix, event: feed.StageEvent) -> Matrix:
     match event:
         case feed.StageStarted():
             new = {(stage, target): Cell() for target in event.targets}
+            begun_cells = {key: cell for key, cell in matrix.cells.items() if not cell.is_awaited}
             begun = matrix.begun | {(stage, wave) for wave in _waves(matrix, event.stage)}
-            return replace(matrix, cells={**new, **matrix.cells}, begun=begun)
+            return replace(matrix, cells={**new, **begun_cells}, begun=begun)
         case feed.StageWaiting():
-            return replace(matrix, reason=event.reason)
+            waiting = Cell(status=statuses.TaskStatus.WAITING, sentence=event.reason)
+            waves = _waves(matrix, event.stage)
+            awaited = {
+                (stage, target): waiting
+                for target in matrix.targets
+                if matrix.waves.get(target, "") in waves
+            }
+            return replace(matrix, reason=event.reason, cells={**awaited, **matrix.cells})
         case _:
             return matrix
 

@@ -4,7 +4,7 @@ from rich import console as rich_console
 from rich import markup
 
 from volary.cli import exit_codes
-from volary.cli.run import cells
+from volary.cli.run import cells, reasons
 from volary.engine.runs import state
 from volary.model import statuses
 
@@ -22,27 +22,29 @@ _TROUBLE = (
 
 def show(console: rich_console.Console, run: state.Run) -> None:
     """Print the result, and for every cluster that has trouble what was seen there."""
+    said = reasons.Reasons()
     for stage in run.all_stages:
         for task in stage.tasks:
             if task.attempt and task.status in _TROUBLE:
-                _show_task(console, stage, task)
+                _show_task(console, stage, task, said.shortened(task.reason))
+                said.say(task.target, task.reason)
     colour = _COLOURS.get(run.status, "red")
     spent = ""
     if run.started and run.finished:
         spent = f" after {cells.seconds((run.finished - run.started).total_seconds())}"
     status = run.status.value.replace("_", " ")
-    console.print(f"[{colour}]{status}[/]{spent}: {markup.escape(run.reason)}")
+    console.print(f"[{colour}]{status}[/]{spent}: {markup.escape(said.shortened(run.reason))}")
     left = unchanged_clusters(run)
     if left:
         console.print(f"left as it is: {markup.escape(left)}")
 
 
 def _show_task(
-    console: rich_console.Console, stage: state.StageState, task: state.TaskState
+    console: rich_console.Console, stage: state.StageState, task: state.TaskState, why: str
 ) -> None:
     sign, colour = cells.SIGNS[task.status]
     name = stage.stage.name
-    reason = markup.escape(task.reason)
+    reason = markup.escape(why)
     console.print(f"[{colour}]{sign} {task.target}[/] {name} {task.status.value}: {reason}")
     for line in task.details:
         console.print(f"    {markup.escape(line)}")

@@ -1,15 +1,20 @@
 """Views of a run while it happens: plain lines, JSON lines, or live on a terminal."""
 
+import asyncio
+from datetime import datetime, timedelta
 from typing import Self
 
 from rich import console as rich_console
 from rich import live, markup
 
 from volary.cli import console
-from volary.cli.run import cells, grid, matrix, screen
+from volary.cli.run import cells, grid, matrix, reasons, screen
 from volary.controller import inputs
 from volary.engine.observers import feed
 from volary.model import clocks, statuses
+
+#: Between two lines about what one cluster waits for.
+_WAITING_INTERVAL = timedelta(seconds=5)
 
 
 class View:
@@ -32,39 +37,93 @@ class View:
 
 
 class Lines(View):
-    """A line per event that says something new; for pipes, files and CI logs."""
+    """A line per event that says something new; for pipes, files and CI logs.
+
+    What a cluster waits for is written when it begins, and again when it is another thing, but
+    of one cluster at most every few seconds: then what is the newest by now. A reason is written
+    once.
+    """
 
     def __init__(self, messages: rich_console.Console) -> None:
         super().__init__()
         self._console = messages
-        self._said: dict[matrix.CellKey, str] = {}
+        self._reasons = reasons.Reasons()
+        #: What was written last of each task under way.
+        self._said: dict[matrix.CellKey, feed.TaskProgressed] = {}
+        #: What is to be written once the time has come.
+        self._held: dict[matrix.CellKey, feed.TaskProgressed] = {}
+        self._timer: asyncio.TimerHandle | None = None
 
     def notify(self, event: feed.RunEvent) -> None:
         """Write the event's line, unless it says what was said before."""
         super().notify(event)
-        line = self._line(event)
-        if line:
-            began = self.shown.started or event.at
-            spent = f"{(event.at - began).total_seconds():7.2f}s"
-            self._console.print(f"[dim]{spent}[/]  {line}")
+        if isinstance(event, feed.TaskProgressed):
+            self._held.pop((event.stage, event.target), None)
+        self._write_due(event.at)
+        if line := self._line(event):
+            self._write(event.at, line)
+
+    def __exit__(self, *_: object) -> None:
+        """Write nothing more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _write(self, at: datetime, line: str) -> None:
+        spent = f"{(at - (self.shown.started or at)).total_seconds():7.2f}s"
+        self._console.print(f"[dim]{spent}[/]  {line}")
 
     def _line(self, event: feed.RunEvent) -> str:
         match event:
             case feed.TaskProgressed():
                 return self._progress(event)
+            case feed.TaskFinished():
+                self._held.pop((event.stage, event.target), None)
+                line = self._reasons.shortened(_task_line(event))
+                if event.attempt and event.status in _WORTH_A_LINE:
+                    self._reasons.say(event.target, markup.escape(event.reason))
+                return line
             case feed.TaskEvent():
-                return _task_line(event)
+                return self._reasons.shortened(_task_line(event))
             case feed.StageEvent():
-                return _stage_line(event)
+                return self._reasons.shortened(_stage_line(event))
             case _:
-                return _run_line(event)
+                return self._reasons.shortened(_run_line(event))
 
     def _progress(self, event: feed.TaskProgressed) -> str:
         key = (event.stage, event.target)
-        if self._said.get(key) == event.sentence:
+        before = self._said.get(key)
+        if before is not None and before.sentence == event.sentence:
             return ""
-        self._said[key] = event.sentence
+        if before is not None and event.at < before.at + _WAITING_INTERVAL:
+            self._held[key] = event
+            self._wake(_WAITING_INTERVAL)
+            return ""
+        return self._progress_line(key, event)
+
+    def _progress_line(self, key: matrix.CellKey, event: feed.TaskProgressed) -> str:
+        self._held.pop(key, None)
+        self._said[key] = event
         return f"{_place(event)} {markup.escape(event.sentence)}"
+
+    def _write_due(self, now: datetime) -> None:
+        """Write what was held back for long enough."""
+        for key, event in tuple(self._held.items()):
+            if now >= self._said[key].at + _WAITING_INTERVAL:
+                self._write(now, self._progress_line(key, event))
+
+    def _wake(self, delay: timedelta) -> None:
+        """Write what is held back also when nothing happens any more."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        if self._timer is None:
+            self._timer = loop.call_later(delay.total_seconds(), self._write_held)
+
+    def _write_held(self) -> None:
+        self._timer = None
+        for key, event in tuple(self._held.items()):
+            self._write(event.at, self._progress_line(key, event))
 
 
 def _place(event: feed.TaskEvent) -> str:

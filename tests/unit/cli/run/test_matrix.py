@@ -154,3 +154,20 @@ def test_the_log_is_bounded() -> None:
 
     assert len(shown.logs) == matrix.LOG_LINES
     assert shown.logs[-1].line == str(matrix.LOG_LINES + 4)
+
+
+def test_an_approval_that_is_waited_for_is_seen_in_its_stage_until_it_begins() -> None:
+    waits = "awaiting approval: 0 of 1 (approvers: ana)"
+    shown = matrix.fold(_started(), feed.StageWaiting(at=NOW, reason=waits, **PLACE))
+
+    cell = shown.cell(STAGES[0], "us")
+    assert cell is not None
+    assert (cells.text(cell, NOW)[0], cell.sentence) == ("… waiting", waits)
+    given = matrix.fold(shown, feed.StageStarted(at=NOW, targets=("us",), deadline=None, **PLACE))
+    assert given.cell(STAGES[0], "us") == matrix.Cell()
+    assert given.cell(STAGES[0], "eu") is None, "the stage leaves it out"
+    failed = statuses.RunStatus.FAILED
+    ended = matrix.fold(
+        shown, feed.RunFinished(at=NOW, run="r", status=failed, reason="rejected", touched=())
+    )
+    assert ended.cell(STAGES[0], "us") == matrix.Cell()
