@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import command_world
+import process_time
 
 ROOT = Path(__file__).parents[4]
 EXAMPLES = sorted(
@@ -31,7 +32,7 @@ def test_a_command_starts_from_nothing() -> None:
         text=True,
         cwd=ROOT,
         check=False,
-        timeout=60,
+        timeout=process_time.HANG,
     )
 
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -44,7 +45,7 @@ def test_the_commands_are_known_without_what_carries_them_out() -> None:
         " print(*{name.split('.')[1] for name in sys.modules if name.startswith('volary.')})"
     )
     loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=process_time.HANG
     )
 
     assert set(loaded.stdout.split()) == {"cli", "demo", "main", "model"}
@@ -81,7 +82,7 @@ def _without_sandbox(*words: str) -> "subprocess.CompletedProcess[str]":
         text=True,
         cwd=ROOT,
         check=False,
-        timeout=60,
+        timeout=process_time.HANG,
     )
 
 
