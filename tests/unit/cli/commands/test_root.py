@@ -45,7 +45,11 @@ def test_the_commands_are_known_without_what_carries_them_out() -> None:
         " print(*{name.split('.')[1] for name in sys.modules if name.startswith('volary.')})"
     )
     loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=process_time.HANG
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=process_time.HANG,
     )
 
     assert set(loaded.stdout.split()) == {"cli", "demo", "main", "model"}
