@@ -8,9 +8,12 @@ from typing import Any
 from volary.clusters.api import api_errors, discovery
 from volary.clusters.client import watches
 from volary.manifests import objects
-from volary.model import json
+from volary.manifests.ownership import tracking
+from volary.model import applications, json
 
 KEY = "pipecd.dev/variant"
+#: Whose the objects are: the shop's, as every context has it that nobody gave another one.
+OWNER = applications.Application("shop").owner
 _KINDS = (
     ("", "v1", "Service", "services"),
     ("", "v1", "Pod", "pods"),
@@ -238,7 +241,7 @@ def deployment(
         "metadata": {
             "name": f"shop{suffix}",
             "generation": 1,
-            "labels": {"volary.dev/application": "shop", **labels},
+            "labels": {**tracking.owner_labels(OWNER), **labels},
         },
         "spec": {
             "replicas": replicas,

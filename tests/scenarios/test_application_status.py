@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from stage_world import NEW, OLD, Clock, World, config, made, shop, world
+from volary.clusters.observe import live_state
 from volary.controller.fleet import surveys
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -31,7 +32,8 @@ class Looking:
 
     async def _subject(self) -> surveys.Subject:
         self.reads += 1
-        return surveys.Subject("shop", self._given.names)
+        whose = live_state.ApplicationObjects("shop", self._given.application.origin)
+        return surveys.Subject("shop", whose, self._given.names)
 
 
 async def test_everybody_who_looks_at_the_same_time_shares_one_look() -> None:

@@ -465,8 +465,14 @@ async def test_what_pipecd_deployed_is_taken_over_without_replacing_it() -> None
         registry.create(registry.kind("apps/v1", "Deployment"), "default", body, kubectl)
         uid = given.get("us", "Deployment", "shop")["metadata"]["uid"]
 
+        refused = await given.run(rollout_stages.SYNC.name, SYNC, running="")
+        taking = deployment("shop:v2")
+        taking["metadata"]["annotations"] = {"volary.dev/take-over": "pipecd:x"}
+        given.sources[NEW] = [made(taking), *given.sources[NEW][1:]]
         outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
+        assert refused["us"].status == "failed"
+        assert "it belongs to PipeCD's application x" in refused["us"].reason
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.images("us") == "shop:v2 2/2"
         assert given.get("us", "Deployment", "shop")["metadata"]["uid"] == uid

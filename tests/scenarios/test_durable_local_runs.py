@@ -162,7 +162,7 @@ async def test_one_works_at_a_time_and_what_was_killed_is_not_forgotten(tmp_path
         given.running.clusters["us"].faults.change({"images": {"*:v2": "never-ready"}})
         second = given.edit("deployment.yaml", V1, V2, message="Deploy v2")
         async with given.start("run", ".", "--fleet", given.fleet) as started:
-            await started.until("us K8S_CANARY_ROLLOUT: .*0 of 1 pods available")
+            await started.until("us K8S_CANARY_ROLLOUT: (applying|.*0 of 1 pods available)")
             beside = await given.run()
             started.interrupt(signal.SIGKILL)
             await started.ended()
@@ -181,7 +181,7 @@ async def test_one_works_at_a_time_and_what_was_killed_is_not_forgotten(tmp_path
 
         async with given.start("run", ".", "--fleet", given.fleet, "--resume") as started:
             await started.until("going on with run")
-            await started.until("us K8S_CANARY_ROLLOUT: .*0 of 1 pods available")
+            await started.until("us K8S_CANARY_ROLLOUT: (applying|.*0 of 1 pods available)")
             started.interrupt(signal.SIGKILL)
             await started.ended()
         abandoned = await given.run("--abandon")

@@ -191,6 +191,9 @@ async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
             async with controllers.started("second"):
                 await until(controllers, _HOLDER, lambda owner: owner == "second")
                 await until(controllers, SYNCED, lambda commit: commit == second_commit)
+                # What a probe finds out last about the clusters of a release.
+                known = "select document from applications"
+                await until(controllers, known, lambda text: text.count('"identity"') == len(NAMES))
                 before = controllers.ask(_EVERYTHING)
                 os.kill(first, signal.SIGCONT)
                 # It wakes up, tries to go on, and is refused; then it stands by.

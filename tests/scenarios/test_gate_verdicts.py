@@ -62,7 +62,7 @@ async def test_a_wave_that_fails_more_often_than_the_others_goes_no_further(
         ended = await clusters.run()
 
         assert {clusters.images(name) for name in NAMES} == {f"example/{V1} 2/2"}, ended.err
-        assert "ANALYSIS failed: us: errors on us" in ended.err
+        assert "us ANALYSIS failed: errors on us" in ended.out
         assert "updated has 5.0 %" in ended.err
         assert "not updated 1.0 %" in ended.err
         assert "in wave rest" not in ended.err

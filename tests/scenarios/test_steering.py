@@ -20,6 +20,7 @@ from volary.controller.api import representations
 from volary.controller.status import run_origins
 from volary.engine.persistence import transitions
 from volary.engine.runs import policies, run_builder, state
+from volary.manifests.ownership import tracking
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.store import factory, records
@@ -77,7 +78,16 @@ async def left_behind(base: Path, **more: object) -> AsyncIterator[Controlled]:
         world.running.clusters["eu"].faults.images.add(str(more.pop("broken", "none")), "bad")
         run = stored_run(world, commit, before, **more)
         address = f"sqlite:{base}/volary.db"
-        origin = run_origins.Origin(git_feed.NAME, "app.pipecd.yaml", reason="it was left behind")
+        owners = {
+            name: tracking.owner_of(world.find(name, "Deployment", "simple"))
+            for name in world.running.clusters
+        }
+        origin = run_origins.Origin(
+            git_feed.NAME,
+            "app.pipecd.yaml",
+            reason="it was left behind",
+            owners={name: owner for name, owner in owners.items() if owner is not None},
+        )
         async with factory.open_store(address, clock=Clock()) as store:
             made = transitions.first_transition(run, run_origins.to_document(origin), Clock().now())
             await store.keep_transition(made, fence=None)

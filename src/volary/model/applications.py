@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 
 from volary.model import json, options, routing_options
 from volary.model.fleet import taints
-from volary.model.objects import object_health
+from volary.model.objects import object_health, ownership
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.placement import failover_rules, overrides, rollouts, spread_constraints
@@ -328,6 +328,26 @@ class Application:
     failover: failover_rules.Failover | None = None
     #: When kinds that nobody else knows are healthy; the first that fits counts.
     health: tuple[object_health.Rule, ...] = ()
+    #: Where it is described.
+    origin: ownership.Origin = field(default_factory=ownership.Origin)
+    #: What its file calls it, where it goes by another name here; empty: `name`.
+    declared: str = ""
+    #: Whose its objects are in the cluster that is spoken of; None: nobody has asked it yet.
+    known_owner: ownership.Owner | None = None
+
+    @property
+    def declared_name(self) -> str:
+        """What its file calls it: the name that its objects carry."""
+        return self.declared or self.name
+
+    @property
+    def owner(self) -> ownership.Owner:
+        """Whose its objects are; without a cluster, as in one that does not know it yet."""
+        if self.known_owner is not None:
+            return self.known_owner
+        name = self.declared_name
+        made = ownership.make_id(name, self.origin, self.input.namespace)
+        return ownership.Owner(name, made)
 
     @property
     def rolls_out_service(self) -> bool:

@@ -5,7 +5,7 @@ source renders to for a target is rendered once per run, so all stages of a run 
 same manifests (DESIGN.md: a run is pinned).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ from volary.concurrency import single_flight
 from volary.engine import executor
 from volary.model import applications, clocks, statuses
 from volary.model.fleet import fleets
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.stages import registry
 from volary.stages.runtime import contexts, rendezvouses, task_states
 
@@ -38,6 +38,8 @@ class ClusterExecutor:
     meter: meters.Meter = field(default_factory=meters.NoMeter)
     #: How the running source is rendered; None: like the target source.
     render_before: Render | None = None
+    #: Whose the application's objects are, by target.
+    owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
     _once: single_flight.SingleFlight = field(
         default_factory=single_flight.SingleFlight, init=False
     )
@@ -78,7 +80,10 @@ class ClusterExecutor:
         place = task_states.TaskAttempt(task.run_id, task.stage_id, task.target, task.attempt)
         return await registry.run(
             contexts.StageContext(
-                application=with_rules(self.application, self.clients.fleet),
+                application=replace(
+                    with_rules(self.application, self.clients.fleet),
+                    known_owner=self.owners.get(task.target),
+                ),
                 task=task,
                 target=task.target,
                 client=client,

@@ -10,6 +10,7 @@ from typing import Any
 
 from volary.model import statuses
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages
 from volary.stages import completion_hooks, kinds
 from volary.stages.judgement import analysis_runs
 from volary.stages.runtime import contexts, execution, stage_runners
@@ -56,7 +57,15 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     runner, options = RUNNERS[stage.name], stage.options.on(context.target)
 
     async def carry_out(context: contexts.StageContext) -> statuses.Outcome:
-        return await execution.carry_out(context, lambda work: runner.run(work, options))
+        return await execution.carry_out(context, run_stage)
+
+    async def run_stage(work: execution.Work) -> str:
+        sentence = await runner.run(work, options)
+        if context.task.stage.kind.promotes:
+            await work.record_running(context.task.commit)
+        elif context.task.stage.kind is added_stages.ROLLBACK:
+            await work.record_running(context.task.running_commit)
+        return sentence
 
     if stage.beside is not None:
         ended = await analysis_runs.run_in_background(context, stage.beside, carry_out)

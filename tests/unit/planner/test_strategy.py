@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from volary.manifests.ownership import tracking
 from volary.model import applications, errors, routing_options
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_plans
@@ -124,7 +124,7 @@ def test_tracking_metadata_is_not_a_change() -> None:
         return [
             tracking.track(
                 item,
-                application="shop",
+                owner=ownership.Owner("shop", "shop-1"),
                 commit=commit,
                 variant=variant.Variant.PRIMARY,
                 label=variant.VariantLabel(),

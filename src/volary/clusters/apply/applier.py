@@ -28,7 +28,7 @@ from volary.clusters.client import clients, resource_mapping
 from volary.concurrency import fan_out
 from volary.manifests.loading import apply_order
 from volary.model import backoffs, errors, json
-from volary.model.objects import apply_results, manifest
+from volary.model.objects import apply_results, manifest, ownership
 
 #: Between two questions whether a new kind is served, or a changed one as it is defined now.
 _BACKOFF = backoffs.Backoff(timedelta(milliseconds=100), timedelta(milliseconds=800))
@@ -49,6 +49,8 @@ class Options:
     create_namespaces: bool = False
     #: Take over fields that other managers own, whoever they are.
     force: bool = False
+    #: For whom the set is applied; None: nobody's claims are looked at.
+    owner: ownership.Owner | None = None
     #: How long new kinds may take to be served, and replaced objects to go.
     timeout: timedelta = timedelta(minutes=5)
 
@@ -89,7 +91,11 @@ class SetApply:
         self._client = client
         self._options = options
         self._tools = steps.Tools(
-            client, options.field_manager, force=options.force, timeout=options.timeout
+            client,
+            options.field_manager,
+            force=options.force,
+            timeout=options.timeout,
+            owner=options.owner,
         )
         self._changes: list[apply_results.Change] = []
 
@@ -272,7 +278,9 @@ class SetApply:
         every = [steps.assess(placed, live.get(placed.key), self._tools) for placed in left]
         changing = [step for step in every if not step.is_unchanged]
         if alone and len(changing) == 1:
-            return every
+            seen: list[steps.Step] = []
+            await self._attempt(changing, steps.look, seen)
+            return [seen[0] if step is changing[0] else step for step in every]
         trying = steps.to_try(changing)
         tried: list[steps.Step] = []
         await self._attempt(trying, steps.attempt, tried)

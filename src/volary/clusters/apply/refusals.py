@@ -3,6 +3,7 @@
 import re
 
 from volary.clusters.api import api_errors
+from volary.manifests.ownership import claims
 from volary.model import errors
 from volary.model.objects import manifest
 
@@ -43,6 +44,14 @@ _OVER_QUOTA = re.compile(r"exceeded quota|failed quota")
 TAKE_OVER = "volary.dev/force-conflicts"
 
 
+class ClaimedError(errors.PermanentError):
+    """Somebody else claims the object."""
+
+    def __init__(self, claim: claims.Claim) -> None:
+        super().__init__(f"it belongs to {claim.who}, and is not written")
+        self.claim = claim
+
+
 def problem_of(
     item: manifest.Manifest, error: errors.VolaryError, *, cluster: str
 ) -> errors.Problem:
@@ -50,6 +59,14 @@ def problem_of(
     place = f"{item.key.title} on cluster {cluster}"
     message, hint = f"{place}: {error}", ""
     match error:
+        case ClaimedError() if error.claim.name:
+            hint = (
+                f"leave it out of the manifests, or annotate it there"
+                f" `{claims.TAKE_OVER}: {error.claim.name}` to take it over, and have the other let"
+                " go of it"
+            )
+        case ClaimedError():
+            hint = "leave it out of the manifests: its controller would undo every change"
         case api_errors.ApplyConflict():
             message = f"{place}: {_owners(error)}"
             hint = (

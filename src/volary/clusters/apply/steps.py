@@ -9,6 +9,9 @@ Conflicts. A field that another manager owns is left to it and reported, except 
 - the other manager is one of ours (traffic, scale): Git is what is being applied;
 - the live object was applied by PipeCD through kubectl, whose place we take;
 - the manifest says ``volary.dev/force-conflicts: enabled``, or the caller `force`.
+
+What somebody else claims (`manifests.ownership.claims`) is not written at all, unless the
+manifest names the claim that it takes over.
 """
 
 import enum
@@ -22,9 +25,9 @@ from volary.clusters.apply import live_objects, managed_fields, refusals
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.watching import waits
 from volary.manifests import objects
-from volary.manifests.ownership import tracking
+from volary.manifests.ownership import claims, tracking
 from volary.model import errors, json
-from volary.model.objects import apply_results, manifest
+from volary.model.objects import apply_results, manifest, ownership
 
 #: The field manager of manifests. Its name is load-bearing: a change of it makes every
 #: live object look as if somebody else owned it.
@@ -56,6 +59,8 @@ class Tools:
     force: bool
     #: How long a replaced object may take to go.
     timeout: timedelta
+    #: For whom objects are written; None: nobody's claims are looked at.
+    owner: ownership.Owner | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +124,13 @@ async def attempt(step: Step, tools: Tools) -> Step:
 
     Raises:
         VolaryError: when the cluster would refuse it.
+        ClaimedError: when somebody else claims the object.
     """
+    refuse_claimed(step, tools)
     sent, answer = await _send(step, tools, dry_run=True)
+    # What was only tried has no version in the store, what is there has.
+    if sent.live is None and objects.text(answer, "metadata", "resourceVersion"):
+        refuse_claimed(await _with_live_object(sent, tools), tools)
     same = (
         step.method is not Method.RECREATE
         and sent.live is not None
@@ -130,6 +140,31 @@ async def attempt(step: Step, tools: Tools) -> Step:
     # Thousands of whole answers would be held until all of them are written.
     kept = answer if sent.live is not None else {"metadata": {"uid": _uid(answer)}}
     return replace(sent, tried=kept, is_unchanged=same)
+
+
+def refuse_claimed(step: Step, tools: Tools) -> None:
+    """Refuse to write what somebody else claims and the manifest does not take over.
+
+    Raises:
+        ClaimedError: when it is so.
+    """
+    if tools.owner is None or step.live is None:
+        return
+    claim = claims.claim_of(step.live, tools.owner)
+    named = step.mapped.item.annotations.get(claims.TAKE_OVER, "")
+    if claim is not None and (not claim.name or claim.name != named):
+        raise refusals.ClaimedError(claim)
+
+
+async def look(step: Step, tools: Tools) -> Step:
+    """Return a step that is written without a trial, with its live object.
+
+    Raises:
+        ClaimedError: when somebody else claims the object.
+    """
+    seen = await _with_live_object(step, tools)
+    refuse_claimed(seen, tools)
+    return seen
 
 
 def to_try(steps: Sequence[Step]) -> list[Step]:
@@ -238,6 +273,7 @@ async def _apply(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json
         return step, await _apply_once(step, tools, dry_run=dry_run)
     except api_errors.ApplyConflict as conflict:
         seen = await _with_live_object(step, tools)
+        refuse_claimed(seen, tools)
         if not _may_take_over(seen, refusals.managers(conflict)):
             raise
         forced = replace(seen, force=True)

@@ -7,21 +7,28 @@ that is the object's own (see `pruning`).
 
 It is found by label in whatever namespace it was put, and written before objects
 are applied, so that a crash in between leaves nothing that is not known.
+
+It is also where a cluster says what runs there and where that is described, so that whoever
+comes next, from another machine, goes on with it (`controller.planning.running_commit`).
 """
 
-import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from volary.manifests import objects
 from volary.manifests.loading import object_keys
 from volary.manifests.ownership import tracking
 from volary.model import json
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 
-#: Carries the application, as `tracking.label_value`. Not the tracking label: an
+#: Carries the application's name, as `tracking.label_value`. Not the tracking label: an
 #: inventory is never part of what it lists.
 LABEL = "volary.dev/inventory"
+#: Annotations that say where the application is described.
+REPOSITORY = "volary.dev/repository"
+DIRECTORY = "volary.dev/directory"
+#: Annotation with the commit that it began with.
+BEGUN = "volary.dev/begun-with"
 _DATA = "objects"
 
 
@@ -40,10 +47,16 @@ class Reference:
 class Inventory:
     """What is remembered for one application in one cluster."""
 
-    application: str
+    owner: ownership.Owner
     #: Where the ConfigMap is, or is to be.
     namespace: str
     references: frozenset[Reference] = frozenset()
+    #: Where the application is described.
+    origin: ownership.Origin = field(default_factory=ownership.Origin)
+    #: The commit that it began with.
+    begun: str = ""
+    #: The commit that runs; empty: none has been rolled out completely yet.
+    commit: str = ""
 
     @property
     def kinds(self) -> set[tuple[str, str]]:
@@ -57,13 +70,13 @@ class Inventory:
 
     def with_references(self, added: Iterable[Reference]) -> "Inventory":
         """Return the inventory with `added`."""
-        return Inventory(self.application, self.namespace, self.references | set(added))
+        return replace(self, references=self.references | set(added))
 
     def without(self, removed: Iterable[manifest.ResourceKey]) -> "Inventory":
         """Return the inventory without the objects in `removed`."""
         gone = set(removed)
         kept = frozenset(reference for reference in self.references if reference.key not in gone)
-        return Inventory(self.application, self.namespace, kept)
+        return replace(self, references=kept)
 
 
 def reference(item: manifest.Manifest) -> Reference:
@@ -71,14 +84,14 @@ def reference(item: manifest.Manifest) -> Reference:
     return Reference(item.key, item.api_version.rpartition("/")[2])
 
 
-def selector(application: str) -> str:
-    """Return the label selector that finds an application's inventory."""
-    return f"{LABEL}={tracking.label_value(application)}"
+def selector(name: str) -> str:
+    """Return the label selector that finds the inventories of all applications of a name."""
+    return f"{LABEL}={tracking.label_value(name)}"
 
 
-def name(application: str) -> str:
+def name(owner: ownership.Owner) -> str:
     """Return the ConfigMap's name, valid whatever the application is called."""
-    return f"volary-inventory-{hashlib.sha256(application.encode()).hexdigest()[:12]}"
+    return f"volary-inventory-{owner.id}"
 
 
 def to_object(inventory: Inventory) -> json.JsonObject:
@@ -87,36 +100,54 @@ def to_object(inventory: Inventory) -> json.JsonObject:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
-            "name": name(inventory.application),
+            "name": name(inventory.owner),
             "namespace": inventory.namespace,
-            "labels": {LABEL: tracking.label_value(inventory.application)},
-            "annotations": {tracking.APPLICATION: inventory.application},
+            "labels": {LABEL: tracking.label_value(inventory.owner.name)},
+            "annotations": {
+                tracking.APPLICATION: inventory.owner.name,
+                tracking.APPLICATION_ID: inventory.owner.id,
+                REPOSITORY: inventory.origin.repository,
+                DIRECTORY: inventory.origin.directory,
+                BEGUN: inventory.begun,
+                tracking.COMMIT: inventory.commit,
+            },
         },
         "data": {_DATA: "\n".join(str(reference) for reference in sorted(inventory.references))},
     }
 
 
-def from_object(body: json.JsonObject, application: str) -> Inventory:
-    """Read a ConfigMap; lines of another form, which a later version may write, are skipped."""
-    lines = objects.text(body, "data", _DATA).splitlines()
-    references = frozenset(reference for line in lines if (reference := _parse(line)))
-    return Inventory(application, objects.text(body, "metadata", "namespace"), references)
+def from_object(body: json.JsonObject) -> Inventory | None:
+    """Read a ConfigMap; None: it does not say whose it is.
 
-
-def merge(bodies: Iterable[json.JsonObject], application: str, *, home: str) -> Inventory:
-    """Read every ConfigMap found for `application`; several when its namespace has moved.
-
-    Those of another application with the same label are left alone. Without any, the
-    inventory is empty and at `home`.
+    Lines of another form, which a later version may write, are skipped.
     """
-    inventories = [
-        from_object(body, application)
-        for body in bodies
-        if objects.text(body, "metadata", "annotations", tracking.APPLICATION) == application
-    ]
-    every = frozenset(reference for inventory in inventories for reference in inventory.references)
-    namespaces = sorted(inventory.namespace for inventory in inventories)
-    return Inventory(application, namespaces[0] if namespaces else home, every)
+    annotations = objects.mapping(body, "metadata", "annotations")
+    identifier = objects.text(annotations, tracking.APPLICATION_ID)
+    if not identifier:
+        return None
+    lines = objects.text(body, "data", _DATA).splitlines()
+    return Inventory(
+        ownership.Owner(objects.text(annotations, tracking.APPLICATION), identifier),
+        objects.text(body, "metadata", "namespace"),
+        frozenset(reference for line in lines if (reference := _parse(line))),
+        ownership.Origin(*(objects.text(annotations, key) for key in (REPOSITORY, DIRECTORY))),
+        begun=objects.text(annotations, BEGUN),
+        commit=objects.text(annotations, tracking.COMMIT),
+    )
+
+
+def read_all(bodies: Iterable[json.JsonObject], name: str) -> list[Inventory]:
+    """Read the inventories of all applications of a name.
+
+    One has several when its namespace has moved: they are merged, at the first of the namespaces.
+    """
+    merged: dict[ownership.Owner, Inventory] = {}
+    stored = [inventory for body in bodies if (inventory := from_object(body))]
+    for inventory in sorted(stored, key=lambda inventory: inventory.namespace):
+        if inventory.owner.name == name:
+            first = merged.setdefault(inventory.owner, inventory)
+            merged[inventory.owner] = first.with_references(inventory.references)
+    return list(merged.values())
 
 
 def _parse(line: str) -> Reference | None:

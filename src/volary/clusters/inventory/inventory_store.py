@@ -1,30 +1,42 @@
 """Reading and writing the inventory of an application in its cluster."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from volary.clusters.api import api_errors, discovery
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.inventory import inventory
 from volary.concurrency import fan_out
 from volary.model import errors, json
+from volary.model.objects import ownership
 
 
 async def load(
-    client: clients.Client, application: str, *, namespaces: Sequence[str], home: str
+    client: clients.Client, owner: ownership.Owner, *, namespaces: Sequence[str], home: str
 ) -> inventory.Inventory:
-    """Return the inventory of `application`, an empty one when there is none.
+    """Return the inventory of an application, an empty one at `home` when there is none.
 
-    Looked for in every namespace; where not all may be listed, in `namespaces` and `home`
-    as far as they may.
+    Raises:
+        Forbidden: as `find`.
+    """
+    stored = await find(client, owner.name, namespaces=[*namespaces, home])
+    mine = [known for known in stored if known.owner.id == owner.id]
+    return mine[0] if mine else inventory.Inventory(owner, home)
+
+
+async def find(
+    client: clients.Client, name: str, *, namespaces: Sequence[str]
+) -> list[inventory.Inventory]:
+    """Return the inventories of all applications of a name.
+
+    Looked for in every namespace; where not all may be listed, in `namespaces` as far as they may.
 
     Raises:
         Forbidden: when none of them may be listed. Then nothing is known, and nothing
             may be written over what is there.
     """
     kind = await _config_map(client)
-    selector = inventory.selector(application)
-    bodies = await list_kind(client, kind, selector, sorted({*namespaces, home}))
-    return inventory.merge(bodies, application, home=home)
+    bodies = await list_kind(client, kind, inventory.selector(name), sorted(set(namespaces)))
+    return inventory.read_all(bodies, name)
 
 
 async def list_kind(
@@ -71,13 +83,11 @@ async def _list_allowed(
 
 
 async def record(
-    client: clients.Client, known: inventory.Inventory, added: Iterable[inventory.Reference]
-) -> inventory.Inventory:
-    """Remember `added` before they are written; costs nothing when all are known."""
-    after = known.with_references(added)
+    client: clients.Client, known: inventory.Inventory, after: inventory.Inventory
+) -> None:
+    """Write an inventory that says more than the `known` one; costs nothing when it does not."""
     if after != known:
         await _write(client, after)
-    return after
 
 
 async def forget(
@@ -90,7 +100,7 @@ async def forget(
         await _write(client, after)
         return
     kind = await _config_map(client)
-    await client.delete(kind, inventory.name(after.application), namespace=after.namespace)
+    await client.delete(kind, inventory.name(after.owner), namespace=after.namespace)
 
 
 async def _write(client: clients.Client, content: inventory.Inventory) -> None:

@@ -15,7 +15,7 @@ from volary.clusters.inventory import inventory, inventory_store
 from volary.concurrency import fan_out
 from volary.manifests.ownership import tracking
 from volary.model import errors, json
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
 
 #: What a variant can consist of (PipeCD: a variant's copies).
@@ -47,7 +47,7 @@ COMMON_KINDS = (
 class Scope:
     """Whose objects are read, and where."""
 
-    application: str
+    owner: ownership.Owner
     label: variant.VariantLabel = field(default_factory=variant.VariantLabel)
     #: Only objects of these variants; empty: of all.
     variants: tuple[variant.Variant, ...] = ()
@@ -85,13 +85,11 @@ async def read(
         VolaryError: when a list failed for another reason than missing permission.
     """
     used = {item.namespace or client.namespace for item in desired} | set(scope.likely)
-    known, warnings = await load_inventory(
-        client, scope.application, scope.namespaces or sorted(used)
-    )
+    known, warnings = await load_inventory(client, scope.owner, scope.namespaces or sorted(used))
     kinds = {(item.group, item.kind) for item in desired} | known.kinds
     if not known.references:
         kinds |= set(common)
-    selector = tracking.selector(scope.application, scope.variants, scope.label)
+    selector = tracking.selector(scope.owner, scope.variants, scope.label)
     live: list[json.JsonObject] = []
     for kind, answer in await list_kinds(
         client, kinds, selector, known, allowed=scope.namespaces, used=used
@@ -104,14 +102,14 @@ async def read(
 
 
 async def load_inventory(
-    client: clients.Client, application: str, namespaces: Sequence[str]
+    client: clients.Client, owner: ownership.Owner, namespaces: Sequence[str]
 ) -> tuple[inventory.Inventory, list[str]]:
     """Read the inventory; where that is not allowed, return an empty one and a warning."""
     home = client.namespace
     try:
-        stored = await inventory_store.load(client, application, namespaces=namespaces, home=home)
+        stored = await inventory_store.load(client, owner, namespaces=namespaces, home=home)
     except api_errors.Forbidden as refusal:
-        return inventory.Inventory(application, home), [f"only common kinds: {refusal}"]
+        return inventory.Inventory(owner, home), [f"only common kinds: {refusal}"]
     return stored, []
 
 

@@ -17,7 +17,7 @@ from volary.clusters.inventory import inventory_store, owned_objects
 from volary.manifests.loading import apply_order, namespace_scopes
 from volary.manifests.ownership import prune_decisions
 from volary.model import json
-from volary.model.objects import apply_results, manifest
+from volary.model.objects import apply_results, manifest, ownership
 from volary.model.pipeline import variant
 
 #: Deleting one of these deletes what is in it, which Git may never have known.
@@ -115,11 +115,11 @@ async def _decide(
         return PruneResult(refusal="nothing is pruned: the render is empty")
     owned = await owned_objects.read(client, desired, scope, owned_objects.COMMON_KINDS)
     catalog = await client.discover()
-    stays = _keep_check(scope.application, check)
+    stays = _keep_check(scope.owner, check)
     decision = prune_decisions.decide_prune(
         namespace_scopes.fill(desired, client.namespace, _scope_of(catalog)),
         owned.live,
-        application=scope.application,
+        owner=scope.owner,
         keep=stays,
         allow_mass_deletion=scope.allow_mass_deletion,
         known=_scope_of(catalog),
@@ -144,7 +144,7 @@ async def delete_all(
     For rolling back a first deployment: nothing is desired, so the evidence is the objects' own.
     """
     owned = await owned_objects.read(client, (), scope, owned_objects.COMMON_KINDS)
-    stays = _keep_check(scope.application, check)
+    stays = _keep_check(scope.owner, check)
     every = apply_order.for_deletion([manifest.Manifest(body) for body in owned.live])
     decision = _without_kept(every, stays)
     return await _delete(client, owned, decision, stays, timeout, waiting=waiting)
@@ -167,11 +167,11 @@ async def delete_variant(
     narrowed = dataclasses.replace(scope, variants=(which,))
     owned = await owned_objects.read(client, (), narrowed, owned_objects.VARIANT_KINDS)
     decision = prune_decisions.decide_variant_removal(
-        owned.live, application=scope.application, label=scope.label, variant=which
+        owned.live, owner=scope.owner, label=scope.label, variant=which
     )
 
     def stays(body: json.JsonObject) -> str:
-        return prune_decisions.unremovable(body, scope.application, scope.label, which)
+        return prune_decisions.unremovable(body, scope.owner, scope.label, which)
 
     return await _delete(client, owned, decision, stays, timeout, waiting=waiting)
 
@@ -207,11 +207,11 @@ async def _delete(
     )
 
 
-def _keep_check(application: str, check: deletions.KeepCheck) -> deletions.KeepCheck:
+def _keep_check(owner: ownership.Owner, check: deletions.KeepCheck) -> deletions.KeepCheck:
     """Return the check that each object has to pass once more right before its delete."""
 
     def stays(body: json.JsonObject) -> str:
-        return prune_decisions.unprunable(body, application) or protection(body) or check(body)
+        return prune_decisions.unprunable(body, owner) or protection(body) or check(body)
 
     return stays
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from volary.clusters.api import api_errors
 from volary.clusters.client import clients
-from volary.clusters.inventory import inventory, owned_objects
+from volary.clusters.inventory import inventory, inventory_store, owned_objects
 from volary.manifests.health import assessment
 from volary.manifests.ownership import tracking
 from volary.model import json
-from volary.model.objects import manifest, object_health
+from volary.model.objects import manifest, object_health, ownership
 
 _SECRET = ("", "Secret")
 
@@ -29,9 +29,26 @@ class LiveState:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ApplicationObjects:
+    """Whose objects are read."""
+
+    #: As the application's file calls it.
+    name: str
+    origin: ownership.Origin
+    #: As it was found out when it was there; None: nobody has asked this cluster yet.
+    owner: ownership.Owner | None = None
+
+    def has(self, stored: inventory.Inventory) -> bool:
+        """Say whether an inventory is the application's, as far as that can be told at a glance."""
+        if self.owner is not None:
+            return stored.owner == self.owner
+        return stored.origin == self.origin
+
+
 async def read(
     client: clients.Client,
-    application: str,
+    whose: ApplicationObjects,
     *,
     namespaces: Sequence[str] = (),
     rules: Sequence[object_health.Rule] = (),
@@ -44,9 +61,21 @@ async def read(
     Raises:
         VolaryError: when the cluster cannot be reached, or refuses more than a kind.
     """
-    known, warnings = await owned_objects.load_inventory(client, application, namespaces)
+    warnings: list[str] = []
+    home = client.namespace
+    # Who may not write an inventory has objects all the same.
+    known = inventory.Inventory(whose.owner, home) if whose.owner else None
+    try:
+        stored = await inventory_store.find(client, whose.name, namespaces=[*namespaces, home])
+        known = next(filter(whose.has, stored), known)
+    except api_errors.Forbidden as refusal:
+        shown = "only common kinds" if known else "nothing is shown"
+        warnings.append(f"{shown}: {refusal}")
+    if known is None:
+        return LiveState(warnings=tuple(warnings))
+    owner = known.owner
     kinds = _kinds_with_health(known.kinds or set(owned_objects.COMMON_KINDS), rules)
-    selector = tracking.selector(application)
+    selector = tracking.selector(owner)
     live: list[json.JsonObject] = []
     seen: set[tuple[str, str]] = set()
     for kind, answer in await owned_objects.list_kinds(
@@ -56,7 +85,7 @@ async def read(
             warnings.append(f"{kind.title} may not be read: {answer}")
         else:
             seen.add((kind.group, kind.kind))
-            live += [body for body in answer if tracking.is_ours(body, application)]
+            live += [body for body in answer if tracking.is_ours(body, owner)]
     return LiveState(tuple(live), _missing(known, live, seen), tuple(warnings))
 
 

@@ -7,6 +7,7 @@ from urllib import parse
 
 #: Neither part may look like an option of ssh.
 _SHORT_SSH = re.compile(r"(?:\w[\w.+-]*@)?\w[\w.-]*:(?![:/]/)[^\s-]\S*")
+_PORT = re.compile(r":\d*$")
 _BRANCH = re.compile(r"(?!-)[^\s~^:?*\[\\\x00-\x1f\x7f]+")
 _HIDDEN = "***"
 
@@ -57,6 +58,24 @@ def is_same(one: str, other: str) -> bool:
     Only as far as they are written alike: who else has the same repository nobody can tell.
     """
     return _plain(one) == _plain(other) != ""
+
+
+def canonical(url: str) -> str:
+    """Return host and path, as they are the same over every transport; empty for a local path.
+
+    A local path says something on one machine only.
+    """
+    if "://" in url:
+        scheme, _, rest = url.partition("://")
+        if scheme == Transport.FILE:
+            return ""
+        host, _, path = rest.partition("/")
+    elif _SHORT_SSH.fullmatch(url):
+        host, _, path = url.partition(":")
+    else:
+        return ""
+    name = _PORT.sub("", host.rpartition("@")[2]).lower()
+    return f"{name}/{path.strip('/').removesuffix('.git')}"
 
 
 def _plain(url: str) -> str:

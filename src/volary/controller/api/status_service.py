@@ -1,10 +1,11 @@
 """How applications are over all their clusters: the part of the service that looks there."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
+from volary.clusters.observe import live_state
 from volary.controller import refusals
 from volary.controller.api import conversions, representations, status_representations
 from volary.controller.fleet import cluster_registry, surveys
@@ -14,7 +15,7 @@ from volary.manifests import redaction
 from volary.manifests.health import fleet_status
 from volary.model import applications, errors, statuses
 from volary.model.fleet import cluster_health, fleets
-from volary.model.objects import object_health
+from volary.model.objects import object_health, ownership
 from volary.placement.failover import decisions, destinations
 from volary.planner import targets as target_choice
 from volary.stages import executor
@@ -91,10 +92,17 @@ class StatusService:
         except (errors.UserError, errors.TemporaryError) as error:
             self._problems[known.name] = f"its file cannot be read: {error}"
             return surveys.Subject(
-                known.name, others, rules=self.dependencies.clusters.fleet.health
+                known.name,
+                live_state.ApplicationObjects(known.name, ownership.Origin()),
+                others,
+                rules=self.dependencies.clusters.fleet.health,
+                owners=application_status.owners,
             )
         members = self.dependencies.clusters.fleet
-        return subject(project.application, members, others, application_status.placed)
+        return replace(
+            subject(project.application, members, others, application_status.placed),
+            owners=application_status.owners,
+        )
 
     async def _why_waiting(self, application_status: application_statuses.ApplicationStatus) -> str:
         requested = application_status.run_request is not None
@@ -143,6 +151,7 @@ def subject(
     names = choice.names or placed.chosen or selection.names
     return surveys.Subject(
         application.name,
+        live_state.ApplicationObjects(application.declared_name, application.origin),
         names,
         (*others, *selection.names, *selection.suspended, *selection.tainted),
         executor.with_rules(application, members).health,

@@ -16,7 +16,7 @@ from volary.clusters.observe import live_state
 from volary.concurrency import fan_out
 from volary.manifests.health import fleet_status
 from volary.model import clocks, errors
-from volary.model.objects import object_health
+from volary.model.objects import object_health, ownership
 
 #: Clusters that are read at once for one application.
 _MOST_AT_ONCE = 64
@@ -29,12 +29,16 @@ class Subject:
     """What is surveyed."""
 
     application: str
+    #: Whose objects are read, in clusters that have not been asked yet.
+    whose: live_state.ApplicationObjects
     #: The clusters it is for.
     targets: tuple[str, ...]
     #: Others where something of it may be left.
     others: tuple[str, ...] = ()
     #: The user's, of health.
     rules: tuple[object_health.Rule, ...] = ()
+    #: Whose its objects are, by cluster, as it was found out.
+    owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,7 @@ class Surveyor:
                 else:
                     seen = await live_state.read(
                         client,
-                        subject.application,
+                        replace(subject.whose, owner=subject.owners.get(name)),
                         namespaces=member.namespaces if member else (),
                         rules=subject.rules,
                     )

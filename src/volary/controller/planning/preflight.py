@@ -98,6 +98,7 @@ async def _try(
             await client.discover()
         member = clusters.member(target)
         options = applier.Options(
+            owner=prepared.application_on(target).owner,
             namespaces=member.namespaces if member else (),
             create_namespaces=prepared.project.application.input.auto_create_namespace,
         )
@@ -192,13 +193,13 @@ def _scope(
     options: applier.Options,
 ) -> owned_objects.Scope:
     """Return what the stage would look at to prune (`stages.runtime.execution`)."""
-    application = prepared.project.application
+    application = prepared.application_on(client.name)
     both = (prepared.manifests, prepared.old_manifests)
     places = {
         item.namespace or client.namespace for side in both for item in side.get(client.name, ())
     }
     return owned_objects.Scope(
-        application.name,
+        application.owner,
         application.variant_label,
         last.variants,
         options.namespaces,
@@ -248,7 +249,7 @@ def _of_stage(
 ) -> stage_runners.Rollout:
     """Return what a stage applies to a target; nothing for those that apply no manifests."""
     sources = stage_runners.Sources(
-        prepared.project.application,
+        prepared.application_on(target),
         prepared.manifests[target],
         prepared.project.commit,
         target,

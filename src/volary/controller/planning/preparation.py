@@ -12,6 +12,7 @@ from volary.config.placement import wave_rules
 from volary.controller.planning import (
     fleet_shares,
     projects,
+    recognition,
     replica_assignment,
     run_renderer,
     run_waves,
@@ -19,9 +20,9 @@ from volary.controller.planning import (
     target_selection,
 )
 from volary.engine.runs import policies
-from volary.model import errors
+from volary.model import applications, errors
 from volary.model.fleet import fleets
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.runs import run_plans
 from volary.placement.failover import decisions
 from volary.placement.replicas import assignment
@@ -56,6 +57,8 @@ class RunOptions:
     remembered: str = ""
     #: What single clusters run instead, likewise.
     kept: Mapping[str, str] = field(default_factory=dict)
+    #: Whose its objects are, by target, likewise; clusters that say something else count more.
+    owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
     #: Where the application is, as the caller remembers it; nothing: the fleet alone decides.
     placed: decisions.PlacementState = field(default_factory=decisions.PlacementState)
     #: Who has how many replicas, likewise; None: the clusters say.
@@ -87,6 +90,12 @@ class PreparedRun:
     chosen: tuple[str, ...] = ()
     #: Who takes nothing new now, and why.
     absent: str = ""
+    #: Whose the application's objects are, by target.
+    owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
+
+    def application_on(self, target: str) -> applications.Application:
+        """Return the application as its stages see it on a target."""
+        return replace(self.project.application, known_owner=self.owners.get(target))
 
     @property
     def numbers(self) -> replica_assignment.ReplicaNumbers:
@@ -116,13 +125,15 @@ async def prepare(
         application, selection, options.placed, clusters.fleet, loaded.document
     )
     names = tuple(cluster.name for cluster in selection.require())
-    sides = {project.commit: _side(project)}
-    rendering = run_renderer.RunRenderer(
-        sides, renderer or renderers.Renderer(), clusters.fleet, new=project.commit
+    renderer = renderer or renderers.Renderer()
+    recognised = await recognise(
+        project, clusters, names, renderer, patience=options.patience, remembered=options.owners
     )
-    rendering.numbers = await _numbers(options, clusters, rendering, names)
+    sides = {project.commit: _side(project)}
+    rendering = run_renderer.RunRenderer(sides, renderer, clusters.fleet, new=project.commit)
+    rendering.numbers = await _numbers(options, clusters, rendering, recognised)
     manifests = await _each(rendering.render, project.commit, names)
-    running = await _running(options, clusters, project, manifests)
+    running = await _running(options, clusters, project, manifests, recognised)
     warnings = [*project.warnings, *selection.warnings, *rendering.numbers.warnings]
     before = {name: running.of(name) for name in names}
     sides.update(await _running_sides(project, before.values()))
@@ -169,7 +180,38 @@ async def prepare(
         moved,
         placed,
         selection.absence,
+        {name: known.owner for name, known in recognised.items()},
     )
+
+
+async def recognise(
+    project: projects.Project,
+    clusters: client_pool.ClientPool,
+    names: Sequence[str],
+    renderer: renderers.Renderer,
+    *,
+    patience: timedelta = running_commit.PATIENCE,
+    remembered: Mapping[str, ownership.Owner],
+) -> dict[str, recognition.Recognised]:
+    """Find out, by target, which of the applications that it knows is the project's.
+
+    Raises:
+        errors.UserError: That cannot be told, or the commit cannot be rendered.
+    """
+    rendering = run_renderer.RunRenderer(
+        {project.commit: _side(project)}, renderer, clusters.fleet, new=project.commit
+    )
+    manifests = await _each(rendering.undivided, project.commit, names)
+    observed = await recognition.observe(
+        clusters, project.application, manifests, patience=patience
+    )
+    history = recognition.History(project.commit, project.holds, project.describes)
+    return {
+        known.target: await recognition.recognise(
+            project.application, known, history, remembered.get(known.target)
+        )
+        for known in observed
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +305,9 @@ async def _numbers(
     options: RunOptions,
     clusters: client_pool.ClientPool,
     rendering: run_renderer.RunRenderer,
-    names: Sequence[str],
+    recognised: Mapping[str, recognition.Recognised],
 ) -> replica_assignment.ReplicaNumbers:
+    names = tuple(recognised)
     application = rendering.sides[rendering.new].application
     if not replica_assignment.divides_replicas(application):
         return replica_assignment.ReplicaNumbers()
@@ -319,6 +362,7 @@ async def _running(
     clusters: client_pool.ClientPool,
     project: projects.Project,
     manifests: Mapping[str, Manifests],
+    recognised: Mapping[str, recognition.Recognised],
 ) -> running_commit.RunningCommits:
     if options.running == running_commit.NONE:
         return running_commit.RunningCommits("", "--running none was passed")
@@ -328,11 +372,10 @@ async def _running(
             commit_id = (await project.repository.resolve(options.running)).id
         return running_commit.RunningCommits(commit_id, "--running was passed")
     seen = await running_commit.observe(
-        clusters, project.application, manifests, patience=options.patience
+        clusters, project.application, manifests, recognised, patience=options.patience
     )
-    running = running_commit.decide(seen, remembered=options.remembered)
+    running = running_commit.decide(seen, remembered=options.remembered, exceptions=options.kept)
     await _check_known(project, running.commit)
-    running = running_commit.with_known_exceptions(running, seen, options.kept)
     for commit in dict.fromkeys(running.others.values()):
         await _check_known(project, commit)
     return running

@@ -8,8 +8,10 @@ from pathlib import Path
 from volary.config.application import application_files
 from volary.config.crosscheck import fleet_checks, lint
 from volary.config.fleet import fleet_files
+from volary.config.text import git_addresses
 from volary.model import applications, errors, phrases
 from volary.model.fleet import fleets
+from volary.model.objects import ownership
 from volary.sources import application_discovery
 from volary.sources.git import repositories
 from volary.sources.trees import directories, trees
@@ -42,6 +44,26 @@ class Project:
     def directory(self) -> str:
         """The application directory, relative to the root of the files."""
         return self.source.directory
+
+    async def holds(self, commit: str) -> bool:
+        """Say whether a commit is one of the repository; plain directories stand for each other."""
+        if self.repository is None:
+            return commit.startswith(CONTENT_PREFIX)
+        try:
+            await self.repository.resolve(commit)
+        except errors.UserError:
+            return False
+        return True
+
+    async def describes(self, directory: str) -> bool:
+        """Say whether there is, now, an application of the same name in a directory."""
+        path = await asyncio.to_thread(application_discovery.in_directory, self.files, directory)
+        if not path:
+            return False
+        chosen = application_discovery.ApplicationFile(path)
+        loaded = await asyncio.to_thread(_load, self.files, chosen, located=None)
+        found = loaded.application
+        return found is None or found.name == self.application.declared_name
 
 
 async def open_project(location: str, *, app: str = "", commit: str = "") -> Project:
@@ -86,7 +108,12 @@ async def open_pinned(
     return Project(
         application_discovery.Source(repository.location, resolved.id, chosen.directory),
         files,
-        replace(application, name=name or application.name),
+        replace(
+            application,
+            name=name or application.name,
+            declared=application.name,
+            origin=_origin(repository, chosen.directory),
+        ),
         loaded,
         subject=resolved.subject,
         repository=repository,
@@ -139,7 +166,7 @@ async def _open_git(location: str, root: Path | None, *, app: str, commit: str) 
     project = Project(
         application_discovery.Source(location, resolved.id, chosen.directory),
         files,
-        loaded.require(),
+        replace(loaded.require(), origin=_origin(opened, chosen.directory)),
         loaded,
         subject=resolved.subject,
         repository=opened,
@@ -147,6 +174,11 @@ async def _open_git(location: str, root: Path | None, *, app: str, commit: str) 
     )
     changed = await opened.uncommitted(chosen.directory) if not commit else ()
     return replace(project, warnings=(*project.warnings, *_uncommitted(changed, resolved.short)))
+
+
+def _origin(repository: repositories.Repository, directory: str) -> ownership.Origin:
+    address = git_addresses.canonical(repository.location)
+    return ownership.Origin(address or git_addresses.canonical(repository.remote), directory)
 
 
 def _uncommitted(paths: tuple[str, ...], commit: str) -> tuple[errors.Problem, ...]:
@@ -169,7 +201,7 @@ async def _open_plain(path: Path, *, app: str) -> Project:
     return Project(
         application_discovery.Source(str(path), commit, chosen.directory),
         files,
-        loaded.require(),
+        replace(loaded.require(), origin=ownership.Origin(directory=chosen.directory)),
         loaded,
         warnings=loaded.problems,
     )

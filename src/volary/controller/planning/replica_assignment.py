@@ -263,8 +263,8 @@ async def _live(
         body = by_name.get((item.kind, item.name))
         if body is None:
             continue
-        annotations = objects.mapping(body, "metadata", "annotations")
-        if annotations.get(tracking.APPLICATION, application.name) == application.name:
+        owner = tracking.owner_of(body)
+        if owner is None or owner.name == application.declared_name:
             shares[item.key] = _share(manifest.Manifest(body))
     return shares
 

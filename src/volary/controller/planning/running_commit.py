@@ -1,17 +1,23 @@
-"""Which commit runs at the moment: told by the user, remembered, or read from live objects."""
+"""Which commit runs at the moment: passed by the user, or said by the clusters.
+
+Each cluster's inventory says which commit was rolled out there completely; where there is none yet,
+the annotations of the live workloads do. What a process remembers counts only for clusters that
+cannot be asked, and where clusters differ to say which of them are the exceptions.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from volary.clusters.apply import live_objects
 from volary.clusters.client import client_pool, clients, resource_mapping
 from volary.concurrency import fan_out
+from volary.controller.planning import recognition
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import workloads
 from volary.model import applications, errors
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 
 #: What a user passes to say that nothing was deployed before.
 NONE = "none"
@@ -41,7 +47,7 @@ class ObservedCommits:
 
     target: str
     commits: frozenset[str] = frozenset()
-    #: A workload of the application exists without the commit's annotation.
+    #: A workload of the application exists that does not say its commit, or is another's.
     unmarked: bool = False
     #: Why nothing could be read; empty: it could.
     trouble: str = ""
@@ -51,21 +57,26 @@ async def observe(
     clusters: client_pool.ClientPool,
     application: applications.Application,
     manifests: Mapping[str, Sequence[manifest.Manifest]],
+    recognised: Mapping[str, recognition.Recognised],
     *,
     patience: timedelta = PATIENCE,
 ) -> list[ObservedCommits]:
-    """Read the live counterparts of the application's workloads in every target at once.
+    """Find out what runs in every target at once.
 
-    A cluster that has not told within `patience` is in trouble.
+    A cluster whose inventory does not say it is asked for the live counterparts of the
+    application's workloads; one that has not answered within `patience` is in trouble.
     """
 
     async def look(target: str) -> ObservedCommits:
+        known = recognised[target]
+        if known.stored is not None and known.stored.commit:
+            return ObservedCommits(target, frozenset({known.stored.commit}))
         client = await clusters.client(target)
         if isinstance(client, client_pool.Unavailable):
             return ObservedCommits(target, trouble=client.reason)
         try:
             async with asyncio.timeout(patience.total_seconds()):
-                return await _look(client, application, manifests[target])
+                return await _look(client, application, manifests[target], known.owner)
         except TimeoutError:
             return ObservedCommits(
                 target, trouble=f"no answer within {patience.total_seconds():g} s"
@@ -80,72 +91,79 @@ async def _look(
     client: clients.Client,
     application: applications.Application,
     manifests: Sequence[manifest.Manifest],
+    owner: ownership.Owner,
 ) -> ObservedCommits:
     wanted = workloads.find(manifests, application.workloads) or list(manifests)
     placement = await resource_mapping.map_manifests(client, wanted)
-    bodies = (await live_objects.read(client, placement.mapped)).values()
-    commits = frozenset(commit for body in bodies if (commit := tracking.commit_of(body)))
-    return ObservedCommits(
-        client.name, commits, any(not tracking.commit_of(body) for body in bodies)
-    )
+    commits: set[str] = set()
+    unmarked = False
+    for body in (await live_objects.read(client, placement.mapped)).values():
+        whose = tracking.owner_of(body)
+        commit = tracking.commit_of(body) if whose in (None, owner) else ""
+        commits |= {commit} - {""}
+        unmarked = unmarked or not commit
+    return ObservedCommits(client.name, frozenset(commits), unmarked)
 
 
-def with_known_exceptions(
-    running: RunningCommits, seen: Sequence[ObservedCommits], kept: Mapping[str, str]
+def decide(
+    seen: Sequence[ObservedCommits], *, remembered: str, exceptions: Mapping[str, str]
 ) -> RunningCommits:
-    """Add what single clusters are known to have kept, where their workloads say the same."""
-    said = {observation.target: observation.commits for observation in seen}
-    others = {
-        name: commit
-        for name, commit in kept.items()
-        if commit != running.commit and said.get(name) == frozenset({commit})
-    }
-    if not others:
-        return running
-    told = [
-        f"{commit[:7]} on {', '.join(_of(others, commit))}"
-        for commit in dict.fromkeys(others.values())
-    ]
-    return replace(running, reason=f"{running.reason}; but {'; '.join(told)}", others=others)
+    """Say which commit runs, from what the clusters say.
 
-
-def _of(others: Mapping[str, str], commit: str) -> list[str]:
-    return [name for name, other_commit in others.items() if other_commit == commit]
-
-
-def decide(seen: Sequence[ObservedCommits], *, remembered: str) -> RunningCommits:
-    """Say which commit runs, from what is remembered and what the clusters say.
-
-    What is remembered counts unless no cluster has the application any more. Clusters
-    that have none of its workloads, or cannot be reached, do not disagree.
+    Args:
+        seen: What every cluster says.
+        remembered: The last commit that succeeded, as the caller remembers it; empty: none.
+        exceptions: What single clusters run instead, likewise.
 
     Raises:
-        errors.UserError: The clusters disagree; says what to pass.
+        errors.UserError: The clusters disagree, and none says what is remembered; says what to
+            pass.
     """
-    commits = sorted({commit for observation in seen for commit in observation.commits})
-    present = [
-        observation.target for observation in seen if observation.commits or observation.unmarked
-    ]
-    silent = all(observation.trouble for observation in seen)
-    if remembered and (present or silent):
-        return RunningCommits(remembered, "the last commit that succeeded from here")
+    said = {observation.target: observation.commits for observation in seen if observation.commits}
+    commits = sorted({commit for one in said.values() for commit in one})
+    silent = [observation.target for observation in seen if observation.trouble]
     if not commits:
-        unmarked = [observation.target for observation in seen if observation.unmarked]
-        verb = "runs" if len(unmarked) == 1 else "run"
-        note = f"; {', '.join(unmarked)} {verb} it without Volary so far" if unmarked else ""
-        return RunningCommits("", f"no cluster says which commit it runs{note}")
-    if len(commits) == 1:
-        verb = "runs" if len(present) == 1 else "run"
-        return RunningCommits(commits[0], f"{', '.join(present)} {verb} it")
-    lines = [
-        f"{observation.target}: {', '.join(sorted(commit[:12] for commit in observation.commits))}"
-        for observation in seen
-        if observation.commits
+        if remembered and silent:
+            return _with_others(
+                remembered,
+                "the last commit that succeeded from here; no cluster says which it runs",
+                {name: exceptions[name] for name in silent if name in exceptions},
+            )
+        return RunningCommits("", f"no cluster says which commit it runs{_without_us(seen)}")
+    is_clear = all(len(one) == 1 for one in said.values())
+    if len(commits) > 1 and not (is_clear and remembered in commits):
+        raise _disagreement(said)
+    commit = remembered if len(commits) > 1 else commits[0]
+    others = {name: one for name, (one,) in said.items() if one != commit}
+    others |= {name: exceptions[name] for name in silent if exceptions.get(name, commit) != commit}
+    agreeing = [name for name, (one,) in said.items() if one == commit]
+    verb = "runs" if len(agreeing) == 1 else "run"
+    return _with_others(commit, f"{', '.join(agreeing)} {verb} it", others)
+
+
+def _with_others(commit: str, reason: str, others: Mapping[str, str]) -> RunningCommits:
+    if not others:
+        return RunningCommits(commit, reason)
+    exceptions = [
+        f"{other[:7]} on {', '.join(name for name, one in others.items() if one == other)}"
+        for other in dict.fromkeys(others.values())
     ]
-    raise errors.UserError(
-        errors.Problem(
-            f"the clusters do not agree on the commit that runs ({'; '.join(lines)})",
-            hint=f"pass the commit to compare with and to go back to: --running COMMIT"
-            f" (or --running {NONE} for a first deployment)",
-        )
+    return RunningCommits(commit, f"{reason}; but {'; '.join(exceptions)}", others)
+
+
+def _without_us(seen: Sequence[ObservedCommits]) -> str:
+    unmarked = [observation.target for observation in seen if observation.unmarked]
+    verb = "runs" if len(unmarked) == 1 else "run"
+    return f"; {', '.join(unmarked)} {verb} it without Volary so far" if unmarked else ""
+
+
+def _disagreement(said: Mapping[str, frozenset[str]]) -> errors.UserError:
+    lines = [
+        f"{target}: {', '.join(sorted(commit[:12] for commit in commits))}"
+        for target, commits in said.items()
+    ]
+    return errors.user_error(
+        f"the clusters do not agree on the commit that runs ({'; '.join(lines)})",
+        hint=f"pass the commit to compare with and to go back to: --running COMMIT"
+        f" (or --running {NONE} for a first deployment)",
     )

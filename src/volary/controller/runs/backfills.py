@@ -70,6 +70,9 @@ class Backfill:
             assigned=assigned,
             assigned_before=assigned,
             chosen=status.placed.chosen,
+            owners=await ready_runs.owners_of(
+                dependencies, project, run_request.targets, status.owners
+            ),
         )
         return await ready_runs.take_up_project(dependencies, project, run, origin)
 
@@ -78,7 +81,13 @@ class Backfill:
         status, run = kept.application.status, kept.run.id
         left = _without(status, run)
         return application_state.StateChange(
-            replace(status, backfill=left, run=run, under_way=True)
+            replace(
+                status,
+                backfill=left,
+                run=run,
+                under_way=True,
+                owners={**status.owners, **kept.origin.owners},
+            )
         )
 
     def concluded(self, ended: run_kinds.EndedRun) -> application_state.StateChange:

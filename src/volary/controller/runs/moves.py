@@ -225,6 +225,7 @@ class Move:
             assigned=numbers.now,
             assigned_before=numbers.now,
             chosen=status.placed.chosen,
+            owners=await ready_runs.owners_of(dependencies, project, shift.clusters, status.owners),
         )
         return await ready_runs.take_up_project(dependencies, project, run, origin)
 
@@ -232,7 +233,10 @@ class Move:
         """Take the move as under way; how the last release stands stays said."""
         status, run = kept.application.status, kept.run.id
         left = None if status.move is not None and status.move.id == run else status.move
-        return application_state.StateChange(replace(status, move=left, run=run, under_way=True))
+        owners = {**status.owners, **kept.origin.owners}
+        return application_state.StateChange(
+            replace(status, move=left, run=run, under_way=True, owners=owners)
+        )
 
     def concluded(self, ended: run_kinds.EndedRun) -> application_state.StateChange:
         """Say where the application is now; how a release failed stays said."""

@@ -15,7 +15,7 @@ from volary.engine import executor
 from volary.engine.runs import policies, state
 from volary.manifests import redaction as manifest_redaction
 from volary.model import applications, clocks
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.sources.rendering import renderers
 from volary.stages import executor as stage_executor
 from volary.stages.runtime import contexts, task_states
@@ -121,6 +121,28 @@ async def take_up_project(
     return of_plan(dependencies, project.application, again, run, origin)
 
 
+async def owners_of(
+    dependencies: Dependencies,
+    project: projects.Project,
+    targets: Sequence[str],
+    remembered: Mapping[str, ownership.Owner],
+) -> dict[str, ownership.Owner]:
+    """Return whose the application's objects are, by target, as the clusters say.
+
+    Raises:
+        errors.UserError: That cannot be told, or the commit cannot be rendered.
+    """
+    recognised = await preparation.recognise(
+        project,
+        dependencies.clusters,
+        targets,
+        dependencies.renderer,
+        patience=dependencies.patience,
+        remembered=remembered,
+    )
+    return {name: known.owner for name, known in recognised.items()}
+
+
 def of_plan(
     dependencies: Dependencies,
     application: applications.Application,
@@ -144,6 +166,7 @@ def of_plan(
         ),
         meter=dependencies.meter,
         render_before=opened.rendering.render_before,
+        owners=origin.owners,
     )
     return ReadyRun(
         run, performer, masker(dependencies, opened.manifests, opened.old_manifests), origin

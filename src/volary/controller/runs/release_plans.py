@@ -96,6 +96,7 @@ def remembering(
         wish,
         remembered=releases.running,
         kept=releases.exceptions(releases.running),
+        owners=status.owners,
         assigned=releases.assigned if releases.is_divided else None,
     )
 
@@ -284,6 +285,7 @@ async def _origin(
         reason=run_requests.reason_for_commit(run_request, made.project.subject),
         strategy=made.plan.strategy.value,
         summary=made.plan.summary,
+        owners=made.owners,
         digests=await run_renderer.digests_by_target(
             dependencies.renderer,
             made.project,

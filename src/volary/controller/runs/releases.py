@@ -38,6 +38,7 @@ class Release:
             waiting_reason="" if rest is None else before.waiting_reason,
             run=run.id,
             under_way=True,
+            owners={**before.owners, **origin.owners},
         )
         commit = application_state.CommitChange(
             run.commit, "running", origin.reason, run=run.id, subject=origin.subject

@@ -11,6 +11,7 @@ import msgspec
 from volary.controller.status import cluster_releases, run_requests
 from volary.engine.runs import state
 from volary.model import applications, json, statuses
+from volary.model.objects import ownership
 from volary.placement.failover import decisions, observed_durations
 
 
@@ -73,6 +74,8 @@ class ApplicationStatus:
     releases: cluster_releases.ClusterReleases = field(
         default_factory=cluster_releases.ClusterReleases
     )
+    #: Whose its objects are, by cluster, as the last run there found out.
+    owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
     #: What goes on that may make it move, such as ``eu/volary.dev/unreachable``.
     timers: Mapping[str, observed_durations.ObservedDuration] = field(default_factory=dict)
     #: A move that has not begun; it goes before what is requested.

@@ -8,6 +8,7 @@ import msgspec
 
 from volary.controller.status import run_requests
 from volary.model import json
+from volary.model.objects import ownership
 from volary.placement.replicas import assignment
 
 
@@ -39,6 +40,8 @@ class Origin:
     #: Who gets how many replicas, and who had: the same in every stage and in a rollback.
     assigned: assignment.Assignment = assignment.EMPTY
     assigned_before: assignment.Assignment = assignment.EMPTY
+    #: Whose the application's objects are, by target.
+    owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
 
 
 def to_document(origin: Origin) -> json.JsonObject:

@@ -12,7 +12,7 @@ from volary.manifests import objects
 from volary.manifests.loading import apply_order, namespace_scopes, object_keys
 from volary.manifests.ownership import tracking
 from volary.model import json
-from volary.model.objects import apply_results, manifest
+from volary.model.objects import apply_results, manifest, ownership
 from volary.model.pipeline import variant as variant_words
 
 #: The share of its live objects that an application may lose unasked, in percent.
@@ -35,7 +35,7 @@ def decide_prune(
     desired: Sequence[manifest.Manifest],
     live: Sequence[json.JsonObject],
     *,
-    application: str,
+    owner: ownership.Owner,
     keep: Callable[[json.JsonObject], str] = lambda _: "",
     allow_mass_deletion: bool = False,
     known: namespace_scopes.Scope | None = None,
@@ -64,7 +64,7 @@ def decide_prune(
     for body in live:
         if values and objects.text(body, "metadata", "labels", label.key) not in values:
             continue
-        reason = unprunable(body, application) or keep(body)
+        reason = unprunable(body, owner) or keep(body)
         considered += not reason and not is_going(body)
         if object_keys.normalise(object_keys.of(body), known) in wanted:
             continue
@@ -83,19 +83,19 @@ def decide_prune(
     )
 
 
-def unprunable(body: json.JsonObject, application: str) -> str:
+def unprunable(body: json.JsonObject, owner: ownership.Owner) -> str:
     """Return why an object must not be pruned; empty when it may be.
 
     PipeCD looks for owner references and the annotation; the label, the application and
     the object's own key are checked as well, so that copies that other programs or people
     made of our objects stay.
     """
-    owners = objects.sequence(body, "metadata", "ownerReferences")
-    if owners:
-        owner = f"{objects.text(owners[0], 'kind')} {objects.text(owners[0], 'name')}"
-        return f"it belongs to {owner}"
-    if not tracking.is_ours(body, application):
-        return f"it was not applied by Volary for {application}"
+    controllers = objects.sequence(body, "metadata", "ownerReferences")
+    if controllers:
+        kind, name = (objects.text(controllers[0], part) for part in ("kind", "name"))
+        return f"it belongs to {kind} {name}"
+    if not tracking.is_ours(body, owner):
+        return f"it was not applied by Volary for {owner.name}"
     written = objects.text(body, "metadata", "annotations", tracking.RESOURCE_KEY)
     key = object_keys.parse(written)
     if key is None or not object_keys.is_own_key(key, body):
@@ -110,7 +110,7 @@ def is_going(body: json.JsonObject) -> bool:
 
 def unremovable(
     body: json.JsonObject,
-    application: str,
+    owner: ownership.Owner,
     label: variant_words.VariantLabel,
     variant: variant_words.Variant,
 ) -> str:
@@ -124,13 +124,13 @@ def unremovable(
     label_value = objects.text(body, "metadata", "labels", label.key)
     if label_value != label.value(variant):
         return f"it is of variant {label_value or 'none'}, not {label.value(variant)}"
-    return unprunable(body, application)
+    return unprunable(body, owner)
 
 
 def decide_variant_removal(
     live: Sequence[json.JsonObject],
     *,
-    application: str,
+    owner: ownership.Owner,
     label: variant_words.VariantLabel,
     variant: variant_words.Variant,
 ) -> PruneDecision:
@@ -138,7 +138,7 @@ def decide_variant_removal(
     to_delete: list[manifest.Manifest] = []
     skipped: list[apply_results.Change] = []
     for body in live:
-        reason = unremovable(body, application, label, variant)
+        reason = unremovable(body, owner, label, variant)
         if reason:
             skipped.append(_skipped(body, reason))
         else:

@@ -1,4 +1,4 @@
-"""The labels and annotations by which Volary knows its objects.
+"""The labels and annotations by which Volary knows its objects, and whose they are.
 
 Labels select, annotations prove: a cluster copies the labels of a Service to
 its EndpointSlices, but not the annotations; annotations of a Deployment go to its
@@ -15,11 +15,13 @@ from collections.abc import Sequence
 
 from volary.manifests import objects
 from volary.model import json
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
 
 MANAGED_BY = "volary.dev/managed-by"
 APPLICATION = "volary.dev/application"
+#: The owner's id: what tells applications of one name apart.
+APPLICATION_ID = "volary.dev/application-id"
 COMMIT = "volary.dev/commit"
 RESOURCE_KEY = "volary.dev/resource-key"
 VARIANT = "volary.dev/variant"
@@ -40,6 +42,7 @@ KEYS = frozenset(
     {
         MANAGED_BY,
         APPLICATION,
+        APPLICATION_ID,
         COMMIT,
         RESOURCE_KEY,
         VARIANT,
@@ -62,7 +65,7 @@ _NOT_LABEL = re.compile(r"[^A-Za-z0-9._-]+")
 def track(
     item: manifest.Manifest,
     *,
-    application: str,
+    owner: ownership.Owner,
     commit: str,
     variant: variant.Variant,
     label: variant.VariantLabel,
@@ -72,10 +75,11 @@ def track(
     Copies get the key of their own name (PipeCD leaves the original's on ConfigMaps).
     """
     value = label.value(variant)
-    labels = {MANAGED_BY: VOLARY, APPLICATION: label_value(application), label.key: value}
+    labels = {**owner_labels(owner), label.key: value}
     annotations = {
         MANAGED_BY: VOLARY,
-        APPLICATION: application,
+        APPLICATION: owner.name,
+        APPLICATION_ID: owner.id,
         COMMIT: commit,
         RESOURCE_KEY: str(item.key),
         VARIANT: variant.value,
@@ -106,16 +110,25 @@ def untrack(item: manifest.Manifest) -> manifest.Manifest:
     return item.with_body({**item.body, "metadata": metadata})
 
 
-def is_ours(body: json.JsonObject, application: str) -> bool:
-    """Say whether Volary applied this object itself for `application`, by label and annotation."""
+def owner_of(body: json.JsonObject) -> ownership.Owner | None:
+    """Return for which application Volary applied this object itself; None: for none.
+
+    Label and annotation have to agree.
+    """
     labels = objects.mapping(body, "metadata", "labels")
     annotations = objects.mapping(body, "metadata", "annotations")
-    return (
-        labels.get(MANAGED_BY) == VOLARY
-        and labels.get(APPLICATION) == label_value(application)
-        and annotations.get(MANAGED_BY) == VOLARY
-        and annotations.get(APPLICATION) == application
-    )
+    identifier = objects.text(annotations, APPLICATION_ID)
+    if not identifier or labels.get(APPLICATION_ID) != identifier:
+        return None
+    if not labels.get(MANAGED_BY) == annotations.get(MANAGED_BY) == VOLARY:
+        return None
+    return ownership.Owner(objects.text(annotations, APPLICATION), identifier)
+
+
+def is_ours(body: json.JsonObject, owner: ownership.Owner) -> bool:
+    """Say whether Volary applied this object itself for `owner`, by label and annotation."""
+    known = owner_of(body)
+    return known is not None and known.id == owner.id
 
 
 def is_pipecd(body: json.JsonObject) -> bool:
@@ -132,13 +145,22 @@ def commit_of(body: json.JsonObject) -> str:
     return objects.text(annotations, COMMIT) or objects.text(annotations, PIPECD_COMMIT)
 
 
+def owner_labels(owner: ownership.Owner) -> dict[str, str]:
+    """Return the labels that every object of an application has."""
+    return {
+        MANAGED_BY: VOLARY,
+        APPLICATION: label_value(owner.name),
+        APPLICATION_ID: owner.id,
+    }
+
+
 def selector(
-    application: str,
+    owner: ownership.Owner,
     variants: Sequence[variant.Variant] = (),
     label: variant.VariantLabel | None = None,
 ) -> str:
     """Return the label selector of an application's objects, of all or of some variants."""
-    parts = [f"{MANAGED_BY}={VOLARY}", f"{APPLICATION}={label_value(application)}"]
+    parts = [f"{MANAGED_BY}={VOLARY}", f"{APPLICATION_ID}={owner.id}"]
     if variants:
         values = label or variant.VariantLabel()
         chosen = [values.value(variant) for variant in variants]

@@ -134,6 +134,12 @@ class Repository:
         workdir = self._opened.workdir
         return Path(workdir) if workdir else None
 
+    @property
+    def remote(self) -> str:
+        """The address that the repository was cloned from; empty: from none."""
+        key = "remote.origin.url"
+        return str(self._opened.config[key]) if key in self._opened.config else ""
+
     async def resolve(self, revision: str = "HEAD") -> Commit:
         """Return the commit a hash, branch or tag stands for.
 

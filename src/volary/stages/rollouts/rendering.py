@@ -148,7 +148,7 @@ def _marked(
         [
             tracking.track(
                 item,
-                application=application.name,
+                owner=application.owner,
                 commit=commit,
                 variant=of,
                 label=application.variant_label,

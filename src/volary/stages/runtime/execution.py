@@ -192,6 +192,7 @@ class Work:
         options = applier.Options(
             namespaces=self.context.namespaces,
             create_namespaces=self.context.application.input.auto_create_namespace,
+            owner=self.context.application.owner,
             timeout=min(self.remaining, _PATIENCE),
         )
         try:
@@ -211,21 +212,38 @@ class Work:
         It is not while their namespace or definition does not exist yet, nor without the
         permission. Deploying does not depend on it.
         """
-        client, name = self.context.client, self.context.application.name
+        client, owner = self.context.client, self.context.application.owner
         placement = await resource_mapping.map_manifests(client, manifests, refresh=False)
         namespaces = sorted(
             {mapped_manifest.item.namespace for mapped_manifest in placement.mapped} - {""}
         )
         home = self.inventory_home(namespaces)
         try:
-            known = await inventory_store.load(client, name, namespaces=namespaces, home=home)
+            known = await inventory_store.load(client, owner, namespaces=namespaces, home=home)
             added = [
                 inventory.reference(mapped_manifest.item) for mapped_manifest in placement.mapped
             ]
-            await inventory_store.record(client, known, added)
+            after = replace(
+                known.with_references(added),
+                origin=self.context.application.origin,
+                begun=known.begun or self.context.task.commit,
+            )
+            await inventory_store.record(client, known, after)
         except errors.PermanentError:
             return False
         return not placement.later and not placement.problems
+
+    async def record_running(self, commit: str) -> None:
+        """Write into the inventory which commit runs now, so that whoever comes next knows it."""
+        client, owner = self.context.client, self.context.application.owner
+        namespaces = self.context.namespaces or sorted(self.places)
+        home = self.inventory_home(namespaces)
+        try:
+            known = await inventory_store.load(client, owner, namespaces=namespaces, home=home)
+            if known.references:
+                await inventory_store.record(client, known, replace(known, commit=commit))
+        except errors.PermanentError as error:
+            self.caution(f"the inventory does not say that {commit[:7]} runs: {error}")
 
     def inventory_home(self, namespaces: Sequence[str]) -> str:
         """Return the namespace for a new inventory: the application's, else the context's."""
@@ -267,7 +285,7 @@ class Work:
         if allow_mass_deletion is None:
             allow_mass_deletion = self.context.options.allow_mass_deletion
         return owned_objects.Scope(
-            self.context.application.name,
+            self.context.application.owner,
             self.context.application.variant_label,
             variants,
             self.context.namespaces,

@@ -93,12 +93,12 @@ def check_owner(work: execution.Work, route_object: RouteObject) -> None:
     Raises:
         StageFailedError: when the live object is another application's.
     """
-    owner = objects.text(route_object.live, "metadata", "annotations", tracking.APPLICATION)
+    owner = tracking.owner_of(route_object.live) if route_object.live else None
     name = work.context.application.name
-    if owner and owner != name:
+    if owner is not None and owner.id != work.context.application.owner.id:
         raise execution.StageFailedError(
-            f"{route_object.item.key.title} is the application {owner}'s: a route can be shared,"
-            f" but only one application can move its traffic, not {name} too"
+            f"{route_object.item.key.title} is the application {owner.name}'s: a route can be"
+            f" shared, but only one application can move its traffic, not {name} too"
         )
 
 

@@ -248,8 +248,8 @@ class ReadinessWatch:
     async def _workloads(self) -> list[json.JsonObject]:
         application = self.work.context.application
         label = application.variant_label
-        name = tracking.label_value(application.name)
-        wanted = label_selectors.exact({tracking.APPLICATION: name, label.key: label.canary_value})
+        owner = tracking.owner_labels(application.owner)
+        wanted = label_selectors.exact({**owner, label.key: label.canary_value})
         kinds = {
             (original.group, original.kind)
             for original in self._originals

@@ -1,6 +1,7 @@
 """What belongs to an application: from its inventory and by label, as far as it may be read."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,12 +19,16 @@ from volary.clusters.inventory import inventory, inventory_store, owned_objects
 from volary.clusters.observe import live_state
 from volary.manifests.ownership import tracking
 from volary.model import errors, json
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 
 FORBIDDEN = api_errors.Forbidden("not you", status=403)
 LOST = api_errors.Unreachable("no answer")
 CUSTOM = kind("example.com", "Widget", "widgets")
 SECRETS = kind("", "Secret", "secrets")
+SHOP = ownership.Owner("shop", "0123456789abcdef")
+#: Of the same name.
+OTHER = ownership.Owner("shop", "fedcba9876543210")
+ORIGIN = ownership.Origin("git.example.com/team/shop", "shop")
 
 
 def put(
@@ -31,10 +36,10 @@ def put(
     resource: discovery.Resource,
     name: str,
     *,
-    application: str = "shop",
+    owner: ownership.Owner = SHOP,
     **metadata: Any,
 ) -> json.JsonObject:
-    marks = {tracking.MANAGED_BY: tracking.VOLARY, tracking.APPLICATION: application}
+    marks = tracking.owner_labels(owner)
     body = {"metadata": {"name": name, "labels": marks, "annotations": marks, **metadata}}
     return cluster.put(resource, body)
 
@@ -45,8 +50,10 @@ def reference(resource: discovery.Resource, name: str, namespace: str = "default
 
 
 async def remember(cluster: MemoryCluster, *references: Any) -> inventory.Inventory:
-    known = inventory.Inventory("shop", "default")
-    return await inventory_store.record(cluster.client, known, references)
+    known = inventory.Inventory(SHOP, "default")
+    after = replace(known.with_references(references), origin=ORIGIN)
+    await inventory_store.record(cluster.client, known, after)
+    return after
 
 
 async def read(
@@ -56,7 +63,7 @@ async def read(
     **scope: Any,
 ) -> owned_objects.OwnedObjects:
     return await owned_objects.read(
-        cluster.client, desired, owned_objects.Scope("shop", **scope), common
+        cluster.client, desired, owned_objects.Scope(SHOP, **scope), common
     )
 
 
@@ -70,7 +77,7 @@ def config(name: str = "a", namespace: str = "") -> manifest.Manifest:
 
 
 async def load(cluster: MemoryCluster, *namespaces: str) -> inventory.Inventory:
-    return await inventory_store.load(cluster.client, "shop", namespaces=namespaces, home="default")
+    return await inventory_store.load(cluster.client, SHOP, namespaces=namespaces, home="default")
 
 
 async def test_what_is_recorded_is_loaded() -> None:
@@ -88,7 +95,9 @@ async def test_what_is_known_already_costs_no_write() -> None:
     known = await remember(cluster, reference(SERVICES, "a"))
     cluster.asked.clear()
 
-    assert await inventory_store.record(cluster.client, known, [reference(SERVICES, "a")]) == known
+    await inventory_store.record(
+        cluster.client, known, known.with_references([reference(SERVICES, "a")])
+    )
     await inventory_store.forget(cluster.client, known, known)
     assert cluster.asked == []
 
@@ -106,15 +115,32 @@ async def test_what_is_forgotten_is_gone_and_an_empty_inventory_too() -> None:
 
 
 async def test_without_any_it_is_empty_and_at_home() -> None:
-    assert await load(MemoryCluster()) == inventory.Inventory("shop", "default")
+    assert await load(MemoryCluster()) == inventory.Inventory(SHOP, "default")
+
+
+async def test_several_of_a_name_are_told_apart_by_their_ids() -> None:
+    cluster = MemoryCluster()
+    mine = await remember(cluster, reference(SERVICES, "a"))
+    other = inventory.Inventory(OTHER, "default")
+    theirs = other.with_references([reference(SERVICES, "b")])
+    await inventory_store.record(cluster.client, other, theirs)
+
+    every = await inventory_store.find(cluster.client, "shop", namespaces=())
+
+    assert {known.owner.id: known for known in every} == {SHOP.id: mine, OTHER.id: theirs}
+    assert await load(cluster) == mine
+    await inventory_store.forget(cluster.client, mine, inventory.Inventory(SHOP, "default"))
+    assert await inventory_store.find(cluster.client, "shop", namespaces=()) == [theirs]
 
 
 async def test_who_may_not_list_everything_looks_where_it_may() -> None:
     cluster = MemoryCluster(
         refusals={"list configmaps": FORBIDDEN, "list configmaps/secret": FORBIDDEN}
     )
-    known = inventory.Inventory("shop", "web")
-    await inventory_store.record(cluster.client, known, [reference(SERVICES, "a")])
+    known = inventory.Inventory(SHOP, "web")
+    await inventory_store.record(
+        cluster.client, known, known.with_references([reference(SERVICES, "a")])
+    )
     del cluster.refusals["list configmaps"]
     cluster.refusals["list configmaps/"] = FORBIDDEN
 
@@ -146,7 +172,7 @@ async def test_desired_and_remembered_kinds_are_listed_and_no_others() -> None:
     await remember(cluster, reference(DEPLOYMENTS, "web"))
     for resource in (DEPLOYMENTS, CONFIG_MAPS, SERVICES):
         put(cluster, resource, resource.plural)
-    put(cluster, CONFIG_MAPS, "foreign", application="other")
+    put(cluster, CONFIG_MAPS, "foreign", owner=OTHER)
 
     owned = await read(cluster, config(), common=[("", "Service")])
 
@@ -228,11 +254,14 @@ async def test_an_inventory_that_may_not_be_read_leaves_the_common_kinds() -> No
 
     assert names(owned.live) == ["s"]
     assert owned.warnings == ("only common kinds: not you",)
-    assert owned.inventory == inventory.Inventory("shop", "default")
+    assert owned.inventory == inventory.Inventory(SHOP, "default")
 
 
-async def look(cluster: MemoryCluster, **more: Any) -> live_state.LiveState:
-    return await live_state.read(cluster.client, "shop", **more)
+async def look(
+    cluster: MemoryCluster, owner: ownership.Owner | None = SHOP, **more: Any
+) -> live_state.LiveState:
+    whose = live_state.ApplicationObjects("shop", ORIGIN, owner)
+    return await live_state.read(cluster.client, whose, **more)
 
 
 async def test_people_see_what_has_health_and_what_is_missing() -> None:
@@ -287,11 +316,51 @@ async def test_what_may_not_be_seen_is_no_missing_object() -> None:
 
 async def test_an_object_that_only_carries_the_label_is_not_shown() -> None:
     cluster = MemoryCluster()
-    labels = {tracking.MANAGED_BY: tracking.VOLARY, tracking.APPLICATION: "shop"}
+    labels = tracking.owner_labels(SHOP)
     cluster.put(DEPLOYMENTS, {"metadata": {"name": "copy", "labels": labels}})
     await remember(cluster, reference(DEPLOYMENTS, "web"))
 
     assert (await look(cluster)).live == ()
+
+
+async def test_the_application_of_a_name_is_told_by_its_origin_before_anybody_asked() -> None:
+    cluster = MemoryCluster()
+    await remember(cluster, reference(DEPLOYMENTS, "web"))
+    other = inventory.Inventory(OTHER, "default", origin=replace(ORIGIN, directory="other"))
+    await inventory_store.record(
+        cluster.client, other, other.with_references([reference(DEPLOYMENTS, "theirs")])
+    )
+    put(cluster, DEPLOYMENTS, "web")
+    put(cluster, DEPLOYMENTS, "theirs", owner=OTHER)
+
+    assert names((await look(cluster, None)).live) == ["web"]
+    assert names((await look(cluster, OTHER)).live) == ["theirs"]
+
+
+async def test_objects_without_an_inventory_are_shown_to_who_knows_whose_they_are() -> None:
+    cluster = MemoryCluster()
+    put(cluster, DEPLOYMENTS, "web")
+
+    assert names((await look(cluster)).live) == ["web"]
+    assert (await look(cluster, None)).live == ()
+
+
+async def test_an_inventory_is_looked_for_where_the_context_is() -> None:
+    cluster = MemoryCluster(refusals={"list configmaps/": FORBIDDEN})
+    await remember(cluster, reference(DEPLOYMENTS, "gone"))
+
+    assert [key.name for key in (await look(cluster, None)).missing] == ["gone"]
+
+
+async def test_where_no_inventory_may_be_read_that_is_said() -> None:
+    cluster = MemoryCluster(refusals={"list configmaps": FORBIDDEN})
+    cluster.refusals.update({f"list configmaps/{name}": FORBIDDEN for name in ("", "default")})
+    put(cluster, DEPLOYMENTS, "web")
+
+    known, unknown = await look(cluster), await look(cluster, None)
+
+    assert (names(known.live), known.warnings) == (["web"], ("only common kinds: not you",))
+    assert (unknown.live, unknown.warnings) == ((), ("nothing is shown: not you",))
 
 
 async def test_other_failures_are_errors() -> None:

@@ -13,11 +13,12 @@ from volary.clusters.inventory import inventory, owned_objects, pruning
 from volary.manifests import objects
 from volary.manifests.ownership import tracking
 from volary.model import json
-from volary.model.objects import apply_results, manifest
+from volary.model.objects import apply_results, manifest, ownership
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 
 USER = verbs.Options(manager="kubectl", agent="kubectl")
+SHOP = ownership.Owner("shop", "0123456789abcdef")
 SYNC = rollout_stages.SyncOptions(prune=True)
 BASE = [made(deployment("shop:v1")), made(service()), made(config())]
 #: A finalizer whose controller never comes.
@@ -25,9 +26,11 @@ HELD = {**config("old"), "metadata": {"name": "old", "finalizers": ["example.com
 
 
 def _remembered(given: World) -> set[str]:
-    body = given.get("us", "ConfigMap", inventory.name("shop"))
-    references = inventory.from_object(body, "shop").references
-    return {reference.key.name for reference in references}
+    stored = inventory.from_object(
+        given.get("us", "ConfigMap", inventory.name(given.application.owner))
+    )
+    assert stored is not None
+    return {reference.key.name for reference in stored.references}
 
 
 async def test_what_must_not_be_deleted_fails_the_stage_and_is_remembered() -> None:
@@ -109,7 +112,11 @@ async def test_what_was_taken_over_before_its_delete_is_remembered() -> None:
             return "somebody took it over" if len(looks) > 1 else ""
 
         result = await pruning.prune(
-            client, BASE, owned_objects.Scope("shop"), timeout=timedelta(seconds=5), check=check
+            client,
+            BASE,
+            owned_objects.Scope(given.application.owner),
+            timeout=timedelta(seconds=5),
+            check=check,
         )
 
         assert [change.reason for change in result.changes] == ["somebody took it over"]
@@ -126,7 +133,7 @@ def _tracked(name: str, group_kind: str = "ConfigMap") -> json.JsonObject:
     item = manifest.Manifest({"apiVersion": "v1", "kind": group_kind, "metadata": metadata})
     return tracking.track(
         item,
-        application="shop",
+        owner=SHOP,
         commit="c1",
         variant=variant.Variant.PRIMARY,
         label=variant.VariantLabel(),
@@ -141,7 +148,7 @@ def _keep(body: json.JsonObject) -> str:
 @pytest.mark.parametrize(
     ("annotations", "reason"),
     [
-        ({tracking.APPLICATION: "other"}, "it was not applied by Volary for shop"),
+        ({tracking.APPLICATION_ID: "other"}, "it was not applied by Volary for shop"),
         ({pruning.PRUNE: "disabled"}, "it says volary.dev/prune: disabled"),
         ({"routed": "yes"}, "a route leads to it"),
     ],
@@ -167,7 +174,7 @@ async def test_each_reason_to_stay_counts_when_listed_and_right_before_the_delet
 
     cluster.before = change
     result = await pruning.delete_all(
-        cluster.client, owned_objects.Scope("shop"), timeout=timedelta(seconds=5), check=_keep
+        cluster.client, owned_objects.Scope(SHOP), timeout=timedelta(seconds=5), check=_keep
     )
 
     assert [(change.action, change.reason) for change in result.changes] == [
@@ -186,7 +193,7 @@ async def test_data_of_people_is_never_pruned() -> None:
     result = await pruning.prune(
         cluster.client,
         [made(_tracked("new")), made(_tracked("data2", "PersistentVolumeClaim"))],
-        owned_objects.Scope("shop", allow_mass_deletion=True),
+        owned_objects.Scope(SHOP, allow_mass_deletion=True),
         timeout=timedelta(seconds=5),
     )
 
@@ -207,7 +214,7 @@ async def test_a_prune_of_nearly_everything_is_refused_with_its_reason() -> None
     result = await pruning.prune(
         cluster.client,
         [made(_tracked("new"))],
-        owned_objects.Scope("shop"),
+        owned_objects.Scope(SHOP),
         timeout=timedelta(seconds=5),
     )
 

@@ -19,14 +19,16 @@ from volary.clusters.observe import live_state
 from volary.clusters.transport import retries, transports
 from volary.manifests.ownership import tracking
 from volary.model import errors, json
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
 
 GROUP = "metrics.example.com"
 LIMITS = transports.Limits(
     discovery_pause=0.0, retry=retries.Policy(tries=1, base=timedelta(milliseconds=1))
 )
-SCOPE = owned_objects.Scope("shop")
+SHOP = ownership.Owner("shop", "0123456789abcdef")
+SCOPE = owned_objects.Scope(SHOP)
+WHOSE = live_state.ApplicationObjects("shop", ownership.Origin(), SHOP)
 SOON = timedelta(seconds=5)
 PLURALS = {"ConfigMap": "configmaps", "Widget": "widgets"}
 
@@ -57,7 +59,7 @@ class AggregatedCluster:
         for item in (
             tracking.track(
                 one,
-                application="shop",
+                owner=SHOP,
                 commit="1" * 40,
                 variant=variant.Variant.PRIMARY,
                 label=variant.VariantLabel(),
@@ -74,7 +76,7 @@ class AggregatedCluster:
         return sorted(
             body["metadata"]["name"]
             for body in bodies
-            if body["metadata"]["name"] != inventory.name("shop")
+            if body["metadata"]["name"] != inventory.name(SHOP)
         )
 
     async def handle(self, asked: Asked) -> web.StreamResponse:
@@ -156,12 +158,13 @@ async def client_of(cluster: AggregatedCluster) -> AsyncIterator[clients.Client]
 
 
 async def remember(client: clients.Client, *items: manifest.Manifest) -> None:
-    known = inventory.Inventory("shop", "default")
-    await inventory_store.record(client, known, [inventory.reference(item) for item in items])
+    known = inventory.Inventory(SHOP, "default")
+    after = known.with_references(inventory.reference(item) for item in items)
+    await inventory_store.record(client, known, after)
 
 
 async def remembered(client: clients.Client) -> set[str]:
-    known = await inventory_store.load(client, "shop", namespaces=(), home="default")
+    known = await inventory_store.load(client, SHOP, namespaces=(), home="default")
     return {reference.key.name for reference in known.references}
 
 
@@ -180,7 +183,7 @@ async def test_nothing_is_pruned_or_forgotten_while_a_group_cannot_be_listed(
         with pytest.raises(errors.TemporaryError, match=GROUP):
             await pruning.delete_all(client, SCOPE, timeout=SOON, check=pruning.keep_nothing)
         with pytest.raises(errors.TemporaryError, match=GROUP):
-            await live_state.read(client, "shop")
+            await live_state.read(client, WHOSE)
 
         assert cluster.names("ConfigMap") == ["kept", "old"]
         assert await remembered(client) == {"kept", "old", "w1"}

@@ -1,14 +1,16 @@
 """Which clusters an application is looked at in, and which of them it is for."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
+from volary.clusters.observe import live_state
 from volary.controller.api import status_service
 from volary.controller.fleet import surveys
 from volary.manifests import redaction
 from volary.manifests.health import fleet_status
 from volary.model import applications, statuses
 from volary.model.fleet import fleets, taints
-from volary.model.objects import manifest, object_health
+from volary.model.objects import manifest, object_health, ownership
 from volary.model.placement import spread_constraints
 from volary.placement.failover import decisions
 
@@ -35,6 +37,17 @@ def test_it_is_for_the_clusters_that_its_spread_chooses() -> None:
     assert found.targets == ("eu", "asia")
     # Something of it may be left there.
     assert "us" in found.others
+
+
+def test_it_is_known_by_the_name_of_its_file_and_where_that_is() -> None:
+    """A cluster that nobody has asked yet may know others of its name."""
+    origin = ownership.Origin("git.example.com/team/shop", "deploy")
+    registered = replace(shop(), name="shop-of-the-team", declared="shop", origin=origin)
+
+    found = status_service.subject(registered, members())
+
+    assert found.application == "shop-of-the-team"
+    assert found.whose == live_state.ApplicationObjects("shop", origin)
 
 
 def test_where_it_is_counts_and_not_where_it_would_be_chosen_anew() -> None:

@@ -4,11 +4,13 @@ from datetime import UTC, datetime
 
 import reconciler_fixtures as given
 from fixed_clock import FixedClock
+from volary.clusters.observe import live_state
 from volary.controller.fleet import surveys
 from volary.manifests.health import fleet_status
 from volary.model import statuses
-from volary.model.objects import manifest, object_health
+from volary.model.objects import manifest, object_health, ownership
 
+WHOSE = live_state.ApplicationObjects("shop", ownership.Origin())
 SEEN = datetime(2030, 1, 1, 12, tzinfo=UTC)
 WELL = object_health.Health(statuses.HealthStatus.HEALTHY, "all is well")
 WEB = fleet_status.ObjectStatus(manifest.ResourceKey("apps", "Deployment", "shop", "web"), WELL)
@@ -16,7 +18,7 @@ HEALTHY = fleet_status.ClusterStatus(WELL, (WEB,))
 
 
 async def test_a_silent_cluster_is_shown_as_it_was_known_and_since_when_it_is_silent() -> None:
-    subject = surveys.Subject("shop", ("us", "eu"), ("old",))
+    subject = surveys.Subject("shop", WHOSE, ("us", "eu"), ("old",))
     async with given.leading() as world:
         dependencies = world.leader.dependencies
         surveyor = surveys.Surveyor(dependencies.clusters, dependencies.clock)
@@ -51,7 +53,7 @@ async def test_an_answer_is_shared_until_it_is_too_old() -> None:
 
     async def subject() -> surveys.Subject:
         asked.append("shop")
-        return surveys.Subject("shop", ("us",))
+        return surveys.Subject("shop", WHOSE, ("us",))
 
     async with given.leading() as world:
         clock = FixedClock()

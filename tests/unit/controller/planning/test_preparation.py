@@ -16,6 +16,7 @@ from volary.controller.runs import release_plans
 from volary.engine.runs import policies
 from volary.model import errors
 from volary.model.fleet import fleets, taints
+from volary.model.objects import ownership
 from volary.model.runs import run_plans
 from volary.placement.failover import decisions
 from volary.sources.rendering import renderers
@@ -83,6 +84,18 @@ async def test_what_runs_is_named_or_remembered(tmp_path: Path) -> None:
     assert set(named.old_manifests) == {"us", "eu", "ap"}
     assert remembered.running.commit == given.old
     assert nothing.running.commit == ""
+
+
+async def test_stages_know_whose_the_objects_are_in_each_cluster(tmp_path: Path) -> None:
+    """None of the clusters answers, so what is remembered counts."""
+    remembered = ownership.Owner("shop", "0123456789abcdef")
+    async with an_application(tmp_path) as given:
+        made = await given.prepare(owners={"us": remembered})
+
+    assert set(made.owners) == {"us", "eu", "ap"}
+    assert made.application_on("us").owner == remembered
+    assert made.application_on("eu").owner == made.owners["eu"] == made.owners["ap"]
+    assert made.owners["eu"].id != remembered.id
 
 
 async def test_a_commit_that_the_repository_does_not_have_is_refused(tmp_path: Path) -> None:

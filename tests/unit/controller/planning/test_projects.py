@@ -11,6 +11,7 @@ from volary.config.crosscheck import fleet_checks
 from volary.controller.planning import projects
 from volary.model import applications, errors
 from volary.model.fleet import fleets
+from volary.model.objects import ownership
 from volary.sources.git import repositories
 
 FILE = "apiVersion: volary.dev/v1\nkind: Application\nmetadata: {name: %s}\n"
@@ -227,3 +228,79 @@ async def test_what_is_opened_by_its_path_says_where_it_came_from(tmp_path: Path
         commit,
         "Add the shop",
     )
+
+
+@pytest.mark.parametrize(
+    ("remote", "repository"),
+    [
+        ("", ""),
+        ("git@git.example.com:team/shop.git", "git.example.com/team/shop"),
+        ("https://git.example.com/team/shop", "git.example.com/team/shop"),
+        ("/srv/shop.git", ""),
+    ],
+)
+async def test_where_an_application_is_described_is_the_same_from_everywhere(
+    tmp_path: Path, remote: str, repository: str
+) -> None:
+    written(tmp_path / "deploy")
+    commit = command_world.commit(tmp_path, "Add it")
+    if remote:
+        pygit2.Repository(str(tmp_path)).remotes.create("origin", remote)
+    opened = await repositories.open_repository(str(tmp_path))
+
+    here = await projects.open_project(str(tmp_path / "deploy"))
+    pinned = await projects.open_pinned(opened, "deploy/volary.yaml", commit, name="other")
+
+    assert here.application.origin == ownership.Origin(repository, "deploy")
+    assert pinned.application.origin == here.application.origin
+    assert (pinned.application.name, pinned.application.declared_name) == ("other", "shop")
+    assert pinned.application.owner == here.application.owner
+
+
+async def test_a_server_names_a_repository_by_the_address_that_it_fetches(tmp_path: Path) -> None:
+    commit = command_world.commit(written(tmp_path), "Add it")
+    mirror = repositories.Repository(
+        "ssh://git@git.example.com/team/shop.git", pygit2.Repository(str(tmp_path))
+    )
+
+    pinned = await projects.open_pinned(mirror, "volary.yaml", commit)
+
+    assert pinned.application.origin == ownership.Origin("git.example.com/team/shop")
+
+
+async def test_a_plain_directory_is_from_no_repository(tmp_path: Path) -> None:
+    opened = await projects.open_project(str(written(tmp_path)))
+
+    assert opened.application.origin == ownership.Origin()
+    assert await opened.holds(opened.commit)
+    assert await opened.holds(f"{projects.CONTENT_PREFIX}0123456789ab"), "nobody can tell"
+    assert not await opened.holds("0" * 40)
+    assert await opened.describes("")
+    assert not await opened.describes("nowhere")
+
+
+async def test_a_repository_holds_its_commits_and_no_others(tmp_path: Path) -> None:
+    commit = command_world.commit(written(tmp_path), "Add it")
+    opened = await projects.open_project(str(tmp_path))
+
+    assert await opened.holds(commit)
+    assert not await opened.holds("0" * 40)
+    assert not await opened.holds(f"{projects.CONTENT_PREFIX}0123456789ab")
+
+
+async def test_a_directory_describes_the_application_while_one_of_its_name_is_in_it(
+    tmp_path: Path,
+) -> None:
+    for directory, name in (("shop", "shop"), ("copy", "shop"), ("cart", "cart")):
+        written(tmp_path / directory, name)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "volary.yaml").write_text(FILE % "shop" + "spec: nonsense\n")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "readme").write_text("nothing")
+    command_world.commit(tmp_path, "Add them")
+    opened = await projects.open_project(str(tmp_path / "shop"))
+
+    asked = ("shop", "copy", "cart", "broken", "empty", "nowhere", "../shop")
+    described = [directory for directory in asked if await opened.describes(directory)]
+
+    assert described == ["shop", "copy", "broken"]

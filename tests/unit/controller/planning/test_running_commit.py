@@ -1,72 +1,143 @@
+"""What runs is what the clusters say; memory counts for the silent, and tells the exceptions."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
 import pytest
 
-from volary.controller.planning import running_commit
-from volary.controller.planning.running_commit import ObservedCommits
-from volary.model import errors
+from fixed_clock import FixedClock
+from volary.clusters.client import client_pool
+from volary.clusters.inventory import inventory
+from volary.controller.planning import recognition, running_commit
+from volary.controller.planning.running_commit import ObservedCommits, RunningCommits
+from volary.model import applications, errors
+from volary.model.fleet import fleets
+from volary.model.objects import ownership
+
+A, B, C = "a" * 40, "b" * 40, "c" * 40
+SILENT = "no answer within 5 s"
 
 
-def test_clusters_that_agree_tell_the_running_commit() -> None:
-    seen = [
-        ObservedCommits("us", frozenset({"a1"})),
-        ObservedCommits("eu", frozenset({"a1"})),
+def says(target: str, *commits: str) -> ObservedCommits:
+    return ObservedCommits(target, frozenset(commits))
+
+
+def silent(target: str) -> ObservedCommits:
+    return ObservedCommits(target, trouble=SILENT)
+
+
+def decide(
+    *seen: ObservedCommits, remembered: str = "", exceptions: Mapping[str, str] | None = None
+) -> RunningCommits:
+    return running_commit.decide(seen, remembered=remembered, exceptions=exceptions or {})
+
+
+@pytest.mark.parametrize("remembered", ["", A, B])
+@pytest.mark.parametrize("exceptions", [{}, {"eu": B}])
+def test_clusters_that_agree_count_more_than_memory(
+    remembered: str, exceptions: Mapping[str, str]
+) -> None:
+    running = decide(
+        says("us", A),
+        says("eu", A),
         ObservedCommits("new"),
-    ]
-
-    assert running_commit.decide(seen, remembered="") == running_commit.RunningCommits(
-        "a1", "us, eu run it"
+        remembered=remembered,
+        exceptions=exceptions,
     )
+
+    assert running == RunningCommits(A, "us, eu run it")
 
 
 def test_clusters_that_disagree_are_named_with_what_to_pass() -> None:
-    seen = [ObservedCommits("us", frozenset({"a1"})), ObservedCommits("eu", frozenset({"b2"}))]
+    with pytest.raises(errors.UserError) as caught:
+        decide(says("us", A), says("eu", B))
 
-    with pytest.raises(errors.UserError) as raised:
-        running_commit.decide(seen, remembered="")
-
-    assert "us: a1; eu: b2" in str(raised.value)
-    assert "--running" in raised.value.problems[0].hint
+    assert f"us: {A[:12]}; eu: {B[:12]}" in str(caught.value)
+    assert "--running COMMIT" in caught.value.problems[0].hint
 
 
-def test_what_is_remembered_settles_a_disagreement() -> None:
-    seen = [ObservedCommits("us", frozenset({"a1"})), ObservedCommits("eu", frozenset({"b2"}))]
+def test_memory_tells_which_of_them_are_the_exceptions() -> None:
+    running = decide(says("us", A), says("eu", B), says("asia", B), remembered=A)
 
-    assert running_commit.decide(seen, remembered="a1").commit == "a1"
+    assert running.commit == A
+    assert running.reason == "us runs it; but bbbbbbb on eu, asia"
+    assert {name: running.of(name) for name in ("us", "eu", "asia", "new")} == {
+        "us": A,
+        "eu": B,
+        "asia": B,
+        "new": A,
+    }
 
 
-def test_what_is_remembered_does_not_count_where_everything_was_removed() -> None:
-    assert (
-        running_commit.decide(
-            [ObservedCommits("us"), ObservedCommits("eu")], remembered="a1"
-        ).commit
-        == ""
+def test_memory_of_what_no_cluster_says_settles_nothing() -> None:
+    with pytest.raises(errors.UserError, match="do not agree"):
+        decide(says("us", A), says("eu", B), remembered=C)
+
+
+def test_a_cluster_with_workloads_of_two_commits_is_a_disagreement() -> None:
+    """One that was interrupted: nobody can say what it went from."""
+    with pytest.raises(errors.UserError, match=f"eu: {A[:12]}, {B[:12]}"):
+        decide(says("us", A), says("eu", A, B), remembered=A)
+
+
+def test_silent_clusters_do_not_make_it_a_first_deployment() -> None:
+    running = decide(silent("us"), ObservedCommits("new"), remembered=A)
+
+    assert running.commit == A
+    assert running.reason == (
+        "the last commit that succeeded from here; no cluster says which it runs"
     )
 
 
-def test_unreachable_clusters_do_not_make_it_a_first_deployment() -> None:
-    seen = [ObservedCommits("us", trouble="refused")]
+def test_nothing_is_remembered_of_clusters_that_have_none_of_it() -> None:
+    running = decide(ObservedCommits("us"), ObservedCommits("eu"), remembered=A)
 
-    assert running_commit.decide(seen, remembered="a1").commit == "a1"
+    assert running == RunningCommits("", "no cluster says which commit it runs")
+
+
+def test_what_silent_clusters_kept_is_remembered() -> None:
+    kept = {"eu": B, "us": C, "gone": B}
+
+    some = decide(says("us", A), silent("eu"), silent("asia"), remembered=A, exceptions=kept)
+    none = decide(silent("eu"), silent("asia"), remembered=A, exceptions=kept)
+
+    assert (some.commit, some.others) == (A, {"eu": B})
+    assert some.reason == "us runs it; but bbbbbbb on eu"
+    assert (none.commit, none.others) == (A, {"eu": B})
+
+
+def test_a_silent_cluster_that_kept_what_runs_is_no_exception() -> None:
+    assert decide(says("us", A), silent("eu"), exceptions={"eu": A}).others == {}
 
 
 def test_workloads_of_somebody_else_are_mentioned() -> None:
-    running = running_commit.decide([ObservedCommits("us", unmarked=True)], remembered="")
+    running = decide(ObservedCommits("us", unmarked=True))
 
     assert running.commit == ""
     assert "us runs it without Volary" in running.reason
 
 
-def test_what_a_cluster_kept_counts_where_it_says_another_commit_itself() -> None:
-    running = running_commit.RunningCommits("a1", "us runs it")
-    seen = [
-        ObservedCommits("us", frozenset({"a1"})),
-        ObservedCommits("eu", frozenset({"b2"})),
-        ObservedCommits("asia", frozenset({"b2", "c3"})),
-    ]
-    kept = {"us": "a1", "eu": "b2", "asia": "b2", "gone": "b2"}
+async def test_an_inventory_says_what_runs_and_who_has_none_is_asked() -> None:
+    """None of the clusters answers: what is known was read with the inventories."""
+    application = applications.Application("shop", applications.Dialect.VOLARY)
+    owner = application.owner
+    stored = inventory.Inventory(owner, "default", begun=A, commit=B)
+    begun = inventory.Inventory(owner, "default", begun=A)
+    recognised = {
+        "us": recognition.Recognised(owner, stored),
+        "eu": recognition.Recognised(owner, begun),
+        "asia": recognition.Recognised(ownership.Owner("shop", "1")),
+    }
+    members = fleets.Fleet(tuple(fleets.Cluster(name) for name in recognised))
+    async with client_pool.open_pool(members, clock=FixedClock()) as clusters:
+        us, *others = await running_commit.observe(
+            clusters,
+            application,
+            dict.fromkeys(recognised, ()),
+            recognised,
+            patience=timedelta(seconds=5),
+        )
 
-    known = running_commit.with_known_exceptions(running, seen, kept)
-
-    assert known.others == {"eu": "b2"}
-    assert known.reason == "us runs it; but b2 on eu"
-    assert [known.of(name) for name in ("us", "eu", "asia")] == ["a1", "b2", "a1"]
-    assert running_commit.with_known_exceptions(running, seen, {"us": "a1"}) is running
+    assert us == says("us", B)
+    assert [one.target for one in others] == ["eu", "asia"]
+    assert all(one.trouble and not one.commits for one in others)

@@ -3,7 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from volary.controller.runs import releases, rollbacks, run_kinds
+import pytest
+
+from volary.controller.runs import backfills, moves, releases, rollbacks, run_kinds
 from volary.controller.status import (
     application_state,
     application_statuses,
@@ -14,7 +16,7 @@ from volary.controller.status import (
 from volary.engine.runs import rollback, run_builder, state, updates
 from volary.gitops import triggers
 from volary.model import statuses
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.placement.replicas import assignment, divisible_workloads
@@ -94,6 +96,20 @@ def test_what_begins_takes_its_request_and_says_why() -> None:
                 "c1", "running", "c1 was pushed", run="r1", subject="Add it"
             ),
         )
+
+
+@pytest.mark.parametrize("kind", [RELEASE, backfills.Backfill(), moves.Move()])
+def test_whose_objects_are_where_is_kept_from_the_beginning(kind: run_kinds.RunKind) -> None:
+    """A process that dies at once must not make another id."""
+    first, second, third = (ownership.Owner("shop", number) for number in "123")
+    status = replace(BEFORE, owners={"us": first, "asia": third})
+    origin = replace(ORIGIN, owners={"us": second, "eu": second})
+
+    change = kind.begun(
+        run_kinds.KeptRun(application(status), run(statuses.RunStatus.RUNNING), origin)
+    )
+
+    assert change.status.owners == {"us": second, "eu": second, "asia": third}
 
 
 def test_one_that_succeeded_says_what_runs_where_and_who_has_how_many() -> None:

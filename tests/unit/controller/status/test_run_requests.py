@@ -10,7 +10,7 @@ from volary.engine.runs import run_builder, state, updates
 from volary.engine.state_machine import events, machine
 from volary.gitops import triggers
 from volary.model import applications, statuses
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.model.runs import run_plans
@@ -85,6 +85,7 @@ def test_standing_and_origin_survive_being_written_and_older_ones_are_read() -> 
         "c2", "c1", "r1", True, run_request, "run r1 has to end first", targets, mentions,
         alerts=(applications.Alert("team", "on-call", ("DEPLOYMENT_FAILED",)),),
         pause=state.Pause("ana", WANT.at, "on television"),
+        owners={"us": ownership.Owner("shop", "0123456789abcdef")},
     )  # fmt: skip
     web = assignment.WorkloadAssignment(
         manifest.ResourceKey("apps", "Deployment", "shop", "web"),
@@ -100,6 +101,7 @@ def test_standing_and_origin_survive_being_written_and_older_ones_are_read() -> 
         "a/volary.yaml",
         targets=("us",),
         digests={"us": "abc"},
+        owners={"us": ownership.Owner("shop", "0123456789abcdef")},
         assigned=assignment.Assignment((web,), {"us": WANT.at}, {"eu": "no answer"}),
     )
 

@@ -6,7 +6,7 @@ from volary.manifests import redaction
 from volary.manifests.diff import diff_text, object_diff
 from volary.manifests.loading import documents
 from volary.manifests.ownership import tracking
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
 
 CASES = sorted((pathlib.Path(__file__).parents[3] / "cases" / "diff_text").iterdir())
@@ -48,7 +48,7 @@ def test_a_new_commit_alone_is_no_change(simple: list[manifest.Manifest]) -> Non
         [
             tracking.track(
                 item,
-                application="web",
+                owner=ownership.Owner("web", "web-1"),
                 commit=commit,
                 variant=variant.Variant.PRIMARY,
                 label=variant.VariantLabel(),

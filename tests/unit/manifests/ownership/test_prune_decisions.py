@@ -3,10 +3,11 @@ import pytest
 from volary.manifests.loading import namespace_scopes
 from volary.manifests.ownership import prune_decisions, tracking
 from volary.model import json
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
 
 LABEL = variant.VariantLabel()
+WEB = ownership.Owner("web", "web-1")
 
 
 def wish(name: str, kind: str = "ConfigMap", api: str = "v1") -> manifest.Manifest:
@@ -22,7 +23,7 @@ def live(
     **metadata: object,
 ) -> json.JsonObject:
     marked = tracking.track(
-        wish(name, kind, api), application="web", commit="a", variant=which, label=LABEL
+        wish(name, kind, api), owner=WEB, commit="a", variant=which, label=LABEL
     )
     return {**marked.body, "metadata": {**marked.metadata, "uid": f"uid-{name}", **metadata}}
 
@@ -33,7 +34,7 @@ def decide(
     return prune_decisions.decide_prune(
         desired,
         objects,
-        application="web",
+        owner=WEB,
         **options,  # type: ignore[arg-type]
     )
 
@@ -156,11 +157,9 @@ def test_a_clean_up_takes_one_variant_and_never_the_primary() -> None:
             ownerReferences=[{"kind": "Service", "name": "d"}],
         ),
     ]
-    found = prune_decisions.decide_variant_removal(
-        objects, application="web", label=LABEL, variant=canary
-    )
+    found = prune_decisions.decide_variant_removal(objects, owner=WEB, label=LABEL, variant=canary)
     refused = prune_decisions.decide_variant_removal(
-        objects, application="web", label=LABEL, variant=variant.Variant.PRIMARY
+        objects, owner=WEB, label=LABEL, variant=variant.Variant.PRIMARY
     )
 
     assert names(found) == ["d", "c", "b"]
@@ -202,14 +201,14 @@ def changed(body: json.JsonObject, part: str, **values: object) -> json.JsonObje
         *(
             (changed(live("a"), part, **{key: "x"}), "it was not applied by Volary for web")
             for part in ("labels", "annotations")
-            for key in (tracking.MANAGED_BY, tracking.APPLICATION)
+            for key in (tracking.MANAGED_BY, tracking.APPLICATION_ID)
         ),
     ],
 )
 def test_one_thing_that_does_not_fit_is_enough_to_stay(body: json.JsonObject, reason: str) -> None:
-    assert prune_decisions.unprunable(body, "web") == reason
+    assert prune_decisions.unprunable(body, WEB) == reason
     which = variant.Variant.PRIMARY
-    assert prune_decisions.unremovable(body, "web", LABEL, which).startswith("the primary is")
+    assert prune_decisions.unremovable(body, WEB, LABEL, which).startswith("the primary is")
 
 
 @pytest.mark.parametrize(("gone", "allowed"), [(5, True), (6, False)])

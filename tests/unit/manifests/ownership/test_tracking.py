@@ -1,8 +1,11 @@
+import pytest
+
 from volary.manifests.ownership import tracking
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
 
 LABEL = variant.VariantLabel()
+SHOP = ownership.Owner("shop", "0123456789abcdef")
 
 
 def marked(**metadata: object) -> manifest.Manifest:
@@ -10,7 +13,7 @@ def marked(**metadata: object) -> manifest.Manifest:
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", **metadata}}
     )
     return tracking.track(
-        item, application="shop", commit="abc", variant=variant.Variant.CANARY, label=LABEL
+        item, owner=SHOP, commit="abc", variant=variant.Variant.CANARY, label=LABEL
     )
 
 
@@ -21,11 +24,13 @@ def test_marks_are_on_the_object_and_never_on_its_pods() -> None:
         "app": "web",
         "volary.dev/managed-by": "volary",
         "volary.dev/application": "shop",
+        "volary.dev/application-id": "0123456789abcdef",
         "pipecd.dev/variant": "canary",
     }
     assert item.annotations == {
         "volary.dev/managed-by": "volary",
         "volary.dev/application": "shop",
+        "volary.dev/application-id": "0123456789abcdef",
         "volary.dev/commit": "abc",
         "volary.dev/resource-key": "apps:Deployment::web",
         "volary.dev/variant": "canary",
@@ -38,9 +43,33 @@ def test_an_object_is_ours_by_label_and_annotation() -> None:
     item = marked()
     without = {**item.body, "metadata": {**item.metadata, "annotations": {}}}
 
-    assert tracking.is_ours(item.body, "shop")
-    assert not tracking.is_ours(item.body, "other")
-    assert not tracking.is_ours(without, "shop")
+    assert tracking.is_ours(item.body, SHOP)
+    assert not tracking.is_ours(item.body, ownership.Owner("shop", "fedcba9876543210"))
+    assert not tracking.is_ours(without, SHOP)
+
+
+def test_an_application_that_is_called_otherwise_keeps_its_objects() -> None:
+    item = marked()
+
+    assert tracking.owner_of(item.body) == SHOP
+    assert tracking.is_ours(item.body, ownership.Owner("store", SHOP.id))
+
+
+@pytest.mark.parametrize("part", ["labels", "annotations"])
+@pytest.mark.parametrize("key", [tracking.MANAGED_BY, tracking.APPLICATION_ID])
+@pytest.mark.parametrize("value", ["", "other"])
+def test_marks_that_do_not_agree_are_nobodys(part: str, key: str, value: str) -> None:
+    item = marked()
+    changed = {**item.metadata[part], key: value}
+    body = {**item.body, "metadata": {**item.metadata, part: changed}}
+
+    assert tracking.owner_of(body) is None
+
+
+def test_marks_from_before_there_were_ids_are_nobodys() -> None:
+    marks = {tracking.MANAGED_BY: tracking.VOLARY, tracking.APPLICATION: "shop"}
+
+    assert tracking.owner_of({"metadata": {"labels": marks, "annotations": marks}}) is None
 
 
 def test_unmarked_manifests_compare_equal_over_commits() -> None:
@@ -49,7 +78,7 @@ def test_unmarked_manifests_compare_equal_over_commits() -> None:
     )
     one, other = (
         tracking.track(
-            plain, application="s", commit=commit, variant=variant.Variant.PRIMARY, label=LABEL
+            plain, owner=SHOP, commit=commit, variant=variant.Variant.PRIMARY, label=LABEL
         )
         for commit in ("1", "2")
     )
@@ -61,9 +90,11 @@ def test_unmarked_manifests_compare_equal_over_commits() -> None:
 def test_selectors_ask_for_the_application_and_its_variants() -> None:
     both = (variant.Variant.CANARY, variant.Variant.BASELINE)
 
-    assert tracking.selector("shop") == "volary.dev/managed-by=volary,volary.dev/application=shop"
-    assert tracking.selector("shop", both[:1]).endswith(",pipecd.dev/variant=canary")
-    assert tracking.selector("shop", both).endswith(",pipecd.dev/variant in (canary,baseline)")
+    assert tracking.selector(SHOP) == (
+        "volary.dev/managed-by=volary,volary.dev/application-id=0123456789abcdef"
+    )
+    assert tracking.selector(SHOP, both[:1]).endswith(",pipecd.dev/variant=canary")
+    assert tracking.selector(SHOP, both).endswith(",pipecd.dev/variant in (canary,baseline)")
 
 
 def test_a_name_that_is_no_label_value_becomes_one() -> None:

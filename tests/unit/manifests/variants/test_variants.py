@@ -7,7 +7,7 @@ from volary.manifests.loading import documents, serialization
 from volary.manifests.ownership import tracking
 from volary.manifests.variants import variants
 from volary.model import applications, errors, routing_options
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 
@@ -180,7 +180,7 @@ def test_copies_are_marked_with_their_own_key(simple: Manifests, web: App) -> No
     found = [
         tracking.track(
             item,
-            application="web",
+            owner=ownership.Owner("web", "web-1"),
             commit="abc",
             variant=variant.Variant.CANARY,
             label=web.variant_label,

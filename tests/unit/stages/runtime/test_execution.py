@@ -3,21 +3,23 @@
 import asyncio
 import types
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
 import pytest
 
+import memory_client
 import memory_cluster
 import memory_world
 import stage_contexts
 from volary.clusters.api import api_errors
 from volary.clusters.apply import applier
 from volary.clusters.client import clients
-from volary.clusters.inventory import pruning
+from volary.clusters.inventory import inventory, inventory_store, pruning
 from volary.engine import executor
 from volary.model import applications, errors, statuses
-from volary.model.objects import apply_results, manifest
+from volary.model.objects import apply_results, manifest, ownership
 from volary.model.pipeline import variant
 from volary.stages.runtime import contexts, execution, rendezvouses
 
@@ -376,12 +378,92 @@ async def test_what_may_be_deleted_is_limited(allowed: bool) -> None:
 
     scope = made.scope(variant.Variant.CANARY)
 
-    assert scope.application == "shop"
+    assert scope.owner == made.context.application.owner
     assert scope.variants == (variant.Variant.CANARY,)
     assert scope.namespaces == ("a",)
     assert scope.likely == ("a", "b")
     assert scope.allow_mass_deletion is allowed
     assert made.scope(allow_mass_deletion=not allowed).allow_mass_deletion is not allowed
+
+
+SHOP = applications.Application(name="shop", origin=ownership.Origin("git.example.com/a", "shop"))
+
+
+async def stored(cluster: memory_client.MemoryCluster) -> list[inventory.Inventory]:
+    return await inventory_store.find(cluster.client, "shop", namespaces=())
+
+
+async def test_what_is_applied_is_known_with_where_it_is_described_and_began() -> None:
+    cluster = memory_client.MemoryCluster()
+    config = manifest.Manifest(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "settings", "namespace": "default"},
+        }
+    )
+    reference = inventory.reference(config)
+
+    for commit in ("first", "second"):
+        await work(application=SHOP, client=cluster, commit=commit).apply([config])
+
+    assert await stored(cluster) == [
+        inventory.Inventory(
+            SHOP.owner, "default", frozenset({reference}), SHOP.origin, begun="first"
+        )
+    ]
+
+
+async def test_an_inventory_says_what_runs_and_keeps_the_rest() -> None:
+    cluster = memory_client.MemoryCluster()
+    before = inventory.Inventory(
+        SHOP.owner,
+        "default",
+        frozenset({inventory.Reference(KEY, "v1")}),
+        SHOP.origin,
+        begun="first",
+        commit="second",
+    )
+    other = inventory.Inventory(
+        ownership.Owner("shop", "another"), "default", before.references, commit="theirs"
+    )
+    for known in (before, other):
+        await inventory_store.record(
+            cluster.client, inventory.Inventory(known.owner, "default"), known
+        )
+
+    await work(application=SHOP, client=cluster).record_running("third")
+    cluster.asked.clear()
+    await work(application=SHOP, client=cluster).record_running("third")
+
+    assert cluster.asked == ["list configmaps"], "what is known already costs no write"
+    assert {known.owner.id: known for known in await stored(cluster)} == {
+        SHOP.owner.id: replace(before, commit="third"),
+        "another": other,
+    }
+
+
+async def test_of_an_application_that_is_gone_nothing_is_said_to_run() -> None:
+    cluster = memory_client.MemoryCluster()
+
+    await work(application=SHOP, client=cluster).record_running("third")
+
+    assert cluster.objects == {}
+
+
+@pytest.mark.parametrize("verb", ["list", "patch"])
+async def test_a_stage_succeeds_without_the_permission_to_say_what_runs(verb: str) -> None:
+    cluster = memory_client.MemoryCluster()
+    before = inventory.Inventory(SHOP.owner, "default", frozenset({inventory.Reference(KEY, "v1")}))
+    await inventory_store.record(cluster.client, inventory.Inventory(SHOP.owner, "default"), before)
+    refusal = api_errors.Forbidden("not you", status=403)
+    places = ("", "/", "/default")
+    cluster.refusals.update({f"{verb} configmaps{place}": refusal for place in places})
+    made = work(application=SHOP, client=cluster)
+
+    await made.record_running("0123456789")
+
+    assert said(made).warnings == ["the inventory does not say that 0123456 runs: not you"]
 
 
 async def test_the_namespaces_of_what_was_loaded_are_remembered() -> None:

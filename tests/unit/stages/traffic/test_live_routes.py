@@ -11,7 +11,7 @@ from volary.clusters.client import resource_mapping
 from volary.manifests.ownership import tracking
 from volary.manifests.routes import generated_routes
 from volary.model import applications, json, routing_options
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
 from volary.stages.runtime import execution
 from volary.stages.traffic import live_routes
@@ -78,24 +78,35 @@ def test_of_other_routers_there_is_one_route_or_none() -> None:
     assert live_routes.candidates([service()], GATEWAY) == []
 
 
-@pytest.mark.parametrize(
-    ("owner", "refused"), [("", False), ("shop", False), ("cart", True), (None, False)]
-)
-async def test_only_one_application_moves_the_traffic_of_a_route(
-    owner: str | None, refused: bool
-) -> None:
-    annotations = {tracking.APPLICATION: owner} if owner is not None else {}
-    live = service().body if owner != "" else None
-    if live is not None:
-        live = {**live, "metadata": {"name": "shop", "annotations": annotations}}
-    work = execution.Work(stage_contexts.context(), asyncio.get_running_loop().time())
-    moved = carrier(service(), live)
+def live_of(owner: ownership.Owner) -> json.JsonObject:
+    """Return the live Service as it was applied for an application."""
+    return tracking.track(
+        service(),
+        owner=owner,
+        commit="1",
+        variant=variant.Variant.PRIMARY,
+        label=variant.VariantLabel(),
+    ).body
 
-    if not refused:
-        live_routes.check_owner(work, moved)
-        return
-    with pytest.raises(execution.StageFailedError, match=r"Service shop is .* cart's: .* not shop"):
-        live_routes.check_owner(work, moved)
+
+async def test_a_route_is_moved_by_its_own_application() -> None:
+    work = execution.Work(stage_contexts.context(), asyncio.get_running_loop().time())
+    own = live_of(work.context.application.owner)
+
+    for live in (None, service().body, own):
+        live_routes.check_owner(work, carrier(service(), live))
+
+
+@pytest.mark.parametrize("name", ["cart", "shop"])
+async def test_only_one_application_moves_the_traffic_of_a_route(name: str) -> None:
+    """Another one may have the same name."""
+    work = execution.Work(stage_contexts.context(), asyncio.get_running_loop().time())
+    other = carrier(service(), live_of(ownership.Owner(name, "another")))
+
+    with pytest.raises(
+        execution.StageFailedError, match=rf"Service shop is .* {name}'s: .* not shop"
+    ):
+        live_routes.check_owner(work, other)
 
 
 def test_diverted_is_what_sends_traffic_to_another_variant() -> None:

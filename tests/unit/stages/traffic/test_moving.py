@@ -14,7 +14,7 @@ from volary.clusters.api import api_errors
 from volary.clusters.apply import steps
 from volary.manifests.ownership import tracking
 from volary.model import applications, json, routing_options
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
 from volary.stages.runtime import execution
 from volary.stages.traffic import division, readiness_watch, routes
@@ -174,8 +174,14 @@ async def test_what_reads_back_otherwise_fails() -> None:
 async def test_another_applications_route_stays_as_it_is() -> None:
     given = World()
     body = split()
-    body["metadata"]["annotations"] = {tracking.APPLICATION: "cart"}
-    given.cluster.put(body)
+    cart = tracking.track(
+        manifest.Manifest(body),
+        owner=ownership.Owner("cart", "cart-1"),
+        commit="1",
+        variant=variant.Variant.PRIMARY,
+        label=variant.VariantLabel(),
+    )
+    given.cluster.put(cart.body)
 
     with pytest.raises(execution.StageFailedError, match="is the application cart's"):
         await given.divide(HALF)

@@ -1,0 +1,47 @@
+"""Which application an object belongs to: more than a name, since two may have the same."""
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+
+_LENGTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """An application, as its objects name it."""
+
+    #: As its file calls it, for people.
+    name: str
+    #: What tells it from others of the same name; a label value.
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.id})"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an application is described, as far as that can be told from everywhere."""
+
+    #: Host and path of the repository; empty: a plain directory, or a repository without a remote.
+    repository: str = ""
+    #: The application's directory in it.
+    directory: str = ""
+
+    def __str__(self) -> str:
+        return ":".join(filter(None, (self.repository, self.directory))) or "a plain directory"
+
+
+def make_id(name: str, origin: Origin, namespace: str, taken: Collection[str] = ()) -> str:
+    """Return the id of an application that no cluster knows yet.
+
+    Everybody who begins with the same application makes the same id. `namespace` is where it
+    goes, `taken` the ids of others that are there.
+    """
+    for attempt in range(len(taken) + 1):
+        content = "\0".join((name, origin.repository, origin.directory, namespace, str(attempt)))
+        digest = hashlib.sha256(content.encode()).hexdigest()[:_LENGTH]
+        if digest not in taken:
+            return digest
+    raise AssertionError("more ids than attempts cannot be taken")
