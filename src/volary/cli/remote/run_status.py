@@ -74,10 +74,12 @@ async def _find_run(
         is_requested = waiting and waiting["commit"].startswith(wanted)
         if not is_requested:
             known = await _find_commit(server, name, wanted)
-            if known is not None:
+            # It was requested just after the application was read.
+            is_queued = wait and known is not None and known["status"] == "queued"
+            if known is not None and not is_queued:
                 return await _of_commit(server, known)
             is_looked_at = application["removed"] or head in ("", application["decided"])
-            if is_looked_at:
+            if is_looked_at and not is_queued:
                 return await _of_unchanged(server, application, wanted)
         line = _waiting_line(waiting) if is_requested else f"{wanted[:7]} is not looked at yet"
         if is_requested and not wait:
