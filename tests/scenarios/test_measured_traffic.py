@@ -26,6 +26,11 @@ from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 Metrics = metric_providers.Metrics
 ERRORS = 0.2
 WINDOW = timedelta(seconds=5)
+#: Requests from which on a share of `ERRORS` shows.
+FEWEST = 20
+#: Seconds after which measuring hangs.
+PATIENCE = 120
+VALUE, PROPORTION = analysis.Kind.VALUE, analysis.Kind.PROPORTION
 
 
 def shop(image: str, **behaviour: str) -> list[manifest.Manifest]:
@@ -76,28 +81,30 @@ async def check(family: Metrics, address: str, given: stage_world.World) -> None
             question = meters.Question(
                 rule, ISTIO, target, names, side, analysis.Role.JUDGED, now, now
             )
-            found = await meter.measure(question)
-            assert found.reading is analysis.Reading.VALUES, (family, found)
-            return found
+            return await meter.measure(question)
+
+        async def told(target: str, side: variant.Variant) -> list[analysis.Measurement]:
+            """Measure until enough requests are counted; a busy machine sends them slowly."""
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    measured = [
+                        await measure(query_templates.SUCCESS_RATE, target, side, VALUE),
+                        await measure(query_templates.ERRORS, target, side, PROPORTION),
+                        await measure(query_templates.DURATION, target, side, VALUE),
+                    ]
+                    values = all(m.reading is analysis.Reading.VALUES for m in measured)
+                    if values and measured[1].totals[0] > FEWEST:
+                        return measured
+                    await asyncio.sleep(0.5)
 
         for target in given.running.clusters:
             for side in (variant.Variant.CANARY, variant.Variant.PRIMARY):
                 is_bad = (target, side) == ("eu", variant.Variant.CANARY)
-                rate = await measure(
-                    query_templates.SUCCESS_RATE, target, side, analysis.Kind.VALUE
-                )
-                share = await measure(
-                    query_templates.ERRORS, target, side, analysis.Kind.PROPORTION
-                )
-                duration = await measure(
-                    query_templates.DURATION, target, side, analysis.Kind.VALUE
-                )
+                rate, share, duration = await told(target, side)
 
                 expected = 100 * (1 - ERRORS) if is_bad else 100
                 # On a busy machine there are fewer requests, and so more chance.
-                requests = share.totals[0]
-                assert requests > 20
-                deviation = 100 * math.sqrt(ERRORS * (1 - ERRORS) / requests)
+                deviation = 100 * math.sqrt(ERRORS * (1 - ERRORS) / share.totals[0])
                 tolerated = 5 * deviation if is_bad else 1e-9
                 assert rate.values == (pytest.approx(expected, abs=tolerated),)
                 assert (share.values[0] > 0) is is_bad

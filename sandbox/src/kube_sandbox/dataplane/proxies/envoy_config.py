@@ -29,7 +29,8 @@ _RETRIES: json.JsonObject = {
     ],
     "host_selection_retry_max_attempts": 5,
 }
-_TIMEOUT = "15s"
+#: None, as Istio sets it: Envoy's own limit would end requests that a busy machine is slow with.
+_TIMEOUT = "0s"
 
 
 @dataclass(frozen=True, slots=True)
