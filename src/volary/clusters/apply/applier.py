@@ -17,7 +17,7 @@ A set with a single changed object is not tried: its write is as much all-or-not
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
@@ -29,6 +29,7 @@ from volary.concurrency import fan_out
 from volary.manifests.loading import apply_order
 from volary.model import backoffs, errors, json
 from volary.model.objects import apply_results, manifest, ownership
+from volary.model.pipeline import variant
 
 #: Between two questions whether a new kind is served, or a changed one as it is defined now.
 _BACKOFF = backoffs.Backoff(timedelta(milliseconds=100), timedelta(milliseconds=800))
@@ -36,6 +37,8 @@ _BACKOFF = backoffs.Backoff(timedelta(milliseconds=100), timedelta(milliseconds=
 #: each server of a cluster follows in its own time.
 _OLD_SCHEMA = timedelta(seconds=10)
 _BAD_REQUEST = 400
+#: Says, of a whole set that is about to be written, which objects are left for later.
+Hold = Callable[[Sequence[steps.Step]], Awaitable[Collection[manifest.ResourceKey]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,10 @@ class Options:
     owner: ownership.Owner | None = None
     #: How long new kinds may take to be served, and replaced objects to go.
     timeout: timedelta = timedelta(minutes=5)
+    #: Where selectors of workloads have it, it cannot be taken out, nor put in.
+    label: variant.VariantLabel | None = None
+    #: Asked once the set was tried; None: everything is written.
+    hold: Hold | None = None
 
 
 DEFAULTS = Options()
@@ -96,6 +103,7 @@ class SetApply:
             force=options.force,
             timeout=options.timeout,
             owner=options.owner,
+            label=options.label,
         )
         self._changes: list[apply_results.Change] = []
 
@@ -119,7 +127,8 @@ class SetApply:
             dependent = [*parts.dependent, *parts.redefined, *brought]
             changed = not all(step.is_unchanged for step in ground)
             assessed += await self._assess_when_defined(dependent, parts.live, changed=changed)
-        await self._write(assessed)
+        held = await self._options.hold(assessed) if self._options.hold else ()
+        await self._write([step for step in assessed if step.key not in held])
         return apply_results.ChangeSet(tuple(self._changes))
 
     async def preview(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
@@ -156,6 +165,8 @@ class SetApply:
         """Try what can be tried now; return the rest, which the set itself makes room for."""
         parts = await self._divide(manifests)
         assessed = await self._assess(parts.first, parts.live, alone=False)
+        if self._options.hold:
+            await self._options.hold(assessed)
         waiting = [_to_create(item) for item in parts.later]
         waiting += [_to_create(placed.item) for placed in parts.dependent]
         ground = [step for step in assessed if step.key in parts.ground]

@@ -26,8 +26,10 @@ from volary.clusters.client import clients, resource_mapping
 from volary.clusters.watching import waits
 from volary.manifests import objects
 from volary.manifests.ownership import claims, tracking
+from volary.manifests.workloads import immutable_selectors
 from volary.model import errors, json
 from volary.model.objects import apply_results, manifest, ownership
+from volary.model.pipeline import variant
 
 #: The field manager of manifests. Its name is load-bearing: a change of it makes every
 #: live object look as if somebody else owned it.
@@ -61,6 +63,8 @@ class Tools:
     timeout: timedelta
     #: For whom objects are written; None: nobody's claims are looked at.
     owner: ownership.Owner | None = None
+    #: The label that stays in selectors, or out of them, as live workloads have it.
+    label: variant.VariantLabel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,7 @@ def assess(
 ) -> Step:
     """Return the first thing known about an object: its method, and whether it is unchanged."""
     method = method_of(mapped.item)
+    mapped = _with_live_selector(mapped, live, method, tools)
     proven = marked = False
     if method is Method.APPLY and live is not None and not _is_terminating(live):
         body = mapped.item.body
@@ -99,6 +104,17 @@ def assess(
             tracking.COMMIT, body, live, manager=tools.manager
         )
     return Step(mapped, method, live, is_unchanged=proven, is_commit_only=marked, force=tools.force)
+
+
+def _with_live_selector(
+    mapped: resource_mapping.MappedManifest,
+    live: json.JsonObject | None,
+    method: Method,
+    tools: Tools,
+) -> resource_mapping.MappedManifest:
+    if tools.label is None or method is Method.RECREATE:
+        return mapped
+    return replace(mapped, item=immutable_selectors.keep(mapped.item, live, tools.label))
 
 
 def method_of(item: manifest.Manifest) -> Method:
@@ -271,6 +287,12 @@ async def _send(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.
 async def _apply(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:
     try:
         return step, await _apply_once(step, tools, dry_run=dry_run)
+    except api_errors.Invalid:
+        seen = await _with_live_object(step, tools)
+        if seen.mapped is step.mapped or seen.mapped == step.mapped:
+            raise
+        # No list showed it: its selector is looked at only now.
+        return await _apply(seen, tools, dry_run=dry_run)
     except api_errors.ApplyConflict as conflict:
         seen = await _with_live_object(step, tools)
         refuse_claimed(seen, tools)
@@ -344,7 +366,9 @@ async def _with_live_object(step: Step, tools: Tools) -> Step:
     """Return the step with its live object, also when no list showed it."""
     if step.live is not None:
         return step
-    return replace(step, live=await live_objects.get(tools.client, step.mapped))
+    live = await live_objects.get(tools.client, step.mapped)
+    mapped = _with_live_selector(step.mapped, live, step.method, tools)
+    return replace(step, mapped=mapped, live=live)
 
 
 def _may_take_over(step: Step, managers: frozenset[str]) -> bool:

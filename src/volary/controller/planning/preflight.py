@@ -24,6 +24,7 @@ from volary.model.objects import apply_results, manifest, object_health
 from volary.model.pipeline import pipelines
 from volary.planner import targets as target_choice
 from volary.stages import registry
+from volary.stages.rollouts import service_changes
 from volary.stages.runtime import stage_runners
 
 #: How long a cluster may take to say what it serves before it counts as unreachable.
@@ -101,6 +102,7 @@ async def _try(
             owner=prepared.application_on(target).owner,
             namespaces=member.namespaces if member else (),
             create_namespaces=prepared.project.application.input.auto_create_namespace,
+            label=prepared.project.application.variant_label,
         )
         heard: dict[str, None] = {}
         with server_warnings.told_to(heard.setdefault):
@@ -142,13 +144,22 @@ async def _preview(
     problems: list[errors.Problem] = []
     for rollout in rollouts:
         try:
-            changes = await applier.SetApply(client, options).preview(rollout.manifests)
+            trial = applier.SetApply(client, _of_rollout(client, rollout, options))
+            changes = await trial.preview(rollout.manifests)
+        except errors.UserError as error:
+            problems += error.problems
         except applier.ApplyError as error:
             refused = _refused(client.name, error)
             if refused.unreachable_reason:
                 return refused
             problems += refused.problems
     return Trial(client.name, changes, tuple(dict.fromkeys(problems)))
+
+
+def _of_rollout(
+    client: clients.Client, rollout: stage_runners.Rollout, options: applier.Options
+) -> applier.Options:
+    return replace(options, hold=service_changes.foreseen(client) if rollout.follows_pods else None)
 
 
 async def _inspect_closely(
@@ -174,7 +185,8 @@ async def _inspect(
 ) -> Trial:
     """Return what a set would change object by object, and what it would prune."""
     try:
-        previewed = await applier.SetApply(client, options).inspect(last.manifests)
+        trial = applier.SetApply(client, _of_rollout(client, last, options))
+        previewed = await trial.inspect(last.manifests)
     except applier.ApplyError as error:
         return _refused(client.name, error)
     changes = tuple(object_preview.change for object_preview in previewed)

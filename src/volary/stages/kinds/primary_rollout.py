@@ -21,7 +21,7 @@ from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 from volary.planner import traffic_steps
 from volary.stages.kinds import progressive_traffic
-from volary.stages.rollouts import rendering, service_rollouts
+from volary.stages.rollouts import rendering, service_changes
 from volary.stages.runtime import contexts, execution, stage_runners
 from volary.stages.traffic import live_routes, routes
 
@@ -73,9 +73,11 @@ def plan(sources: stage_runners.Sources, options: Options) -> stage_runners.Roll
     rendered = rendering.primary(sources.manifests, application, options, commit=sources.commit)
     generated_routes.check_primary(rendered, application)
     if isinstance(options, rollout_stages.SyncOptions):
-        return stage_runners.Rollout(rendered, options.prune)
+        return stage_runners.Rollout(rendered, options.prune, follows_pods=True)
     _check_selectors(rendered, application)
-    return stage_runners.Rollout(rendered, options.prune, (variant.Variant.PRIMARY,))
+    return stage_runners.Rollout(
+        rendered, options.prune, (variant.Variant.PRIMARY,), follows_pods=True
+    )
 
 
 def _check_selectors(
@@ -119,16 +121,17 @@ async def run(work: execution.Work, options: Options) -> str:
     services: list[manifest.Manifest] = []
     if context.application.rolls_out_service:
         now, services = service_targets.split_by_readiness(now, context.application)
-    changes = await work.apply(now)
-    seen = await work.wait_ready(now)
-    if services:
-        seen = f"{seen}; {await service_rollouts.switch(work, services)}"
+    followers = service_changes.ServiceChanges(work, waiting=services)
+    changes = await work.apply(now, followers.hold)
+    seen = await work.wait_ready(followers.others(now))
+    if followers.waiting:
+        seen = f"{seen}; {await followers.finish()}"
     if late:
         await work.apply(late)
     await return_in_steps(work, planned.manifests)
     await routes.return_to_primary(work, route_objects, planned.manifests)
     if planned.prune:
-        if services:
+        if followers.is_switched:
             await work.settle()
         refused = await _prune(work, planned)
         seen = f"{seen}; {refused}" if refused else seen

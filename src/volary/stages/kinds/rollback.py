@@ -20,7 +20,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import added_stages, rollout_stages, stage_kind
 from volary.stages.kinds import clean
-from volary.stages.rollouts import rendering, service_rollouts
+from volary.stages.rollouts import rendering, service_changes, service_rollouts
 from volary.stages.runtime import execution, stage_runners
 from volary.stages.traffic import backend_readiness, live_routes, routes
 
@@ -93,8 +93,11 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
         waiting = await _return_now(work, route_objects, rendered)
     held = live_routes.keep_live(rendered, waiting)
     now = [item for item in held if item not in services]
-    changes = await work.apply(now)
-    seen = await work.wait_ready(now)
+    followers = service_changes.ServiceChanges(work, is_strict=False)
+    changes = await work.apply(now, followers.hold)
+    seen = await work.wait_ready(followers.others(now))
+    if followers.waiting:
+        await followers.finish()
     if services:
         await service_rollouts.switch(work, services)
     await routes.return_to_primary(work, waiting, rendered)

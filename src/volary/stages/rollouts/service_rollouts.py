@@ -8,10 +8,11 @@ before stay until proxies have had time to follow too.
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
+from volary.clusters.api import api_errors
 from volary.clusters.client import resource_mapping
 from volary.clusters.watching import endpoints
 from volary.manifests import objects
-from volary.manifests.services import backends, service_targets
+from volary.manifests.services import backends, selector_changes, service_targets
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -50,19 +51,26 @@ async def roll_out_canary(
     return f"canary: {changes.summary}; {seen}"
 
 
-async def switch(work: execution.Work, items: Sequence[manifest.Manifest]) -> str:
+async def switch(
+    work: execution.Work, items: Sequence[manifest.Manifest], *, must_lead: bool = True
+) -> str:
     """Let Services lead to their pods, which are ready; return what was seen.
+
+    Args:
+        work: The stage that is being carried out.
+        items: The Services.
+        must_lead: A Service that no pod is ready for is not changed; else it is, and that is said.
 
     Raises:
         StageFailedError: when none of the pods is ready, or endpoints did not follow in time.
     """
     placement = await resource_mapping.map_manifests(work.context.client, items)
-    for mapped_manifest in placement.mapped:
-        await _require_pods(work, mapped_manifest.item)
+    leading = [mapped.item for mapped in placement.mapped if service_targets.selector(mapped.item)]
+    for item in leading:
+        await _require_pods(work, item, must_lead=must_lead)
     work.check_stop()
     await work.apply(items)
-    for mapped_manifest in placement.mapped:
-        item = mapped_manifest.item
+    for item in leading if must_lead else ():
         await follow(work, item, service_targets.selector(item), work.remaining)
     work.context.propagation.note()
     return f"{', '.join(item.name for item in items)} switched"
@@ -101,21 +109,30 @@ async def live_selector(
     return dict(objects.mapping(service, "spec", "selector")) if service else {}
 
 
-async def _require_pods(work: execution.Work, item: manifest.Manifest) -> None:
-    labels = dict(service_targets.selector(item))
+async def _require_pods(work: execution.Work, item: manifest.Manifest, *, must_lead: bool) -> None:
+    client, labels = work.context.client, dict(service_targets.selector(item))
     work.context.progress(f"waiting for pods of {item.name}")
-    ready = await endpoints.wait_ready_pods(
-        work.context.client,
-        item.namespace,
-        labels,
-        timeout=work.remaining,
-        stop=work.context.task.stop.wait,
-    )
+    try:
+        if must_lead:
+            ready = await endpoints.wait_ready_pods(
+                client,
+                item.namespace,
+                labels,
+                timeout=work.remaining,
+                stop=work.context.task.stop.wait,
+            )
+        else:
+            ready = await endpoints.count_ready_pods(client, item.namespace, labels)
+    except api_errors.Forbidden:
+        work.caution(f"{item.key.title} is changed unseen: pods may not be listed")
+        return
     work.check_stop()
-    if not ready:
-        raise execution.StageFailedError(
-            f"{item.key.title} is not switched: no pod is ready among {title(labels)}"
-        )
+    if ready:
+        return
+    sentence = f"no pod is ready among {selector_changes.title(labels)}"
+    if must_lead:
+        raise execution.StageFailedError(f"{item.key.title} is not switched: {sentence}")
+    work.caution(f"{item.key.title} leads to nobody: {sentence}")
 
 
 async def follow(
@@ -152,8 +169,3 @@ async def _require_endpoints(work: execution.Work, item: manifest.Manifest) -> N
         work.check_stop()
         if missing:
             raise execution.StageFailedError(f"canary leads nowhere: {missing}")
-
-
-def title(labels: dict[str, str]) -> str:
-    """Return labels as a selector is written."""
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))

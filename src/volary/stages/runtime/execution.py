@@ -181,8 +181,13 @@ class Work:
         """Why the stage is to stop."""
         return self.context.task.stop.reason or "asked to stop"
 
-    async def apply(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
-        """Apply a set completely, also when asked to stop on the way; not begun after that."""
+    async def apply(
+        self, manifests: Sequence[manifest.Manifest], hold: applier.Hold | None = None
+    ) -> apply_results.ChangeSet:
+        """Apply a set completely, also when asked to stop on the way; not begun after that.
+
+        What `hold` returns is left out.
+        """
         self.check_stop()
         self.context.progress(
             f"applying {len(manifests)} manifest{'' if len(manifests) == 1 else 's'}"
@@ -194,6 +199,8 @@ class Work:
             create_namespaces=self.context.application.input.auto_create_namespace,
             owner=self.context.application.owner,
             timeout=min(self.remaining, _PATIENCE),
+            label=self.context.application.variant_label,
+            hold=hold,
         )
         try:
             changes = await applier.SetApply(self.context.client, options).apply(manifests)

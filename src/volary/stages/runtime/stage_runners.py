@@ -34,6 +34,8 @@ class Rollout:
     prune: bool = False
     #: Whose objects a prune looks at; empty: of all variants.
     variants: tuple[variant.Variant, ...] = ()
+    #: Its Services are changed when pods are ready for them.
+    follows_pods: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

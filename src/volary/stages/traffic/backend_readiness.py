@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from volary.clusters.watching import endpoints, list_snapshot
+from volary.manifests.services import selector_changes
 from volary.model import json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -47,7 +48,7 @@ class Backends:
             )
             work.check_stop()
             if not ready:
-                title = service_rollouts.title(labels)
+                title = selector_changes.title(labels)
                 raise execution.StageFailedError(
                     f"no traffic is sent to {which.value}: none of its pods is ready ({title})"
                 )

@@ -1,0 +1,282 @@
+"""Services and the pods behind them change in one commit; users notice nothing.
+
+What runs was applied by people with kubectl, or by an earlier release.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+
+import stage_world
+import traffic_world
+from kube_sandbox.apiserver.storage import verbs
+from stage_world import KEY, NEW, OLD, made
+from volary.model import applications, json, routing_options
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+)
+
+SYNC, ROLLBACK = rollout_stages.SYNC.name, added_stages.ROLLBACK.name
+PRUNED = rollout_stages.SyncOptions(prune=True)
+PEOPLE = verbs.Options(manager="kubectl-client-side-apply", agent="kubectl")
+POD_SELECTOR = applications.Application(
+    name="shop",
+    service=routing_options.ObjectReference(name="shop"),
+    traffic_routing=routing_options.TrafficRouting(
+        method=routing_options.RoutingMethod.POD_SELECTOR
+    ),
+)
+Labels = Mapping[str, str]
+PLAIN, LABELLED = {"app": "shop"}, {"app": "shop", KEY: "primary"}
+#: The pods go from `before` to `after`; so does the Service.
+A, B = {"id": "shop", "app": "old"}, {"id": "shop", "app": "new"}
+
+
+def workload(
+    image: str, pods: Labels, *, name: str = "shop", selector: Labels | None = None, **spec: Any
+) -> json.JsonObject:
+    """A Deployment whose pods carry `pods`."""
+    body = stage_world.deployment(image, name=name, **(selector or pods))
+    body["spec"]["template"]["metadata"]["labels"] = dict(pods)
+    body["spec"].update(spec)
+    body["metadata"]["annotations"] = {"volary.dev/force-conflicts": "enabled"}
+    return body
+
+
+def service(**selector: str) -> json.JsonObject:
+    body = stage_world.service(**selector)
+    body["metadata"]["annotations"] = {"volary.dev/force-conflicts": "enabled"}
+    return body
+
+
+@contextlib.asynccontextmanager
+async def given(
+    before: tuple[json.JsonObject, ...],
+    after: tuple[json.JsonObject, ...],
+    *,
+    by_people: bool = True,
+) -> AsyncIterator[tuple[stage_world.World, traffic_world.Users]]:
+    """Something runs in two clusters and has users, who lose nothing in the end."""
+    settings = traffic_world.settings(drain=1.0)
+    async with stage_world.world("us", "eu", application=POD_SELECTOR, settings=settings) as world:
+        world.sources = {OLD: [*map(made, before)], NEW: [*map(made, after)]}
+        if by_people:
+            for cluster in world.running.clusters.values():
+                for body in before:
+                    kind = cluster.registry.kind(body["apiVersion"], body["kind"])
+                    cluster.registry.create(kind, "default", body, PEOPLE)
+        else:
+            await world.deployed()
+        urls = {name: one.traffic.gateway for name, one in world.running.clusters.items()}
+        await traffic_world.until_answered(urls)
+        async with traffic_world.users(world) as users:
+            yield world, users
+            await asyncio.sleep(0.3)
+        users.assert_nothing_lost(at_least=10)
+
+
+def selectors(world: stage_world.World) -> list[Any]:
+    return [world.get(name, "Service", "shop")["spec"]["selector"] for name in world.names]
+
+
+def statuses(outcomes: Mapping[str, Any]) -> set[str]:
+    return {str(outcome.status) for outcome in outcomes.values()}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        pytest.param(
+            (workload("shop:v1", PLAIN), service(**PLAIN)),
+            (workload("shop:v2", LABELLED, selector=PLAIN), service(**LABELLED)),
+            "stays as it is until pods with app=shop,pipecd.dev/variant=primary are ready",
+            id="a label is added",
+        ),
+        pytest.param(
+            (workload("shop:v1", PLAIN), service(**PLAIN)),
+            (workload("shop:v2", LABELLED), service(**LABELLED)),
+            "stays as it is until pods with app=shop,pipecd.dev/variant=primary are ready",
+            id="a label is added, also to the workload's selector, which cannot change",
+        ),
+        pytest.param(
+            (workload("shop:v1", LABELLED, selector=PLAIN), service(**LABELLED)),
+            (workload("shop:v2", PLAIN), service(**PLAIN)),
+            "is changed first: the pods that run fit it",
+            id="a label is removed",
+        ),
+        pytest.param(
+            (workload("shop:v1", A, selector={"id": "shop"}), service(app="old")),
+            (workload("shop:v2", B, selector={"id": "shop"}), service(app="new")),
+            "selects id=shop, which old and new pods share, until pods with app=new are ready",
+            id="a label gets another value",
+        ),
+    ],
+)
+async def test_what_people_applied_is_adopted(
+    before: tuple[json.JsonObject, ...], after: tuple[json.JsonObject, ...], said: str
+) -> None:
+    async with given(before, after) as (world, _):
+        outcomes = await world.run(SYNC, PRUNED, running="", limit=30)
+
+        assert statuses(outcomes) == {"succeeded"}, outcomes
+        assert selectors(world) == [after[1]["spec"]["selector"]] * 2
+        assert world.images("us") == "shop:v2 2/2"
+        assert any(said in line for line in outcomes["us"].details), outcomes["us"].details
+
+
+async def test_a_renamed_workload_takes_the_service_over_before_the_old_one_is_pruned() -> None:
+    before = (workload("shop:v1", {"app": "web"}, name="web"), service(app="web"))
+    after = (workload("shop:v2", {"app": "web2"}, name="web2"), service(app="web2"))
+    async with given(before, after, by_people=False) as (world, _):
+        outcomes = await world.run(SYNC, PRUNED, limit=30)
+
+        assert statuses(outcomes) == {"succeeded"}, outcomes
+        assert selectors(world) == [{"app": "web2"}] * 2
+        assert world.find("us", "Deployment", "web") is None
+        assert world.images("us", "web2") == "shop:v2 2/2"
+
+
+@pytest.mark.parametrize("by_people", [False, True])
+@pytest.mark.parametrize("new", ["web", "web2"])
+async def test_a_bad_image_leaves_the_service_where_it_was(new: str, by_people: bool) -> None:
+    labels = {"app": new, KEY: "primary"}
+    bad = workload("bad:v2", labels, name=new, selector={"app": new})
+    before = (workload("shop:v1", {"app": "web"}, name="web"), service(app="web"))
+    running = "" if by_people else OLD
+    async with given(before, (bad, service(**labels)), by_people=by_people) as (world, _):
+        failed = await world.run(SYNC, PRUNED, running=running)
+        meanwhile = selectors(world)
+        back = await world.run(ROLLBACK, stage_kind.NoOptions(), running=running)
+
+        assert statuses(failed) == {"failed"}, failed
+        assert meanwhile == [{"app": "web"}] * 2
+        assert statuses(back) == {"succeeded"}, back
+        assert selectors(world) == [{"app": "web"}] * 2
+        assert world.images("us", "web").endswith(" 2/2")
+        assert world.count("us", "Deployment") == 1
+
+
+async def test_a_rollback_changes_services_by_the_same_rules() -> None:
+    before = (workload("shop:v1", A, selector={"id": "shop"}), service(app="old"))
+    after = (workload("shop:v2", B, selector={"id": "shop"}), service(app="new"))
+    async with given(before, after, by_people=False) as (world, _):
+        await world.run(SYNC, PRUNED, limit=30)
+        assert selectors(world) == [{"app": "new"}] * 2
+
+        back = await world.run(ROLLBACK, stage_kind.NoOptions(), limit=30)
+
+        assert statuses(back) == {"succeeded"}, back
+        assert selectors(world) == [{"app": "old"}] * 2
+        assert world.images("us") == "shop:v1 2/2"
+
+
+async def test_a_pipeline_adopts_what_people_applied() -> None:
+    before = (workload("shop:v1", PLAIN), service(**PLAIN))
+    after = (workload("shop:v2", LABELLED), service(**LABELLED))
+    canary = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(2))
+    async with given(before, after) as (world, users):
+        for name, options in (
+            (rollout_stages.CANARY_ROLLOUT.name, canary),
+            (
+                traffic_stages.TRAFFIC_ROUTING.name,
+                traffic_stages.TrafficOptions(0, canary=100),
+            ),
+            (rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions()),
+            (rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions()),
+        ):
+            outcomes = await world.run(name, options, running="", limit=30)
+            assert statuses(outcomes) == {"succeeded"}, (name, outcomes)
+
+        assert selectors(world) == [LABELLED] * 2
+        assert world.images("us") == "shop:v2 2/2"
+        assert world.count("us", "Deployment") == 1
+        assert users.tally("us").by_version().keys() == {"v1", "v2"}
+
+
+REFUSED = [
+    pytest.param(
+        workload("shop:v2", LABELLED, selector=PLAIN),
+        service(app="shpo"),
+        "would lead to nobody: no workload of the application has pods with app=shpo",
+        id="a typo",
+    ),
+    pytest.param(
+        workload("shop:v2", {**PLAIN, "color": "b"}, selector=PLAIN),
+        service(color="b"),
+        "would lead to nobody for a while: pods with color=a go while those with color=b come",
+        id="what is shared fits others",
+    ),
+    pytest.param(
+        workload("shop:v2", {**PLAIN, "color": "a"}, selector=PLAIN),
+        {
+            **service(color="a"),
+            "spec": {"selector": {"color": "a"}, "ports": [{"port": 80, "targetPort": 9090}]},
+        },
+        "would lead to closed ports for a while: the pods that run do not listen at 9090",
+        id="another port",
+    ),
+]
+
+
+@pytest.mark.parametrize(("pods", "leading", "said"), REFUSED)
+async def test_what_cannot_be_done_without_a_gap_is_refused_untouched(
+    pods: json.JsonObject, leading: json.JsonObject, said: str
+) -> None:
+    if "closed" in said:
+        container = pods["spec"]["template"]["spec"]["containers"][0]
+        container["ports"] = [{"containerPort": 9090}]
+    other = workload("shop:v1", {**PLAIN, "tier": "jobs"}, name="jobs", selector={"tier": "jobs"})
+    color = {**PLAIN, "color": "a"}
+    before = (workload("shop:v1", color, selector=PLAIN), service(color="a"), other)
+    async with given(before, (pods, leading)) as (world, _):
+        outcomes = await world.run(SYNC, PRUNED, running="")
+
+        assert statuses(outcomes) == {"failed"}, outcomes
+        assert said in outcomes["us"].reason
+        assert any("hint: " in line for line in outcomes["us"].details)
+        assert not outcomes["us"].touched
+        assert world.images("us") == "shop:v1 2/2"
+
+
+async def test_the_hint_of_two_commits_leads_there() -> None:
+    """New labels beside the old ones first, then the Service."""
+    other = workload("shop:v1", {**PLAIN, "tier": "jobs"}, name="jobs", selector={"tier": "jobs"})
+    before = (
+        workload("shop:v1", {**PLAIN, "color": "a"}, selector=PLAIN),
+        service(color="a"),
+        other,
+    )
+    both = workload("shop:v2", {**PLAIN, "color": "a", "next": "b"}, selector=PLAIN)
+    async with given(before, (both, service(color="a"))) as (world, _):
+        first = await world.run(SYNC, PRUNED, running="", limit=30)
+        world.sources["3" * 40] = [made(both), made(service(next="b"))]
+        second = await world.run(SYNC, PRUNED, commit="3" * 40, running=NEW, limit=30)
+
+        assert statuses(first) == statuses(second) == {"succeeded"}, (first, second)
+        assert selectors(world) == [{"next": "b"}] * 2
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"type": "ExternalName", "externalName": "shop.example.com"},
+        {"ports": [{"port": 80, "targetPort": 8080}]},
+    ],
+    ids=["ExternalName", "without selector"],
+)
+async def test_a_service_without_pods_of_its_own_is_not_waited_for(spec: json.JsonObject) -> None:
+    async with stage_world.world("us", application=POD_SELECTOR) as world:
+        world.application = applications.Application(name="shop")
+        await world.deployed()
+        world.sources[NEW][1] = made({**stage_world.service(), "spec": spec})
+
+        outcomes = await world.run(SYNC, PRUNED)
+
+        assert statuses(outcomes) == {"succeeded"}, outcomes
+        assert "selector" not in world.get("us", "Service", "shop")["spec"]
