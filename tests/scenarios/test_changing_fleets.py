@@ -224,7 +224,7 @@ async def test_a_cordoned_cluster_is_left_out_where_nothing_has_begun(tmp_path: 
         audit = await made.service.audit(records.AuditFilter(action="cluster.uncordon"))
 
     assert [each.reason for each in (*cordoned.taints, *touched.taints)] == ["1.36", "1.36"]
-    assert (stood.status, stood.running_commit == second) == ("failed", False)
+    assert (stood.status, stood.running_commit == second) == ("out_of_sync", False)
     assert ended.reason.endswith(
         "done on us, but the run went on without eu (cordoned by ana: 1.36)"
     )

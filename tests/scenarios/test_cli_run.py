@@ -143,10 +143,11 @@ async def test_the_run_goes_on_without_an_unreachable_cluster_if_that_is_the_pol
 
     ended = await given.run("--on-unreachable", "continue")
 
-    assert ended.code == 1, ended
+    assert ended.code == 0, ended
+    assert "succeeded with exceptions after" in ended.out
     assert "warning: eu is left out: cluster eu at http://127.0.0.1" in ended.err
     assert "but the run went on without eu" in ended.out
-    assert "left as it is: us (done)" in ended.out
+    assert "left as it is" not in ended.out, "nothing was begun on eu"
     assert given.images("us") == "example/simple:v1 2/2"
     assert given.find("eu", "Deployment", "simple") is None
 

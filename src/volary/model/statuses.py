@@ -27,9 +27,15 @@ class RunStatus(StrEnum):
     WAITING = "waiting"
     ROLLING_BACK = "rolling_back"
     SUCCEEDED = "succeeded"
+    #: Done, but for clusters that somebody skipped or a budget or policy let it go without.
+    SUCCEEDED_WITH_EXCEPTIONS = "succeeded_with_exceptions"
     FAILED = "failed"
     CANCELLED = "cancelled"
     ROLLED_BACK = "rolled_back"
+
+
+#: How a run ends that did what was asked, but for what somebody decided to go without.
+GOOD_ENDS = (RunStatus.SUCCEEDED, RunStatus.SUCCEEDED_WITH_EXCEPTIONS)
 
 
 class HealthStatus(StrEnum):

@@ -23,6 +23,7 @@ _DANGER = Tone("danger", "#e01e5a", "Attention")
 _NEUTRAL = Tone("#439fe0", "#439fe0", "Accent")
 _TONES = {
     statuses.RunStatus.SUCCEEDED: _GOOD,
+    statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS: _WARNING,
     statuses.RunStatus.FAILED: _DANGER,
     statuses.RunStatus.ROLLED_BACK: _DANGER,
     statuses.RunStatus.ROLLING_BACK: _WARNING,

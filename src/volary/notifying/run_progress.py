@@ -9,6 +9,7 @@ from volary.notifying import notices
 _Event = notices.Event
 _ENDS = {
     statuses.RunStatus.SUCCEEDED: _Event.DEPLOYMENT_SUCCEEDED,
+    statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS: _Event.DEPLOYMENT_SUCCEEDED,
     statuses.RunStatus.CANCELLED: _Event.DEPLOYMENT_CANCELLED,
 }
 _STAGE_ENDS = {

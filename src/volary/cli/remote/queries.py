@@ -26,7 +26,7 @@ _STATUSES: Mapping[forms.Noun, type[StrEnum]] = {
 }
 #: A run in one of these never changes again.
 ENDED = (
-    statuses.RunStatus.SUCCEEDED,
+    *statuses.GOOD_ENDS,
     statuses.RunStatus.FAILED,
     statuses.RunStatus.CANCELLED,
     statuses.RunStatus.ROLLED_BACK,
@@ -193,7 +193,7 @@ def _write_log_line(line: json.JsonObject, form: forms.Form) -> None:
 
 def exit_code_of(status: str) -> exit_codes.Exit:
     """Return the exit code for a run's status."""
-    if status == statuses.RunStatus.SUCCEEDED:
+    if status in statuses.GOOD_ENDS:
         return exit_codes.Exit.DONE
     if status in (*ENDED, statuses.RunStatus.ROLLING_BACK):
         return exit_codes.Exit.FAILED

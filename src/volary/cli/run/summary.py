@@ -10,6 +10,7 @@ from volary.model import statuses
 
 _COLOURS = {
     statuses.RunStatus.SUCCEEDED: "green",
+    statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS: "yellow",
     statuses.RunStatus.ROLLED_BACK: "yellow",
     statuses.RunStatus.CANCELLED: "yellow",
 }
@@ -59,7 +60,11 @@ def unchanged_clusters(run: state.Run) -> str:
         for task in (run.rollback.tasks if run.rollback else ())
         if task.status is statuses.TaskStatus.SUCCEEDED
     }
-    return ", ".join(_left(run, name) for name in run.touched if name not in back)
+    halfway = [name for name in run.touched if name not in back]
+    if run.status is statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS:
+        without = {cluster.name for cluster in run.clusters if cluster.left_out}
+        halfway = [name for name in halfway if name in without]
+    return ", ".join(_left(run, name) for name in halfway)
 
 
 def _left(run: state.Run, name: str) -> str:
@@ -73,7 +78,7 @@ def _left(run: state.Run, name: str) -> str:
 
 def exit_code(run: state.Run) -> exit_codes.Exit:
     """Return what the shell gets to know."""
-    if run.status is statuses.RunStatus.SUCCEEDED:
+    if run.status in statuses.GOOD_ENDS:
         return exit_codes.Exit.DONE
     if run.status is statuses.RunStatus.WAITING:
         return exit_codes.Exit.WAITING

@@ -25,6 +25,12 @@ from volary.placement.replicas import assignment
 
 _STOPS = "autoRollback is off"
 
+#: How an application stands whose last release did not reach every cluster.
+_OPEN = (
+    application_statuses.StatusWord.FAILED.value,
+    application_statuses.StatusWord.OUT_OF_SYNC.value,
+)
+
 
 class Backfill:
     """The kind of run that brings single clusters the release that they have missed."""
@@ -104,11 +110,9 @@ class Backfill:
             return application_state.StateChange(status)
         everywhere = f"every cluster has {run.commit[:7]}; {', '.join(done)} came last"
         columns: dict[str, object] = {}
-        failed, synced = (
-            application_statuses.StatusWord.FAILED.value,
-            application_statuses.StatusWord.SYNCED.value,
-        )
-        if record.status == failed and status.run_request is None:
+        synced = application_statuses.StatusWord.SYNCED.value
+        is_open = record.status in _OPEN and status.run_request is None
+        if is_open and not application_statuses.why_out_of_sync(status):
             columns |= {"status": synced, "reason": everywhere}
         elif record.status == synced:
             columns["reason"] = everywhere

@@ -25,7 +25,8 @@ class StatusWord(StrEnum):
     RUNNING = "running"
     #: What runs is what Git says: the last run succeeded, or was rolled back for a revert.
     SYNCED = "synced"
-    #: The last run succeeded, and what runs is not what Git says, as after a rollback.
+    #: The last run succeeded, and what runs is not what Git says, as after a rollback, or on
+    #: clusters that it went on without.
     OUT_OF_SYNC = "out_of_sync"
     #: How the last run ended.
     FAILED = "failed"
@@ -127,6 +128,8 @@ def word_of_end(status: statuses.RunStatus) -> StatusWord:
     """Return how an application stands after a run that ended so."""
     if status is statuses.RunStatus.SUCCEEDED:
         return StatusWord.SYNCED
+    if status is statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS:
+        return StatusWord.OUT_OF_SYNC
     return StatusWord(status.value)
 
 

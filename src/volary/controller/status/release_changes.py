@@ -31,7 +31,7 @@ def is_completed(run: state.Run) -> bool:
     """Say whether a run that has ended brought its release to all who were there."""
     if run.status is statuses.RunStatus.SUCCEEDED:
         return True
-    if run.status is not statuses.RunStatus.FAILED or run.rollback is not None:
+    if run.status is not statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS:
         return False
     left_out = [cluster for cluster in run.clusters if cluster.left_out]
     done = all(stage.status in _GOOD for stage in run.stages)

@@ -72,6 +72,8 @@ class RunFinished(RunEvent, frozen=True, kw_only=True, tag="run-finished"):
     reason: str
     #: Clusters the run wrote to.
     touched: tuple[str, ...]
+    #: Why the run went on without a cluster, by its name.
+    exceptions: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class StageEvent(RunEvent, frozen=True, kw_only=True):

@@ -53,7 +53,14 @@ def _of_run(before: state.Run | None, after: state.Run, at: datetime) -> Iterato
         return
     if after.is_final:
         yield feed.RunFinished(
-            at=at, run=after.id, status=after.status, reason=after.reason, touched=after.touched
+            at=at,
+            run=after.id,
+            status=after.status,
+            reason=after.reason,
+            touched=after.touched,
+            exceptions={
+                cluster.name: cluster.left_out for cluster in after.clusters if cluster.left_out
+            },
         )
     else:
         yield feed.RunChanged(at=at, run=after.id, status=after.status, reason=after.reason)

@@ -21,6 +21,7 @@ ROLLBACK_ID = "rollback"
 FINAL_RUN = frozenset(
     {
         statuses.RunStatus.SUCCEEDED,
+        statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS,
         statuses.RunStatus.FAILED,
         statuses.RunStatus.CANCELLED,
         statuses.RunStatus.ROLLED_BACK,

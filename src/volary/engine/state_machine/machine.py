@@ -19,7 +19,8 @@ The rules, in words:
 left.
 6.  An unreachable cluster fails its stage, or is left out of the rest of the run, by policy. A
     cluster left out, also one skipped by a person, is named at the end: the run is `succeeded`
-    only if every cluster is. A rollback visits a left-out cluster too, if it was touched.
+    only if every cluster is, else `succeeded_with_exceptions`. A rollback visits a left-out
+    cluster too, if it was touched.
 7.  A cancel lets running tasks finish their write, then stays as it is or rolls back, by
     choice; it can be changed until the rollback has begun. With `now` they are broken off. A
     rollback goes on through a polite cancel and is broken off by one with `now`.
@@ -70,6 +71,8 @@ class Step:
 
 
 _FAILED = (RunStatus.FAILED, RunStatus.ROLLING_BACK)
+#: How a run goes on whose last stage may end without one of its clusters.
+_WITHOUT_SOME = (RunStatus.SUCCEEDED_WITH_EXCEPTIONS, *_FAILED)
 
 #: Event → what writes it down, and what a run that does not take it cannot be; empty: a fact.
 _RECORDS: Mapping[type[events.Event], tuple[Callable[[state.Run, Any], requests.Answer], str]] = {
@@ -115,22 +118,32 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
             RunStatus.WAITING,
             RunStatus.SUCCEEDED,
             RunStatus.CANCELLED,
-            *_FAILED,
+            *_WITHOUT_SOME,
         ),
         events.TimePassed: (
             RunStatus.RUNNING,
             RunStatus.WAITING,
             RunStatus.CANCELLED,
-            *_FAILED,
+            *_WITHOUT_SOME,
         ),
         # Waiting: for a window that closed meanwhile.
         events.ClusterReachable: (RunStatus.RUNNING, RunStatus.WAITING),
         events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
         events.PauseAsked: (RunStatus.WAITING,),
-        events.SkipCluster: (RunStatus.RUNNING, RunStatus.WAITING, *_FAILED),
-        events.SkipStage: (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.SUCCEEDED, *_FAILED),
+        events.SkipCluster: (RunStatus.RUNNING, RunStatus.WAITING, *_WITHOUT_SOME),
+        events.SkipStage: (
+            RunStatus.RUNNING,
+            RunStatus.WAITING,
+            RunStatus.SUCCEEDED,
+            *_WITHOUT_SOME,
+        ),
         # Some clusters may wait for a window, or have begun, while others go on.
-        events.PromoteWave: (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.SUCCEEDED),
+        events.PromoteWave: (
+            RunStatus.RUNNING,
+            RunStatus.WAITING,
+            RunStatus.SUCCEEDED,
+            RunStatus.SUCCEEDED_WITH_EXCEPTIONS,
+        ),
         events.Unfreeze: (RunStatus.RUNNING,),
         # Only to be refused: it comes too late.
         events.Withdraw: (RunStatus.RUNNING,),
@@ -143,15 +156,20 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
             RunStatus.WAITING,
             RunStatus.RUNNING,
             RunStatus.SUCCEEDED,
-            *_FAILED,
+            *_WITHOUT_SOME,
         ),
-        events.TimePassed: (RunStatus.WAITING, RunStatus.RUNNING, *_FAILED),
+        events.TimePassed: (RunStatus.WAITING, RunStatus.RUNNING, *_WITHOUT_SOME),
         events.ClusterReachable: (RunStatus.WAITING, RunStatus.RUNNING),
         events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
         events.PauseAsked: (RunStatus.WAITING,),
         events.Resume: (RunStatus.RUNNING, RunStatus.WAITING),
-        events.SkipCluster: (RunStatus.WAITING, RunStatus.RUNNING, *_FAILED),
-        events.SkipStage: (RunStatus.WAITING, RunStatus.RUNNING, RunStatus.SUCCEEDED, *_FAILED),
+        events.SkipCluster: (RunStatus.WAITING, RunStatus.RUNNING, *_WITHOUT_SOME),
+        events.SkipStage: (
+            RunStatus.WAITING,
+            RunStatus.RUNNING,
+            RunStatus.SUCCEEDED,
+            *_WITHOUT_SOME,
+        ),
         events.Retry: (RunStatus.RUNNING, RunStatus.WAITING),
         events.Approve: (RunStatus.RUNNING, RunStatus.WAITING),
         events.Reject: (RunStatus.WAITING, *_FAILED),

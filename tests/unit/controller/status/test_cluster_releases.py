@@ -96,7 +96,7 @@ def test_a_release_that_succeeded_is_what_its_clusters_have() -> None:
 
 def test_one_that_went_on_without_who_was_away_is_completed() -> None:
     lost = {"eu": state.LeftOut.UNREACHABLE, "sa": state.LeftOut.CORDONED}
-    run = ended(statuses.RunStatus.FAILED, "us", "eu", "sa", left_out=lost)
+    run = ended(statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS, "us", "eu", "sa", left_out=lost)
     known = changed(OLD, eu=Cluster("older", State.COVERED, "uid-eu", "it waits"))
 
     after = release_changes.after_release(known, run, identity)
@@ -114,7 +114,7 @@ def test_half_a_release_completes_nothing() -> None:
     failed = {"eu": state.LeftOut.FAILED}
     half = changed(OLD, us=Cluster("new", State.COVERED, "uid-us"))
     runs = (
-        (ended(statuses.RunStatus.FAILED, "us", "eu", left_out=failed), half),
+        (ended(statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS, "us", "eu", left_out=failed), half),
         (ended(statuses.RunStatus.FAILED, "us", "eu", failed=("eu",)), None),
         (ended(statuses.RunStatus.CANCELLED, "us"), half),
         (ended(statuses.RunStatus.FAILED, "us", left_out={"us": state.LeftOut.UNREACHABLE}), OLD),

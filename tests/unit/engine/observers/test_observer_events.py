@@ -97,6 +97,7 @@ def test_what_a_run_that_rolls_another_back_begins_with_was_told_before() -> Non
                     "status": RunStatus.FAILED,
                     "reason": "why",
                     "touched": ("us",),
+                    "exceptions": {"eu": "skipped by ana"},
                 }
             ],
         ),
@@ -106,7 +107,8 @@ def test_status_and_reason_of_the_run(
     status: RunStatus, reason: str, expected: list[dict[str, Any]]
 ) -> None:
     touched = replace(PLANNED.clusters[0], touched=True)
-    before = replace(PLANNED, clusters=(touched, PLANNED.clusters[1]))
+    skipped = replace(PLANNED.clusters[1], left_out="skipped by ana")
+    before = replace(PLANNED, clusters=(touched, skipped))
 
     assert told(before, replace(before, status=status, reason=reason)) == expected
 

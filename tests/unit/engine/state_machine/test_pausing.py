@@ -106,7 +106,7 @@ def test_skipping_the_failing_cluster_of_a_held_run_goes_on_without_it(
         == running: stage 2 of 2, K8S_PRIMARY_ROLLOUT
         >> us succeeded
         << release
-        == failed: every stage is done on us, but the run went on without eu (skipped by ana: on fire)
+        == succeeded_with_exceptions: every stage is done on us, but the run went on without eu (skipped by ana: on fire)
         """,  # noqa: E501
     )
 
