@@ -7,7 +7,7 @@ import pytest
 
 from stage_world import OLD, World, deployment, made, world
 from volary.clusters.observe import free_capacity
-from volary.controller.planning import replica_assignment
+from volary.controller.planning import cluster_questions, replica_assignment
 from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
@@ -38,7 +38,7 @@ async def decided(given: World, replicas: int) -> replica_assignment.ReplicaNumb
     members = given.clients.fleet.clusters
     wanted = {name: shop(replicas) for name in NAMES}
     return await replica_assignment.assign_replicas(
-        given.clients, DIVIDED, wanted, members, None, patience=PATIENCE
+        cluster_questions.ClusterQuestions(given.clients, PATIENCE), DIVIDED, wanted, members, None
     )
 
 
@@ -83,9 +83,8 @@ async def test_what_primary_has_is_read_live_where_others_decide_it() -> None:
 
         async def read() -> dict[str, dict[str, int]]:
             app = given.application
-            return await replica_assignment.read_primary_pods(
-                given.clients, app, manifests, patience=PATIENCE
-            )
+            questions = cluster_questions.ClusterQuestions(given.clients, PATIENCE)
+            return await replica_assignment.read_primary_pods(questions, app, manifests)
 
         assert await read() == {"us": {"Deployment shop": 3}, "eu": {"Deployment shop": 5}}
         given.running.clusters["us"].faults.change({"lost": "refuse"})

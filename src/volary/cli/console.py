@@ -24,6 +24,11 @@ def messages() -> console.Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def tell(sentence: str) -> None:
+    """Print a line for people, as it is."""
+    messages().print(sentence, markup=False)
+
+
 def results() -> console.Console:
     """Return the console for results, which a pipe may read."""
     return Console(highlight=False, soft_wrap=True)

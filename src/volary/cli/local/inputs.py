@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from volary.cli import console
 from volary.clusters.client import client_pool
-from volary.clusters.observe import free_capacity
 from volary.controller import inputs, local_runs
 from volary.controller.planning import (
+    cluster_questions,
     fleet_shares,
     preparation,
     projects,
@@ -98,7 +98,11 @@ async def decide_replicas(
     request = await local_runs.with_memory(preparation.RunOptions(""), project, members)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         return await replica_assignment.assign_replicas(
-            clusters, application, shared, over, request.assigned
+            cluster_questions.ClusterQuestions(clusters),
+            application,
+            shared,
+            over,
+            request.assigned,
         )
 
 
@@ -118,6 +122,6 @@ async def pinned_pipeline(
     manifests = await rendered(project, names, members, assigned)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         counts = await replica_assignment.read_primary_pods(
-            clusters, application, manifests, patience=free_capacity.PATIENCE
+            cluster_questions.ClusterQuestions(clusters), application, manifests
         )
     return fleet_shares.fix_shares(application, application.pipeline, going, counts)

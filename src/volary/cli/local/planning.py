@@ -19,9 +19,10 @@ async def run(request: preparation.RunOptions, form: forms.PlanForm) -> int:
     console.show_problems(console.messages(), members.warnings)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         remembered = await local_runs.with_memory(request, project, members)
-        prepared = await preparation.prepare(remembered, clusters, project)
+        told = console.tell
+        prepared = await preparation.prepare(remembered, clusters, project, told=told)
         console.show_problems(console.messages(), prepared.warnings)
-        shown = await previews.preview_run(prepared, clusters)
+        shown = await previews.preview_run(prepared, clusters, told=told)
     console.write(render(shown, form))
     return exit_code(shown)
 

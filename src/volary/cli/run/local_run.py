@@ -240,7 +240,7 @@ async def _plan(
 ) -> tuple[preparation.PreparedRun, tuple[preflight.Trial, ...]]:
     """Find out everything, show it, and ask the clusters whether they would take it."""
     with _showing_progress(messages):
-        prepared = await preparation.prepare(request, clusters, project)
+        prepared = await preparation.prepare(request, clusters, project, told=console.tell)
         console.show_problems(
             messages, [*prepared.warnings, *unsent_notifications(project.application)]
         )
@@ -248,7 +248,7 @@ async def _plan(
             console.write_json(plan_text.to_json(prepared))
         else:
             plan_text.show(messages, prepared)
-        return prepared, await preflight.try_run(prepared, clusters)
+        return prepared, await preflight.try_run(prepared, clusters, told=console.tell)
 
 
 def _refusal(

@@ -7,8 +7,7 @@ had its canary. What the stages check again later stays as it is: a cluster may 
 whose health nothing is known are named before a run goes on without waiting for them.
 """
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -17,18 +16,16 @@ from volary.clusters.apply import applier, steps
 from volary.clusters.client import client_pool, clients
 from volary.clusters.inventory import owned_objects, pruning
 from volary.concurrency import fan_out
-from volary.controller.planning import needed_permissions, preparation
+from volary.controller.planning import cluster_questions, needed_permissions, preparation
 from volary.manifests.health import assessment
 from volary.model import errors
+from volary.model.fleet import fleets
 from volary.model.objects import apply_results, manifest, object_health
 from volary.model.pipeline import pipelines
 from volary.planner import targets as target_choice
 from volary.stages import registry
 from volary.stages.rollouts import service_changes
 from volary.stages.runtime import stage_runners
-
-#: How long a cluster may take to say what it serves before it counts as unreachable.
-PATIENCE = timedelta(seconds=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +50,22 @@ async def try_run(
     prepared: preparation.PreparedRun,
     clusters: client_pool.ClientPool,
     *,
-    patience: timedelta = PATIENCE,
+    patience: timedelta = cluster_questions.PATIENCE,
+    told: Callable[[str], None] = lambda _: None,
     closely: bool = False,
 ) -> tuple[Trial, ...]:
     """Try the run on every target at once and return what each says; writes nothing.
 
     `closely` also finds out what each object would become and what would be pruned, which
-    costs lists and keeps every answer in memory.
+    costs lists and keeps every answer in memory. A cluster that says nothing for `patience`, or
+    that did not answer before, counts as unreachable; `told` is given a sentence with whom is
+    waited for.
     """
+    questions = cluster_questions.ClusterQuestions(
+        clusters, patience, told=told, silent=prepared.silent
+    )
     trials = await fan_out.run_all(
-        prepared.plan.targets,
-        lambda target: _try(prepared, clusters, target, patience, closely=closely),
+        prepared.plan.targets, lambda target: _try(prepared, questions, target, closely=closely)
     )
     return tuple(trials)
 
@@ -80,9 +82,8 @@ def silent(trials: Sequence[Trial]) -> Mapping[str, str]:
 
 async def _try(
     prepared: preparation.PreparedRun,
-    clusters: client_pool.ClientPool,
+    questions: cluster_questions.ClusterQuestions,
     target: str,
-    patience: timedelta,
     *,
     closely: bool,
 ) -> Trial:
@@ -90,16 +91,29 @@ async def _try(
         rollouts = _rollouts(prepared, target)
     except errors.UserError as error:
         return Trial(target, problems=error.problems)
-    client = await clusters.client(target)
-    if isinstance(client, client_pool.Unavailable):
-        reason = "" if client.problems else client.reason
-        return Trial(target, problems=_named(client), unreachable_reason=reason)
+    member = questions.clusters.member(target)
+    answer = await questions.ask(
+        target, lambda client: _try_on(client, prepared, member, rollouts, closely=closely)
+    )
+    if not isinstance(answer, client_pool.Unavailable):
+        return answer
+    named = f"cluster {target}"
+    reason = answer.reason if named in answer.reason else f"{named}: {answer.reason}"
+    reason = "" if answer.problems else reason
+    return Trial(target, problems=_named(answer), unreachable_reason=reason)
+
+
+async def _try_on(
+    client: clients.Client,
+    prepared: preparation.PreparedRun,
+    member: fleets.Cluster | None,
+    rollouts: Sequence[stage_runners.Rollout],
+    *,
+    closely: bool,
+) -> Trial:
     try:
-        async with asyncio.timeout(patience.total_seconds()):
-            await client.discover()
-        member = clusters.member(target)
         options = applier.Options(
-            owner=prepared.application_on(target).owner,
+            owner=prepared.application_on(client.name).owner,
             namespaces=member.namespaces if member else (),
             create_namespaces=prepared.project.application.input.auto_create_namespace,
             label=prepared.project.application.variant_label,
@@ -116,13 +130,8 @@ async def _try(
             problems=(*trial.problems, *lacking),
             warnings=(*(f"the API server says: {text}" for text in heard), *trial.warnings),
         )
-    except TimeoutError:
-        seconds = patience.total_seconds()
-        return Trial(
-            target, unreachable_reason=f"cluster {target} did not answer within {seconds:g} s"
-        )
     except errors.VolaryError as error:
-        return _refused(target, error)
+        return _refused(client.name, error)
 
 
 def _named(unavailable: client_pool.Unavailable) -> tuple[errors.Problem, ...]:

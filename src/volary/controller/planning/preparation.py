@@ -10,6 +10,7 @@ from volary.config.application import application_files, cluster_strategies
 from volary.config.crosscheck import lint
 from volary.config.placement import wave_rules
 from volary.controller.planning import (
+    cluster_questions,
     fleet_shares,
     projects,
     recognition,
@@ -66,7 +67,7 @@ class RunOptions:
     #: Who had how many before that, when it is gone back; taken as it was where it still fits.
     assigned_before: assignment.Assignment = assignment.EMPTY
     #: How long a cluster may take to say what runs there, or what it would take.
-    patience: timedelta = running_commit.PATIENCE
+    patience: timedelta = cluster_questions.PATIENCE
     #: To a commit that ran before: waves in reverse order, without gates and windows.
     goes_back: bool = False
 
@@ -92,6 +93,8 @@ class PreparedRun:
     absent: str = ""
     #: Whose the application's objects are, by target.
     owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
+    #: Clusters that did not answer, with the reason of each; they are not asked again.
+    silent: Mapping[str, str] = field(default_factory=dict)
 
     def application_on(self, target: str) -> applications.Application:
         """Return the application as its stages see it on a target."""
@@ -109,10 +112,12 @@ async def prepare(
     project: projects.Project,
     *,
     renderer: renderers.Renderer | None = None,
+    told: Callable[[str], None] = lambda _: None,
 ) -> PreparedRun:
     """Find out everything and decide; writes nothing.
 
-    A process that prepares often passes one `renderer`, which remembers what it rendered.
+    A process that prepares often passes one `renderer`, which remembers what it rendered. `told`
+    is given a sentence with the clusters that are waited for.
 
     Raises:
         errors.UserError: Something has to be mended first; all problems of a step at once.
@@ -126,14 +131,13 @@ async def prepare(
     )
     names = tuple(cluster.name for cluster in selection.require())
     renderer = renderer or renderers.Renderer()
-    recognised = await recognise(
-        project, clusters, names, renderer, patience=options.patience, remembered=options.owners
-    )
+    questions = cluster_questions.ClusterQuestions(clusters, options.patience, told=told)
+    recognised = await recognise(project, questions, names, renderer, remembered=options.owners)
     sides = {project.commit: _side(project)}
     rendering = run_renderer.RunRenderer(sides, renderer, clusters.fleet, new=project.commit)
-    rendering.numbers = await _numbers(options, clusters, rendering, recognised)
+    rendering.numbers = await _numbers(options, questions, rendering, recognised)
     manifests = await _each(rendering.render, project.commit, names)
-    running = await _running(options, clusters, project, manifests, recognised)
+    running = await _running(options, questions, project, manifests, recognised)
     warnings = [*project.warnings, *selection.warnings, *rendering.numbers.warnings]
     before = {name: running.of(name) for name in names}
     sides.update(await _running_sides(project, before.values()))
@@ -153,9 +157,7 @@ async def prepare(
         changed=await _changed(project, running.commit),
     )
     if fleet_shares.needs_shares(chosen.stages):
-        counts = await replica_assignment.read_primary_pods(
-            clusters, application, manifests, patience=options.patience
-        )
+        counts = await replica_assignment.read_primary_pods(questions, application, manifests)
         pinned = fleet_shares.fix_shares(application, chosen.stages, selection.targets, counts)
         chosen = replace(chosen, stages=pinned)
     try:
@@ -181,16 +183,16 @@ async def prepare(
         placed,
         selection.absence,
         {name: known.owner for name, known in recognised.items()},
+        questions.silent,
     )
 
 
 async def recognise(
     project: projects.Project,
-    clusters: client_pool.ClientPool,
+    questions: cluster_questions.ClusterQuestions,
     names: Sequence[str],
     renderer: renderers.Renderer,
     *,
-    patience: timedelta = running_commit.PATIENCE,
     remembered: Mapping[str, ownership.Owner],
 ) -> dict[str, recognition.Recognised]:
     """Find out, by target, which of the applications that it knows is the project's.
@@ -199,12 +201,10 @@ async def recognise(
         errors.UserError: That cannot be told, or the commit cannot be rendered.
     """
     rendering = run_renderer.RunRenderer(
-        {project.commit: _side(project)}, renderer, clusters.fleet, new=project.commit
+        {project.commit: _side(project)}, renderer, questions.clusters.fleet, new=project.commit
     )
     manifests = await _each(rendering.undivided, project.commit, names)
-    observed = await recognition.observe(
-        clusters, project.application, manifests, patience=patience
-    )
+    observed = await recognition.observe(questions, project.application, manifests)
     history = recognition.History(project.commit, project.holds, project.describes)
     return {
         known.target: await recognition.recognise(
@@ -303,7 +303,7 @@ def _description(project: projects.Project, files: trees.Tree) -> str:
 
 async def _numbers(
     options: RunOptions,
-    clusters: client_pool.ClientPool,
+    questions: cluster_questions.ClusterQuestions,
     rendering: run_renderer.RunRenderer,
     recognised: Mapping[str, recognition.Recognised],
 ) -> replica_assignment.ReplicaNumbers:
@@ -312,15 +312,16 @@ async def _numbers(
     if not replica_assignment.divides_replicas(application):
         return replica_assignment.ReplicaNumbers()
     undivided = await _each(rendering.undivided, rendering.new, names)
-    members = replica_assignment.members_of(application, clusters.fleet, names, options.placed)
+    members = replica_assignment.members_of(
+        application, questions.clusters.fleet, names, options.placed
+    )
     back_to = options.assigned_before if options.goes_back else assignment.EMPTY
     return await replica_assignment.assign_replicas(
-        clusters,
+        questions,
         application,
         undivided,
         members,
         options.assigned,
-        patience=options.patience,
         back_to=back_to,
     )
 
@@ -359,7 +360,7 @@ async def _render_known(
 
 async def _running(
     options: RunOptions,
-    clusters: client_pool.ClientPool,
+    questions: cluster_questions.ClusterQuestions,
     project: projects.Project,
     manifests: Mapping[str, Manifests],
     recognised: Mapping[str, recognition.Recognised],
@@ -371,9 +372,7 @@ async def _running(
         if project.repository is not None:
             commit_id = (await project.repository.resolve(options.running)).id
         return running_commit.RunningCommits(commit_id, "--running was passed")
-    seen = await running_commit.observe(
-        clusters, project.application, manifests, recognised, patience=options.patience
-    )
+    seen = await running_commit.observe(questions, project.application, manifests, recognised)
     running = running_commit.decide(seen, remembered=options.remembered, exceptions=options.kept)
     await _check_known(project, running.commit)
     for commit in dict.fromkeys(running.others.values()):

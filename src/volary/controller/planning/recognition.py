@@ -7,14 +7,12 @@ our repository holds its commits: then the repository was renamed, or is reached
 Another one stays as it is. What cannot be told is asked, for both answers can do harm.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 
-from volary.clusters.client import client_pool
+from volary.clusters.client import client_pool, clients
 from volary.clusters.inventory import inventory, inventory_store
-from volary.concurrency import fan_out
+from volary.controller.planning import cluster_questions
 from volary.model import applications, errors
 from volary.model.objects import manifest, ownership
 
@@ -57,39 +55,31 @@ class Recognised:
 
 
 async def observe(
-    clusters: client_pool.ClientPool,
+    questions: cluster_questions.ClusterQuestions,
     application: applications.Application,
     manifests: Mapping[str, Sequence[manifest.Manifest]],
-    *,
-    patience: timedelta,
 ) -> list[KnownApplications]:
-    """Read the inventories of the application's name in every target at once.
+    """Read the inventories of the application's name in every target at once."""
+    namespaces: dict[str, tuple[str, ...]] = {}
 
-    A cluster that has not answered within `patience` is in trouble.
-    """
-
-    async def look(target: str) -> KnownApplications:
-        client = await clusters.client(target)
-        if isinstance(client, client_pool.Unavailable):
-            return KnownApplications(target, trouble=client.reason)
+    async def look(client: clients.Client) -> tuple[inventory.Inventory, ...]:
+        target = client.name
         default = application.input.namespace or client.namespace
         used = tuple(sorted({item.namespace or default for item in manifests[target]}))
-        known = KnownApplications(target, namespaces=used or (default,))
-        member = clusters.member(target)
-        allowed = member.namespaces if member else ()
-        try:
-            async with asyncio.timeout(patience.total_seconds()):
-                stored = await inventory_store.find(
-                    client, application.declared_name, namespaces=allowed or known.namespaces
-                )
-        except TimeoutError:
-            trouble = f"no answer within {patience.total_seconds():g} s"
-            return replace(known, trouble=trouble)
-        except errors.VolaryError as error:
-            return replace(known, trouble=str(error))
-        return replace(known, inventories=tuple(stored))
+        namespaces[target] = used or (default,)
+        member = questions.clusters.member(target)
+        allowed = (member.namespaces if member else ()) or namespaces[target]
+        return tuple(
+            await inventory_store.find(client, application.declared_name, namespaces=allowed)
+        )
 
-    return await fan_out.run_all(manifests, look)
+    answers = await questions.ask_all(manifests, look)
+    return [
+        KnownApplications(target, (), namespaces.get(target, ()), answer.reason)
+        if isinstance(answer, client_pool.Unavailable)
+        else KnownApplications(target, answer, namespaces[target])
+        for target, answer in answers.items()
+    ]
 
 
 async def recognise(

@@ -6,16 +6,14 @@ read only when something has to be placed. Neither is guessed. `read_primary_pod
 pods primary has on each cluster: as written, or live where something else scales it.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from volary.clusters.apply import live_objects
 from volary.clusters.client import client_pool, clients, resource_mapping
 from volary.clusters.observe import free_capacity
-from volary.concurrency import fan_out
 from volary.config.crosscheck import eligibility, fleet_checks
+from volary.controller.planning import cluster_questions
 from volary.manifests import objects
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import autoscalers, workloads
@@ -75,25 +73,23 @@ def _is_still_there(
 
 
 async def assign_replicas(
-    clusters: client_pool.ClientPool,
+    questions: cluster_questions.ClusterQuestions,
     application: applications.Application,
     manifests: Manifests,
     members: Sequence[fleets.Cluster],
     previous: assignment.Assignment | None,
     *,
-    patience: timedelta = free_capacity.PATIENCE,
     fresh: bool = False,
     back_to: assignment.Assignment = assignment.EMPTY,
 ) -> ReplicaNumbers:
     """Return who gets how many replicas, and who had.
 
     Args:
-        clusters: The clients of the fleet.
+        questions: Asks the clusters.
         application: Whose replicas.
         manifests: By target of the run, before anything is divided.
         members: What is divided over, see `members`.
         previous: What the application had, as somebody remembers; None: nobody does.
-        patience: How long a cluster may take to answer.
         fresh: Place everything anew.
         back_to: What is taken as it was, where it still fits.
 
@@ -106,9 +102,7 @@ async def assign_replicas(
         made = assignment.assign(policy, dividends, members)
         told = _warnings(made, manifests, policy)
         return ReplicaNumbers(made, previous or assignment.EMPTY, told)
-    before, silent = await _before(
-        clusters, application, manifests, dividends, previous=previous, patience=patience
-    )
+    before, silent = await _before(questions, application, manifests, dividends, previous=previous)
     away = {
         member.name: eligibility.exclusion_reason(application, member)
         for member in members
@@ -120,8 +114,9 @@ async def assign_replicas(
         return ReplicaNumbers(earlier, before, _warnings(earlier, manifests, policy))
     readings = free_capacity.FreeCapacities()
     if fresh or assignment.needs_capacity(policy, dividends, members, before):
-        readings = await free_capacity.read(clusters, tuple(manifests), patience=patience)
-    unavailable = {**silent, **readings.unreadable, **away}
+        asked = tuple(name for name in manifests if name not in questions.silent)
+        readings = await free_capacity.read(questions.clusters, asked, patience=questions.patience)
+    unavailable = {**questions.silent, **silent, **readings.unreadable, **away}
     made = assignment.assign(
         policy, dividends, members, before, readings.rooms, unavailable, fresh=fresh
     )
@@ -171,37 +166,35 @@ def not_divided(
 
 
 async def _before(
-    clusters: client_pool.ClientPool,
+    questions: cluster_questions.ClusterQuestions,
     application: applications.Application,
     manifests: Manifests,
     dividends: Sequence[divisible_workloads.Workload],
     *,
     previous: assignment.Assignment | None,
-    patience: timedelta,
 ) -> tuple[assignment.Assignment, Mapping[str, str]]:
     """Return what the clusters have, and those of which nobody knows it."""
     known = previous or assignment.EMPTY
     unknown = [dividend.key for dividend in dividends if known.find(dividend.key) is None]
     if not unknown:
         return known, {}
-    observed, silent = await _observe(clusters, application, manifests, dividends, patience)
+    observed, silent = await _observe(questions, application, manifests, dividends)
     extra = [workload for workload in observed.workloads if workload.key in unknown]
     return replace(known, workloads=(*known.workloads, *extra)), silent
 
 
 async def _observe(
-    clusters: client_pool.ClientPool,
+    questions: cluster_questions.ClusterQuestions,
     application: applications.Application,
     manifests: Manifests,
     dividends: Sequence[divisible_workloads.Workload],
-    patience: timedelta,
 ) -> tuple[assignment.Assignment, Mapping[str, str]]:
     keys = {dividend.key for dividend in dividends}
     wanted = {
         target: [item for item in listed if item.key in keys]
         for target, listed in manifests.items()
     }
-    shares, silent = await observe(clusters, application, wanted, patience)
+    shares, silent = await observe(questions, application, wanted)
     divided = tuple(
         assignment.WorkloadAssignment(
             dividend.key,
@@ -221,33 +214,26 @@ Shares = Mapping[manifest.ResourceKey, divisible_workloads.Share]
 
 
 async def observe(
-    clusters: client_pool.ClientPool,
+    questions: cluster_questions.ClusterQuestions,
     application: applications.Application,
     wanted: Manifests,
-    patience: timedelta,
 ) -> tuple[Mapping[str, Shares], Mapping[str, str]]:
     """Return what live objects say, by target and key, and the targets that do not tell.
 
     Objects of another application do not count.
     """
 
-    async def look(target: str) -> Shares | str:
-        client = await clusters.client(target)
-        if isinstance(client, client_pool.Unavailable):
-            return client.reason
-        try:
-            async with asyncio.timeout(patience.total_seconds()):
-                return await _live(client, application, wanted[target])
-        except TimeoutError:
-            return f"no answer within {patience.total_seconds():g} s"
-        except errors.VolaryError as error:
-            return str(error)
-
-    seen = dict(zip(wanted, await fan_out.run_all(wanted, look), strict=True))
-    return (
-        {target: answer for target, answer in seen.items() if not isinstance(answer, str)},
-        {target: answer for target, answer in seen.items() if isinstance(answer, str)},
+    seen: dict[str, Shares] = {}
+    silent: dict[str, str] = {}
+    answers = await questions.ask_all(
+        wanted, lambda client: _live(client, application, wanted[client.name])
     )
+    for target, answer in answers.items():
+        if isinstance(answer, client_pool.Unavailable):
+            silent[target] = answer.reason
+        else:
+            seen[target] = answer
+    return seen, silent
 
 
 async def _live(
@@ -282,11 +268,9 @@ def _share(item: manifest.Manifest) -> divisible_workloads.Share:
 
 
 async def read_primary_pods(
-    clusters: client_pool.ClientPool,
+    questions: cluster_questions.ClusterQuestions,
     application: applications.Application,
     manifests: Mapping[str, Sequence[manifest.Manifest]],
-    *,
-    patience: timedelta,
 ) -> dict[str, dict[str, int]]:
     """Return the pods by cluster, then by workload as ``Deployment web``.
 
@@ -307,7 +291,7 @@ async def read_primary_pods(
         undecided = [item for item in chosen if scaling.is_scaled_by_others(item, listed)]
         if undecided:
             left_open[target] = undecided
-    seen, silent = await observe(clusters, application, left_open, patience)
+    seen, silent = await observe(questions, application, left_open)
     if silent:
         told = "; ".join(f"{target}: {why}" for target, why in silent.items())
         raise errors.user_error(

@@ -5,15 +5,12 @@ the annotations of the live workloads do. What a process remembers counts only f
 cannot be asked, and where clusters differ to say which of them are the exceptions.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 from volary.clusters.apply import live_objects
 from volary.clusters.client import client_pool, clients, resource_mapping
-from volary.concurrency import fan_out
-from volary.controller.planning import recognition
+from volary.controller.planning import cluster_questions, recognition
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import workloads
 from volary.model import applications, errors
@@ -21,8 +18,6 @@ from volary.model.objects import manifest, ownership
 
 #: What a user passes to say that nothing was deployed before.
 NONE = "none"
-#: How long a cluster may take to tell what runs there.
-PATIENCE = timedelta(seconds=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,37 +49,33 @@ class ObservedCommits:
 
 
 async def observe(
-    clusters: client_pool.ClientPool,
+    questions: cluster_questions.ClusterQuestions,
     application: applications.Application,
     manifests: Mapping[str, Sequence[manifest.Manifest]],
     recognised: Mapping[str, recognition.Recognised],
-    *,
-    patience: timedelta = PATIENCE,
 ) -> list[ObservedCommits]:
     """Find out what runs in every target at once.
 
     A cluster whose inventory does not say it is asked for the live counterparts of the
-    application's workloads; one that has not answered within `patience` is in trouble.
+    application's workloads.
     """
+    said = {
+        target: ObservedCommits(target, frozenset({known.stored.commit}))
+        for target, known in recognised.items()
+        if known.stored is not None and known.stored.commit
+    }
 
-    async def look(target: str) -> ObservedCommits:
-        known = recognised[target]
-        if known.stored is not None and known.stored.commit:
-            return ObservedCommits(target, frozenset({known.stored.commit}))
-        client = await clusters.client(target)
-        if isinstance(client, client_pool.Unavailable):
-            return ObservedCommits(target, trouble=client.reason)
-        try:
-            async with asyncio.timeout(patience.total_seconds()):
-                return await _look(client, application, manifests[target], known.owner)
-        except TimeoutError:
-            return ObservedCommits(
-                target, trouble=f"no answer within {patience.total_seconds():g} s"
-            )
-        except errors.VolaryError as error:
-            return ObservedCommits(target, trouble=str(error))
+    async def look(client: clients.Client) -> ObservedCommits:
+        target = client.name
+        return await _look(client, application, manifests[target], recognised[target].owner)
 
-    return await fan_out.run_all(manifests, look)
+    asked = (target for target in manifests if target not in said)
+    for target, answer in (await questions.ask_all(asked, look)).items():
+        if isinstance(answer, client_pool.Unavailable):
+            said[target] = ObservedCommits(target, trouble=answer.reason)
+        else:
+            said[target] = answer
+    return [said[target] for target in manifests]
 
 
 async def _look(

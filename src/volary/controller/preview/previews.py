@@ -8,14 +8,14 @@ as the stage decides it. Values of Secrets are masked wherever they stand.
 """
 
 import json as json_text
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
 from volary.clusters.apply import steps
 from volary.clusters.client import client_pool
-from volary.controller.planning import preflight, preparation
+from volary.controller.planning import cluster_questions, preflight, preparation
 from volary.manifests import redaction
 from volary.manifests.diff import value_diff
 from volary.manifests.ownership import tracking
@@ -156,13 +156,15 @@ async def preview_run(
     clusters: client_pool.ClientPool,
     *,
     secrets: Sequence[str] = (),
-    patience: timedelta = preflight.PATIENCE,
+    patience: timedelta = cluster_questions.PATIENCE,
+    told: Callable[[str], None] = lambda _: None,
 ) -> Preview:
     """Ask every cluster of a prepared run what it would do.
 
-    `secrets` are values that must never be seen, besides those of the manifests.
+    `secrets` are values that must never be seen, besides those of the manifests; `told` is given
+    a sentence with the clusters that are waited for.
     """
-    trials = await preflight.try_run(prepared, clusters, patience=patience, closely=True)
+    trials = await preflight.try_run(prepared, clusters, patience=patience, told=told, closely=True)
     masker = redaction.Masker(secrets)
     for side in (prepared.manifests, prepared.old_manifests):
         for manifests in side.values():

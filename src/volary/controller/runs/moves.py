@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from volary.controller.planning import projects, replica_assignment
+from volary.controller.planning import cluster_questions, projects, replica_assignment
 from volary.controller.runs import ready_runs, run_kinds
 from volary.controller.status import (
     application_state,
@@ -77,7 +77,7 @@ def summary_of_end(status: application_statuses.ApplicationStatus, run: state.Ru
         run: The run of the move.
     """
     if run.status is not statuses.RunStatus.SUCCEEDED:
-        return f"move {run.id} has ended {run.status.value}: {run.reason}"
+        return f"move {run.id} has ended {run.status.value.replace('_', ' ')}: {run.reason}"
     placed, concerned = status.placed, {*shift_of_run(run).clusters}
     causes = (
         eviction.reason
@@ -287,12 +287,11 @@ async def divide(
         cluster for cluster in dependencies.clusters.fleet.clusters if cluster.name in chosen
     )
     return await replica_assignment.assign_replicas(
-        dependencies.clusters,
+        cluster_questions.ClusterQuestions(dependencies.clusters, dependencies.patience),
         application,
         rendered,
         members,
         status.releases.assigned,
-        patience=dependencies.patience,
         fresh=fresh,
     )
 

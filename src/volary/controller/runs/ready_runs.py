@@ -9,7 +9,12 @@ from volary.analysis.metering import meters
 from volary.clusters.client import client_pool
 from volary.controller import inputs
 from volary.controller.persistence import redaction
-from volary.controller.planning import preflight, preparation, projects, replica_assignment
+from volary.controller.planning import (
+    cluster_questions,
+    preparation,
+    projects,
+    replica_assignment,
+)
 from volary.controller.status import application_state, run_origins, run_requests
 from volary.engine import executor
 from volary.engine.runs import policies, state
@@ -44,7 +49,7 @@ class Dependencies:
     renderer: renderers.Renderer = field(default_factory=renderers.Renderer)
     secrets: redaction.SecretValues = field(default_factory=redaction.SecretValues)
     #: How long a cluster may take to answer while a run is prepared.
-    patience: timedelta = preflight.PATIENCE
+    patience: timedelta = cluster_questions.PATIENCE
     #: After which time a run tries a cluster again that it waits for, unless it was seen before.
     again_after: timedelta = policies.AGAIN_AFTER
     executor_options: contexts.Options = field(default_factory=contexts.Options)
@@ -134,10 +139,9 @@ async def owners_of(
     """
     recognised = await preparation.recognise(
         project,
-        dependencies.clusters,
+        cluster_questions.ClusterQuestions(dependencies.clusters, dependencies.patience),
         targets,
         dependencies.renderer,
-        patience=dependencies.patience,
         remembered=remembered,
     )
     return {name: known.owner for name, known in recognised.items()}

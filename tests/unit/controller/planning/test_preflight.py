@@ -1,6 +1,7 @@
 """Trying a run on every cluster before the first write."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,7 +19,7 @@ from volary.model import errors
 from volary.model.fleet import fleets
 from volary.model.runs import run_plans
 
-SHORT = timedelta(seconds=3)
+SHORT, LONG = timedelta(seconds=3), timedelta(seconds=5)
 
 
 @pytest.fixture
@@ -32,16 +33,21 @@ async def look(
     *,
     strategy: run_plans.Strategy | None = None,
     only: tuple[str, ...] = (),
+    running: str = "none",
+    patience: timedelta = SHORT,
+    told: Callable[[str], None] = lambda _: None,
 ) -> tuple[preflight.Trial, ...]:
-    wish = preparation.RunOptions(str(given.directory), running="none", strategy=strategy)
+    wish = preparation.RunOptions(
+        str(given.directory), running=running, strategy=strategy, patience=patience
+    )
     members = projects.load_fleet(given.fleet)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         project = await projects.open_project(wish.path)
-        prepared = await preparation.prepare(wish, clusters, project)
+        prepared = await preparation.prepare(wish, clusters, project, told=told)
         if only:
             stages = tuple(replace(stage, targets=only) for stage in prepared.plan.stages)
             prepared = replace(prepared, plan=replace(prepared.plan, stages=stages))
-        return await preflight.try_run(prepared, clusters, patience=SHORT)
+        return await preflight.try_run(prepared, clusters, patience=patience, told=told)
 
 
 async def test_each_cluster_says_what_it_would_do(given: command_world.World) -> None:
@@ -52,13 +58,38 @@ async def test_each_cluster_says_what_it_would_do(given: command_world.World) ->
     assert preflight.problems(trials) == ()
 
 
-async def test_a_cluster_that_hangs_is_not_waited_for(given: command_world.World) -> None:
+async def test_a_cluster_that_hangs_costs_its_patience_once_and_is_named(
+    given: command_world.World,
+) -> None:
+    """Whatever is asked in the whole preparation."""
     given.running.clusters["eu"].faults.change({"lost": "hang"})
+    told: list[str] = []
+    begin = asyncio.get_running_loop().time()
 
-    trials = await look(given)
+    trials = await look(given, running="", patience=LONG, told=told.append)
 
-    assert preflight.silent(trials) == {"eu": "cluster eu did not answer within 3 s"}
+    spent = asyncio.get_running_loop().time() - begin
+    assert preflight.silent(trials) == {"eu": "cluster eu: no answer within 5 s"}
     assert trials[0].changes.summary == "3 created"
+    assert told == ["waiting for eu to answer"]
+    assert 5 <= spent < 9
+
+
+async def test_one_that_hangs_only_when_it_is_to_try_something_is_not_waited_for_either(
+    given: command_world.World,
+) -> None:
+    members = projects.load_fleet(given.fleet)
+    async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
+        project = await projects.open_project(str(given.directory))
+        wish = preparation.RunOptions(str(given.directory))
+        prepared = await preparation.prepare(wish, clusters, project)
+        given.running.clusters["eu"].faults.change({"lost": "hang"})
+        begin = asyncio.get_running_loop().time()
+        trials = await preflight.try_run(prepared, clusters, patience=SHORT)
+
+    assert prepared.silent == {}
+    assert preflight.silent(trials) == {"eu": "cluster eu: no answer within 3 s"}
+    assert asyncio.get_running_loop().time() - begin < 6
 
 
 async def test_stages_that_cannot_be_made_are_all_named(given: command_world.World) -> None:

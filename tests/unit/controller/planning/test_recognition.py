@@ -10,7 +10,7 @@ import pytest
 from fixed_clock import FixedClock
 from volary.clusters.client import client_pool
 from volary.clusters.inventory import inventory
-from volary.controller.planning import recognition
+from volary.controller.planning import cluster_questions, recognition
 from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.objects import manifest, ownership
@@ -247,9 +247,8 @@ async def test_a_cluster_that_cannot_be_asked_is_in_trouble() -> None:
     items = [manifest.Manifest({"kind": "ConfigMap", "metadata": {"name": "a"}})]
     members = fleets.Fleet((fleets.Cluster("us"),))
     async with client_pool.open_pool(members, clock=FixedClock()) as clusters:
-        (known,) = await recognition.observe(
-            clusters, SHOP, {"us": items}, patience=timedelta(seconds=5)
-        )
+        questions = cluster_questions.ClusterQuestions(clusters, timedelta(seconds=5))
+        (known,) = await recognition.observe(questions, SHOP, {"us": items})
         history = recognition.History(RELEASED, Repository().holds, Repository().describes)
         found = await recognition.recognise(SHOP, known, history, OWNER)
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 import reconciler_fixtures as given
-from volary.controller.planning import replica_assignment
+from volary.controller.planning import cluster_questions, replica_assignment
 from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
@@ -56,13 +56,9 @@ def test_who_is_left_out_for_now_keeps_what_it_has(
 
 async def test_pods_are_those_that_are_written_unless_something_else_scales_them() -> None:
     async with given.leading() as world:
-        clusters = world.leader.dependencies.clusters
+        questions = cluster_questions.ClusterQuestions(world.leader.dependencies.clusters, PATIENCE)
 
-        pods = await replica_assignment.read_primary_pods(
-            clusters, SHOP, {"us": [WEB]}, patience=PATIENCE
-        )
+        pods = await replica_assignment.read_primary_pods(questions, SHOP, {"us": [WEB]})
         assert pods == {"us": {"Deployment web": 3}}
         with pytest.raises(errors.UserError, match="how many pods primary has is not known"):
-            await replica_assignment.read_primary_pods(
-                clusters, SHOP, {"us": [WEB, SCALER]}, patience=PATIENCE
-            )
+            await replica_assignment.read_primary_pods(questions, SHOP, {"us": [WEB, SCALER]})

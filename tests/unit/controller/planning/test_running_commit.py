@@ -8,7 +8,7 @@ import pytest
 from fixed_clock import FixedClock
 from volary.clusters.client import client_pool
 from volary.clusters.inventory import inventory
-from volary.controller.planning import recognition, running_commit
+from volary.controller.planning import cluster_questions, recognition, running_commit
 from volary.controller.planning.running_commit import ObservedCommits, RunningCommits
 from volary.model import applications, errors
 from volary.model.fleet import fleets
@@ -130,12 +130,9 @@ async def test_an_inventory_says_what_runs_and_who_has_none_is_asked() -> None:
     }
     members = fleets.Fleet(tuple(fleets.Cluster(name) for name in recognised))
     async with client_pool.open_pool(members, clock=FixedClock()) as clusters:
+        questions = cluster_questions.ClusterQuestions(clusters, timedelta(seconds=5))
         us, *others = await running_commit.observe(
-            clusters,
-            application,
-            dict.fromkeys(recognised, ()),
-            recognised,
-            patience=timedelta(seconds=5),
+            questions, application, dict.fromkeys(recognised, ()), recognised
         )
 
     assert us == says("us", B)
