@@ -69,6 +69,7 @@ def _openers() -> dict[str, Opener]:
         "raw": lambda file, namespace: raw.opened(file, namespace, tries=False),
         "raw-twice": lambda file, namespace: raw.opened(file, namespace, tries=True),
         "namespace": raw.namespace,
+        "lists": raw.lists,
     }
 
 

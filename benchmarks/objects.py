@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from volary.manifests.ownership import tracking
 from volary.model import json
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
 
 APPLICATION = "bench"
@@ -20,13 +20,17 @@ _CONFIG = "\n".join(f"key.{number}=value of setting {number}" for number in rang
 
 def build(namespace: str) -> list[manifest.Manifest]:
     """Return the set for one namespace, marked as a stage marks it."""
-    return tracking.track_all(
-        [manifest.Manifest(body) for body in plain(namespace)],
-        application=APPLICATION,
-        commit="0123456789abcdef0123456789abcdef01234567",
-        variant=variant.Variant.PRIMARY,
-        label=variant.VariantLabel(),
-    )
+    owner = ownership.Owner(APPLICATION, "0123456789abcdef")
+    return [
+        tracking.track(
+            manifest.Manifest(body),
+            owner=owner,
+            commit="0123456789abcdef0123456789abcdef01234567",
+            variant=variant.Variant.PRIMARY,
+            label=variant.VariantLabel(),
+        )
+        for body in plain(namespace)
+    ]
 
 
 def plain(namespace: str) -> Iterator[json.JsonObject]:

@@ -55,6 +55,11 @@ class Cluster:
                 raise RuntimeError(f"{answer.status} for {path}: {read[:500]!r}")
             msgspec.json.decode(read)
 
+    async def list(self, path: str) -> int:
+        """Return how many objects a collection has."""
+        async with self.slots, self.session.get(f"{self.url}{path}") as answer:
+            return len(msgspec.json.decode(await answer.read())["items"])
+
 
 @contextlib.asynccontextmanager
 async def opened(fleet_file: Path, namespace: str, *, tries: bool) -> AsyncIterator[Pass]:
@@ -91,6 +96,22 @@ async def namespace(fleet_file: Path, name: str) -> AsyncIterator[Pass]:
             async with asyncio.TaskGroup() as group:
                 for cluster in clusters:
                     group.create_task(cluster.apply(f"/api/v1/namespaces/{name}", body))
+
+        yield act
+
+
+@contextlib.asynccontextmanager
+async def lists(fleet_file: Path, namespace: str) -> AsyncIterator[Pass]:
+    """Yield one pass that lists every kind of the set."""
+    paths = {_path(item.body, namespace).rpartition("/")[0] for item in objects.build(namespace)}
+    async with connected(fleet_file) as clusters:
+
+        async def act() -> None:
+            counts = await asyncio.gather(
+                *(cluster.list(path) for cluster in clusters for path in paths)
+            )
+            if sum(counts) < objects.TOTAL * len(clusters):
+                raise RuntimeError(f"{sum(counts)} objects")
 
         yield act
 

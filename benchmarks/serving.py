@@ -2,11 +2,15 @@
 
 ``python -m benchmarks.serving DIRECTORY NUMBER LATENCY SPEED [istio]``.
 
-It says one line when all clusters answer, and ends when its standard input does.
+It says one line when all clusters answer. Each line on standard input is answered by a line of
+JSON: how many requests there were since the last one, by verb. It ends when its standard input
+does.
 """
 
 import asyncio
+import collections
 import contextlib
+import json
 import subprocess
 import sys
 import time
@@ -26,6 +30,15 @@ class Sandbox:
     pid: int
     #: What it took until it answered; the peak is its memory then.
     start: usage.Usage
+    _process: "subprocess.Popen[bytes]"
+
+    def requests(self) -> dict[str, int]:
+        """Return how many requests there were since the last call, by verb."""
+        if self._process.stdin is None or self._process.stdout is None:
+            raise RuntimeError("the sandbox has no pipes")
+        self._process.stdin.write(b"count\n")
+        self._process.stdin.flush()
+        return dict(json.loads(self._process.stdout.readline()))
 
     @property
     def fleet_file(self) -> Path:
@@ -64,7 +77,7 @@ def running(
         wall = time.perf_counter() - began
         start = usage.Usage(wall, usage.cpu_of(server.pid), usage.memory_of(server.pid))
         try:
-            yield Sandbox(directory, names(number), server.pid, start)
+            yield Sandbox(directory, names(number), server.pid, start, server)
         finally:
             if server.stdin is not None:
                 server.stdin.close()
@@ -80,16 +93,35 @@ async def _serve(
     directory: Path, number: int, latency: float, speed: float, *, istio: bool
 ) -> None:
     # The parent process imports this module, but no sandbox.
+    from aiohttp import web
+
     from kube_sandbox import fleet
+    from kube_sandbox.apiserver import server
+    from kube_sandbox.apiserver.access import request_info
     from kube_sandbox.crds import definitions
     from kube_sandbox.faults import faults
 
-    settings = fleet.Settings(speed=speed, crds=definitions.istio() if istio else ())
+    counts: collections.Counter[str] = collections.Counter()
+
+    @web.middleware
+    async def count(request: web.Request, handler: server.Handler) -> web.StreamResponse:
+        asked = request_info.read(request.method, request.path, request.query)
+        verb = asked.verb if asked.resource else "discover"
+        if asked.resource.startswith("selfsubject"):
+            verb = "review"
+        counts["try" if request.query.get("dryRun") else verb] += 1
+        return await handler(request)
+
+    settings = fleet.Settings(
+        speed=speed, crds=definitions.istio() if istio else (), middlewares=(count,)
+    )
     async with fleet.start(names(number), directory=directory, settings=settings) as started:
         for cluster in started.clusters.values():
             cluster.faults.set(faults.Faults(latency=latency))
         print("ready", flush=True)
-        await asyncio.to_thread(sys.stdin.read)
+        while await asyncio.to_thread(sys.stdin.readline):
+            print(json.dumps(counts), flush=True)
+            counts.clear()
 
 
 if __name__ == "__main__":

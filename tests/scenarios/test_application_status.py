@@ -51,6 +51,19 @@ async def test_everybody_who_looks_at_the_same_time_shares_one_look() -> None:
         assert {each.key.kind for each in whole.objects} == {"Deployment", "Service"}
 
 
+async def test_the_commit_that_runs_is_shown_also_where_it_changed_nothing() -> None:
+    async with world("us") as given:
+        await given.deployed(OLD)
+        given.sources[NEW] = given.sources[OLD]
+        await given.deployed(NEW)
+
+        seen = (await Looking(given)()).whole
+
+        assert [each.commit for each in seen.releases] == [NEW]
+        assert [each.commits for each in seen.variants] == [(NEW,)]
+        assert {each.commit for each in seen.clusters[0].state.objects} == {OLD}
+
+
 async def test_a_silent_cluster_holds_nobody_up_and_is_shown_as_it_was_last_known() -> None:
     async with world("us", "eu") as given:
         await given.deployed(OLD)

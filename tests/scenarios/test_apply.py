@@ -479,19 +479,22 @@ async def test_what_pipecd_deployed_is_taken_over_without_replacing_it() -> None
 
 
 async def test_a_new_commit_without_changes_restarts_nothing() -> None:
-    """Every object is marked with the commit, which is a write and no change."""
+    """Nothing is written but what runs: an object says which commit changed it last."""
     async with world("us") as given:
         await given.deployed(OLD)
         given.sources[NEW] = given.sources[OLD]
         view = given.running.clusters["us"].view
         pods = {pod["metadata"]["uid"] for pod in view.list("Pod", "default")}
+        before = given.get("us", "Deployment", "shop")["metadata"]
 
         outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].reason.startswith("primary: 3 unchanged")
-        assert outcomes["us"].touched
+        assert outcomes["us"].touched, "what runs is said in the inventory"
         live = given.get("us", "Deployment", "shop")["metadata"]
-        assert live["annotations"]["volary.dev/commit"] == NEW
+        assert live["annotations"]["volary.dev/commit"] == OLD
+        assert live["generation"] == before["generation"]
+        assert live["resourceVersion"] == before["resourceVersion"]
         assert {pod["metadata"]["uid"] for pod in view.list("Pod", "default")} == pods
 
 

@@ -15,7 +15,7 @@ from volary.model.objects import manifest
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus, TaskStatus
 from volary.stages import executor as stage_executor
-from wave_world import OLD, Clock, Story, moved, world
+from wave_world import NEW, OLD, Clock, Story, moved, world
 
 PAIR = ("us", "eu")
 FIRST = rollouts.Share(1)
@@ -74,6 +74,21 @@ async def test_another_release_brought_during_the_soak_is_not_this_one() -> None
         assert run.status is RunStatus.ROLLED_BACK, run.reason
         assert "not of this release" in gate(run).reason
         assert given.images("eu") == "shop:v1 2/2"
+
+
+async def test_a_commit_that_changes_nothing_passes_the_gate() -> None:
+    """The workloads say which commit changed them last, and are what this one says."""
+    async with world(*PAIR) as given:
+        await given.deployed(OLD)
+        given.sources[NEW] = given.sources[OLD]
+        before = given.get("us", "Deployment", "shop")["metadata"]
+
+        story = await moved(given, waves(timedelta(seconds=0.1)))
+
+        assert story.run is not None
+        assert story.run.status is RunStatus.SUCCEEDED, story.run.reason
+        after = given.get("us", "Deployment", "shop")["metadata"]
+        assert after["resourceVersion"] == before["resourceVersion"]
 
 
 async def test_a_break_begins_the_soak_again_and_is_told() -> None:

@@ -69,6 +69,8 @@ class Settings:
     drain: float = 0.6
     #: Real seconds after which the built-in proxy follows routes; endpoints it follows at once.
     lag: float = 0.0
+    #: In front of each API server, before its faults: for whoever counts requests.
+    middlewares: tuple[server.Middleware, ...] = ()
 
 
 class Cluster:
@@ -278,7 +280,7 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
                 port=port,
                 users=(users.administrator(token),),
                 tls=settings.tls,
-                middlewares=(middleware.hook,),
+                middlewares=(*settings.middlewares, middleware.hook),
             ),
         )
     except OSError as problem:

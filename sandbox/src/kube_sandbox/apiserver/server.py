@@ -17,8 +17,9 @@ from kube_sandbox.apiserver.storage import verbs
 
 #: An alias, since a field of `Settings` has the module's name.
 _Account = users.Account
-_Next = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Middleware = Callable[[web.Request, _Next], Awaitable[web.StreamResponse]]
+#: What a middleware passes a request on to.
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Middleware = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
 
 #: Seconds that requests under way get when the server stops; watches end at once.
 _GRACE = 2.0

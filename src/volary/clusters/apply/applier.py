@@ -54,6 +54,10 @@ class Options:
     force: bool = False
     #: For whom the set is applied; None: nobody's claims are looked at.
     owner: ownership.Owner | None = None
+    #: The run's own: what goes back from it to another commit says so.
+    commit: str = ""
+    #: Write the commit on objects also where nothing else changes, for whoever reads it there.
+    marks_commit: bool = False
     #: How long new kinds may take to be served, and replaced objects to go.
     timeout: timedelta = timedelta(minutes=5)
     #: Where selectors of workloads have it, it cannot be taken out, nor put in.
@@ -104,6 +108,8 @@ class SetApply:
             timeout=options.timeout,
             owner=options.owner,
             label=options.label,
+            commit=options.commit,
+            marks_commit=options.marks_commit,
         )
         self._changes: list[apply_results.Change] = []
 

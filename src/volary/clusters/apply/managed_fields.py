@@ -20,28 +20,23 @@ _NAMES = ("name", "namespace")
 _VOLATILE = ("managedFields", "resourceVersion", "generation")
 
 
-def is_proven_unchanged(desired: json.JsonObject, live: json.JsonObject, *, manager: str) -> bool:
-    """Whether applying `desired` as `manager` provably leaves `live` as it is."""
-    owned = owned_fields(live, manager=manager, api_version=str(desired.get("apiVersion")))
-    return owned is not None and _same(_body(desired), live, owned)
-
-
-def is_proven_unchanged_but_for(
-    annotation: str, desired: json.JsonObject, live: json.JsonObject, *, manager: str
+def is_proven_unchanged(
+    desired: json.JsonObject, live: json.JsonObject, *, manager: str, but_for: str = ""
 ) -> bool:
-    """Whether applying `desired` would provably change nothing but one annotation's value."""
-    value = live.get("metadata", {}).get("annotations", {}).get(annotation)
-    metadata = desired.get("metadata", {})
-    if value is None or annotation not in metadata.get("annotations", {}):
-        return False
-    annotations = {**metadata["annotations"], annotation: value}
-    as_live = {**desired, "metadata": {**metadata, "annotations": annotations}}
-    return is_proven_unchanged(as_live, live, manager=manager)
+    """Whether applying `desired` as `manager` provably leaves `live` as it is.
+
+    The value of the annotation `but_for` may differ, where both have it.
+    """
+    owned = owned_fields(live, manager=manager, api_version=str(desired.get("apiVersion")))
+    return owned is not None and _same(_body(_noted(desired, live, but_for)), live, owned)
 
 
-def is_same(before: json.JsonObject, after: json.JsonObject) -> bool:
-    """Whether a dry run's answer `after` is the live object `before`, bookkeeping aside."""
-    return _substance(before) == _substance(after)
+def is_same(before: json.JsonObject, after: json.JsonObject, *, but_for: str = "") -> bool:
+    """Whether a dry run's answer `after` is the live object `before`, bookkeeping aside.
+
+    The value of the annotation `but_for` may differ, where both have it.
+    """
+    return _substance(before) == _substance(_noted(after, before, but_for))
 
 
 def owned_fields(
@@ -62,6 +57,16 @@ def owned_fields(
 def managers(live: json.JsonObject) -> list[json.JsonObject]:
     """Return the entries of ``metadata.managedFields``."""
     return cast("list[json.JsonObject]", live.get("metadata", {}).get("managedFields") or [])
+
+
+def _noted(body: json.JsonObject, other: json.JsonObject, annotation: str) -> json.JsonObject:
+    """Return `body` with an annotation's value as `other` has it, where both have it."""
+    metadata = body.get("metadata", {})
+    annotations = metadata.get("annotations") or {}
+    value = (other.get("metadata", {}).get("annotations") or {}).get(annotation)
+    if value is None or annotations.get(annotation, value) == value:
+        return body
+    return {**body, "metadata": {**metadata, "annotations": {**annotations, annotation: value}}}
 
 
 def _body(desired: json.JsonObject) -> json.JsonObject:

@@ -65,6 +65,10 @@ class Tools:
     owner: ownership.Owner | None = None
     #: The label that stays in selectors, or out of them, as live workloads have it.
     label: variant.VariantLabel | None = None
+    #: The run's own: what goes back from it to another one says so.
+    commit: str = ""
+    #: Everything says its commit, also where nothing but that changes.
+    marks_commit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ class Step:
     method: Method
     #: None: not there, or not seen in a list by label.
     live: json.JsonObject | None
-    #: Writing it would change nothing.
+    #: It is as it is to be; the commit it is marked with says who changed it last.
     is_unchanged: bool = False
     #: Writing it would change nothing but the commit it is marked with.
     is_commit_only: bool = False
@@ -96,14 +100,32 @@ def assess(
     """Return the first thing known about an object: its method, and whether it is unchanged."""
     method = method_of(mapped.item)
     mapped = _with_live_selector(mapped, live, method, tools)
-    proven = marked = False
+    same = marked = False
     if method is Method.APPLY and live is not None and not _is_terminating(live):
         body = mapped.item.body
-        proven = managed_fields.is_proven_unchanged(body, live, manager=tools.manager)
-        marked = not proven and managed_fields.is_proven_unchanged_but_for(
-            tracking.COMMIT, body, live, manager=tools.manager
+        same = managed_fields.is_proven_unchanged(
+            body, live, manager=tools.manager, but_for=tracking.COMMIT
         )
-    return Step(mapped, method, live, is_unchanged=proven, is_commit_only=marked, force=tools.force)
+        marked = same and _is_marked_anew(body, live, tools)
+    return Step(
+        mapped,
+        method,
+        live,
+        is_unchanged=same and not marked,
+        is_commit_only=marked,
+        force=tools.force,
+    )
+
+
+def _is_marked_anew(body: json.JsonObject, live: json.JsonObject, tools: Tools) -> bool:
+    """Whether the commit is written on an object that does not change."""
+    commit = tracking.commit_of(live)
+    return commit != tracking.commit_of(body) and (tools.marks_commit or commit == tools.commit)
+
+
+def _ignored(step: Step, live: json.JsonObject, tools: Tools) -> str:
+    """Return the annotation whose value alone is no reason to write."""
+    return "" if _is_marked_anew(step.mapped.item.body, live, tools) else tracking.COMMIT
 
 
 def _with_live_selector(
@@ -150,7 +172,7 @@ async def attempt(step: Step, tools: Tools) -> Step:
     same = (
         step.method is not Method.RECREATE
         and sent.live is not None
-        and managed_fields.is_same(sent.live, answer)
+        and managed_fields.is_same(sent.live, answer, but_for=_ignored(sent, sent.live, tools))
         and _owns_the_same(sent, answer, tools.manager)
     )
     # Thousands of whole answers would be held until all of them are written.

@@ -27,6 +27,8 @@ class LiveState:
     missing: tuple[manifest.ResourceKey, ...] = ()
     #: What could not be read.
     warnings: tuple[str, ...] = ()
+    #: The commit that runs, as the inventory says; empty: it does not.
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ async def read(
         else:
             seen.add((kind.group, kind.kind))
             live += [body for body in answer if tracking.is_ours(body, owner)]
-    return LiveState(tuple(live), _missing(known, live, seen), tuple(warnings))
+    missing = _missing(known, live, seen)
+    return LiveState(tuple(live), missing, tuple(warnings), known.commit)
 
 
 def _missing(

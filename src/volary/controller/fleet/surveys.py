@@ -141,7 +141,11 @@ class Surveyor:
                         rules=subject.rules,
                     )
                     state = fleet_status.of_cluster(
-                        seen.live, seen.missing, rules=subject.rules, warnings=seen.warnings
+                        seen.live,
+                        seen.missing,
+                        rules=subject.rules,
+                        warnings=seen.warnings,
+                        commit=seen.commit,
                     )
         except TimeoutError:
             unreachable_reason = f"it did not answer within {seconds:g} s"

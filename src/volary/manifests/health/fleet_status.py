@@ -66,7 +66,8 @@ class ClusterStatus:
 
     health: object_health.Health
     objects: tuple[ObjectStatus, ...] = ()
-    #: Of primary's workloads; more than one: it is between two releases.
+    #: What runs, as its inventory says; else of primary's workloads, where more than one says that
+    #: it is between two releases.
     commits: tuple[str, ...] = ()
     variants: tuple[VariantStatus, ...] = ()
     ready: int = 0
@@ -140,6 +141,7 @@ def of_cluster(
     *,
     rules: Sequence[object_health.Rule] = (),
     warnings: Sequence[str] = (),
+    commit: str = "",
 ) -> ClusterStatus:
     """Return what there is in one cluster.
 
@@ -148,6 +150,7 @@ def of_cluster(
         missing: What was applied and is not there.
         rules: The user's, of health.
         warnings: What could not be looked at.
+        commit: The commit that runs, as the cluster's inventory says; empty: it does not.
     """
     entries = [_object(body, rules) for body in live]
     entries += [ObjectStatus(key, assessment.MISSING) for key in missing]
@@ -155,8 +158,8 @@ def of_cluster(
     return ClusterStatus(
         health=_worst_of(ordered),
         objects=ordered,
-        commits=_release(ordered),
-        variants=_variants(ordered),
+        commits=(commit,) if commit else _release(ordered),
+        variants=_variants(ordered, commit),
         ready=sum(entry.ready for entry in ordered),
         total=sum(entry.total for entry in ordered),
         warnings=tuple(warnings),
@@ -179,7 +182,7 @@ def of_fleet(reports: Sequence[ClusterReport]) -> FleetStatus:
     return FleetStatus(
         health=_overall(shown),
         releases=_releases(current),
-        variants=_variants([entry for state in current.values() for entry in state.objects]),
+        variants=_all_variants(current),
         objects=_sums(current),
         ready=sum(state.ready for state in current.values()),
         total=sum(state.total for state in current.values()),
@@ -274,21 +277,43 @@ def _releases(current: Mapping[str, ClusterStatus]) -> tuple[Release, ...]:
     return tuple(Release(commit, tuple(names)) for commit, names in ordered)
 
 
-def _variants(entries: Sequence[ObjectStatus]) -> tuple[VariantStatus, ...]:
+def _variants(entries: Sequence[ObjectStatus], commit: str = "") -> tuple[VariantStatus, ...]:
+    """Return what each variant runs; objects say who changed them last, `commit` what runs."""
     running = [entry for entry in entries if entry.total or entry.images]
     names = sorted({entry.variant for entry in running}, key=_place)
     return tuple(
-        _variant(name, [entry for entry in running if entry.variant == name]) for name in names
+        _variant(name, [entry for entry in running if entry.variant == name], commit)
+        for name in names
     )
 
 
-def _variant(name: str, entries: Sequence[ObjectStatus]) -> VariantStatus:
+def _variant(name: str, entries: Sequence[ObjectStatus], commit: str) -> VariantStatus:
+    is_primary = name in ("", variant.Variant.PRIMARY)
+    commits = {commit} if commit and is_primary else {entry.commit for entry in entries}
     return VariantStatus(
         name or variant.Variant.PRIMARY.value,
-        tuple(sorted({entry.commit for entry in entries if entry.commit})),
+        tuple(sorted(commits - {""})),
         tuple(sorted({image for entry in entries for image in entry.images})),
         sum(entry.ready for entry in entries),
         sum(entry.total for entry in entries),
+    )
+
+
+def _all_variants(current: Mapping[str, ClusterStatus]) -> tuple[VariantStatus, ...]:
+    """Return the variants of all clusters, those of one name together."""
+    by_name: dict[str, list[VariantStatus]] = defaultdict(list)
+    for state in current.values():
+        for known in state.variants:
+            by_name[known.name].append(known)
+    return tuple(
+        VariantStatus(
+            name,
+            tuple(sorted({commit for known in by_name[name] for commit in known.commits})),
+            tuple(sorted({image for known in by_name[name] for image in known.images})),
+            sum(known.ready for known in by_name[name]),
+            sum(known.total for known in by_name[name]),
+        )
+        for name in sorted(by_name, key=_place)
     )
 
 

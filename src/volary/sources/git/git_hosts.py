@@ -137,7 +137,11 @@ def fetch_error(url: str, complaint: str) -> errors.VolaryError:
 
 
 _KNOWN = (
-    (r"target oid|not our ref|unadvertised", "the host does not hand that commit out", ""),
+    (
+        r"target oid|not our ref|unadvertised|cannot fetch a specific object",
+        "the host does not hand that commit out",
+        "",
+    ),
     (
         r"identification has changed",
         "the host's key is not the known one: the connection may be intercepted",

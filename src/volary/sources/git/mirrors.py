@@ -21,7 +21,13 @@ import pygit2
 
 from volary.config.text import git_addresses
 from volary.model import errors, server_settings
-from volary.sources.git import git_hosts, libgit2_remote, repositories, ssh_remote
+from volary.sources.git import (
+    git_hosts,
+    libgit2_remote,
+    missing_commits,
+    repositories,
+    ssh_remote,
+)
 
 _WANTED = "refs/volary/wanted"
 
@@ -69,8 +75,9 @@ class Mirror:
         self._opened = pygit2.Repository(str(path))
         # A handle of its own: those of libgit2 are not made for two threads.
         reading = pygit2.Repository(str(path))
+        self._missing = missing_commits.MissingCommits()
         #: The commits; those the mirror does not hold are fetched when somebody asks.
-        self.repository = repositories.Repository(location, reading, self.ensure)
+        self.repository = repositories.Repository(location, reading, self.ensure, self._missing)
 
     async def fetch(self, branch: str = "") -> Fetched:
         """Bring a branch up to date; without a name the host's default branch.
@@ -88,16 +95,20 @@ class Mirror:
                 raise errors.user_error(
                     f"{self._location} names no default branch", hint="write branch"
                 )
-            return await self._update(name, heads.branches.get(name, ""))
+            fetched = await self._update(name, heads.branches.get(name, ""))
+            if fetched.update is not None:
+                self._missing.forget()
+            return fetched
 
     async def ensure(self, commit: str) -> None:
-        """Make sure that a commit can be read.
+        """Make sure that a commit can be read; one that is missing is asked for once.
 
         Raises:
             TemporaryError: The host cannot be reached, or is slow.
             UserError: The host does not have it, or does not give it away.
         """
         async with self._busy:
+            self._missing.check([commit])
             if await asyncio.to_thread(self._has, commit):
                 return
             names = await asyncio.to_thread(self._branches)
@@ -108,10 +119,12 @@ class Mirror:
             with contextlib.suppress(errors.UserError):
                 await self._host.fetch([f"+{commit}:{_WANTED}"], depth=0)
             if not await asyncio.to_thread(self._has, commit):
-                raise errors.user_error(
+                gone = errors.user_error(
                     f"{self._location} does not have the commit {commit} any more",
                     hint="it was left behind by a force-push, or its branch was deleted",
                 )
+                self._missing.add(commit, gone)
+                raise gone
 
     async def _update(self, branch: str, announced: str) -> Fetched:
         old = await asyncio.to_thread(self._target, branch)

@@ -19,6 +19,7 @@ import pygit2
 from pygit2.enums import FileMode, FileStatus, ObjectType
 
 from volary.model import errors, safe_text
+from volary.sources.git import missing_commits
 from volary.sources.trees import trees
 
 T = TypeVar("T")
@@ -120,12 +121,14 @@ class Repository:
         location: str,
         opened: pygit2.Repository,
         ensure: Callable[[str], Awaitable[None]] | None = None,
+        missing: missing_commits.MissingCommits | None = None,
     ) -> None:
         #: As the user names it.
         self.location = location
         self._opened = opened
         #: Brings a commit that is not there; None: what is there is all.
         self._ensure = ensure
+        self._missing = missing or missing_commits.MissingCommits()
         self._lock = threading.Lock()
 
     @property
@@ -172,6 +175,7 @@ class Repository:
         return await asyncio.to_thread(self._uncommitted, directory)
 
     async def _read(self, read: Callable[..., T], *commits: str) -> T:
+        self._missing.check(commits)
         try:
             return await asyncio.to_thread(read, *commits)
         except errors.UserError:

@@ -1,7 +1,8 @@
 """``WAVE_GATE``: the clusters of a wave are seen to run this release, healthy for some time.
 
-The gate opens for this release alone: the workloads carry the commit of the run, in their
-newest generation, and are ready, before the soak and after it. Success on an older release, seen
+The gate opens for this release alone: the workloads carry the commit of the run, or are what it
+says without having been changed by it, in their newest generation, and are ready, before the soak
+and after it. Success on an older release, seen
 too early, does not count (argo-cd#29410), and neither does what somebody else brought. The soak
 is measured from the moment the last cluster of the wave was healthy. For a cluster that does not
 stay so it begins again, as Kubernetes counts `minReadySeconds`, until the time of the stage is
@@ -12,14 +13,15 @@ whether it broke while nobody looked.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from volary.clusters.apply import live_objects
+from volary.clusters.apply import applier, live_objects
 from volary.clusters.client import resource_mapping
 from volary.clusters.watching import waits
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import workloads
 from volary.model import json, phrases
-from volary.model.objects import manifest
+from volary.model.objects import apply_results, manifest
 from volary.model.pipeline.stage_kinds import added_stages, rollout_stages
+from volary.stages.kinds import rollback
 from volary.stages.rollouts import rendering
 from volary.stages.runtime import execution, stage_runners
 
@@ -97,9 +99,10 @@ async def _require_release(
     """Make sure that the workloads are those of the run's commit, and return them.
 
     Raises:
-        StageFailedError: when one is missing, or of another commit.
+        StageFailedError: when one is missing, or of another commit that differs.
     """
     context, seen = work.context, []
+    others: list[manifest.Manifest] = []
     matching_workloads = workloads.find(manifests, context.application.workloads)
     placement = await resource_mapping.map_manifests(context.client, matching_workloads)
     for mapped_manifest in placement.mapped:
@@ -107,14 +110,43 @@ async def _require_release(
         live = await live_objects.get(context.client, mapped_manifest)
         if live is None:
             raise execution.StageFailedError(f"{title} is not there")
-        commit = tracking.commit_of(live)
-        if commit != context.task.commit:
+        if tracking.commit_of(live) != context.task.commit:
+            others.append(mapped_manifest.item)
+        seen.append(live)
+    if others:
+        await _require_same(work, others, seen)
+    return seen
+
+
+async def _require_same(
+    work: execution.Work, items: Sequence[manifest.Manifest], live: Sequence[json.JsonObject]
+) -> None:
+    """Make sure that this release would not change workloads of another commit.
+
+    Raises:
+        StageFailedError: when it would.
+    """
+    context, keys = work.context, {item.key for item in items}
+    source = await work.load(context.target_source)
+    options = rollback.running_options(context.application, live)
+    rendered = rendering.primary(source, context.application, options, commit=context.task.commit)
+    placement = await resource_mapping.map_manifests(context.client, rendered)
+    wanted = [placed.item for placed in placement.mapped if placed.item.key in keys]
+    previewed = await applier.SetApply(
+        context.client,
+        applier.Options(
+            namespaces=context.namespaces,
+            owner=context.application.owner,
+            label=context.application.variant_label,
+        ),
+    ).preview(wanted)
+    commits = {manifest.Manifest(body).key: tracking.commit_of(body) for body in live}
+    for change in previewed.changes:
+        if change.action is not apply_results.Action.UNCHANGED:
             raise execution.StageFailedError(
-                f"{title} is of {commit[:7] or 'an unknown commit'},"
+                f"{change.key.title} is of {commits[change.key][:7] or 'an unknown commit'},"
                 f" not of this release ({context.task.commit[:7]})"
             )
-        seen.append(live)
-    return seen
 
 
 async def _healthy_since(work: execution.Work, manifests: Sequence[manifest.Manifest]) -> datetime:

@@ -198,6 +198,9 @@ class Work:
             namespaces=self.context.namespaces,
             create_namespaces=self.context.application.input.auto_create_namespace,
             owner=self.context.application.owner,
+            commit=self.context.task.commit,
+            # Where no inventory says which commit runs, the objects have to.
+            marks_commit=not remembered,
             timeout=min(self.remaining, _PATIENCE),
             label=self.context.application.variant_label,
             hold=hold,
@@ -247,7 +250,9 @@ class Work:
         home = self.inventory_home(namespaces)
         try:
             known = await inventory_store.load(client, owner, namespaces=namespaces, home=home)
-            if known.references:
+            if known.references and known.commit != commit:
+                # Whoever goes back has to take this back too.
+                self.touched = True
                 await inventory_store.record(client, known, replace(known, commit=commit))
         except errors.PermanentError as error:
             self.caution(f"the inventory does not say that {commit[:7]} runs: {error}")

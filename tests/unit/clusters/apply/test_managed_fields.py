@@ -186,9 +186,18 @@ def test_a_new_commit_alone_is_recognised() -> None:
     scaled = copy.deepcopy(desired)
     scaled["spec"]["replicas"] = 9
 
-    assert managed_fields.is_proven_unchanged_but_for(note, desired, live, manager="volary")
-    assert not managed_fields.is_proven_unchanged(desired, live, manager="volary")
-    assert not managed_fields.is_proven_unchanged_but_for(note, scaled, live, manager="volary")
+    def proven(body: json.JsonObject, but_for: str = note) -> bool:
+        return managed_fields.is_proven_unchanged(body, live, manager="volary", but_for=but_for)
+
+    assert proven(desired)
+    assert not proven(desired, but_for="")
+    assert not proven(scaled)
+    answered = {**live, "metadata": {**live["metadata"], "annotations": {note: "new"}}}
+    assert managed_fields.is_same(live, answered, but_for=note)
+    assert not managed_fields.is_same(live, answered)
+    assert not managed_fields.is_same(live, {**answered, "spec": {}}, but_for=note)
+    del live["metadata"]["annotations"]
+    assert not proven(desired), "nobody says which commit changed it last"
 
 
 @pytest.mark.parametrize(

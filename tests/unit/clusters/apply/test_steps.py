@@ -103,14 +103,37 @@ async def test_another_manager_proves_nothing() -> None:
     assert not step_of(cluster, config(), manager="other").is_unchanged
 
 
-async def test_a_new_commit_alone_is_a_write_and_no_change() -> None:
+async def test_a_new_commit_alone_is_not_written() -> None:
+    """Neither where the live object proves it, nor where a dry run has to show it."""
     cluster = MemoryCluster()
     await write(cluster, config(**{COMMIT: "c1"}))
     step = step_of(cluster, config(**{COMMIT: "c2"}))
 
-    assert (step.is_unchanged, step.is_commit_only) == (False, True)
-    assert steps.preview(step).action is Action.UNCHANGED
+    assert (step.is_unchanged, step.is_commit_only) == (True, False)
+    assert (await steps.attempt(step, tools(cluster))).is_unchanged
     change = await steps.write(step, tools(cluster))
+
+    assert (change.action, change.written) == (Action.UNCHANGED, False)
+    live = cluster.find(CONFIG_MAPS, "a")
+    assert live is not None
+    assert live["metadata"]["annotations"][COMMIT] == "c1"
+
+
+@pytest.mark.parametrize(
+    ("commit", "marks"), [("c1", False), ("", True)], ids=["gone back from", "no inventory"]
+)
+async def test_a_commit_that_objects_have_to_say_is_a_write_and_no_change(
+    commit: str, *, marks: bool
+) -> None:
+    cluster = MemoryCluster()
+    await write(cluster, config(**{COMMIT: "c1"}))
+    shared = tools(cluster, commit=commit, marks_commit=marks)
+    step = step_of(cluster, config(**{COMMIT: "c2"}), commit=commit, marks_commit=marks)
+
+    assert (step.is_unchanged, step.is_commit_only) == (False, True)
+    assert not (await steps.attempt(step, shared)).is_unchanged
+    assert steps.preview(step).action is Action.UNCHANGED
+    change = await steps.write(step, shared)
 
     assert (change.action, change.written) == (Action.UNCHANGED, True)
     live = cluster.find(CONFIG_MAPS, "a")

@@ -257,3 +257,31 @@ async def test_a_host_that_is_not_there_is_worth_trying_again(tmp_path: Path) ->
 
     with pytest.raises(errors.TemporaryError, match="cannot be reached"):
         await fetch(tmp_path, spec)
+
+
+async def test_a_commit_that_is_gone_is_asked_for_once_until_the_branch_moves(
+    upstream: Upstream, host: Host, trusted: None, tmp_path: Path
+) -> None:
+    """As by thousands of applications that a force-push left at a commit nobody has."""
+    gone = "0123456789" * 4
+    async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+        mirror = all_of_them.mirror(spec_of(host))
+        await mirror.fetch("main")
+
+        async def asked(times: int) -> int:
+            host.requests.clear()
+            for _ in range(times):
+                with pytest.raises(errors.UserError, match=f"does not have the commit {gone}"):
+                    await mirror.repository.resolve(gone)
+                with pytest.raises(errors.UserError, match=f"does not have the commit {gone}"):
+                    await mirror.repository.changed_paths(gone, "main" * 10)
+            return len(host.requests)
+
+        once = await asked(1)
+        assert once > 0
+        assert await asked(1000) == 0
+        await mirror.fetch("main")
+        assert await asked(1) == 0, "the branch has not moved"
+        upstream.publish({"a": "2"})
+        await mirror.fetch("main")
+        assert 0 < await asked(1000) <= once
