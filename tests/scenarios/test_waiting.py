@@ -1,5 +1,7 @@
 """Success is observed for every kind that can be waited for, and failure is early."""
 
+import copy
+import re
 from datetime import timedelta
 
 from stage_world import KEY, NEW, OLD, Clock, config, deployment, made, service, world
@@ -103,6 +105,40 @@ async def test_a_passed_progress_deadline_ends_the_wait() -> None:
         assert outcomes["us"].status == "failed"
         assert "shop: " in outcomes["us"].reason
         assert "timed out progressing" in outcomes["us"].reason
+
+
+async def test_a_crash_loop_of_the_new_revision_ends_the_wait() -> None:
+    async with world("us") as given:
+        given.sources[NEW] = [made(deployment("shop:crash")), made(service())]
+
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
+
+        assert outcomes["us"].status == "failed"
+        assert re.search(
+            r"shop: 0 of 2 pods available; pod shop-\S+: container \w+ crashes: started again 3"
+            r" times, last with exit code 1",
+            outcomes["us"].reason,
+        )
+
+
+async def test_a_crash_loop_of_the_old_revision_is_mended_by_the_new_one() -> None:
+    """Nothing but a variable differs; the old pods crash all the while."""
+    body = deployment("shop:v1")
+    (container,) = body["spec"]["template"]["spec"]["containers"]
+    broken = {"kube-sandbox/crash-after": "1s", "kube-sandbox/never-ready": "true"}
+    body["spec"]["template"]["metadata"]["annotations"] = broken
+    slow = copy.deepcopy(body)
+    slow["spec"]["template"]["metadata"]["annotations"] = {"kube-sandbox/ready-delay": "100s"}
+    (changed,) = slow["spec"]["template"]["spec"]["containers"]
+    changed["env"] = [*container.get("env", []), {"name": "MENDED", "value": "1"}]
+    async with world("us") as given:
+        given.sources = {OLD: [made(body), made(service())], NEW: [made(slow), made(service())]}
+        before = await given.run(rollout_stages.SYNC.name, SYNC, running="", commit=OLD)
+
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
+
+        assert "crashes" in before["us"].reason
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
 
 
 async def test_time_that_is_up_is_said_with_what_is_missing() -> None:

@@ -3,7 +3,7 @@
 Listeners put what they hear into plain dictionaries; after each change the question is
 asked again. A watch waits out failures that may pass, for ever; so when nothing has been
 heard for a while the cluster is asked for its version, and when it stays silent the
-wait ends as unreachable instead of at a deadline hours away.
+wait ends as unreachable instead of at a deadline hours away. A wait that ends undecided asks too.
 """
 
 import asyncio
@@ -25,6 +25,10 @@ _TICK = 1.0
 _SILENCE = 20.0
 #: Seconds without any answer after which it counts as unreachable.
 _UNREACHABLE_AFTER = 60.0
+#: Seconds of silence after which a wait that ends without a decision asks whether it is there.
+_DOUBTED_AFTER = 0.5
+#: Seconds that it has to say so.
+_LAST_WORD = 5.0
 
 Key = TypeVar("Key")
 #: Takes an object by name as it is now; None when it is gone.
@@ -83,6 +87,8 @@ async def watch_until(
         finally:
             for task in (stopper, *tasks):
                 task.cancel()
+    if ended in (End.TIMED_OUT, End.STOPPED):
+        ended = await room.doubt(client) or ended
     if isinstance(ended, errors.VolaryError):
         raise ended
     return ended
@@ -157,6 +163,29 @@ class _Listeners:
             elif not source.optional:
                 self._error = error
             self.changed.set()
+
+    async def doubt(self, client: clients.Client) -> errors.VolaryError | None:
+        """Return why the cluster is not there, when it has said nothing lately.
+
+        A limit that is shorter than it takes to notice must not make a failure of a silence.
+        """
+        loop = asyncio.get_running_loop()
+        if loop.time() - max(self._heard, client.answered) < _DOUBTED_AFTER:
+            return None
+        trouble: Exception
+        try:
+            async with asyncio.timeout(_LAST_WORD):
+                await client.version()
+        except TimeoutError:
+            trouble = errors.TemporaryError(f"no answer within {_LAST_WORD:g} s")
+        except errors.TemporaryError as error:
+            trouble = error
+        except errors.VolaryError:
+            # It answered, if only to refuse.
+            return None
+        else:
+            return None
+        return api_errors.Unreachable(f"cluster {client.name} stopped answering: {trouble}")
 
     async def look_after(self, client: clients.Client) -> None:
         """Notice a cluster that is not there any more."""

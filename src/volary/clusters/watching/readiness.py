@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from volary.clusters.api import label_selectors
+from volary.clusters.watching import crash_loops
 from volary.manifests import objects
 from volary.manifests.health import assessment, pod_health, workload_health
 from volary.model import json, phrases, statuses
@@ -56,6 +57,8 @@ class Observed:
     objects: dict[manifest.ResourceKey, json.JsonObject] = field(default_factory=dict)
     #: By namespace and name.
     pods: dict[tuple[str, str], json.JsonObject] = field(default_factory=dict)
+    #: How often containers had been started again when their pods were seen first.
+    restarts: dict[tuple[str, str], int] = field(default_factory=dict)
     #: Objects whose kind has a status of its own, which a controller writes.
     telling: frozenset[manifest.ResourceKey] = frozenset()
 
@@ -122,13 +125,29 @@ def _part(item: manifest.Manifest, seen: Observed, rules: Sequence[object_health
     if not stuck and "." in item.group and judged.status is statuses.HealthStatus.DEGRADED:
         stuck = judged.reason
     missing = "; ".join(filter(None, (f"{item.name}: {judged.reason}", trouble)))
-    is_final = judged.permanent or _is_stopped(item, judged)
+    crashes = _crash_loop(body, seen) if total else ""
+    if crashes:
+        missing = f"{item.name}: {judged.reason}; {crashes}"
+    is_final = judged.permanent or bool(crashes) or _is_stopped(item, judged)
     return _Part(
         ready,
         total or 1,
         missing,
         permanent_failure=missing if is_final else "",
         stuck=_stuck(item, judged, stuck),
+    )
+
+
+def _crash_loop(workload: json.JsonObject, seen: Observed) -> str:
+    """Name the first pod of the newest revision that crashes again and again; empty: none."""
+    return next(
+        (
+            f"pod {name}: {told}"
+            for (_, name), pod in sorted(seen.pods.items())
+            if _is_newest(workload, pod)
+            and (told := crash_loops.find(workload, pod, seen.restarts))
+        ),
+        "",
     )
 
 

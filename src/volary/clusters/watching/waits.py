@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from volary.clusters.api import discovery, label_selectors
 from volary.clusters.client import clients, resource_mapping
-from volary.clusters.watching import collection_watch, readiness
+from volary.clusters.watching import collection_watch, crash_loops, readiness
 from volary.manifests import objects
 from volary.manifests.health import health_rules
 from volary.model import json
@@ -82,8 +82,9 @@ async def wait_ready(
     status of its own, the controller first gets a moment to write one.
 
     An image that cannot be pulled, or another trouble that seldom mends, may last `image_grace`
-    before the wait gives up. `progress` is called after every change with what is still missing;
-    the wait ends early when `stop` returns.
+    before the wait gives up; a container of the newest revision that is in a crash loop, and was
+    started again three times since the wait began, ends it at once. `progress` is called after
+    every change with what is still missing; the wait ends early when `stop` returns.
 
     Raises:
         VolaryError: when the cluster refuses to be watched, or cannot be reached.
@@ -225,6 +226,8 @@ class _ReadinessCheck:
 
     def decide(self) -> bool:
         """Whether waiting is over."""
+        for container, count in crash_loops.restarts(self._seen.pods.values()).items():
+            self._seen.restarts.setdefault(container, count)
         state = readiness.assess(self._items, self._seen, self._rules)
         if state != self._reported:
             self._progress(state)

@@ -183,7 +183,7 @@ async def test_a_cluster_that_answers_others_is_not_asked() -> None:
     class Busy(Cluster):
         @property
         def answered(self) -> float:  # type: ignore[override]
-            return asyncio.get_running_loop().time() - 5.0
+            return asyncio.get_running_loop().time() - 0.25
 
     cluster = Busy((1, listed("a")))
 
@@ -191,6 +191,29 @@ async def test_a_cluster_that_answers_others_is_not_asked() -> None:
 
     assert ended is collection_watch.End.TIMED_OUT
     assert cluster.asked == 0
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("how", ["its time is over", "it is stopped"])
+@pytest.mark.parametrize(
+    ("seconds", "is_silent", "expected"),
+    [(1.25, True, None), (15, True, api_errors.Unreachable), (15, False, None)],
+)
+async def test_a_silence_is_no_failure_also_where_a_limit_is_shorter_than_it_takes_to_notice(
+    how: str, seconds: float, is_silent: bool, expected: type[errors.VolaryError] | None
+) -> None:
+    """One that has just said something is not asked."""
+    cluster = Cluster((1, listed("a")), answers=not is_silent)
+    is_stopped = how == "it is stopped"
+    limits = {"stop_after" if is_stopped else "seconds": seconds}
+
+    if expected is not None:
+        with pytest.raises(expected, match="us stopped answering"):
+            await listen(cluster, until=["never"], **limits)
+        return
+    ended, _ = await listen(cluster, until=["never"], **limits)
+
+    assert ended is (collection_watch.End.STOPPED if is_stopped else collection_watch.End.TIMED_OUT)
 
 
 @pytest.mark.looptime

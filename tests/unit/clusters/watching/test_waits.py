@@ -171,6 +171,32 @@ async def test_an_image_that_is_there_after_all_begins_its_grace_anew() -> None:
     assert 22 <= took <= 23
 
 
+def crashing(count: int) -> json.JsonObject:
+    body = pod("web-1", reason="CrashLoopBackOff")
+    body["metadata"]["uid"] = "1"
+    body["status"]["containerStatuses"][0]["restartCount"] = count
+    return body
+
+
+@pytest.mark.parametrize(("counts", "ended"), [((0, 1, 2, 3), 30), ((4, 5, 6, 7), 30)])
+async def test_a_crash_loop_ends_the_wait_when_it_is_plain(
+    counts: tuple[int, ...], ended: float
+) -> None:
+    """What was before the wait does not count: somebody may have mended what it needs."""
+    cluster = MemoryCluster()
+    cluster.put(DEPLOYMENTS, deployment(ready=0))
+    for number, count in enumerate(counts):
+        later(number * 10, lambda count=count: cluster.put(PODS, crashing(count)))  # type: ignore[misc]
+
+    result, took = await wait(cluster, deployment())
+
+    assert result.end is End.FAILED
+    assert result.sentence == (
+        "web: 0 of 2 pods available; pod web-1: container main crashes: started again 3 times"
+    )
+    assert ended <= took <= ended + 1
+
+
 async def test_pods_that_may_not_be_watched_are_done_without() -> None:
     cluster = MemoryCluster()
     cluster.refusals["watch pods"] = api_errors.Forbidden("no", status=403)
