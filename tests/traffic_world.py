@@ -67,10 +67,14 @@ async def users(
     host: str = "shop",
     rate: float = RATE,
 ) -> AsyncIterator[Users]:
-    """When: users of every cluster ask all the time; by the built-in proxies or `urls`."""
+    """When: users of every cluster ask all the time; by the built-in proxies or `urls`.
+
+    From the moment on at which the proxies have found the way.
+    """
     places = urls or {
         name: cluster.traffic.gateway for name, cluster in given.running.clusters.items()
     }
+    await until_answered(places, host=host)
     asking = Users(
         {name: load.Load(load.Aim(url, host), rate=rate) for name, url in places.items()}
     )

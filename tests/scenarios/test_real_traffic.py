@@ -112,7 +112,6 @@ async def test_an_http_route_divides_and_loses_nothing_until_promotion(kind: pro
         traffic_world.through(given, kind) as urls,
     ):
         await given.deployed(OLD)
-        await traffic_world.until_answered(urls, host=HOST)
         async with traffic_world.users(given, urls, host=HOST) as users:
             await given.run(rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
             await given.run(rollout_stages.BASELINE_ROLLOUT.name, WITH_SERVICE)
@@ -150,7 +149,6 @@ async def test_rollback_from_an_http_route_loses_nothing(kind: proxies.Kind) -> 
         traffic_world.through(given, kind) as urls,
     ):
         await given.deployed(OLD)
-        await traffic_world.until_answered(urls, host=HOST)
         async with traffic_world.users(given, urls, host=HOST) as users:
             await given.run(rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
             await given.run(

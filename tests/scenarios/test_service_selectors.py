@@ -73,8 +73,6 @@ async def given(
                     cluster.registry.create(kind, "default", body, PEOPLE)
         else:
             await world.deployed()
-        urls = {name: one.traffic.gateway for name, one in world.running.clusters.items()}
-        await traffic_world.until_answered(urls)
         async with traffic_world.users(world) as users:
             yield world, users
             await asyncio.sleep(0.3)
