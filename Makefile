@@ -1,19 +1,23 @@
 # Each command sets up .venv by itself and does nothing twice.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench mutants lock clients clean
+.PHONY: help demo test test-clusters check format bench mutants lock clients clean
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
 help: ## Show the commands
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 demo: $(READY) ## Roll an example out over three sandbox clusters, canary first
 	@$(BIN)/volary demo
 
 test: $(READY) ## Run every test
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+test-clusters: $(READY) ## Run the scenarios that need nothing but clusters on yours (CONTEXTS=a,b,c)
+	@test -n "$(CONTEXTS)" || { echo 'name them by their kubeconfig contexts: make test-clusters CONTEXTS=a,b,c' >&2; exit 2; }
+	@VOLARY_TEST_CONTEXTS="$(CONTEXTS)" VOLARY_TEST_IMAGES="$(IMAGES)" $(BIN)/python -m pytest -q tests/clusters
 
 check: $(READY) ## Formatting, lint, types, import contracts
 	@$(BIN)/ruff format --check .

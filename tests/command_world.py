@@ -98,7 +98,26 @@ class Shell:
 
 
 @dataclass
-class World(Shell):
+class Repository(Shell):
+    """A repository, and a shell in it."""
+
+    def write(self, files: Mapping[str, str], *, message: str = "") -> str:
+        """Write files of the repository; with a `message` commit everything."""
+        for name, content in files.items():
+            path = self.directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        return commit(self.directory, message) if message else ""
+
+    def edit(self, name: str, old: str, new: str, *, message: str = "Change it") -> str:
+        """Change the first place in a file and commit it; returns the commit."""
+        text = (self.directory / name).read_text()
+        assert old in text, f"{name} has no {old!r}"
+        return self.write({name: text.replace(old, new, 1)}, message=message)
+
+
+@dataclass
+class World(Repository):
     """Clusters, a repository, and a shell in it."""
 
     running: kube_sandbox_fleet.Fleet
@@ -116,20 +135,6 @@ class World(Shell):
         """Given: what is committed runs everywhere."""
         ended = await self.run("--strategy", "quick")
         assert ended.code == 0, ended
-
-    def write(self, files: Mapping[str, str], *, message: str = "") -> str:
-        """Write files of the repository; with a `message` commit everything."""
-        for name, content in files.items():
-            path = self.directory / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content)
-        return commit(self.directory, message) if message else ""
-
-    def edit(self, name: str, old: str, new: str, *, message: str = "Change it") -> str:
-        """Change the first place in a file and commit it; returns the commit."""
-        text = (self.directory / name).read_text()
-        assert old in text, f"{name} has no {old!r}"
-        return self.write({name: text.replace(old, new, 1)}, message=message)
 
     def find(self, target: str, kind: str, name: str, namespace: str = "default") -> Any:
         return self.running.clusters[target].view.get(kind, namespace, name)

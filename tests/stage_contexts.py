@@ -35,6 +35,7 @@ class Report:
     warnings: list[str] = field(default_factory=list)
     progress_said: list[state.Progress] = field(default_factory=list)
     findings: list[tuple[str, str, json.JsonObject]] = field(default_factory=list)
+    taken: list[tuple[str, str]] = field(default_factory=list)
 
     def log(self, line: str, *, level: executor.LogLevel = executor.LogLevel.INFO) -> None:
         (self.warnings if level is executor.LogLevel.WARNING else self.lines).append(line)
@@ -44,6 +45,9 @@ class Report:
 
     def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
         self.findings.append((kind, metric, document))
+
+    def took_over(self, title: str, claimant: str) -> None:
+        self.taken.append((title, claimant))
 
 
 async def no_manifests() -> list[manifest.Manifest]:

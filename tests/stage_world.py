@@ -61,6 +61,8 @@ class Report:
     def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
         self.found_out.append((kind, metric, document))
 
+    def took_over(self, title: str, claimant: str) -> None: ...
+
 
 @dataclass
 class World:

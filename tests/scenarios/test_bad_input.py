@@ -146,7 +146,7 @@ def manifest(given: command_world.World, file: str = WORKLOAD) -> dict[str, Any]
             "config.yaml",
             "apiVersion: v1\nkind: ConfigMap",
             "apiVersion: example.com/v1\nkind: Widget",
-            "cluster us does not know the kind Widget (example.com/v1) of simple\n"
+            "cluster eu does not know the kind Widget (example.com/v1) of simple\n"
             "  hint: install the CustomResourceDefinition that defines it,"
             " or add it to the manifests",
             id="CRD missing",

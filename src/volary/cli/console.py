@@ -68,7 +68,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def show_problems(target: console.Console, problems: Iterable[errors.Problem]) -> None:
     """Print each problem: what, where, then the hint on a line of its own."""
-    for problem in problems:
+    for problem in errors.hints_once(problems):
         colour = "red" if problem.severity is errors.Severity.ERROR else "yellow"
         place = f"{markup.escape(str(problem.where))}: " if str(problem.where) else ""
         target.print(f"[{colour}]{problem.severity}:[/] {place}{markup.escape(problem.message)}")

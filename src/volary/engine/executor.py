@@ -106,6 +106,10 @@ class Reporter(Protocol):
         """
         ...
 
+    def took_over(self, title: str, claimant: str) -> None:
+        """Say that an object was taken over from somebody who claimed it."""
+        ...
+
 
 class StageExecutor(Protocol):
     """Carries out tasks; safe to run again on a cluster that was already changed."""

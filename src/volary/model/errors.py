@@ -4,7 +4,7 @@ A problem says what is wrong in something a user wrote, where, and what to do ab
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 
@@ -56,6 +56,16 @@ class Problem:
 def mistakes(problems: Iterable[Problem]) -> list[Problem]:
     """Return those that stop the work."""
     return [problem for problem in problems if problem.severity is Severity.ERROR]
+
+
+def hints_once(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the problems; a hint to several in a row is given once, with the last of them."""
+    rows = list(problems)
+    following = [problem.hint for problem in rows[1:]]
+    return [
+        replace(problem, hint="") if problem.hint == after else problem
+        for problem, after in zip(rows, (*following, ""), strict=False)
+    ]
 
 
 class VolaryError(Exception):

@@ -39,6 +39,8 @@ class Quiet:
 
     def found(self, kind: str, metric: str, document: json.JsonObject) -> None: ...
 
+    def took_over(self, title: str, claimant: str) -> None: ...
+
 
 async def no_manifests() -> list[manifest.Manifest]:
     return []

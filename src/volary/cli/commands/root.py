@@ -115,7 +115,10 @@ def render(
         Literal["yaml", "json"], typer.Option("--output", "-o", help="How they are written.")
     ] = "yaml",
 ) -> None:
-    """Print exactly what a stage would apply to a cluster."""
+    """Print exactly what a stage would apply to a cluster.
+
+    The application's id is that of a first release: a cluster that knows it has kept its own.
+    """
     from volary.cli.local import rendering
     from volary.controller.planning import preparation
 

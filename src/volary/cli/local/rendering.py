@@ -1,10 +1,15 @@
 """``volary render``: exactly what a stage would apply to one target."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from volary.cli import console, exit_codes
 from volary.cli.local import inputs
-from volary.controller.planning import preparation, projects, replica_assignment
+from volary.controller.planning import (
+    preparation,
+    projects,
+    recognition,
+    replica_assignment,
+)
 from volary.manifests.loading import serialization
 from volary.model import errors
 from volary.model.fleet import fleets
@@ -13,6 +18,9 @@ from volary.model.pipeline import variant as variants
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.sources.rendering import renderers
 from volary.stages.rollouts import rendering
+
+#: That of a context which names none.
+_NAMESPACE = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +72,10 @@ async def run(request: preparation.RunOptions, choice: Choice, form: str) -> int
         members=members,
         assigned=numbers.now if members else None,
     )
-    shown = rendering.of_variant(
-        wanted, rendered.manifests, project.application, options, commit=commit
-    )
+    namespaces = recognition.namespaces_of(project.application, rendered.manifests, _NAMESPACE)
+    owner = recognition.new_owner(project.application, namespaces)
+    application = replace(project.application, known_owner=owner)
+    shown = rendering.of_variant(wanted, rendered.manifests, application, options, commit=commit)
     if not shown:
         messages.print(f"nothing is applied: {choice.target} has none of the fleet's share")
     console.write(serialization.dump(shown, serialization.Format(form)))

@@ -107,5 +107,8 @@ def _show_trial(trial: preflight.Trial) -> None:
         if change.action in _SHOWN_ACTIONS:
             reason = f" ({change.reason})" if change.reason else ""
             data.print(f"  {change.action.value} {change.key.title}{reason}", markup=False)
+        if change.taken_from:
+            taken = f"  takes {change.key.title} over from {change.taken_from}"
+            data.print(taken, markup=False)
     for warning in trial.warnings:
         data.print(f"  warning: {warning}", markup=False)

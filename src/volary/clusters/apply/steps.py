@@ -87,6 +87,8 @@ class Step:
     force: bool = False
     #: What a dry run answered, only its uid where `live` is None; None: not tried.
     tried: json.JsonObject | None = None
+    #: Whose claim the manifest takes over; empty: nobody else's.
+    taken_from: str = ""
 
     @property
     def key(self) -> manifest.ResourceKey:
@@ -166,9 +168,11 @@ async def attempt(step: Step, tools: Tools) -> Step:
     """
     refuse_claimed(step, tools)
     sent, answer = await _send(step, tools, dry_run=True)
+    seen = sent
     # What was only tried has no version in the store, what is there has.
     if sent.live is None and objects.text(answer, "metadata", "resourceVersion"):
-        refuse_claimed(await _with_live_object(sent, tools), tools)
+        seen = await _with_live_object(sent, tools)
+    taken_from = refuse_claimed(seen, tools)
     same = (
         step.method is not Method.RECREATE
         and sent.live is not None
@@ -177,21 +181,23 @@ async def attempt(step: Step, tools: Tools) -> Step:
     )
     # Thousands of whole answers would be held until all of them are written.
     kept = answer if sent.live is not None else {"metadata": {"uid": _uid(answer)}}
-    return replace(sent, tried=kept, is_unchanged=same)
+    return replace(sent, tried=kept, is_unchanged=same, taken_from=taken_from)
 
 
-def refuse_claimed(step: Step, tools: Tools) -> None:
-    """Refuse to write what somebody else claims and the manifest does not take over.
+def refuse_claimed(step: Step, tools: Tools) -> str:
+    """Return whose claim the manifest takes over; empty: nobody else claims the live object.
 
     Raises:
-        ClaimedError: when it is so.
+        ClaimedError: when somebody does, and the manifest does not take it over.
     """
-    if tools.owner is None or step.live is None:
-        return
-    claim = claims.claim_of(step.live, tools.owner)
-    named = step.mapped.item.annotations.get(claims.TAKE_OVER, "")
-    if claim is not None and (not claim.name or claim.name != named):
+    claim = None
+    if tools.owner is not None and step.live is not None:
+        claim = claims.claim_of(step.live, tools.owner)
+    if claim is None:
+        return ""
+    if not claim.name or claim.name != step.mapped.item.annotations.get(claims.TAKE_OVER, ""):
         raise refusals.ClaimedError(claim)
+    return claim.who
 
 
 async def look(step: Step, tools: Tools) -> Step:
@@ -201,8 +207,7 @@ async def look(step: Step, tools: Tools) -> Step:
         ClaimedError: when somebody else claims the object.
     """
     seen = await _with_live_object(step, tools)
-    refuse_claimed(seen, tools)
-    return seen
+    return replace(seen, taken_from=refuse_claimed(seen, tools))
 
 
 def to_try(steps: Sequence[Step]) -> list[Step]:
@@ -236,7 +241,13 @@ async def write(step: Step, tools: Tools) -> apply_results.Change:
     sent, answer = await _send(step, tools, dry_run=False)
     if sent.method is Method.RECREATE and sent.live is not None:
         reason = "deleted and created anew"
-        return apply_results.Change(step.key, apply_results.Action.CONFIGURED, reason, written=True)
+        return apply_results.Change(
+            step.key,
+            apply_results.Action.CONFIGURED,
+            reason,
+            written=True,
+            taken_from=step.taken_from,
+        )
     return _change(sent, answer)
 
 
@@ -285,13 +296,13 @@ def _change(step: Step, answer: json.JsonObject) -> apply_results.Change:
     if step.live is None:
         existed = step.tried is not None and _uid(step.tried) == _uid(answer)
         action = apply_results.Action.CONFIGURED if existed else apply_results.Action.CREATED
-        return apply_results.Change(step.key, action, written=True)
+        return apply_results.Change(step.key, action, written=True, taken_from=step.taken_from)
     if managed_fields.is_same(step.live, answer):
         return apply_results.Change(step.key, apply_results.Action.UNCHANGED)
     before, after = (tracking.untrack(manifest.Manifest(body)).body for body in (step.live, answer))
     same = managed_fields.is_same(before, after)
     action = apply_results.Action.UNCHANGED if same else apply_results.Action.CONFIGURED
-    return apply_results.Change(step.key, action, written=True)
+    return apply_results.Change(step.key, action, written=True, taken_from=step.taken_from)
 
 
 async def _send(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:

@@ -23,17 +23,18 @@ class RunSession:
     runner: runners.Runner
     log: batch_writers.LogWriter
     analyses: batch_writers.AnalysisWriter
+    audit: batch_writers.AuditWriter
 
     async def carry_out(self) -> state.Run:
         """Carry the run out to its end and return it, with all that was said written down."""
         async with asyncio.TaskGroup() as group:
-            writing = group.create_task(self.log.keep_writing())
-            keeping = group.create_task(self.analyses.keep_writing())
+            writers = (self.log, self.analyses, self.audit)
+            writing = [group.create_task(writer.keep_writing()) for writer in writers]
             ended = await self.runner.carry_out()
-            writing.cancel()
-            keeping.cancel()
-        await self.log.flush()
-        await self.analyses.flush()
+            for task in writing:
+                task.cancel()
+        for writer in writers:
+            await writer.flush()
         return ended
 
 
@@ -57,6 +58,9 @@ def open_session(
     log = batch_writers.LogWriter(leader.store, fence=leader.fence)
     analyses = batch_writers.AnalysisWriter(leader.store, fence=leader.fence)
     release.performer.keeper = task_state.TaskStateStore(leader.store, leader.fence, known.name)
+    origin = release.origin
+    by = origin.by or origin.author
+    audit = batch_writers.AuditWriter(leader.store, by=by, application=known.name)
     told = notifications.observer(leader.notifier, release, known)
     keeper = journal.StoreJournal(
         leader.store,
@@ -71,6 +75,8 @@ def open_session(
         release.performer,
         clock=leader.dependencies.clock,
         keeper=keeper,
-        observers=(redaction.RedactingObserver(release.masker, (log, analyses, told, *observers)),),
+        observers=(
+            redaction.RedactingObserver(release.masker, (log, analyses, audit, told, *observers)),
+        ),
     )
-    return RunSession(release.origin, runner, log, analyses)
+    return RunSession(origin, runner, log, analyses, audit)

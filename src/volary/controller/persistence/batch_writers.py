@@ -1,4 +1,4 @@
-"""What tasks say and analyses find, on its way into the store: gathered, and written in batches.
+"""What tasks say and do and analyses find, on its way into the store: gathered, then written.
 
 It is kept for at most half a second or until there is much. When the store is gone it piles up to
 a bound; then the oldest is dropped, and in a log a line says how much. A verdict does not depend
@@ -123,3 +123,35 @@ class AnalysisWriter(_BatchWriter[records.Finding]):
 
     async def _append(self, batch: Sequence[records.Finding], dropped: int) -> None:
         await self._store.findings.append(batch, fence=self._fence)
+
+
+class AuditWriter(_BatchWriter[records.AuditRecord]):
+    """An observer of one run that notes in the audit what was taken over from others."""
+
+    def __init__(self, store: stores.Store, *, by: str, application: str) -> None:
+        super().__init__(store, fence=None)
+        self._by = by
+        self._application = application
+
+    def notify(self, event: feed.RunEvent) -> None:
+        """Take what was taken over; other events are not for the audit."""
+        if isinstance(event, feed.TaskTookOver):
+            self._take(
+                records.AuditRecord(
+                    at=event.at,
+                    by=self._by,
+                    action="object.taken-over",
+                    result="ok",
+                    application=self._application,
+                    run_id=event.run,
+                    document={
+                        "cluster": event.target,
+                        "object": event.object,
+                        "from": event.claimant,
+                    },
+                )
+            )
+
+    async def _append(self, batch: Sequence[records.AuditRecord], dropped: int) -> None:
+        for entry in batch:
+            await self._store.audit.write(entry)

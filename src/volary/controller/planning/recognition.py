@@ -64,9 +64,7 @@ async def observe(
 
     async def look(client: clients.Client) -> tuple[inventory.Inventory, ...]:
         target = client.name
-        default = application.input.namespace or client.namespace
-        used = tuple(sorted({item.namespace or default for item in manifests[target]}))
-        namespaces[target] = used or (default,)
+        namespaces[target] = namespaces_of(application, manifests[target], client.namespace)
         member = questions.clusters.member(target)
         allowed = (member.namespaces if member else ()) or namespaces[target]
         return tuple(
@@ -108,10 +106,25 @@ async def recognise(
     taken = {stored.owner.id for stored in known.inventories}
     if remembered is not None and remembered.id not in taken:
         return Recognised(remembered, None, known.trouble, known.inventories)
-    name = application.declared_name
-    home = application.input.namespace or (known.namespaces[0] if known.namespaces else "")
-    owner = ownership.Owner(name, ownership.make_id(name, application.origin, home, taken))
+    owner = new_owner(application, known.namespaces, taken)
     return Recognised(owner, None, known.trouble, known.inventories)
+
+
+def namespaces_of(
+    application: applications.Application, manifests: Sequence[manifest.Manifest], default: str
+) -> tuple[str, ...]:
+    """Return the namespaces that an application uses where `default` is that of the context."""
+    default = application.input.namespace or default
+    return tuple(sorted({item.namespace or default for item in manifests})) or (default,)
+
+
+def new_owner(
+    application: applications.Application, namespaces: Sequence[str], taken: Collection[str] = ()
+) -> ownership.Owner:
+    """Return whose an application's objects are in a cluster that does not know it yet."""
+    name = application.declared_name
+    home = application.input.namespace or (namespaces[0] if namespaces else "")
+    return ownership.Owner(name, ownership.make_id(name, application.origin, home, taken))
 
 
 async def _is_same(

@@ -19,7 +19,7 @@ from volary.controller.planning import cluster_questions, preflight, preparation
 from volary.manifests import redaction
 from volary.manifests.diff import value_diff
 from volary.manifests.ownership import tracking
-from volary.model import json
+from volary.model import errors, json
 from volary.model.objects import apply_results, manifest, object_health
 from volary.model.runs import run_plans
 from volary.placement.replicas import assignment
@@ -231,7 +231,7 @@ def _target(
         # Nothing would be written at all to a cluster that refuses a part.
         () if trial.problems else kept,
         0 if trial.problems else len(trial.changes.changes) - len(kept),
-        tuple(masker.clean(str(problem)) for problem in trial.problems),
+        tuple(masker.clean(str(problem)) for problem in errors.hints_once(trial.problems)),
         masker.clean(trial.unreachable_reason),
         tuple(
             masker.clean(warning)

@@ -72,6 +72,11 @@ class TaskReporter:
             return
         self.tell(feed.TaskFinding(**self._said(), kind=kind, metric=metric, document=document))
 
+    def took_over(self, title: str, claimant: str) -> None:
+        """Tell the observers that an object was taken over from somebody."""
+        if self._open:
+            self.tell(feed.TaskTookOver(**self._said(), object=title, claimant=claimant))
+
     def newest(self, event: events.TaskProgressed) -> events.TaskProgressed:
         """Return the event with what was said since it was posted."""
         self._waiting = False

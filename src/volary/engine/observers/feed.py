@@ -145,6 +145,15 @@ class TaskFinding(TaskEvent, frozen=True, kw_only=True, tag="task-finding"):
     document: Mapping[str, object]
 
 
+class TaskTookOver(TaskEvent, frozen=True, kw_only=True, tag="task-took-over"):
+    """An object that somebody else claimed is the application's now, as Git says."""
+
+    #: Its kind, namespace and name.
+    object: str
+    #: Who claimed it.
+    claimant: str
+
+
 class TaskStopping(TaskEvent, frozen=True, kw_only=True, tag="task-stopping"):
     """A running task was asked to stop."""
 
@@ -174,6 +183,7 @@ AnyEvent = (
     | TaskProgressed
     | TaskLogged
     | TaskFinding
+    | TaskTookOver
     | TaskStopping
     | TaskFinished
 )

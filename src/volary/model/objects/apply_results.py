@@ -27,6 +27,8 @@ class Change:
     #: Something was written, also where it counts as unchanged: its labels and annotations are not
     #: its content.
     written: bool = False
+    #: Who claimed it before; empty: nobody else.
+    taken_from: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,9 @@ class _TrialReport:
         """Keep a finding."""
         self.found_out.append(TrialFinding(self.stage, self.target, kind, metric, document))
 
+    def took_over(self, title: str, claimant: str) -> None:
+        """Drop it: a trial reports findings only."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:

@@ -369,6 +369,10 @@ class Work:
         """Remember changes to the cluster, each by a line while they are few."""
         every = tuple(changes)
         self.touched = self.touched or any(change.written for change in every)
+        for change in every:
+            if change.taken_from:
+                self.note(f"takes {change.key.title} over from {change.taken_from}")
+                self.context.report.took_over(change.key.title, change.taken_from)
         shown = [change for change in every if change.action in _REPORTED_ACTIONS or change.reason]
         if len(shown) > _MOST_LINES:
             self.note(apply_results.ChangeSet(every).summary)
@@ -404,7 +408,7 @@ def _failed(work: Work, error: errors.VolaryError) -> statuses.Outcome:
     if gone is not None:
         return _outcome(work, statuses.TaskStatus.UNREACHABLE, str(gone))
     problems = error.problems if isinstance(error, errors.UserError | applier.ApplyError) else ()
-    for problem in problems:
+    for problem in errors.hints_once(problems):
         work.lines.extend(_lines(problem, alone=len(problems) == 1))
     failed = _outcome(work, statuses.TaskStatus.FAILED, _reason(error, problems))
     return replace(failed, refused=isinstance(error, RefusedError))

@@ -86,6 +86,17 @@ async def test_a_finding_is_told_as_it_is() -> None:
     ]
 
 
+async def test_what_was_taken_over_is_told_until_the_task_has_ended() -> None:
+    heard = Listener()
+    heard.reporter.took_over("Service default/shop", "PipeCD")
+    heard.reporter.close()
+    heard.reporter.took_over("Service default/late", "PipeCD")
+
+    assert heard.told == [
+        feed.TaskTookOver(**WHERE, object="Service default/shop", claimant="PipeCD")
+    ]
+
+
 async def test_the_run_hears_of_it_at_the_next_tick_and_of_the_newest() -> None:
     heard = Listener()
     heard.reporter.progress(HALF)

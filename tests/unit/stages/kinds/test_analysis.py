@@ -72,6 +72,8 @@ class Report:
     def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
         self.findings.append((kind, metric, document))
 
+    def took_over(self, title: str, claimant: str) -> None: ...
+
 
 class Keeper(task_states.InProcessStore):
     """A keeper that also knows what an earlier process reported."""

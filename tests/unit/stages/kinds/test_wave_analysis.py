@@ -64,6 +64,8 @@ class _Report:
     def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
         self.findings.append(document)
 
+    def took_over(self, title: str, claimant: str) -> None: ...
+
 
 class _Client:
     namespace = "shop"

@@ -25,6 +25,8 @@ class Silence:
 
     def found(self, kind: str, name: str, document: object) -> None: ...
 
+    def took_over(self, title: str, claimant: str) -> None: ...
+
 
 async def nothing() -> list[manifest.Manifest]:
     return []

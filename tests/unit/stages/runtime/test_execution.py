@@ -525,3 +525,19 @@ async def test_what_goes_without_saying_is_not_noted() -> None:
     made.record([change(A.UNCHANGED), change(A.SKIPPED), change(A.UNCHANGED, "as it should be")])
 
     assert made.lines == ["unchanged ConfigMap default/settings (as it should be)"]
+
+
+async def test_every_take_over_has_its_line_however_many_changes_there_are() -> None:
+    made = work()
+    taken = apply_results.Change(KEY, A.CONFIGURED, written=True, taken_from="Argo CD's shop")
+    others = [
+        apply_results.Change(replace(KEY, name=f"more-{number}"), A.CREATED) for number in range(40)
+    ]
+
+    made.record([*others, taken])
+
+    assert made.lines == [
+        "takes ConfigMap default/settings over from Argo CD's shop",
+        "40 created, 1 configured",
+    ]
+    assert said(made).taken == [("ConfigMap default/settings", "Argo CD's shop")]
