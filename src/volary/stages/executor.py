@@ -5,6 +5,8 @@ source renders to for a target is rendered once per run, so all stages of a run 
 same manifests (DESIGN.md: a run is pinned).
 """
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -14,12 +16,16 @@ from volary.clusters.client import client_pool
 from volary.clusters.transport import stop_deadline
 from volary.concurrency import single_flight
 from volary.engine import executor
-from volary.model import applications, clocks, statuses
+from volary.engine.runs import state
+from volary.model import applications, clocks, errors, statuses
 from volary.model.fleet import fleets
 from volary.model.objects import manifest, ownership
 from volary.stages import registry
-from volary.stages.runtime import contexts, rendezvouses, task_states
+from volary.stages.runtime import adoptions, contexts, rendezvouses, task_states
 
+_LOG = logging.getLogger(__name__)
+#: Seconds a cluster may take to let go of what was kept.
+_PATIENCE = 30.0
 #: Renders the application for a target at a commit: (commit, target) -> manifests.
 Render = Callable[[str, str], Awaitable[list[manifest.Manifest]]]
 
@@ -46,6 +52,8 @@ class ClusterExecutor:
     _heard_warnings: set[str] = field(default_factory=set, init=False)
     #: By target.
     _settling: dict[str, contexts.RoutePropagation] = field(default_factory=dict, init=False)
+    #: By target.
+    _adoptions: dict[str, adoptions.Adoption] = field(default_factory=dict, init=False)
     #: By the id of the stage.
     _rendezvous: dict[str, rendezvouses.Rendezvous] = field(default_factory=dict, init=False)
 
@@ -98,6 +106,7 @@ class ClusterExecutor:
                 propagation=self._settling.setdefault(
                     task.target, contexts.RoutePropagation(self.options.settle)
                 ),
+                adoption=self._adoptions.setdefault(task.target, adoptions.Adoption()),
                 begun=task.begun,
                 not_updated=task.not_updated,
                 clock=self.clock,
@@ -107,6 +116,23 @@ class ClusterExecutor:
                 options=self.options,
             )
         )
+
+    async def conclude(self, ended: state.Run) -> None:
+        """Let go of what was kept for a way back, where the run has ended well.
+
+        A cluster that does not let it be done keeps it until the next run.
+        """
+        if ended.status is not statuses.RunStatus.SUCCEEDED:
+            return
+        for target in ended.touched:
+            known = self._adoptions.get(target)
+            if known is None:
+                continue
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    await known.forget()
+            except (errors.VolaryError, TimeoutError) as error:
+                _LOG.warning("%s keeps objects as they were before: %s", target, error)
 
     def _loader(self, commit: str, target: str, *, before: bool = False) -> contexts.Loader:
         render = self.render_before if before and self.render_before else self.render

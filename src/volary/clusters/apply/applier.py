@@ -41,6 +41,14 @@ _BAD_REQUEST = 400
 Hold = Callable[[Sequence[steps.Step]], Awaitable[Collection[manifest.ResourceKey]]]
 
 
+#: Looks at live objects that are about to be written; what it raises keeps them from it.
+BeforeWriting = Callable[[Sequence[json.JsonObject]], Awaitable[None]]
+
+
+async def accept(_live: Sequence[json.JsonObject]) -> None:
+    """Have everything written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How a set is applied."""
@@ -64,6 +72,8 @@ class Options:
     label: variant.VariantLabel | None = None
     #: Asked once the set was tried; None: everything is written.
     hold: Hold | None = None
+    #: Is given the live objects that are about to be written, before the first of them is.
+    before_writing: BeforeWriting = accept
 
 
 DEFAULTS = Options()
@@ -127,12 +137,14 @@ class SetApply:
         assessed = await self._assess(parts.first, parts.live, alone=not parts.ground)
         if parts.ground or parts.later:
             ground = [step for step in assessed if step.key in parts.ground]
+            await self._announce(ground)
             await self._write(ground)
             assessed = [step for step in assessed if step.key not in parts.ground]
             brought = await self._served(parts.later)
             dependent = [*parts.dependent, *parts.redefined, *brought]
             changed = not all(step.is_unchanged for step in ground)
             assessed += await self._assess_when_defined(dependent, parts.live, changed=changed)
+        await self._announce(assessed)
         held = await self._options.hold(assessed) if self._options.hold else ()
         await self._write([step for step in assessed if step.key not in held])
         return apply_results.ChangeSet(tuple(self._changes))
@@ -149,6 +161,7 @@ class SetApply:
             VolaryError: when the cluster could not be asked.
         """
         assessed, waiting = await self._foresee(manifests)
+        await self._announce(assessed)
         changes = [steps.preview(step) for step in assessed]
         return apply_results.ChangeSet((*changes, *(seen.change for seen in waiting)))
 
@@ -161,6 +174,7 @@ class SetApply:
         for people who check what changes.
         """
         assessed, waiting = await self._foresee(manifests)
+        await self._announce(assessed)
         previews: list[steps.ObjectPreview] = []
         await self._attempt(assessed, steps.preview_with_bodies, previews)
         return (*previews, *waiting)
@@ -303,6 +317,20 @@ class SetApply:
         await self._attempt(trying, steps.attempt, tried)
         by_key = {step.key: step for step in tried}
         return [by_key.get(step.key, step) for step in every]
+
+    async def _announce(self, every: Sequence[steps.Step]) -> None:
+        """Show the live objects that are about to be written to whoever wants to see them.
+
+        Raises:
+            ApplyError: when they must not be written.
+        """
+        live = [step.live for step in every if step.live is not None and not step.is_unchanged]
+        try:
+            await self._options.before_writing(live)
+        except errors.UserError as error:
+            raise self._error(error.problems, [error]) from error
+        except errors.VolaryError as error:
+            raise self._error([errors.Problem(str(error))], [error]) from error
 
     async def _write(self, every: Sequence[steps.Step]) -> None:
         by_item = {id(step.mapped.item): step for step in every}

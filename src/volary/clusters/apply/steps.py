@@ -168,11 +168,10 @@ async def attempt(step: Step, tools: Tools) -> Step:
     """
     refuse_claimed(step, tools)
     sent, answer = await _send(step, tools, dry_run=True)
-    seen = sent
     # What was only tried has no version in the store, what is there has.
     if sent.live is None and objects.text(answer, "metadata", "resourceVersion"):
-        seen = await _with_live_object(sent, tools)
-    taken_from = refuse_claimed(seen, tools)
+        sent = await _with_live_object(sent, tools)
+    taken_from = refuse_claimed(sent, tools)
     same = (
         step.method is not Method.RECREATE
         and sent.live is not None

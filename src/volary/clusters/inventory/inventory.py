@@ -29,7 +29,11 @@ REPOSITORY = "volary.dev/repository"
 DIRECTORY = "volary.dev/directory"
 #: Annotation with the commit that it began with.
 BEGUN = "volary.dev/begun-with"
+#: Annotation that is there while adopted objects are kept as they were (`snapshots`).
+SNAPSHOT = "volary.dev/snapshot"
+_KEPT = "kept"
 _DATA = "objects"
+_ADOPTED = "adopted"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -57,6 +61,10 @@ class Inventory:
     begun: str = ""
     #: The commit that runs; empty: none has been rolled out completely yet.
     commit: str = ""
+    #: What was there before the application: no rollback deletes it.
+    adopted: frozenset[manifest.ResourceKey] = frozenset()
+    #: Adopted objects are kept as they were.
+    has_snapshot: bool = False
 
     @property
     def kinds(self) -> set[tuple[str, str]]:
@@ -72,11 +80,15 @@ class Inventory:
         """Return the inventory with `added`."""
         return replace(self, references=self.references | set(added))
 
+    def with_adopted(self, adopted: Iterable[manifest.ResourceKey]) -> "Inventory":
+        """Return the inventory with more objects that were there before, which are kept now."""
+        return replace(self, adopted=self.adopted | set(adopted), has_snapshot=True)
+
     def without(self, removed: Iterable[manifest.ResourceKey]) -> "Inventory":
         """Return the inventory without the objects in `removed`."""
         gone = set(removed)
         kept = frozenset(reference for reference in self.references if reference.key not in gone)
-        return replace(self, references=kept)
+        return replace(self, references=kept, adopted=self.adopted - gone)
 
 
 def reference(item: manifest.Manifest) -> Reference:
@@ -96,6 +108,10 @@ def name(owner: ownership.Owner) -> str:
 
 def to_object(inventory: Inventory) -> json.JsonObject:
     """Return the ConfigMap that holds `inventory`."""
+    kept = {SNAPSHOT: _KEPT} if inventory.has_snapshot else {}
+    data = {_DATA: "\n".join(str(reference) for reference in sorted(inventory.references))}
+    if inventory.adopted:
+        data[_ADOPTED] = "\n".join(str(key) for key in sorted(inventory.adopted))
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -110,9 +126,10 @@ def to_object(inventory: Inventory) -> json.JsonObject:
                 DIRECTORY: inventory.origin.directory,
                 BEGUN: inventory.begun,
                 tracking.COMMIT: inventory.commit,
+                **kept,
             },
         },
-        "data": {_DATA: "\n".join(str(reference) for reference in sorted(inventory.references))},
+        "data": data,
     }
 
 
@@ -133,6 +150,12 @@ def from_object(body: json.JsonObject) -> Inventory | None:
         ownership.Origin(*(objects.text(annotations, key) for key in (REPOSITORY, DIRECTORY))),
         begun=objects.text(annotations, BEGUN),
         commit=objects.text(annotations, tracking.COMMIT),
+        adopted=frozenset(
+            key
+            for line in objects.text(body, "data", _ADOPTED).splitlines()
+            if (key := object_keys.parse(line))
+        ),
+        has_snapshot=objects.text(annotations, SNAPSHOT) == _KEPT,
     )
 
 
@@ -146,7 +169,11 @@ def read_all(bodies: Iterable[json.JsonObject], name: str) -> list[Inventory]:
     for inventory in sorted(stored, key=lambda inventory: inventory.namespace):
         if inventory.owner.name == name:
             first = merged.setdefault(inventory.owner, inventory)
-            merged[inventory.owner] = first.with_references(inventory.references)
+            merged[inventory.owner] = replace(
+                first.with_references(inventory.references),
+                adopted=first.adopted | inventory.adopted,
+                has_snapshot=first.has_snapshot or inventory.has_snapshot,
+            )
     return list(merged.values())
 
 

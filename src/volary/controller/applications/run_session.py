@@ -24,6 +24,7 @@ class RunSession:
     log: batch_writers.LogWriter
     analyses: batch_writers.AnalysisWriter
     audit: batch_writers.AuditWriter
+    performer: ready_runs.Performer
 
     async def carry_out(self) -> state.Run:
         """Carry the run out to its end and return it, with all that was said written down."""
@@ -35,6 +36,7 @@ class RunSession:
                 task.cancel()
         for writer in writers:
             await writer.flush()
+        await self.performer.conclude(ended)
         return ended
 
 
@@ -79,4 +81,4 @@ def open_session(
             redaction.RedactingObserver(release.masker, (log, analyses, audit, told, *observers)),
         ),
     )
-    return RunSession(origin, runner, log, analyses, audit)
+    return RunSession(origin, runner, log, analyses, audit, release.performer)

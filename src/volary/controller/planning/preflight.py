@@ -7,6 +7,7 @@ had its canary. What the stages check again later stays as it is: a cluster may 
 whose health nothing is known are named before a run goes on without waiting for them.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -14,13 +15,13 @@ from datetime import timedelta
 from volary.clusters.api import server_warnings
 from volary.clusters.apply import applier, steps
 from volary.clusters.client import client_pool, clients
-from volary.clusters.inventory import owned_objects, pruning
+from volary.clusters.inventory import owned_objects, pruning, snapshots
 from volary.concurrency import fan_out
 from volary.controller.planning import cluster_questions, needed_permissions, preparation
 from volary.manifests.health import assessment
-from volary.model import errors
+from volary.model import errors, json
 from volary.model.fleet import fleets
-from volary.model.objects import apply_results, manifest, object_health
+from volary.model.objects import apply_results, manifest, object_health, ownership
 from volary.model.pipeline import pipelines
 from volary.planner import targets as target_choice
 from volary.stages import registry
@@ -112,11 +113,13 @@ async def _try_on(
     closely: bool,
 ) -> Trial:
     try:
+        owner = prepared.application_on(client.name).owner
         options = applier.Options(
-            owner=prepared.application_on(client.name).owner,
+            owner=owner,
             namespaces=member.namespaces if member else (),
             create_namespaces=prepared.project.application.input.auto_create_namespace,
             label=prepared.project.application.variant_label,
+            before_writing=functools.partial(_check_adopted, owner),
         )
         heard: dict[str, None] = {}
         with server_warnings.told_to(heard.setdefault):
@@ -132,6 +135,15 @@ async def _try_on(
         )
     except errors.VolaryError as error:
         return _refused(client.name, error)
+
+
+async def _check_adopted(owner: ownership.Owner, live: Sequence[json.JsonObject]) -> None:
+    """Refuse to adopt what could not be kept as it is until the run has ended.
+
+    Raises:
+        TooLargeError: when it is too much.
+    """
+    snapshots.check(snapshots.adopted(live, owner))
 
 
 def _named(unavailable: client_pool.Unavailable) -> tuple[errors.Problem, ...]:

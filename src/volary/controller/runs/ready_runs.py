@@ -64,6 +64,10 @@ class Performer(executor.StageExecutor, Protocol):
 
     keeper: task_states.TaskStateStore
 
+    async def conclude(self, ended: state.Run) -> None:
+        """Let go of what the clusters keep for a way back that is not needed any more."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ReadyRun:

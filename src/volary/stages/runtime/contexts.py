@@ -22,7 +22,7 @@ from volary.model import applications, clocks
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 from volary.stages import webhooks
-from volary.stages.runtime import rendezvouses, task_states
+from volary.stages.runtime import adoptions, rendezvouses, task_states
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,8 @@ class StageContext(MeasuringContext):
     task_state: task_states.TaskState = field(default_factory=task_states.TaskState)
     #: Of the routes on this cluster.
     propagation: RoutePropagation = field(default_factory=RoutePropagation)
-
+    #: The objects on this cluster that were there before.
+    adoption: adoptions.Adoption = field(default_factory=adoptions.Adoption)
     #: What API servers have warned of in this run, which is said once; shared by all its tasks.
     heard_warnings: set[str] = field(default_factory=set)
 

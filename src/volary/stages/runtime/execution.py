@@ -28,10 +28,10 @@ from volary.clusters.client import resource_mapping
 from volary.clusters.inventory import inventory, inventory_store, owned_objects, pruning
 from volary.clusters.watching import waits
 from volary.concurrency import races, single_flight
-from volary.model import errors, statuses
+from volary.model import errors, json, statuses
 from volary.model.objects import apply_results, manifest
 from volary.model.pipeline import variant
-from volary.stages.runtime import contexts
+from volary.stages.runtime import adoptions, contexts
 
 _REPORTED_ACTIONS = (
     apply_results.Action.CREATED,
@@ -204,6 +204,7 @@ class Work:
             timeout=min(self.remaining, _PATIENCE),
             label=self.context.application.variant_label,
             hold=hold,
+            before_writing=self.keep_adopted,
         )
         try:
             changes = await applier.SetApply(self.context.client, options).apply(manifests)
@@ -230,6 +231,7 @@ class Work:
         home = self.inventory_home(namespaces)
         try:
             known = await inventory_store.load(client, owner, namespaces=namespaces, home=home)
+            self.context.adoption.note(client, known)
             added = [
                 inventory.reference(mapped_manifest.item) for mapped_manifest in placement.mapped
             ]
@@ -239,9 +241,24 @@ class Work:
                 begun=known.begun or self.context.task.commit,
             )
             await inventory_store.record(client, known, after)
+            self.context.adoption.note(client, after)
         except errors.PermanentError:
             return False
         return not placement.later and not placement.problems
+
+    async def keep_adopted(self, live: Sequence[json.JsonObject]) -> None:
+        """Keep those of some live objects that are about to be adopted as they are.
+
+        Raises:
+            VolaryError: when that is not possible; then they must not be written.
+        """
+        client, owner = self.context.client, self.context.application.owner
+        home = self.inventory_home(self.context.namespaces or sorted(self.places))
+        fallback = inventory.Inventory(owner, home)
+        run = self.context.task.run_id
+        kept = await self.context.adoption.keep(client, fallback, live, run)
+        if kept:
+            self.note(f"kept as it is until the run has ended: {adoptions.listed(kept)}")
 
     async def record_running(self, commit: str) -> None:
         """Write into the inventory which commit runs now, so that whoever comes next knows it."""

@@ -148,10 +148,14 @@ async def test_a_trial_writes_nothing_and_knows_whether_something_would_change()
 
     same = await steps.attempt(step_of(cluster, config(), seen=True), tools(cluster))
     other = await steps.attempt(step_of(cluster, config("2")), tools(cluster))
-    new = await steps.attempt(step_of(cluster, config("2"), seen=False), tools(cluster))
+    unseen = await steps.attempt(step_of(cluster, config("2"), seen=False), tools(cluster))
+    empty = MemoryCluster()
+    new = await steps.attempt(step_of(empty, config()), tools(empty))
 
     assert cluster.objects == before
     assert (same.is_unchanged, other.is_unchanged, new.is_unchanged) == (True, False, False)
+    assert unseen.live == other.live
+    assert steps.preview(unseen).action is Action.CONFIGURED
     assert other.tried is not None
     assert other.tried["data"] == {"k": "2"}
     assert set(new.tried or {}) == {"metadata"}
