@@ -31,6 +31,7 @@ def kind(
 CONFIG_MAPS = kind("", "ConfigMap", "configmaps")
 SERVICES = kind("", "Service", "services")
 PODS = kind("", "Pod", "pods")
+SECRETS = kind("", "Secret", "secrets")
 NAMESPACES = kind("", "Namespace", "namespaces", namespaced=False)
 DEPLOYMENTS = kind("apps", "Deployment", "deployments")
 SLICES = kind("discovery.k8s.io", "EndpointSlice", "endpointslices")
@@ -43,6 +44,7 @@ DEFINITIONS = kind(
 )
 KINDS = (
     CONFIG_MAPS,
+    SECRETS,
     SERVICES,
     PODS,
     NAMESPACES,

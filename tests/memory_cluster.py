@@ -216,7 +216,10 @@ def service(name: str = "shop", variant: str = "primary") -> json.JsonObject:
 
 
 def split(**weights: int) -> json.JsonObject:
-    """An SMI TrafficSplit over the shop's Services."""
+    """The shop's SMI TrafficSplit over its Services."""
+    owner = applications.Application(name="shop").owner
+    labels = tracking.owner_labels(owner)
+    annotations = {**labels, tracking.APPLICATION: owner.name}
     backends = [
         {"service": name.replace("_", "-"), "weight": weight}
         for name, weight in (weights or {"shop": 100}).items()
@@ -224,7 +227,7 @@ def split(**weights: int) -> json.JsonObject:
     return {
         "apiVersion": "split.smi-spec.io/v1alpha2",
         "kind": "TrafficSplit",
-        "metadata": {"name": "shop"},
+        "metadata": {"name": "shop", "labels": labels, "annotations": annotations},
         "spec": {"service": "shop", "backends": backends},
     }
 

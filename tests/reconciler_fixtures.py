@@ -78,6 +78,9 @@ class ScriptedStages:
         await self.may_end.wait()
         return statuses.Outcome(self.outcome, f"it has {self.outcome.value}", touched=True)
 
+    async def conclude(self, ended: state.Run) -> None:
+        """No cluster keeps anything."""
+
 
 @dataclass
 class Script:

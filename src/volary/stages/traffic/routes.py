@@ -354,6 +354,8 @@ async def _write(
     version: str,
 ) -> bool:
     """Write the fields that carry the routes; say whether the object still was that version."""
+    if route_object.live is not None:
+        await work.keep_adopted([route_object.live])
     item = route_object.item
     own = {"name": item.name, "namespace": item.namespace, "resourceVersion": version}
     body = {

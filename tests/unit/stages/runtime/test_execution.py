@@ -21,6 +21,8 @@ from volary.engine import executor
 from volary.model import applications, errors, statuses
 from volary.model.objects import apply_results, manifest, ownership
 from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import rollout_stages
+from volary.stages.rollouts import rendering
 from volary.stages.runtime import contexts, execution, rendezvouses
 
 A = apply_results.Action
@@ -405,7 +407,8 @@ async def test_what_is_applied_is_known_with_where_it_is_described_and_began() -
     reference = inventory.reference(config)
 
     for commit in ("first", "second"):
-        await work(application=SHOP, client=cluster, commit=commit).apply([config])
+        made = rendering.primary([config], SHOP, rollout_stages.SyncOptions(), commit=commit)
+        await work(application=SHOP, client=cluster, commit=commit).apply(made)
 
     assert await stored(cluster) == [
         inventory.Inventory(
