@@ -178,6 +178,17 @@ class Play(RuleBasedStateMachine):
     def wait(self, seconds: int) -> None:
         self.now += timedelta(seconds=seconds)
 
+    @rule(hours=st.integers(1, 48))
+    def clock_jumps(self, hours: int) -> None:
+        """Nobody loses time by it."""
+        before, by = self.run, timedelta(hours=hours)
+        self.now += by
+        self.send(events.ClockJumped(self.now, by))
+        ended = {TaskStatus.FAILED, TaskStatus.UNREACHABLE, TaskStatus.CANCELLED}
+        for old, new in zip(before.current.tasks, self.run.current.tasks, strict=False):
+            assert old.status in ended or new.status not in ended
+            assert new.deadline is None or new.is_final or new.deadline != old.deadline
+
     @precondition(lambda self: self.wake is not None)
     @rule()
     def sleep_until_woken(self) -> None:

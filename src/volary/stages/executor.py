@@ -16,6 +16,7 @@ from volary.clusters.client import client_pool
 from volary.clusters.transport import stop_deadline
 from volary.concurrency import single_flight
 from volary.engine import executor
+from volary.engine.execution import clock_jumps
 from volary.engine.runs import state
 from volary.model import applications, clocks, errors, statuses
 from volary.model.fleet import fleets
@@ -109,7 +110,7 @@ class ClusterExecutor:
                 adoption=self._adoptions.setdefault(task.target, adoptions.Adoption()),
                 begun=task.begun,
                 not_updated=task.not_updated,
-                clock=self.clock,
+                clock=clock_jumps.SteadyClock(self.clock),
                 once=self._once,
                 heard_warnings=self._heard_warnings,
                 run=self.run,

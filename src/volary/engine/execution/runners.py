@@ -18,7 +18,7 @@ from typing import Protocol, assert_never
 from msgspec import structs
 
 from volary.engine import executor
-from volary.engine.execution import task_reporter
+from volary.engine.execution import clock_jumps, task_reporter
 from volary.engine.observers import feed, observer_events
 from volary.engine.runs import run_builder, state, wave_gates
 from volary.engine.state_machine import commands, events, machine
@@ -81,6 +81,7 @@ class Runner:
         self._run = run
         self._performer = performer
         self._clock = clock
+        self._jumps = clock_jumps.JumpMeter(clock)
         self._journal = keeper
         self._observers = list(observers)
         # Not bounded by itself: each task has at most three events in it, each person one.
@@ -105,10 +106,11 @@ class Runner:
 
     async def carry_out(self) -> state.Run:
         """Carry the run out to its end and return it; call it once."""
+        self._jumps.look()
         async with asyncio.TaskGroup() as group:
             alarm = group.create_task(self._keep_time())
             if self._run.status is statuses.RunStatus.PLANNED:
-                self.submit(events.Start(self._clock.now()))
+                self.submit(events.Start(self._now()))
             else:
                 self._carry_out_commands(group, machine.outstanding(self._run))
             while not self._run.is_final:
@@ -146,13 +148,21 @@ class Runner:
         for cluster in self.awaited:
             if cluster in clusters and cluster not in self._reachable:
                 self._reachable.add(cluster)
-                self.submit(events.ClusterReachable(self._clock.now(), cluster))
+                self.submit(events.ClusterReachable(self._now(), cluster))
 
     def interrupt(self, by: str, *, rollback: bool = False) -> None:
         """Cancel politely the first time, at once from the second time on (Ctrl-C)."""
         self._interrupts += 1
         now = self._interrupts > 1
-        self.submit(events.Cancel(self._clock.now(), by, rollback=rollback, now=now))
+        self.submit(events.Cancel(self._now(), by, rollback=rollback, now=now))
+
+    def _now(self) -> datetime:
+        """Return the time; that the clock was set forward is in the inbox before what follows."""
+        now, jump = self._jumps.look()
+        if jump:
+            _LOG.warning("the clock was set forward by %s: no limit counts that", jump)
+            self.submit(events.ClockJumped(now, jump))
+        return now
 
     async def _next(self) -> list[_Message]:
         """Return what is to be taken next: one event, or all reports that are waiting.
@@ -263,7 +273,7 @@ class Runner:
             held.pop(key, None)
         self._begun.discard(key)
         self._broken_off.discard(key)
-        self.submit(events.TaskFinished(self._clock.now(), *key, outcome))
+        self.submit(events.TaskFinished(self._now(), *key, outcome))
 
     async def _outcome(
         self, key: _Key, context: executor.TaskContext, reporter: task_reporter.TaskReporter
@@ -291,7 +301,7 @@ class Runner:
     async def _keep_time(self) -> None:
         while True:
             await self._alarm.wait()
-            self.submit(events.TimePassed(self._clock.now()))
+            self.submit(events.TimePassed(self._now()))
 
     def _tell(self, event: feed.RunEvent) -> None:
         self._number += 1

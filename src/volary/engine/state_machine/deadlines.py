@@ -21,6 +21,30 @@ def expire(run: state.Run, event: events.TimePassed) -> state.Run:
     return _expire_run(run, event.at)
 
 
+def postpone(run: state.Run, event: events.ClockJumped) -> state.Run:
+    """Move every limit that is running by what the clock jumped; windows go by the clock."""
+
+    def later(at: datetime | None) -> datetime | None:
+        return at if at is None else at + event.by
+
+    def later_task(task: state.TaskState) -> state.TaskState:
+        if task.is_final or run.clock_stopped is not None:
+            return task
+        return replace(task, started=later(task.started), deadline=later(task.deadline))
+
+    stage = updates.change_tasks(run.current, later_task)
+    groups = tuple(
+        group if group.expires is None else replace(group, expires=later(group.expires))
+        for group in stage.groups
+    )
+    stage = replace(stage, groups=groups)
+    # What stands still gets the time when it goes on.
+    if run.clock_stopped is None:
+        stage = replace(stage, deadline=later(stage.deadline))
+        run = replace(run, deadline=later(run.deadline))
+    return updates.replace_current(run, stage)
+
+
 def _try_again(run: state.Run, now: datetime) -> state.Run:
     """Queue the tasks of clusters that were waited for long enough."""
 

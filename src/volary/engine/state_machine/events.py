@@ -6,7 +6,7 @@ approve, …) can be refused, and then the step says why.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from volary.engine.runs import state
 from volary.model import statuses
@@ -52,6 +52,13 @@ class TaskFinished(Fact):
 @dataclass(frozen=True, slots=True)
 class TimePassed(Fact):
     """The time of the last `commands.WakeAt` has come; harmless when too early."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockJumped(Fact):
+    """The clock was set forward by so much: nobody had this time, so no limit counts it."""
+
+    by: timedelta
 
 
 @dataclass(frozen=True, slots=True)

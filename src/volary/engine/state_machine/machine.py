@@ -12,7 +12,8 @@ The rules, in words:
 4.  A timeout (of a stage, the run, an approval) is a failure, never a cancel. A task whose
     time is over is asked to stop; after the grace it is broken off; after another
     grace it counts as failed without a word, and its cluster as touched. A run that times
-    out does not hold: nobody may be there.
+    out does not hold: nobody may be there. A clock that is set forward takes no time from
+    anybody: the limits that are running move with it, windows do not.
 5.  A rollback visits the clusters the run touched and no other, under a deadline of its
     own. A failing cluster does not keep the others from rolling back. The run is
     `rolled_back` only if every one of these tasks succeeded, else `failed`, naming what is
@@ -80,6 +81,7 @@ _RECORDS: Mapping[type[events.Event], tuple[Callable[[state.Run, Any], requests.
     events.TaskProgressed: (outcomes.progress, ""),
     events.TaskFinished: (outcomes.finish, ""),
     events.TimePassed: (deadlines.expire, ""),
+    events.ClockJumped: (deadlines.postpone, ""),
     events.ClusterReachable: (outcomes.try_again, ""),
     events.Cancel: (requests.cancel, "cancelled"),
     events.PauseAsked: (requests.pause, "paused"),
@@ -128,6 +130,7 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
         ),
         # Waiting: for a window that closed meanwhile.
         events.ClusterReachable: (RunStatus.RUNNING, RunStatus.WAITING),
+        events.ClockJumped: (RunStatus.RUNNING, RunStatus.WAITING),
         events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
         events.PauseAsked: (RunStatus.WAITING,),
         events.SkipCluster: (RunStatus.RUNNING, RunStatus.WAITING, *_WITHOUT_SOME),
@@ -160,6 +163,7 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
         ),
         events.TimePassed: (RunStatus.WAITING, RunStatus.RUNNING, *_WITHOUT_SOME),
         events.ClusterReachable: (RunStatus.WAITING, RunStatus.RUNNING),
+        events.ClockJumped: (RunStatus.WAITING, RunStatus.RUNNING),
         events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
         events.PauseAsked: (RunStatus.WAITING,),
         events.Resume: (RunStatus.RUNNING, RunStatus.WAITING),
@@ -187,6 +191,7 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
             RunStatus.FAILED,
         ),
         events.TimePassed: (RunStatus.ROLLING_BACK, RunStatus.FAILED),
+        events.ClockJumped: (RunStatus.ROLLING_BACK,),
         events.Cancel: (RunStatus.ROLLING_BACK,),
         events.SkipCluster: (RunStatus.ROLLING_BACK,),
     },
