@@ -55,7 +55,7 @@ KINDS = (
 )
 
 
-@dataclass
+@dataclass(eq=False)
 class MemoryCluster:
     """See the module."""
 
@@ -146,6 +146,7 @@ class MemoryCluster:
         namespace: str = "",
         label_selector: str = "",
         field_selector: str = "",
+        resource_version: str = "",
     ) -> AsyncGenerator[WatchEvent, None]:
         self._ask("watch", resource.plural, namespace)
         self.selectors.append((resource.plural, label_selector, field_selector))
@@ -154,7 +155,11 @@ class MemoryCluster:
         self._watches.append(watch)
         try:
             items = self._items(resource, namespace, label_selector, field_selector)
-            yield WatchEvent(WatchKind.RELISTED, {}, items)
+            if resource_version:
+                for item in items:
+                    yield WatchEvent(WatchKind.ADDED, item)
+            else:
+                yield WatchEvent(WatchKind.RELISTED, {}, items)
             while True:
                 yield await queue.get()
         finally:
@@ -172,6 +177,9 @@ class MemoryCluster:
         name, namespace = body["metadata"]["name"], body["metadata"].get("namespace", "")
         self._ask("patch", resource.plural, name, dry_run=dry_run)
         key = self._key(resource, name, namespace)
+        known, version = self.objects.get(key), body["metadata"].get("resourceVersion")
+        if known and version and version != known["metadata"]["resourceVersion"]:
+            raise api_errors.Conflict("it is another one", status=409, reason="Conflict")
         owners = copy.deepcopy(self._applied.get(key, {}))
         _check_conflict(body, owners, field_manager, force=force)
         live = copy.deepcopy(self.objects.get(key) or {})

@@ -23,7 +23,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import live_objects, refusals, steps
+from volary.clusters.apply import live_objects, refusals, steps, trials
 from volary.clusters.client import clients, resource_mapping
 from volary.concurrency import fan_out
 from volary.manifests.loading import apply_order
@@ -122,6 +122,9 @@ class SetApply:
             marks_commit=options.marks_commit,
         )
         self._changes: list[apply_results.Change] = []
+        self._trials = trials.of(client)
+        #: Dry runs that were made just now are not repeated.
+        self._recalls = False
 
     async def apply(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
         """Apply `manifests` and return what happened to each, in the order of writing.
@@ -133,6 +136,7 @@ class SetApply:
                 when a write failed, with the changes made until then.
             VolaryError: when the cluster could not be asked, before anything was touched.
         """
+        self._recalls = True
         parts = await self._divide(manifests)
         assessed = await self._assess(parts.first, parts.live, alone=not parts.ground)
         if parts.ground or parts.later:
@@ -314,7 +318,7 @@ class SetApply:
             return [seen[0] if step is changing[0] else step for step in every]
         trying = steps.to_try(changing)
         tried: list[steps.Step] = []
-        await self._attempt(trying, steps.attempt, tried)
+        await self._attempt(trying, self._try, tried)
         by_key = {step.key: step for step in tried}
         return [by_key.get(step.key, step) for step in every]
 
@@ -331,6 +335,15 @@ class SetApply:
             raise self._error(error.problems, [error]) from error
         except errors.VolaryError as error:
             raise self._error([errors.Problem(str(error))], [error]) from error
+
+    async def _try(self, step: steps.Step, tools: steps.Tools) -> steps.Step:
+        steps.refuse_claimed(step, tools)
+        recalled = self._trials.recall(step, tools) if self._recalls else None
+        if recalled is not None:
+            return recalled
+        tried = await steps.attempt(step, tools)
+        self._trials.remember(step, tried, tools)
+        return tried
 
     async def _write(self, every: Sequence[steps.Step]) -> None:
         by_item = {id(step.mapped.item): step for step in every}

@@ -142,8 +142,8 @@ async def leave_to_autoscalers(
 ) -> list[resource_mapping.MappedManifest]:
     """Return `placed` without the replicas that an autoscaler decides, live or among `placed`.
 
-    Costs a request per namespace with live workloads that name their replicas or did so
-    until now, none on a first deployment.
+    Costs a request per namespace with live workloads whose replicas would change or change
+    hands, none on a first deployment.
     """
     scaled = [placed for placed in mapped if _is_scaled_here(placed, live, manager)]
     coming = [placed.item for placed in mapped if placed.item.kind in autoscalers.KINDS]
@@ -168,8 +168,11 @@ def _is_scaled_here(placed: resource_mapping.MappedManifest, live: Live, manager
     known = live.get(placed.key)
     if known is None or not workloads.has_replicas(placed.item):
         return False
-    named = "replicas" in placed.item.body.get("spec", {})
-    return named or owns_replicas(known, manager=manager)
+    spec = placed.item.body.get("spec", {})
+    if not owns_replicas(known, manager=manager):
+        return "replicas" in spec
+    # A number that is ours already and stays the same is applied alike, scaled or not.
+    return bool(spec.get("replicas") != known.get("spec", {}).get("replicas"))
 
 
 async def _autoscaled(

@@ -89,8 +89,6 @@ class Step:
     tried: json.JsonObject | None = None
     #: Whose claim the manifest takes over; empty: nobody else's.
     taken_from: str = ""
-    #: What is written in another way than the manifest says it.
-    remark: str = ""
 
     @property
     def key(self) -> manifest.ResourceKey:
@@ -103,7 +101,7 @@ def assess(
 ) -> Step:
     """Return the first thing known about an object: its method, and whether it is unchanged."""
     method = method_of(mapped.item)
-    mapped, remark = _with_live_selector(mapped, live, method, tools)
+    mapped = _with_live_selector(mapped, live, method, tools)
     same = marked = False
     if method is Method.APPLY and live is not None and not _is_terminating(live):
         body = mapped.item.body
@@ -118,7 +116,6 @@ def assess(
         is_unchanged=same and not marked,
         is_commit_only=marked,
         force=tools.force,
-        remark=remark,
     )
 
 
@@ -128,7 +125,7 @@ def _is_marked_anew(body: json.JsonObject, live: json.JsonObject, tools: Tools) 
     return commit != tracking.commit_of(body) and (tools.marks_commit or commit == tools.commit)
 
 
-def _ignored(step: Step, live: json.JsonObject, tools: Tools) -> str:
+def ignored(step: Step, live: json.JsonObject, tools: Tools) -> str:
     """Return the annotation whose value alone is no reason to write."""
     return "" if _is_marked_anew(step.mapped.item.body, live, tools) else tracking.COMMIT
 
@@ -138,16 +135,10 @@ def _with_live_selector(
     live: json.JsonObject | None,
     method: Method,
     tools: Tools,
-) -> tuple[resource_mapping.MappedManifest, str]:
+) -> resource_mapping.MappedManifest:
     if tools.label is None or method is Method.RECREATE:
-        return mapped, ""
-    kept = immutable_selectors.keep(mapped.item, live, tools.label)
-    remark = (
-        ""
-        if kept is mapped.item
-        else f"keeps its selector, which cannot change: {tools.label.key} is on its pods"
-    )
-    return replace(mapped, item=kept), remark
+        return mapped
+    return replace(mapped, item=immutable_selectors.keep(mapped.item, live, tools.label))
 
 
 def method_of(item: manifest.Manifest) -> Method:
@@ -184,7 +175,7 @@ async def attempt(step: Step, tools: Tools) -> Step:
     same = (
         step.method is not Method.RECREATE
         and sent.live is not None
-        and managed_fields.is_same(sent.live, answer, but_for=_ignored(sent, sent.live, tools))
+        and managed_fields.is_same(sent.live, answer, but_for=ignored(sent, sent.live, tools))
         and _owns_the_same(sent, answer, tools.manager)
     )
     # Thousands of whole answers would be held until all of them are written.
@@ -310,8 +301,7 @@ def _change(step: Step, answer: json.JsonObject) -> apply_results.Change:
     before, after = (tracking.untrack(manifest.Manifest(body)).body for body in (step.live, answer))
     same = managed_fields.is_same(before, after)
     action = apply_results.Action.UNCHANGED if same else apply_results.Action.CONFIGURED
-    remark = "" if same else step.remark
-    return apply_results.Change(step.key, action, remark, written=True, taken_from=step.taken_from)
+    return apply_results.Change(step.key, action, written=True, taken_from=step.taken_from)
 
 
 async def _send(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:
@@ -331,7 +321,7 @@ async def _apply(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json
         return step, await _apply_once(step, tools, dry_run=dry_run)
     except api_errors.Invalid:
         seen = await _with_live_object(step, tools)
-        if seen.mapped.item == step.mapped.item:
+        if seen.mapped is step.mapped or seen.mapped == step.mapped:
             raise
         # No list showed it: its selector is looked at only now.
         return await _apply(seen, tools, dry_run=dry_run)
@@ -409,8 +399,8 @@ async def _with_live_object(step: Step, tools: Tools) -> Step:
     if step.live is not None:
         return step
     live = await live_objects.get(tools.client, step.mapped)
-    mapped, remark = _with_live_selector(step.mapped, live, step.method, tools)
-    return replace(step, mapped=mapped, live=live, remark=remark)
+    mapped = _with_live_selector(step.mapped, live, step.method, tools)
+    return replace(step, mapped=mapped, live=live)
 
 
 def _may_take_over(step: Step, managers: frozenset[str]) -> bool:

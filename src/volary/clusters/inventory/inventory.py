@@ -65,6 +65,8 @@ class Inventory:
     adopted: frozenset[manifest.ResourceKey] = frozenset()
     #: Adopted objects are kept as they were.
     has_snapshot: bool = False
+    #: The resourceVersion that it was read at.
+    version: str = field(default="", compare=False)
 
     @property
     def kinds(self) -> set[tuple[str, str]]:
@@ -156,6 +158,7 @@ def from_object(body: json.JsonObject) -> Inventory | None:
             if (key := object_keys.parse(line))
         ),
         has_snapshot=objects.text(annotations, SNAPSHOT) == _KEPT,
+        version=objects.text(body, "metadata", "resourceVersion"),
     )
 
 

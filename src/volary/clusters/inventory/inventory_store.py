@@ -1,13 +1,40 @@
-"""Reading and writing the inventory of an application in its cluster."""
+"""Reading and writing the inventory of an application in its cluster.
 
+What was read or written last is remembered for some seconds, for those who can do with it: who
+only looks whether there is something to add, and who writes under the condition that nothing moved.
+"""
+
+import asyncio
+import weakref
+from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 
 from volary.clusters.api import api_errors, discovery
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.inventory import inventory
 from volary.concurrency import fan_out
+from volary.manifests import objects
 from volary.model import errors, json
 from volary.model.objects import ownership
+
+#: How long what was read is remembered.
+_LIFETIME = timedelta(seconds=30)
+#: Inventories of a cluster that are remembered.
+_MOST = 64
+_Remembered = OrderedDict[str, tuple[inventory.Inventory, float]]
+#: By client, then by the owner's id: what was read, and until when it is remembered.
+_RECENT: "weakref.WeakKeyDictionary[clients.Client, _Remembered]" = weakref.WeakKeyDictionary()
+
+
+def recent(client: clients.Client, owner: ownership.Owner) -> inventory.Inventory | None:
+    """Return the inventory of an application as it was seconds ago; None: that is not known."""
+    remembered = _RECENT.get(client)
+    if remembered is None or owner.id not in remembered:
+        return None
+    stored, until = remembered[owner.id]
+    return stored if until > asyncio.get_running_loop().time() else None
 
 
 async def load(
@@ -36,7 +63,10 @@ async def find(
     """
     kind = await _config_map(client)
     bodies = await list_kind(client, kind, inventory.selector(name), sorted(set(namespaces)))
-    return inventory.read_all(bodies, name)
+    stored = inventory.read_all(bodies, name)
+    for known in stored:
+        _remember(client, known)
+    return stored
 
 
 async def list_kind(
@@ -90,6 +120,20 @@ async def record(
         await _write(client, after)
 
 
+async def record_commit(
+    client: clients.Client, known: inventory.Inventory, commit: str
+) -> inventory.Inventory | None:
+    """Write which commit runs, unless the inventory has changed since it was read.
+
+    Returns:
+        What is stored now; None: it has changed, so nothing was written.
+    """
+    try:
+        return await _write(client, replace(known, commit=commit), version=known.version)
+    except api_errors.Conflict:
+        return None
+
+
 async def forget(
     client: clients.Client, known: inventory.Inventory, after: inventory.Inventory
 ) -> None:
@@ -99,17 +143,37 @@ async def forget(
     if after.references:
         await _write(client, after)
         return
+    if client in _RECENT:
+        _RECENT[client].pop(after.owner.id, None)
     kind = await _config_map(client)
     await client.delete(kind, inventory.name(after.owner), namespace=after.namespace)
 
 
-async def _write(client: clients.Client, content: inventory.Inventory) -> None:
+async def _write(
+    client: clients.Client, content: inventory.Inventory, *, version: str = ""
+) -> inventory.Inventory:
+    """Write an inventory, if there is a `version` only over that one.
+
+    Raises:
+        Conflict: when another one is stored.
+    """
+    body = inventory.to_object(content)
+    if version:
+        body["metadata"]["resourceVersion"] = version
     # The inventory is ours alone, so nobody else's fields can be in conflict.
-    await client.apply(
-        await _config_map(client),
-        inventory.to_object(content),
-        force=True,
-    )
+    answer = await client.apply(await _config_map(client), body, force=True)
+    written = replace(content, version=objects.text(answer, "metadata", "resourceVersion"))
+    _remember(client, written)
+    return written
+
+
+def _remember(client: clients.Client, known: inventory.Inventory) -> None:
+    remembered = _RECENT.setdefault(client, OrderedDict())
+    until = asyncio.get_running_loop().time() + _LIFETIME.total_seconds()
+    remembered[known.owner.id] = known, until
+    remembered.move_to_end(known.owner.id)
+    while len(remembered) > _MOST:
+        remembered.popitem(last=False)
 
 
 async def _config_map(client: clients.Client) -> discovery.Resource:

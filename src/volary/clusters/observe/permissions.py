@@ -3,18 +3,31 @@
 A dry run finds out whether an object may be written. Nothing tries a watch or a delete, so
 they are asked for: by one question for each namespace, and one by one where its answer does
 not allow them, since authorizers besides RBAC answer only that. A cluster that answers neither
-is believed: what may not be done shows where it is tried.
+is believed: what may not be done shows where it is tried. What is allowed is believed for some
+minutes; whatever is not is asked for again.
 """
 
-from collections import defaultdict
+import asyncio
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from volary.clusters.api import discovery
 from volary.clusters.client import clients
 from volary.concurrency import fan_out
 from volary.manifests import objects
 from volary.model import errors, json
+
+#: How long rules are believed.
+_LIFETIME = timedelta(minutes=5)
+#: Namespaces of a cluster that are remembered.
+_MOST = 256
+_Rules = Sequence[json.JsonObject]
+#: By client, then by namespace: its rules, and until when they are believed.
+_REMEMBERED: "weakref.WeakKeyDictionary[clients.Client, dict[str, tuple[_Rules, float]]]" = (
+    weakref.WeakKeyDictionary()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +49,30 @@ class Permission:
 async def missing(client: clients.Client, wanted: Iterable[Permission]) -> list[Permission]:
     """Return what of `wanted` is certainly not allowed, in its order."""
     wanted = tuple(dict.fromkeys(wanted))
-    by_namespace: dict[str, list[Permission]] = defaultdict(list)
-    for permission in wanted:
-        by_namespace[permission.namespace].append(permission)
-    rules = dict(
-        zip(
-            by_namespace,
-            await fan_out.attempt_all(list(by_namespace), lambda name: _rules(client, name)),
-            strict=True,
-        )
-    )
+    remembered = _REMEMBERED.setdefault(client, {})
+    now = asyncio.get_running_loop().time()
+
+    def known(namespace: str) -> Sequence[json.JsonObject] | errors.VolaryError:
+        rules, until = remembered.get(namespace, ((), 0.0))
+        return rules if now < until else ()
+
     doubtful = [
-        permission for permission in wanted if not _allows(rules[permission.namespace], permission)
+        permission for permission in wanted if not _allows(known(permission.namespace), permission)
+    ]
+    asked = list(dict.fromkeys(permission.namespace for permission in doubtful))
+    answers = await fan_out.attempt_all(asked, lambda name: _rules(client, name))
+    rules = dict(zip(asked, answers, strict=True))
+    if len(remembered) > _MOST:
+        remembered.clear()
+    remembered |= {
+        name: (answer, now + _LIFETIME.total_seconds())
+        for name, answer in rules.items()
+        if not isinstance(answer, errors.VolaryError)
+    }
+    doubtful = [
+        permission
+        for permission in doubtful
+        if not _allows(rules[permission.namespace], permission)
     ]
     denied = await fan_out.attempt_all(doubtful, lambda permission: _is_denied(client, permission))
     return [

@@ -30,6 +30,9 @@ _DOUBTED_AFTER = 0.5
 #: Seconds that it has to say so.
 _LAST_WORD = 5.0
 
+#: From where a watch begins with everything that is there.
+_ALL = "0"
+
 Key = TypeVar("Key")
 #: Takes an object by name as it is now; None when it is gone.
 Handler = Callable[[str, json.JsonObject | None], None]
@@ -44,7 +47,8 @@ class Source:
     keep: Handler
     label_selector: str = ""
     field_selector: str = ""
-    #: Go on without it when the cluster does not let us watch it.
+    #: Only explains what the others show: listened to when they alone do not decide, and without
+    #: it when the cluster does not let us.
     optional: bool = False
 
 
@@ -67,14 +71,15 @@ async def watch_until(
 ) -> End:
     """Listen to `sources` until `decide` says that it is decided, `stop` returns or time is up.
 
-    `decide` is first asked when every source has been listed once. When that decides it already,
-    nothing is watched: a watch costs a connection of its own. After that it is asked at each
-    change, and with `by_time` every second, for answers that depend on limits that pass.
+    `decide` is first asked when every source that is not optional has been listed once. When that
+    decides it already, nothing is watched: a watch costs a connection of its own. After that it is
+    asked at each change, and with `by_time` every second, for answers that depend on limits that
+    pass.
 
     Raises:
         VolaryError: when a source cannot be watched, or the cluster is not there any more.
     """
-    room = _Listeners(len(sources))
+    room = _Listeners(sum(not source.optional for source in sources))
     # A task group would wrap what its body raises, so errors leave it as values.
     async with asyncio.TaskGroup() as group:
         stopper = group.create_task(_returned(stop))
@@ -141,28 +146,30 @@ class _Listeners:
         """Keep what one source yields; its first list counts it as heard."""
         known: set[str] = set()
         listed = False
+        if source.optional:
+            await self._goes_on.wait()
         try:
             events = client.watch(
                 source.resource,
                 namespace=source.namespace,
                 label_selector=source.label_selector,
                 field_selector=source.field_selector,
+                # One request instead of two: all there is comes as changes.
+                resource_version=_ALL if source.optional else "",
             )
             async with aclosing(events):
                 async for event in events:
                     _handle(event, source.keep, known)
-                    if not listed:
+                    if not listed and not source.optional:
                         listed = True
                         self._unlisted -= 1
                     self._heard = asyncio.get_running_loop().time()
                     self.changed.set()
                     await self._goes_on.wait()
         except errors.VolaryError as error:
-            if source.optional and not listed:
-                self._unlisted -= 1
-            elif not source.optional:
+            if not source.optional:
                 self._error = error
-            self.changed.set()
+                self.changed.set()
 
     async def doubt(self, client: clients.Client) -> errors.VolaryError | None:
         """Return why the cluster is not there, when it has said nothing lately.

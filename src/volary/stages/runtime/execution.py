@@ -229,19 +229,22 @@ class Work:
             {mapped_manifest.item.namespace for mapped_manifest in placement.mapped} - {""}
         )
         home = self.inventory_home(namespaces)
-        try:
-            known = await inventory_store.load(client, owner, namespaces=namespaces, home=home)
-            self.context.adoption.note(client, known)
-            added = [
-                inventory.reference(mapped_manifest.item) for mapped_manifest in placement.mapped
-            ]
-            after = replace(
+        added = [inventory.reference(mapped_manifest.item) for mapped_manifest in placement.mapped]
+
+        def with_these(known: inventory.Inventory) -> inventory.Inventory:
+            return replace(
                 known.with_references(added),
                 origin=self.context.application.origin,
                 begun=known.begun or self.context.task.commit,
             )
-            await inventory_store.record(client, known, after)
-            self.context.adoption.note(client, after)
+
+        try:
+            known = inventory_store.recent(client, owner)
+            if known is None or with_these(known) != known:
+                known = await inventory_store.load(client, owner, namespaces=namespaces, home=home)
+            self.context.adoption.note(client, known)
+            await inventory_store.record(client, known, with_these(known))
+            self.context.adoption.note(client, with_these(known))
         except errors.PermanentError:
             return False
         return not placement.later and not placement.problems
@@ -266,9 +269,14 @@ class Work:
         namespaces = self.context.namespaces or sorted(self.places)
         home = self.inventory_home(namespaces)
         try:
+            known = inventory_store.recent(client, owner)
+            if known is not None and known.references and known.commit != commit:
+                # Whoever goes back has to take this back too.
+                self.touched = True
+                if await inventory_store.record_commit(client, known, commit):
+                    return
             known = await inventory_store.load(client, owner, namespaces=namespaces, home=home)
             if known.references and known.commit != commit:
-                # Whoever goes back has to take this back too.
                 self.touched = True
                 await inventory_store.record(client, known, replace(known, commit=commit))
         except errors.PermanentError as error:

@@ -1,7 +1,10 @@
 """What is missing is said only when the cluster says so."""
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import cast
+
+import pytest
 
 from memory_client import DEPLOYMENTS, NAMESPACES
 from volary.clusters.api import api_errors
@@ -13,7 +16,7 @@ WATCH = permissions.Permission("watch", DEPLOYMENTS, "web")
 DELETE = permissions.Permission("delete", DEPLOYMENTS, "web")
 
 
-@dataclass
+@dataclass(eq=False)
 class Reviewer:
     """Answers reviews out of rules and of what else is allowed."""
 
@@ -47,6 +50,21 @@ async def test_what_rules_allow_costs_one_request() -> None:
 
     assert await missing(reviewer, WATCH, DELETE, WATCH) == []
     assert reviewer.asked == ["SelfSubjectRulesReview"]
+
+
+@pytest.mark.looptime
+async def test_what_is_allowed_is_believed_for_minutes_and_what_is_not_is_asked_again() -> None:
+    reviewer = Reviewer([rule("watch")])
+
+    assert await missing(reviewer, WATCH) == []
+    assert await missing(reviewer, WATCH) == []
+    assert reviewer.asked == ["SelfSubjectRulesReview"]
+    assert len(await missing(reviewer, WATCH, DELETE)) == 1
+    reviewer.rules = [rule("watch delete")]
+    assert await missing(reviewer, WATCH, DELETE) == []
+    await asyncio.sleep(301)
+    reviewer.rules = []
+    assert len(await missing(reviewer, WATCH, DELETE)) == 2
 
 
 async def test_what_neither_rules_nor_others_allow_is_missing() -> None:

@@ -359,13 +359,18 @@ async def test_what_is_still_there_is_named_with_what_holds_it() -> None:
 
 
 async def test_watches_are_as_narrow_as_they_can_be() -> None:
-    one, two = MemoryCluster(), MemoryCluster()
-    one.put(DEPLOYMENTS, deployment())
+    """And pods are only looked at where the workloads alone do not say that all is well."""
+    one, two, ready = MemoryCluster(), MemoryCluster(), MemoryCluster()
+    one.put(DEPLOYMENTS, deployment(ready=1))
     for name in ("a", "b"):
-        two.put(DEPLOYMENTS, deployment(name))
+        two.put(DEPLOYMENTS, deployment(name, ready=1))
+    ready.put(DEPLOYMENTS, deployment())
 
-    await wait(one, deployment())
-    await wait(two, deployment("a"), deployment("b"))
+    await wait(one, deployment(), seconds=2)
+    await wait(two, deployment("a"), deployment("b"), seconds=2)
+    await wait(ready, deployment())
+
+    assert ready.selectors == [("deployments", "", "metadata.name=web")]
 
     assert sorted(one.selectors) == [
         ("deployments", "", "metadata.name=web"),

@@ -454,6 +454,32 @@ async def test_of_an_application_that_is_gone_nothing_is_said_to_run() -> None:
     assert cluster.objects == {}
 
 
+async def test_what_runs_is_written_over_the_inventory_that_was_read_and_no_other() -> None:
+    """Somebody else may have added to it since."""
+    cluster = memory_client.MemoryCluster()
+    before = inventory.Inventory(SHOP.owner, "default", frozenset({inventory.Reference(KEY, "v1")}))
+    await inventory_store.record(cluster.client, inventory.Inventory(SHOP.owner, "default"), before)
+    cluster.asked.clear()
+
+    await work(application=SHOP, client=cluster).record_running("first")
+
+    name = inventory.name(SHOP.owner)
+    assert cluster.asked == [f"patch configmaps/{name}"]
+    stored = cluster.find(memory_client.CONFIG_MAPS, name)
+    assert stored is not None
+    more = "v1:other:Kind:default:added"
+    theirs = {**stored["data"], "objects": f"{stored['data']['objects']}\n{more}"}
+    cluster.put(memory_client.CONFIG_MAPS, {**stored, "data": theirs})
+
+    await work(application=SHOP, client=cluster).record_running("second")
+
+    now = cluster.find(memory_client.CONFIG_MAPS, name)
+    assert now is not None
+    assert now["metadata"]["annotations"]["volary.dev/commit"] == "second"
+    assert more in now["data"]["objects"]
+
+
+@pytest.mark.looptime
 @pytest.mark.parametrize("verb", ["list", "patch"])
 async def test_a_stage_succeeds_without_the_permission_to_say_what_runs(verb: str) -> None:
     cluster = memory_client.MemoryCluster()
@@ -463,6 +489,7 @@ async def test_a_stage_succeeds_without_the_permission_to_say_what_runs(verb: st
     places = ("", "/", "/default")
     cluster.refusals.update({f"{verb} configmaps{place}": refusal for place in places})
     made = work(application=SHOP, client=cluster)
+    await asyncio.sleep(60)  # What was written is not remembered any more.
 
     await made.record_running("0123456789")
 

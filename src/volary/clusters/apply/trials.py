@@ -1,0 +1,73 @@
+"""What dry runs have shown, for the stage that would repeat them at once.
+
+Preflight tries what the first stages apply, and they follow within seconds. As long as an object
+is the one that was tried (by uid and resourceVersion, or still not there), the same body sent by
+the same manager is answered alike. Only a digest and what came of it are kept, of each cluster's
+latest trials, for a minute.
+"""
+
+import asyncio
+import hashlib
+import weakref
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import msgspec
+
+from volary.clusters.apply import steps
+from volary.clusters.client import clients
+from volary.manifests import objects
+
+_LIFETIME = timedelta(minutes=1)
+_MOST = 2048
+_OF_CLIENTS: "weakref.WeakKeyDictionary[clients.Client, Trials]" = weakref.WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    is_unchanged: bool
+    force: bool
+    #: Of the object that it was, or would be.
+    uid: str
+    #: In the event loop's time.
+    until: float
+
+
+@dataclass(slots=True)
+class Trials:
+    """Those of one cluster."""
+
+    _shown: OrderedDict[bytes, _Shown] = field(default_factory=OrderedDict)
+
+    def recall(self, step: steps.Step, tools: steps.Tools) -> steps.Step | None:
+        """Return a step as a dry run would; None: it has to be tried."""
+        shown = self._shown.get(_digest(step, tools))
+        if shown is None or shown.until < asyncio.get_running_loop().time():
+            return None
+        tried = {"metadata": {"uid": shown.uid}}
+        return replace(step, is_unchanged=shown.is_unchanged, force=shown.force, tried=tried)
+
+    def remember(self, before: steps.Step, after: steps.Step, tools: steps.Tools) -> None:
+        """Keep what a dry run has shown of a step."""
+        if after.tried is None or (before.live is None and after.live is not None):
+            return  # What it was tried on is not what was known of it.
+        until = asyncio.get_running_loop().time() + _LIFETIME.total_seconds()
+        uid = objects.text(after.tried, "metadata", "uid")
+        self._shown[_digest(before, tools)] = _Shown(after.is_unchanged, after.force, uid, until)
+        while len(self._shown) > _MOST:
+            self._shown.popitem(last=False)
+
+
+def of(client: clients.Client) -> Trials:
+    """Return those of a client's cluster."""
+    return _OF_CLIENTS.setdefault(client, Trials())
+
+
+def _digest(step: steps.Step, tools: steps.Tools) -> bytes:
+    live = step.live or {}
+    version = [objects.text(live, "metadata", key) for key in ("uid", "resourceVersion")]
+    ignored = steps.ignored(step, live, tools)
+    settings = [tools.manager, ignored, step.force, step.method.name]
+    sent = [step.mapped.resource.api_version, step.mapped.item.body, version, settings]
+    return hashlib.sha256(msgspec.json.encode(sent)).digest()
