@@ -55,6 +55,8 @@ async def test_a_push_is_told_from_its_trigger_to_its_end(tmp_path: Path) -> Non
         )
         await world.deployed()
         world.write({"secret.yaml": secret}, message="A secret")
+        typo = "  name: simple\n  planer: {}\n"
+        world.edit("app.pipecd.yaml", "  name: simple\n", typo, message="A typo")
         async with controller_world.controlled(world, notifications=told) as given:
             await given.until_application(lambda each: each.status == "synced")
             commit = given.push("simple:v1", "simple:v2", message="Use correct-horse-battery")
@@ -62,6 +64,9 @@ async def test_a_push_is_told_from_its_trigger_to_its_end(tmp_path: Path) -> Non
             await given.until_application(
                 lambda _: heard[-1:] != [] and heard[-1]["event"] == "DEPLOYMENT_SUCCEEDED"
             )
+            stands = await given.application()
+            view = await given.service.run(stands.run)
+            feed = await given.service.events(stands.run)
 
     last = [each for each in heard if each["commit"] == commit]
     assert [each["event"] for each in last] == [
@@ -73,6 +78,12 @@ async def test_a_push_is_told_from_its_trigger_to_its_end(tmp_path: Path) -> Non
     assert len({each["run"] for each in last}) == 1
     assert last[-1]["clusters"] == {"us": "succeeded", "eu": "succeeded"}
     assert b"correct-horse" not in b"".join(texts)
+    # Once for a commit, wherever somebody looks.
+    assert [each["event"] for each in last if "planer" in str(each)] == ["DEPLOYMENT_PLANNED"]
+    assert stands.warnings == view.warnings
+    assert ["planer" in warning for warning in stands.warnings] == [True]
+    told_in = [each.event for each in feed if "planer" in str(each.document)]
+    assert told_in == ["run-started"]
 
 
 async def test_a_request_that_a_newer_one_replaced_says_so_in_its_message(tmp_path: Path) -> None:

@@ -28,8 +28,9 @@ def planned(
     release: ready_runs.ReadyRun,
     known: records.ApplicationRecord,
 ) -> None:
-    """Tell that a run is going to begin, and why by this strategy."""
-    reason, now = release.masker.clean(release.origin.summary), dependencies.clock.now()
+    """Tell that a run is going to begin, why by this strategy, and what its file warns of."""
+    said = (release.origin.summary, *(f"warning: {text}" for text in release.origin.warnings))
+    reason, now = release.masker.clean("\n".join(said)), dependencies.clock.now()
     to.announce(_Event.DEPLOYMENT_PLANNED, _subject(release, known), now, reason)
 
 

@@ -48,6 +48,8 @@ def _server_status(status: json.JsonObject) -> Iterator[str]:
     for name, key in (("run", "run"), ("waits", "waitingReason"), ("problem", "problem")):
         if status[key]:
             yield _pair(name, status[key])
+    for warning in status.get("warnings", ()):
+        yield _pair("warning", warning)
 
 
 def _objects(summaries: Sequence[json.JsonObject]) -> Iterator[_Row]:

@@ -176,6 +176,8 @@ def describe_run(run: json.JsonObject) -> None:
         _pair(name, summary[name])
     explain_run(run)
     _pair("windows", run["unfrozen"])
+    for warning in run.get("warnings", ()):
+        _pair("warning", warning)
     for entry in run["replicas"]:
         _pair("replicas", f"{_workload(entry['workload'])}: {entry['reason']}")
     for stage in (*run["stages"], *([run["rollback"]] if run["rollback"] else [])):
@@ -225,6 +227,8 @@ def describe_application(application: json.JsonObject) -> None:
     _pair("paused", application["paused"])
     for name, why in application["missing"].items():
         _pair("missing", f"{name}: {why}")
+    for warning in application.get("warnings", ()):
+        _pair("warning", warning)
     if application["waiting"]:
         _pair(
             "waiting",

@@ -72,6 +72,8 @@ class Application(Representation, frozen=True):
     paused: str
     #: Clusters that have not got the last completed release, and what each waits for.
     missing: Mapping[str, str]
+    #: What the last release warned of: what its file says that is not carried out, and the like.
+    warnings: tuple[str, ...]
     updated: datetime | None
     removed: datetime | None
     #: Grows with each change.
@@ -242,6 +244,8 @@ class Run(Representation, frozen=True):
     last_event: int
     #: Of what is divided over the clusters: what it is pinned to.
     replicas: tuple[WorkloadReplicas, ...] = ()
+    #: What the application's file says that is not carried out, or worth a thought.
+    warnings: tuple[str, ...] = ()
 
 
 class Event(Representation, frozen=True):

@@ -124,3 +124,5 @@ class ApplicationStatus(representations.Representation, frozen=True):
     clusters: tuple[ClusterState, ...]
     #: Why less than everything could be found out; empty: it could.
     problem: str = ""
+    #: What the last release warned of; empty where no server knows it.
+    warnings: tuple[str, ...] = ()

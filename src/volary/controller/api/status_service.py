@@ -60,6 +60,7 @@ class StatusService:
             waiting_reason=await self._why_waiting(application_status),
             clusters=tuple(map(self._marked, shown.clusters)),
             problem=self._masker.clean(self._problems.get(name, "")),
+            warnings=application_status.warnings,
         )
 
     def _marked(
@@ -181,6 +182,7 @@ def of_survey(
         objects=tuple(map(_sum, seen.whole.objects)),
         clusters=tuple(_cluster(cluster, masker) for cluster in seen.whole.clusters),
         problem="",
+        warnings=(),
     )
 
 

@@ -118,7 +118,12 @@ class ApplicationStateWriter:
         made = transitions.first_transition(ready.run, document, now)
         version = await self._keep_transition(made, ready.masker)
         clean, origin = ready.masker.clean, ready.origin
-        shown = replace(origin, reason=clean(origin.reason), subject=clean(origin.subject))
+        shown = replace(
+            origin,
+            reason=clean(origin.reason),
+            subject=clean(origin.subject),
+            warnings=tuple(map(clean, origin.warnings)),
+        )
         await self.take_up(ready.run, shown)
         return version
 

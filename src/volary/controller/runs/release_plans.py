@@ -248,6 +248,7 @@ def plan_of(prepared: preparation.PreparedRun, *, can_hold: bool) -> run_builder
         steps=prepared.waves.steps,
         windows=prepared.waves.windows,
         absent=prepared.absent,
+        warnings=tuple(map(str, prepared.warnings)),
     )
 
 

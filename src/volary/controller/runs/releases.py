@@ -39,6 +39,7 @@ class Release:
             run=run.id,
             under_way=True,
             owners={**before.owners, **origin.owners},
+            warnings=origin.warnings,
         )
         commit = application_state.CommitChange(
             run.commit, "running", origin.reason, run=run.id, subject=origin.subject

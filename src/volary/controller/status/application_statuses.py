@@ -86,6 +86,8 @@ class ApplicationStatus:
     backfill: run_requests.RunRequest | None = None
     #: Nothing of it begins to move (`pinning`); None: it may.
     pause: state.Pause | None = None
+    #: What the last run warned of, as its file stood then.
+    warnings: tuple[str, ...] = ()
     #: Why its file, as it was read last, holds it back, one sentence; empty: it does not.
     held: str = ""
     #: Where its repository was when it was seen last, without what is secret in the address.

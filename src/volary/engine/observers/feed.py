@@ -43,6 +43,8 @@ class RunStarted(RunEvent, frozen=True, kw_only=True, tag="run-started"):
     left_out: tuple[str, ...] = ()
     #: The targets of each wave, in order; empty: the run does not move in waves.
     waves: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    #: What the application's file says that is not carried out, or worth a thought.
+    warnings: tuple[str, ...] = ()
 
 
 class RunChanged(RunEvent, frozen=True, kw_only=True, tag="run-changed"):

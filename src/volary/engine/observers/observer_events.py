@@ -44,6 +44,7 @@ def _started(run: state.Run, at: datetime) -> feed.RunEvent:
         stages=() if run.rollback_of else tuple(stage.id for stage in run.stages),
         left_out=tuple(cluster.name for cluster in run.clusters if cluster.left_out),
         waves={wave.name: wave.targets for wave in run.waves},
+        warnings=() if run.rollback_of else run.warnings,
     )
 
 

@@ -58,6 +58,8 @@ class RunSpec:
     windows: tuple[policies.WindowRule, ...] = ()
     #: Clusters that were no targets because they took nothing new, with the reason of each.
     absent: str = ""
+    #: See `state.Run.warnings`.
+    warnings: tuple[str, ...] = ()
 
 
 def one_group(targets: Sequence[str], *, concurrency: int = 0) -> tuple[Group, ...]:
@@ -92,6 +94,7 @@ def new_run(run_id: str, plan: RunSpec, at: datetime) -> state.Run:
         waves=plan.waves,
         windows=plan.windows,
         absent=plan.absent,
+        warnings=plan.warnings,
     )
 
 

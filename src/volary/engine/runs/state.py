@@ -320,6 +320,8 @@ class Run:
     rollback_of: str = ""
     #: Clusters that were no targets because they took nothing new, with the reason of each.
     absent: str = ""
+    #: What the application's file says that is not carried out, or worth a thought.
+    warnings: tuple[str, ...] = ()
 
     @property
     def is_final(self) -> bool:

@@ -53,7 +53,8 @@ def told(before: state.Run | None, after: state.Run) -> list[dict[str, Any]]:
 def test_a_start_says_what_is_going_to_happen_where() -> None:
     waves = (policies.WaveRule("a", ("us",)), policies.WaveRule("b", ("eu",)))
     left = replace(PLANNED.clusters[1], left_out="cordoned by ana")
-    begun = replace(PLANNED, started=AT, waves=waves, clusters=(PLANNED.clusters[0], left))
+    planned = replace(PLANNED, waves=waves, warnings=("x has no effect",))
+    begun = replace(planned, started=AT, clusters=(PLANNED.clusters[0], left))
 
     assert told(PLANNED, begun) == [
         {
@@ -65,6 +66,7 @@ def test_a_start_says_what_is_going_to_happen_where() -> None:
             "stages": ("1-K8S_SYNC",),
             "left_out": ("eu",),
             "waves": {"a": ("us",), "b": ("eu",)},
+            "warnings": ("x has no effect",),
         }
     ]
     assert told(begun, replace(begun, policy=policies.Policy(stop_reason="x"))) == []
