@@ -10,8 +10,10 @@ import asyncio
 import hashlib
 import weakref
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 
@@ -21,13 +23,17 @@ from volary.manifests import objects
 
 _LIFETIME = timedelta(minutes=1)
 _MOST = 2048
+#: All that is known of a step but the objects themselves.
+_SMALL = tuple(
+    part.name for part in fields(steps.Step) if part.name not in ("mapped", "live", "tried")
+)
 _OF_CLIENTS: "weakref.WeakKeyDictionary[clients.Client, Trials]" = weakref.WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    is_unchanged: bool
-    force: bool
+    #: What a dry run finds out of a step, by field.
+    changes: Mapping[str, Any]
     #: Of the object that it was, or would be.
     uid: str
     #: In the event loop's time.
@@ -46,7 +52,7 @@ class Trials:
         if shown is None or shown.until < asyncio.get_running_loop().time():
             return None
         tried = {"metadata": {"uid": shown.uid}}
-        return replace(step, is_unchanged=shown.is_unchanged, force=shown.force, tried=tried)
+        return replace(step, **shown.changes, tried=tried)
 
     def remember(self, before: steps.Step, after: steps.Step, tools: steps.Tools) -> None:
         """Keep what a dry run has shown of a step."""
@@ -54,7 +60,8 @@ class Trials:
             return  # What it was tried on is not what was known of it.
         until = asyncio.get_running_loop().time() + _LIFETIME.total_seconds()
         uid = objects.text(after.tried, "metadata", "uid")
-        self._shown[_digest(before, tools)] = _Shown(after.is_unchanged, after.force, uid, until)
+        changes = {name: getattr(after, name) for name in _SMALL}
+        self._shown[_digest(before, tools)] = _Shown(changes, uid, until)
         while len(self._shown) > _MOST:
             self._shown.popitem(last=False)
 
