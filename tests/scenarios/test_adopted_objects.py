@@ -1,11 +1,15 @@
 """What was there before the application is kept as it was until a run has ended well."""
 
 import base64
+import contextlib
+import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import command_world
 import kubectl
+from kube_sandbox import traffic
 
 pytestmark = kubectl.needed
 
@@ -53,6 +57,12 @@ metadata:
 stringData:
   password: changed
 """
+NEW = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: brand-new
+"""
 KINDS = ("ConfigMap", "Secret", "Service", "Deployment")
 
 
@@ -65,6 +75,7 @@ async def prepared(world: command_world.World) -> None:
     for name in ("config.yaml", "deployment.yaml", "service.yaml", "secret.yaml"):
         forced = "metadata:\n  annotations: {volary.dev/force-conflicts: enabled}\n"
         world.edit(name, "metadata:\n", forced)
+    world.edit("deployment.yaml", "replicas: 2", "replicas: 2\n  progressDeadlineSeconds: 60")
     world.edit("deployment.yaml", "example/simple:v1", "example/simple:bad")
 
 
@@ -93,6 +104,104 @@ def states(world: command_world.World, target: str = "us") -> dict[str, Any]:
 def kept(world: command_world.World, target: str = "us") -> list[dict[str, Any]]:
     listed = world.running.clusters[target].view.list("Secret", "default")
     return [dict(body) for body in listed if body["metadata"]["name"].startswith("volary-snapshot")]
+
+
+@contextlib.asynccontextmanager
+async def watched(world: command_world.World, target: str = "us") -> AsyncIterator[list[str]]:
+    """Look at the Service's traffic after every change in a cluster; collects what was lost."""
+    lost: list[str] = []
+    cluster = world.running.clusters[target]
+
+    def look(_change: object) -> None:
+        seen = traffic.resolve(cluster.view, "default", "simple", rules=cluster.faults.images)
+        if seen.lost > 0:
+            lost.extend(seen.reasons or ("requests failed",))
+
+    unsubscribe = cluster.registry.subscribe(look)
+    try:
+        yield lost
+    finally:
+        unsubscribe()
+
+
+async def test_a_bad_first_release_puts_everything_back(tmp_path: Path) -> None:
+    """Objects, values and who owns which field are as people left them; no request is lost."""
+    async with command_world.world(tmp_path, "us", tls=True) as world:
+        await prepared(world)
+        world.write({"new.yaml": NEW}, message="And something new")
+        before = states(world)
+
+        async with watched(world) as lost:
+            ended = await world.run("--strategy", "quick")
+
+        assert ended.code == 1, ended
+        assert "rollback verified on us" in " ".join((ended.out + ended.err).split())
+        assert "4 objects restored as before" in ended.err
+        assert states(world) == before
+        assert world.images("us") == "example/simple:v0 3/3"
+        assert lost == []
+        assert world.find("us", "ConfigMap", "brand-new") is None
+        assert kept(world) == []
+        assert PASSWORD not in ended.out + ended.err
+
+
+async def test_a_killed_process_loses_nothing_of_it(tmp_path: Path) -> None:
+    """What the first process has changed is not how it was."""
+    async with command_world.world(tmp_path, "us", tls=True) as world:
+        await prepared(world)
+        before = states(world)
+        words = ("run", ".", "--fleet", world.fleet, "--strategy", "quick")
+        async with world.start(*words) as started:
+            await started.until("configured Deployment default/simple")
+            started.interrupt(signal.SIGKILL)
+        assert states(world) != before
+
+        ended = await world.run("--strategy", "quick")
+
+        assert ended.code == 1, ended
+        assert "rollback verified on us" in " ".join((ended.out + ended.err).split())
+        assert states(world) == before
+        assert kept(world) == []
+
+
+async def test_a_later_release_that_adopts_one_more_puts_it_back(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", tls=True) as world:
+        await world.deployed()
+        (cluster,) = world.running.clusters.values()
+        await kubectl.run(cluster, "create", "configmap", "brand-new", "--from-literal=a=1")
+        before = state(world.find("us", "ConfigMap", "brand-new"))
+        world.edit("deployment.yaml", "replicas: 2", "replicas: 2\n  progressDeadlineSeconds: 60")
+        world.edit("deployment.yaml", "example/simple:v1", "example/simple:bad")
+        world.write({"new.yaml": f"{NEW}data:\n  b: '2'\n"}, message="And one more")
+
+        ended = await world.run("--strategy", "quick")
+
+        assert ended.code == 1, ended
+        assert "rollback verified on us" in " ".join((ended.out + ended.err).split())
+        assert state(world.find("us", "ConfigMap", "brand-new")) == before
+        assert world.images("us") == "example/simple:v1 2/2"
+        assert kept(world) == []
+
+
+async def test_what_cannot_be_restored_is_named(tmp_path: Path) -> None:
+    """Somebody puts another object in the place of an adopted one while the run fails."""
+    async with command_world.world(tmp_path, "us", tls=True) as world:
+        await prepared(world)
+        (cluster,) = world.running.clusters.values()
+        words = ("run", ".", "--fleet", world.fleet, "--strategy", "quick")
+        async with world.start(*words) as started:
+            await started.until("configured Deployment default/simple")
+            await kubectl.run(cluster, "delete", "configmap", "simple")
+            await kubectl.run(cluster, "create", "configmap", "simple", "--from-literal=mine=1")
+            ended = await started.ended()
+
+        said = " ".join((ended.out + ended.err).split())
+        assert ended.code == 1, ended
+        assert "ConfigMap default/simple is not restored: somebody else put another one" in said
+        assert "rollback not verified" in said
+        assert "rollback verified" not in said
+        assert world.find("us", "ConfigMap", "simple")["data"] == {"mine": "1"}
+        assert len(kept(world)) == 1
 
 
 async def test_they_are_kept_until_a_run_succeeds(tmp_path: Path) -> None:

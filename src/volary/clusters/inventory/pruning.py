@@ -27,6 +27,8 @@ _CONTAINERS = {
     ("", "PersistentVolume"): "its data would go with it",
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "every object of its kind would go",
 }
+#: Why these are never deleted.
+PROTECTIONS = frozenset(_CONTAINERS.values())
 #: ``disabled`` on a live object keeps it.
 PRUNE = "volary.dev/prune"
 

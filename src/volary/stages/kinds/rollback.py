@@ -5,25 +5,36 @@ ready pod (its rollout is what failed) do they stay until it has. Then the runni
 source is applied and waited for, the variants are removed, and what this run brought and
 the running source does not have is deleted.
 
-On a first deployment there is nothing to go back to: what the run brought is deleted,
-unless another field manager co-owns it.
+On a first deployment there is nothing to go back to: what the run brought is deleted, unless
+another field manager co-owns it. What was there before is never deleted, whoever wrote to it
+since: it is restored as it was kept (`rollouts.restoring`).
+
+The stage succeeds only after comparing what is live with what was to be restored and applied;
+whatever was left out is named.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from volary.clusters.apply import deletions, live_objects, managed_fields, steps
 from volary.clusters.client import resource_mapping
+from volary.clusters.inventory import pruning
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import workloads
 from volary.model import applications, json
-from volary.model.objects import manifest
+from volary.model.objects import apply_results, manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import added_stages, rollout_stages, stage_kind
 from volary.stages.kinds import clean
-from volary.stages.rollouts import rendering, service_changes, service_rollouts
+from volary.stages.rollouts import rendering, restoring, service_changes, service_rollouts
 from volary.stages.runtime import execution, stage_runners
 from volary.stages.traffic import backend_readiness, live_routes, routes
 
+#: Why objects stay that are no business of the run's.
+NOT_BROUGHT = "this run did not bring it"
+#: Why objects stay that were to be as they were, and nobody knows how.
+THERE_BEFORE = "it was there before, and is not known as it was"
+#: Somebody wants these to stay.
+_WANTED = ("it is gone already", f"it says {pruning.PRUNE}: disabled")
 _VARIANTS = (variant.Variant.CANARY, variant.Variant.BASELINE)
 #: Controllers of the cluster itself write to every object; that does not make them its owners.
 _CLUSTER = ("kube-controller-manager", "kube-scheduler", "kubelet", "kube-apiserver")
@@ -48,12 +59,19 @@ def running_options(
     )
 
 
-def only_created_by(commit: str) -> deletions.KeepCheck:
-    """Return the check that keeps every object which the run of `commit` did not bring."""
+def only_created_by(
+    commit: str, adopted: Collection[manifest.ResourceKey] = ()
+) -> deletions.KeepCheck:
+    """Return the check that keeps every object which the run of `commit` did not bring.
+
+    Nor does anything go that was `adopted`, whatever its annotations say.
+    """
 
     def stays(body: json.JsonObject) -> str:
+        if manifest.Manifest(body).key in adopted:
+            return THERE_BEFORE
         if tracking.commit_of(body) != commit:
-            return "this run did not bring it"
+            return NOT_BROUGHT
         others = sorted(
             {
                 str(entry.get("manager"))
@@ -100,13 +118,22 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
         await followers.finish()
     if services:
         await service_rollouts.switch(work, services)
+    adopted = await restoring.begin(work, rendered)
+    restored = await adopted.restore()
     await routes.return_to_primary(work, waiting, rendered)
     gone = [await clean.remove(work, which) for which in _VARIANTS]
-    await work.prune_away(
-        rendered, work.scope(allow_mass_deletion=True), only_created_by(context.task.commit)
-    )
+    stays = only_created_by(context.task.commit, adopted.adopted)
+    pruned = await work.prune_away(rendered, work.scope(allow_mass_deletion=True), stays)
+    left = [
+        *_left(pruned.changes, ignored=(NOT_BROUGHT, *pruning.PROTECTIONS)),
+        *await adopted.verify(),
+        *await _differing(work, rendered),
+    ]
+    _require_nothing(left)
+    await adopted.finish()
     short = context.task.running_commit[:8]
-    return f"back at {short}: {changes.summary}; {seen}; {'; '.join(gone)}"
+    done = [f"{changes.summary}", seen, restored, *gone]
+    return f"back at {short}: {'; '.join(filter(None, done))}"
 
 
 async def _undo_first_deployment(work: execution.Work) -> str:
@@ -115,10 +142,51 @@ async def _undo_first_deployment(work: execution.Work) -> str:
     source = await work.load(context.target_source)
     # Primary takes the traffic where it can; everything goes in the end.
     await _return_now(work, await live_routes.of(work, source), source)
+    adopted = await restoring.begin(work, ())
+    restored = await adopted.restore()
     gone = [await clean.remove(work, which) for which in _VARIANTS]
-    result = await work.remove_brought(only_created_by(context.task.commit))
+    stays = only_created_by(context.task.commit, adopted.adopted)
+    result = await work.remove_brought(stays)
     gone.append(clean.removed("primary", result.deleted))
-    return f"first deployment undone: {'; '.join(gone)}"
+    _require_nothing([*_left(result.changes), *await adopted.verify()])
+    await adopted.finish()
+    return f"first deployment undone: {'; '.join(filter(None, [restored, *gone]))}"
+
+
+def _left(changes: Sequence[apply_results.Change], *, ignored: Sequence[str] = ()) -> list[str]:
+    """Return what was not deleted and should have been, with the reason."""
+    return [
+        f"{change.key.title} stays: {change.reason}"
+        for change in changes
+        if change.action is apply_results.Action.SKIPPED
+        and change.reason not in (*_WANTED, *ignored)
+    ]
+
+
+async def _differing(work: execution.Work, rendered: Sequence[manifest.Manifest]) -> list[str]:
+    """Return what is not what was applied, as the cluster says: nothing is left to be written.
+
+    Routes were read back when they were returned; what is deleted and created anew each time
+    is never the same.
+    """
+    held = live_routes.keep_live(rendered, await live_routes.of(work, rendered))
+    comparable = [item for item in held if steps.method_of(item) is not steps.Method.RECREATE]
+    changes = await work.preview(comparable)
+    return [
+        f"{change.key.title} is not what was applied"
+        for change in changes.changes
+        if change.action is not apply_results.Action.UNCHANGED
+    ]
+
+
+def _require_nothing(left: Sequence[str]) -> None:
+    """End the stage without success where something is not as before.
+
+    Raises:
+        StageFailedError: naming it.
+    """
+    if left:
+        raise execution.StageFailedError(f"not as before: {'; '.join(left)}")
 
 
 async def _return_now(

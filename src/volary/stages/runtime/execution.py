@@ -192,17 +192,13 @@ class Work:
         self.context.progress(
             f"applying {len(manifests)} manifest{'' if len(manifests) == 1 else 's'}"
         )
+        self.touched = self.touched or self.context.was_interrupted
         # The inventory comes first: a crash must not leave what nobody knows of.
         remembered = await self._remember(manifests)
-        options = applier.Options(
-            namespaces=self.context.namespaces,
-            create_namespaces=self.context.application.input.auto_create_namespace,
-            owner=self.context.application.owner,
-            commit=self.context.task.commit,
+        options = replace(
+            self._options,
             # Where no inventory says which commit runs, the objects have to.
             marks_commit=not remembered,
-            timeout=min(self.remaining, _PATIENCE),
-            label=self.context.application.variant_label,
             hold=hold,
             before_writing=self.keep_adopted,
         )
@@ -216,6 +212,23 @@ class Work:
         if not remembered and not await self._remember(manifests):
             self.caution("the inventory could not be kept; pruning will look at common kinds only")
         return changes
+
+    async def preview(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
+        """Return what `apply` would change by now; writes nothing."""
+        return await applier.SetApply(self.context.client, self._options).preview(manifests)
+
+    @property
+    def _options(self) -> applier.Options:
+        """How sets are applied."""
+        application = self.context.application
+        return applier.Options(
+            namespaces=self.context.namespaces,
+            create_namespaces=application.input.auto_create_namespace,
+            owner=application.owner,
+            commit=self.context.task.commit,
+            timeout=min(self.remaining, _PATIENCE),
+            label=application.variant_label,
+        )
 
     async def _remember(self, manifests: Sequence[manifest.Manifest]) -> bool:
         """Add `manifests` to the inventory; say whether that was possible.
