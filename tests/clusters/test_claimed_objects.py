@@ -5,25 +5,27 @@ from cluster_access import Application, Clusters, config_map
 HELM = {"meta.helm.sh/release-name": "store", "meta.helm.sh/release-namespace": "shop"}
 
 
-async def argo_cd_has(shop: Application, context: str) -> None:
-    """Given: a Deployment of the same name, which Argo CD's application `front` manages."""
+def of_argo_cd(shop: Application) -> str:
+    """Return a Deployment of the same name, as Argo CD's application `front` has it."""
     tracking = f"front:apps/Deployment:{shop.namespace}/web"
-    text = (shop.directory / "web.yaml").read_text()
-    marked = text.replace(
-        "annotations: {}", f'annotations: {{argocd.argoproj.io/tracking-id: "{tracking}"}}'
-    )
-    await shop.clusters.kubectl(
-        context,
-        *("apply", "--server-side", "--field-manager=argocd-controller"),
-        *("-n", shop.namespace, "-f", "-"),
-        text=marked,
-    )
+    marks = f'annotations: {{argocd.argoproj.io/tracking-id: "{tracking}"}}'
+    return (shop.directory / "web.yaml").read_text().replace("annotations: {}", marks)
+
+
+async def argo_cd_applies(shop: Application, text: str, *contexts: str) -> None:
+    for context in contexts:
+        await shop.clusters.kubectl(
+            context,
+            *("apply", "--server-side", "--field-manager=argocd-controller", "--force-conflicts"),
+            *("-n", shop.namespace, "-f", "-"),
+            text=text,
+        )
 
 
 async def test_what_argo_cd_manages_in_one_cluster_is_touched_in_none(clusters: Clusters) -> None:
     shop = await clusters.application(await clusters.namespace())
     last = clusters.contexts[-1]
-    await argo_cd_has(shop, last)
+    await argo_cd_applies(shop, of_argo_cd(shop), last)
     before = await clusters.written(shop.namespace)
 
     ended = await shop.run("--strategy", "quick")
@@ -38,8 +40,8 @@ async def test_what_argo_cd_manages_in_one_cluster_is_touched_in_none(clusters: 
 
 async def test_git_says_that_it_is_taken_over_and_it_is_given_back(clusters: Clusters) -> None:
     shop = await clusters.application(await clusters.namespace())
-    for context in clusters.contexts:
-        await argo_cd_has(shop, context)
+    theirs = of_argo_cd(shop)
+    await argo_cd_applies(shop, theirs, *clusters.contexts)
     marks = "{volary.dev/take-over: argocd:front, volary.dev/force-conflicts: enabled}"
     shop.edit("web.yaml", "annotations: {}", f"annotations: {marks}")
 
@@ -59,6 +61,9 @@ async def test_git_says_that_it_is_taken_over_and_it_is_given_back(clusters: Clu
     shop.write({"volary.yaml": "".join(kept)}, message="Give it back")
     back = await shop.run("--strategy", "quick")
     assert back.code == 0, back
+    await argo_cd_applies(shop, theirs, *clusters.contexts)
+    shop.edit("settings.yaml", "hello", "good-bye")
+    assert (await shop.run("--strategy", "quick")).code == 0
     for context in clusters.contexts:
         assert await shop.find(context, "service", "web") is None
         body = await shop.find(context, "deployment", "web")

@@ -87,7 +87,7 @@ _SCRIPTS = st.builds(
 )
 
 
-@dataclass
+@dataclass(eq=False)
 class Process:
     """A client that lets requests wait at random, and notes what they would change.
 
