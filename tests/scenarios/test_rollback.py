@@ -1,5 +1,8 @@
 """A rollback brings a touched cluster back, proven, and takes away only what the run brought."""
 
+import asyncio
+
+import process_time
 from stage_world import KEY, NEW, OLD, config, deployment, made, service, world
 from volary.model.pipeline.stage_kinds import (
     added_stages,
@@ -57,6 +60,31 @@ async def test_a_rollback_that_cannot_be_proven_is_no_success() -> None:
 
         assert outcomes["us"].status == "failed"
         assert "shop" in outcomes["us"].reason
+
+
+async def test_a_short_loss_of_credentials_leaves_no_canary_behind() -> None:
+    """Nobody can log in when the rollback begins; it goes on once somebody can."""
+    async with world("us") as given:
+        await given.deployed(OLD)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
+        faults = given.running.clusters["us"].faults
+        faults.change({"expiredTokens": True})
+        given.reports = {}
+
+        def is_told() -> bool:
+            said = given.reports["us"].progress_said if given.reports else []
+            return any("trying again" in progress.sentence for progress in said)
+
+        async with asyncio.timeout(process_time.HANG), asyncio.TaskGroup() as group:
+            back = group.create_task(given.run(added_stages.ROLLBACK.name, BACK, limit=60))
+            while not is_told():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            faults.change({"expiredTokens": False})
+
+        outcomes = back.result()
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.images("us") == "shop:v1 2/2"
+        assert given.count("us", "Deployment") == 1
 
 
 async def test_objects_of_others_stay() -> None:

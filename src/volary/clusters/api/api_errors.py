@@ -76,6 +76,10 @@ class Unauthorized(RequestError):  # noqa: N818 - the API's own word
     """The credentials were not accepted."""
 
 
+class CredentialsMissing(errors.UserError):
+    """There are no credentials at the moment: the program that prints them failed."""
+
+
 class Forbidden(RequestError):  # noqa: N818
     """The user may not do this; the message names verb and resource."""
 

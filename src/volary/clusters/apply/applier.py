@@ -105,6 +105,13 @@ def unreachable(error: errors.VolaryError) -> api_errors.Unreachable | None:
     return next((cause for cause in causes if isinstance(cause, api_errors.Unreachable)), None)
 
 
+def is_without_credentials(error: errors.VolaryError) -> bool:
+    """Say whether an error is about who we are, and about nothing that was asked."""
+    causes = error.causes if isinstance(error, ApplyError) else (error,)
+    kinds = (api_errors.Unauthorized, api_errors.CredentialsMissing)
+    return any(isinstance(cause, kinds) for cause in causes)
+
+
 class SetApply:
     """One application of one set, or a trial of it: make one for each."""
 

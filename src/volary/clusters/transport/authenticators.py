@@ -15,6 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from volary import secret_files, subprocesses
+from volary.clusters.api import api_errors
 from volary.clusters.kubeconfig import connections
 from volary.model import clocks, errors
 
@@ -186,10 +187,12 @@ class ExecPlugin:
             raise self._failed(f"ended with code {finished.code}{said and f': {said}'}")
         return finished.output
 
-    def _failed(self, how: str) -> errors.UserError:
-        return errors.user_error(
-            f"cluster {self._cluster}: the credential program {self._source.command} {how}",
-            hint="run it by hand; perhaps you have to log in again",
+    def _failed(self, how: str) -> api_errors.CredentialsMissing:
+        return api_errors.CredentialsMissing(
+            errors.Problem(
+                f"cluster {self._cluster}: the credential program {self._source.command} {how}",
+                hint="run it by hand; perhaps you have to log in again",
+            )
         )
 
 

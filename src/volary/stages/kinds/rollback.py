@@ -13,14 +13,16 @@ The stage succeeds only after comparing what is live with what was to be restore
 whatever was left out is named.
 """
 
+import asyncio
 from collections.abc import Collection, Sequence
+from datetime import timedelta
 
-from volary.clusters.apply import deletions, live_objects, managed_fields, steps
+from volary.clusters.apply import applier, deletions, live_objects, managed_fields, steps
 from volary.clusters.client import resource_mapping
 from volary.clusters.inventory import pruning
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import workloads
-from volary.model import applications, json
+from volary.model import applications, errors, json
 from volary.model.objects import apply_results, manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import added_stages, rollout_stages, stage_kind
@@ -35,6 +37,9 @@ NOT_BROUGHT = "this run did not bring it"
 THERE_BEFORE = "it was there before, and is not known as it was"
 #: Somebody wants these to stay.
 _WANTED = ("it is gone already", f"it says {pruning.PRUNE}: disabled")
+#: How long a cluster may take no credentials until its rollback has failed, and between tries.
+_LONGEST_LOGIN = timedelta(minutes=10)
+_AGAIN_AFTER = timedelta(seconds=5)
 _VARIANTS = (variant.Variant.CANARY, variant.Variant.BASELINE)
 #: Controllers of the cluster itself write to every object; that does not make them its owners.
 _CLUSTER = ("kube-controller-manager", "kube-scheduler", "kubelet", "kube-apiserver")
@@ -87,8 +92,26 @@ def only_created_by(
 
 
 async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
-    """Carry out the stage on one cluster."""
+    """Carry out the stage on one cluster.
+
+    While the cluster takes no credentials it is tried again: what was brought must not stay there
+    because nobody could log in for a moment.
+    """
     del options
+    loop = asyncio.get_running_loop()
+    until = loop.time() + min(_LONGEST_LOGIN, work.remaining).total_seconds()
+    while True:
+        try:
+            return await _go_back(work)
+        except errors.VolaryError as error:
+            left = until - loop.time()
+            if not applier.is_without_credentials(error) or left <= 0:
+                raise
+            work.context.progress(f"{error}; trying again")
+            await work.pause(min(_AGAIN_AFTER, timedelta(seconds=left)))
+
+
+async def _go_back(work: execution.Work) -> str:
     context = work.context
     if context.running_source is None:
         return await _undo_first_deployment(work)
