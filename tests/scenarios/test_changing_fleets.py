@@ -58,13 +58,16 @@ WAITS = """\
 
 @contextlib.asynccontextmanager
 async def controlled(
-    base: Path, *names: str, again_after: timedelta = policies.AGAIN_AFTER
+    base: Path,
+    *names: str,
+    again_after: timedelta = policies.AGAIN_AFTER,
+    patience: timedelta = controller_world.RULES.patience,
 ) -> AsyncIterator[controller_world.Controlled]:
     speed = controller_world.SPEED
     async with command_world.world(base, *names, speed=speed, tls=True) as world:
         (world.directory / "app.pipecd.yaml").unlink()
         world.write({"volary.yaml": APPLICATION}, message="Deploy v1")
-        rules = replace(controller_world.RULES, again_after=again_after)
+        rules = replace(controller_world.RULES, again_after=again_after, patience=patience)
         parts = {"rules": rules}
         async with controller_world.controlled(world, cluster_health=QUICK, parts=parts) as made:
             yield made
@@ -201,6 +204,23 @@ async def test_a_joiner_gets_what_was_completed_and_not_half_a_release(tmp_path:
     assert gone is None
     assert waits is None
     assert (joined.commit, joined.targets, joined.status) == (first, ("ap",), "succeeded")
+
+
+async def test_whom_a_preparation_waits_for_is_said_while_it_does(tmp_path: Path) -> None:
+    """One of two takes connections and answers nothing."""
+    async with controlled(tmp_path, "us", "eu", patience=timedelta(seconds=8)) as made:
+        await made.synced(made.world.write({"x": "1"}, message="Deploy v1 again"))
+        made.world.running.clusters["eu"].faults.change({"lost": "hang"})
+        made.push("simple:v1", "simple:v2")
+
+        waits = await made.until_application(
+            lambda each: each.waiting is not None and "to answer" in each.waiting.waiting_reason
+        )
+
+        made.world.running.clusters["eu"].faults.clear()
+        assert waits.waiting is not None
+        assert waits.waiting.waiting_reason == "waiting for eu to answer"
+        await until_image(made, "eu", V2)
 
 
 async def test_a_cordoned_cluster_is_left_out_where_nothing_has_begun(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ record before it counts. What a newer commit does to a run under way:
 
 import asyncio
 import contextlib
+import functools
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -339,6 +340,7 @@ class ApplicationReconciler:
                         dependencies,
                         self._leader.store,
                         masker,
+                        functools.partial(self._tell_waiting, run_request),
                     )
                 )
         except errors.UserError as error:
@@ -350,6 +352,17 @@ class ApplicationReconciler:
         if session is not None:
             await self._carry_out(session)
         return ""
+
+    def _tell_waiting(self, run_request: run_requests.RunRequest, sentence: str) -> None:
+        self._leader.group.create_task(self._note_waiting(run_request, sentence))
+
+    async def _note_waiting(self, run_request: run_requests.RunRequest, sentence: str) -> None:
+        """Write down whom the preparation of a request waits for, while it still does."""
+        async with self._lock:
+            status, next_request = self.status, self.status.next_request
+            is_same = next_request is not None and next_request.id == run_request.id
+            if is_same and self._session is None:
+                await self._state_writer.keep(replace(status, waiting_reason=sentence))
 
     async def _start(
         self, run_request: run_requests.RunRequest, ready: ready_runs.ReadyRun

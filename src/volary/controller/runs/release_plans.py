@@ -4,7 +4,7 @@ A few lost clusters are left out and backfilled later. When more than half are l
 likely that the controller itself is cut off, so the release waits (`why_wait_for_clusters`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -59,8 +59,11 @@ async def plan(
     dependencies: ready_runs.Dependencies,
     application: application_state.ApplicationState,
     run_request: run_requests.RunRequest,
+    told: Callable[[str], None] = lambda _: None,
 ) -> preparation.PreparedRun:
     """Find out everything about a requested run; writes nothing.
+
+    `told` is given a sentence with the clusters that are waited for.
 
     Raises:
         errors.UserError: Something has to be mended first.
@@ -81,7 +84,11 @@ async def plan(
         goes_back=run_request.kind.is_rollback,
     )
     prepared = await preparation.prepare(
-        remembering(wish, status), dependencies.clusters, project, renderer=dependencies.renderer
+        remembering(wish, status),
+        dependencies.clusters,
+        project,
+        renderer=dependencies.renderer,
+        told=told,
     )
     refuse_scripts(prepared.plan.stages, allowed=dependencies.executor_options.permissions.scripts)
     return prepared
@@ -122,7 +129,9 @@ def refuse_scripts(stages: Sequence[pipelines.Stage], *, allowed: bool) -> None:
 
 
 async def run_preflight(
-    dependencies: ready_runs.Dependencies, prepared: preparation.PreparedRun
+    dependencies: ready_runs.Dependencies,
+    prepared: preparation.PreparedRun,
+    told: Callable[[str], None],
 ) -> tuple[preflight.Trial, ...]:
     """Ask every cluster whether it would take all that is going to be applied.
 
@@ -131,7 +140,7 @@ async def run_preflight(
         NotYetError: One of them cannot be asked.
     """
     trials = await preflight.try_run(
-        prepared, dependencies.clusters, patience=dependencies.patience
+        prepared, dependencies.clusters, patience=dependencies.patience, told=told
     )
     problems = preflight.problems(trials)
     if problems:

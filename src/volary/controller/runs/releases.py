@@ -20,11 +20,13 @@ class Release:
     async def prepare(self, planning: run_kinds.Planning) -> ready_runs.ReadyRun:
         """Return the new run: as planned from its file, once no cluster would refuse it."""
         dependencies, run_request = planning.dependencies, planning.run_request
-        prepared = await release_plans.plan(dependencies, planning.application, run_request)
+        prepared = await release_plans.plan(
+            dependencies, planning.application, run_request, planning.told
+        )
         for manifests in (*prepared.manifests.values(), *prepared.old_manifests.values()):
             planning.masker.learn(manifests)
         place = ready_runs.source_of(planning.application)
-        trials = await release_plans.run_preflight(dependencies, prepared)
+        trials = await release_plans.run_preflight(dependencies, prepared, planning.told)
         return await release_plans.ready(dependencies, place, run_request, prepared, trials)
 
     def begun(self, kept: run_kinds.KeptRun) -> application_state.StateChange:

@@ -5,6 +5,7 @@ it. Preparing reads sources and clusters; everything else is pure and says what 
 written down. A new kind is a file with its class and a line in `kind_registry`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -33,6 +34,8 @@ class Planning(RequestedRun):
     store: stores.Store
     #: Learns the secrets of what is rendered, so that errors can be shown.
     masker: redaction.Masker
+    #: Is given a sentence with the clusters that are waited for.
+    told: Callable[[str], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
