@@ -6,10 +6,12 @@ What runs was applied by people with kubectl, or by an earlier release.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import command_world
 import stage_world
 import traffic_world
 from kube_sandbox.apiserver.storage import verbs
@@ -174,24 +176,48 @@ async def test_a_rollback_changes_services_by_the_same_rules() -> None:
         assert world.images("us") == "shop:v1 2/2"
 
 
-async def test_a_pipeline_adopts_what_people_applied() -> None:
-    before = (workload("shop:v1", PLAIN), service(**PLAIN))
-    after = (workload("shop:v2", LABELLED), service(**LABELLED))
+C, D = {**A, KEY: "primary"}, {**B, KEY: "primary"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "by_people"),
+    [
+        pytest.param(
+            (workload("shop:v1", PLAIN), service(**PLAIN)),
+            (workload("shop:v2", LABELLED), service(**LABELLED)),
+            True,
+            id="applied by people, without the label",
+        ),
+        pytest.param(
+            (
+                workload("shop:v1", C, selector={"id": "shop"}),
+                service(app="old", **{KEY: "primary"}),
+            ),
+            (
+                workload("shop:v2", D, selector={"id": "shop"}),
+                service(app="new", **{KEY: "primary"}),
+            ),
+            False,
+            id="a label gets another value",
+        ),
+    ],
+)
+async def test_a_pipeline_moves_users_to_canary_and_to_the_new_primary(
+    before: tuple[json.JsonObject, ...], after: tuple[json.JsonObject, ...], by_people: bool
+) -> None:
     canary = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(2))
-    async with given(before, after) as (world, users):
+    async with given(before, after, by_people=by_people) as (world, users):
         for name, options in (
             (rollout_stages.CANARY_ROLLOUT.name, canary),
-            (
-                traffic_stages.TRAFFIC_ROUTING.name,
-                traffic_stages.TrafficOptions(0, canary=100),
-            ),
+            (traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(0, canary=100)),
             (rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions()),
             (rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions()),
         ):
-            outcomes = await world.run(name, options, running="", limit=30)
+            running = "" if by_people else OLD
+            outcomes = await world.run(name, options, running=running, limit=30)
             assert statuses(outcomes) == {"succeeded"}, (name, outcomes)
 
-        assert selectors(world) == [LABELLED] * 2
+        assert selectors(world) == [after[1]["spec"]["selector"]] * 2
         assert world.images("us") == "shop:v2 2/2"
         assert world.count("us", "Deployment") == 1
         assert users.tally("us").by_version().keys() == {"v1", "v2"}
@@ -278,3 +304,42 @@ async def test_a_service_without_pods_of_its_own_is_not_waited_for(spec: json.Js
 
         assert statuses(outcomes) == {"succeeded"}, outcomes
         assert "selector" not in world.get("us", "Service", "shop")["spec"]
+
+
+@pytest.mark.parametrize("drift", [{"app": "nobody"}, {"app": "other"}])
+async def test_a_sync_repairs_a_selector_that_somebody_edited(drift: dict[str, str]) -> None:
+    """Whether it leads to nobody by now, or to other pods, which users keep until it is done."""
+    shop = (workload("shop:v1", PLAIN), service(**PLAIN))
+    other = workload("shop:v9", {"app": "other"}, name="other")
+    async with stage_world.world("us") as world:
+        world.sources[OLD] = [*map(made, (*shop, other))]
+        await world.deployed()
+        registry = world.running.clusters["us"].registry
+        kind = registry.kind("v1", "Service")
+        live = world.get("us", "Service", "shop")
+        edited = {**live, "spec": {**live["spec"], "selector": drift}}
+        registry.update(
+            kind, "default", "shop", edited, verbs.Options(manager="kubectl-edit", agent="kubectl")
+        )
+
+        outcomes = await world.run(SYNC, PRUNED, commit=OLD, limit=30)
+
+        assert statuses(outcomes) == {"succeeded"}, outcomes
+        assert world.get("us", "Service", "shop")["spec"]["selector"] == PLAIN
+        assert world.traffic("us").by_image() == {"shop:v1": 1.0}
+
+
+async def test_plan_and_run_refuse_before_anything_is_written(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", "eu") as world:
+        await world.deployed()
+        world.edit("service.yaml", "    app: simple", "    app: simpel", message="A typo")
+        before = await world.settled()
+
+        planned = await world.volary("plan", ".", "--fleet", world.fleet)
+        ended = await world.run("--strategy", "quick")
+
+        assert (planned.code, ended.code) == (1, 2), (planned, ended)
+        for said in (planned.out + planned.err, ended.err):
+            assert "Service default/simple would lead to nobody" in " ".join(said.split())
+            assert "correct its selector or the labels of the pods" in " ".join(said.split())
+        assert await world.settled() == before

@@ -18,7 +18,7 @@ A set with a single changed object is not tried: its write is as much all-or-not
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -37,6 +37,7 @@ _BACKOFF = backoffs.Backoff(timedelta(milliseconds=100), timedelta(milliseconds=
 #: each server of a cluster follows in its own time.
 _OLD_SCHEMA = timedelta(seconds=10)
 _BAD_REQUEST = 400
+_HELD = "when pods are ready for it"
 #: Says, of a whole set that is about to be written, which objects are left for later.
 Hold = Callable[[Sequence[steps.Step]], Awaitable[Collection[manifest.ResourceKey]]]
 
@@ -196,8 +197,8 @@ class SetApply:
         """Try what can be tried now; return the rest, which the set itself makes room for."""
         parts = await self._divide(manifests)
         assessed = await self._assess(parts.first, parts.live, alone=False)
-        if self._options.hold:
-            await self._options.hold(assessed)
+        held = await self._options.hold(assessed) if self._options.hold else ()
+        assessed = [replace(step, remark=_HELD) if step.key in held else step for step in assessed]
         waiting = [_to_create(item) for item in parts.later]
         waiting += [_to_create(placed.item) for placed in parts.dependent]
         ground = [step for step in assessed if step.key in parts.ground]

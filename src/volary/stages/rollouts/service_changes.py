@@ -55,13 +55,14 @@ class ServiceChanges:
             StageFailedError: when endpoints did not follow in time.
         """
         changes = await _decide_all(self.work.context.client, pending)
-        held = [change for change in changes if change.decision.order is not _Order.AT_ONCE]
-        self.is_switched = bool(held) or bool(self.waiting)
+        held = _held(changes)
+        self.is_switched = bool(held or self.waiting)
         if self.is_strict:
-            _refuse(held)
-        for change in held:
-            await self._prepare(change)
-        return {change.wanted.key for change in held}
+            _refuse(changes)
+        for change in changes:
+            if change.wanted.key in held:
+                await self._prepare(change)
+        return held
 
     async def _prepare(self, change: Change) -> None:
         wanted, decision = change.wanted, change.decision
@@ -129,10 +130,18 @@ def foreseen(client: clients.Client) -> applier.Hold:
     """Return what refuses, before anything is written, what `ServiceChanges` would refuse."""
 
     async def hold(pending: Sequence[steps.Step]) -> Collection[manifest.ResourceKey]:
-        _refuse(await _decide_all(client, pending))
-        return ()
+        changes = await _decide_all(client, pending)
+        _refuse(changes)
+        return _held(changes)
 
     return hold
+
+
+def _held(changes: Sequence[Change]) -> frozenset[manifest.ResourceKey]:
+    """Return the Services that are not written with the rest."""
+    return frozenset(
+        change.wanted.key for change in changes if change.decision.order is not _Order.AT_ONCE
+    )
 
 
 def _refuse(changes: Sequence[Change]) -> None:

@@ -178,6 +178,10 @@ def _change(route_object: live_routes.RouteObject, wanted: division.Division) ->
         router.routed(base, division.PRIMARY)
     except errors.UserError:
         base = route_object.item
+    if route_object.item.kind == "Service" and wanted.canary:
+        # Canary's pods are of the new commit, whose selector may be another one.
+        selector = objects.mapping(route_object.item.body, "spec", "selector")
+        base = base.with_spec({"selector": selector})
     change = router.routed(base, wanted)
     if wanted == division.PRIMARY and not weights.is_diverted(router.read(base.body)):
         # It does that already, and is left without a weight where it has none.
