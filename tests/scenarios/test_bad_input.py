@@ -283,7 +283,8 @@ async def test_a_field_that_cannot_be_changed(given: command_world.World) -> Non
     said = await refused(given, "--running", "HEAD", "--strategy", "pipeline")
 
     assert "Deployment default/simple on cluster eu: spec.selector cannot be changed" in said
-    assert "hint: annotate it `pipecd.dev/force-sync-by-replace: enabled`" in said
+    assert "hint: write the selector as it is on the cluster" in said
+    assert "or annotate it `pipecd.dev/force-sync-by-replace: enabled`" in said
 
 
 async def test_scripts_read_why_a_run_was_refused(given: command_world.World) -> None:

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from volary.cli.lint import manifest_checks
 from volary.config.application import application_files
-from volary.manifests.routes import generated_routes
-from volary.manifests.variants import variants
 from volary.model import applications, errors
 from volary.model.objects import manifest
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.sources.rendering import programs, renderers
 from volary.sources.trees import directories
 from volary.stages import registry
+from volary.stages.kinds import primary_rollout
 from volary.stages.runtime import stage_runners
 
 
@@ -49,11 +49,14 @@ def _of(
             registry.check_traffic(stage, stage_runners.Sources(described, manifests))
         except errors.UserError as error:
             problems += error.problems
-    try:
-        applied = variants.primary(manifests, described, described.quick_sync)
-        generated_routes.check_primary(applied, described)
-    except errors.UserError as error:
-        problems += error.problems
+    # The first release is a sync; what the next ones ask for is asked for at once.
+    asked = [described.quick_sync, *(stage.options for stage in described.pipeline)]
+    for options in asked if manifests else ():
+        if isinstance(options, rollout_stages.SyncOptions | rollout_stages.PrimaryRolloutOptions):
+            try:
+                primary_rollout.plan(stage_runners.Sources(described, manifests), options)
+            except errors.UserError as error:
+                problems += error.problems
     prefix = f"{place}/" if place else ""
     for problem in dict.fromkeys(problems):
         if problem.where.file:

@@ -1,6 +1,7 @@
 """What a cluster's refusal means to the person who wrote the manifest: pure."""
 
 import re
+from collections.abc import Sequence
 
 from volary.clusters.api import api_errors
 from volary.manifests.ownership import claims
@@ -37,6 +38,10 @@ _OTHERS = {
         " run creates it anew around them"
     ),
 }
+_LIVE_SELECTOR = (
+    "write the selector as it is on the cluster, where pods may have more labels than that; or give"
+    " the workload another name; or "
+)
 _AS_IT_IS = "write it as it is on the cluster, or give the object another name"
 #: RBAC says it so; quotas, limits, policies and webhooks refuse with 403 too.
 _NOT_PERMITTED = re.compile(r"\bcannot \w+ ")
@@ -75,7 +80,7 @@ def problem_of(
             )
         case api_errors.Invalid() if fields := immutable_fields(error):
             message = f"{place}: {', '.join(fields)} cannot be changed on a live object"
-            hint = _way_out(item)
+            hint = _way_out(item, fields)
         case api_errors.NotFound() if is_namespace_missing(error):
             message = f"namespace {item.namespace} does not exist on cluster {cluster}"
             hint = "create it, add it to the manifests, or set input.autoCreateNamespace"
@@ -84,11 +89,12 @@ def problem_of(
     return errors.Problem(message, item.origin, hint=hint)
 
 
-def _way_out(item: manifest.Manifest) -> str:
+def _way_out(item: manifest.Manifest, fields: Sequence[str]) -> str:
     """Return how a field that cannot be changed gets its value, without losing data."""
     kind = (item.group, item.kind)
     if kind in _RECREATED_WITHOUT_LOSS:
-        return f"{_REPLACE}{_RECREATED_WITHOUT_LOSS[kind]}"
+        other = _LIVE_SELECTOR if fields == ["spec.selector"] else ""
+        return f"{other}{_REPLACE}{_RECREATED_WITHOUT_LOSS[kind]}"
     return _OTHERS.get(kind, _AS_IT_IS).replace("NAME", item.name)
 
 

@@ -89,6 +89,8 @@ class Step:
     tried: json.JsonObject | None = None
     #: Whose claim the manifest takes over; empty: nobody else's.
     taken_from: str = ""
+    #: What is written in another way than the manifest says it.
+    remark: str = ""
 
     @property
     def key(self) -> manifest.ResourceKey:
@@ -101,7 +103,7 @@ def assess(
 ) -> Step:
     """Return the first thing known about an object: its method, and whether it is unchanged."""
     method = method_of(mapped.item)
-    mapped = _with_live_selector(mapped, live, method, tools)
+    mapped, remark = _with_live_selector(mapped, live, method, tools)
     same = marked = False
     if method is Method.APPLY and live is not None and not _is_terminating(live):
         body = mapped.item.body
@@ -116,6 +118,7 @@ def assess(
         is_unchanged=same and not marked,
         is_commit_only=marked,
         force=tools.force,
+        remark=remark,
     )
 
 
@@ -135,10 +138,16 @@ def _with_live_selector(
     live: json.JsonObject | None,
     method: Method,
     tools: Tools,
-) -> resource_mapping.MappedManifest:
+) -> tuple[resource_mapping.MappedManifest, str]:
     if tools.label is None or method is Method.RECREATE:
-        return mapped
-    return replace(mapped, item=immutable_selectors.keep(mapped.item, live, tools.label))
+        return mapped, ""
+    kept = immutable_selectors.keep(mapped.item, live, tools.label)
+    remark = (
+        ""
+        if kept is mapped.item
+        else f"keeps its selector, which cannot change: {tools.label.key} is on its pods"
+    )
+    return replace(mapped, item=kept), remark
 
 
 def method_of(item: manifest.Manifest) -> Method:
@@ -301,7 +310,8 @@ def _change(step: Step, answer: json.JsonObject) -> apply_results.Change:
     before, after = (tracking.untrack(manifest.Manifest(body)).body for body in (step.live, answer))
     same = managed_fields.is_same(before, after)
     action = apply_results.Action.UNCHANGED if same else apply_results.Action.CONFIGURED
-    return apply_results.Change(step.key, action, written=True, taken_from=step.taken_from)
+    remark = "" if same else step.remark
+    return apply_results.Change(step.key, action, remark, written=True, taken_from=step.taken_from)
 
 
 async def _send(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:
@@ -321,7 +331,7 @@ async def _apply(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json
         return step, await _apply_once(step, tools, dry_run=dry_run)
     except api_errors.Invalid:
         seen = await _with_live_object(step, tools)
-        if seen.mapped is step.mapped or seen.mapped == step.mapped:
+        if seen.mapped.item == step.mapped.item:
             raise
         # No list showed it: its selector is looked at only now.
         return await _apply(seen, tools, dry_run=dry_run)
@@ -399,8 +409,8 @@ async def _with_live_object(step: Step, tools: Tools) -> Step:
     if step.live is not None:
         return step
     live = await live_objects.get(tools.client, step.mapped)
-    mapped = _with_live_selector(step.mapped, live, step.method, tools)
-    return replace(step, mapped=mapped, live=live)
+    mapped, remark = _with_live_selector(step.mapped, live, step.method, tools)
+    return replace(step, mapped=mapped, live=live, remark=remark)
 
 
 def _may_take_over(step: Step, managers: frozenset[str]) -> bool:

@@ -72,39 +72,36 @@ def plan(sources: stage_runners.Sources, options: Options) -> stage_runners.Roll
     application = sources.application
     rendered = rendering.primary(sources.manifests, application, options, commit=sources.commit)
     generated_routes.check_primary(rendered, application)
-    if isinstance(options, rollout_stages.SyncOptions):
-        return stage_runners.Rollout(rendered, options.prune, follows_pods=True)
-    _check_selectors(rendered, application)
-    return stage_runners.Rollout(
-        rendered, options.prune, (variant.Variant.PRIMARY,), follows_pods=True
-    )
+    is_sync = isinstance(options, rollout_stages.SyncOptions)
+    # A Service that tells no variants apart leads to primary whatever its pods are labelled.
+    if not is_sync or live_routes.candidates(rendered, application):
+        _check_pods(rendered, application)
+    variants = () if is_sync else (variant.Variant.PRIMARY,)
+    return stage_runners.Rollout(rendered, options.prune, variants, follows_pods=True)
 
 
-def _check_selectors(
+def _check_pods(
     rendered: Sequence[manifest.Manifest], application: applications.Application
 ) -> None:
-    """Refuse primary workloads that a selector cannot tell from the canary's.
+    """Refuse pods of primary that a Service's selector cannot tell from the canary's.
 
-    Only where a pipeline moves a Service's selector (PipeCD: primary rollout of the
-    single-cluster plugin).
+    Only where a pipeline moves a Service's selector. The workloads' own selectors need not have
+    the label (PipeCD asks for it there, where it cannot be written any more).
     """
-    moves = any(stage.kind is traffic_stages.TRAFFIC_ROUTING for stage in application.pipeline)
+    moves = any(stage.kind.routes_traffic for stage in application.pipeline)
     if application.traffic_routing.method is not _POD_SELECTOR or not moves:
         return
     label = application.variant_label
-    written = f"{label.key}: {label.primary_value}"
-    pods = ("template", "metadata", "labels")
-    paths = (pods,) if label.on_pods else (("selector", "matchLabels"), pods)
     problems = [
         errors.Problem(
-            f'missing "{written}" in selector of workload {item.name}',
+            f'the pods of {item.key.title} lack the label "{label.key}: {label.primary_value}"',
             item.origin,
-            hint="write it into matchLabels and the pod labels, or set"
-            " addVariantLabelToSelector (selectors of live workloads cannot be changed)",
+            hint="write it into spec.template.metadata.labels, or set variantLabel: {onPods: true}"
+            " in the application file",
         )
         for item in workloads.find(rendered, application.workloads)
-        for path in paths
-        if objects.text(item.body, "spec", *path, label.key) != label.primary_value
+        if objects.text(item.body, "spec", "template", "metadata", "labels", label.key)
+        != label.primary_value
     ]
     if problems:
         raise errors.UserError(*dict.fromkeys(problems))

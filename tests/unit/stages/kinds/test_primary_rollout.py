@@ -58,10 +58,28 @@ def plan_of(
     return primary_rollout.plan(stage_runners.Sources(application, source, "c"), options)
 
 
-def test_workloads_that_a_selector_cannot_tell_apart_are_refused() -> None:
-    """Else the Service would select no primary pod at all."""
-    with pytest.raises(errors.UserError, match="in selector of workload shop"):
-        plan_of([workload(app="shop")], MOVES, ROLLOUT)
+def test_pods_that_a_selector_cannot_tell_apart_are_refused() -> None:
+    """Else the Service would select no primary pod at all. A sync is refused where it does."""
+    unlabelled = [workload(app="shop"), service("primary")]
+
+    for options in (ROLLOUT, rollout_stages.SyncOptions()):
+        with pytest.raises(errors.UserError, match="the pods of Deployment shop lack the label"):
+            plan_of(unlabelled, MOVES, options)
+    assert plan_of([workload(app="shop")], MOVES, rollout_stages.SyncOptions()).manifests
+
+
+@pytest.mark.parametrize("on_pods", [True, False])
+def test_the_label_is_asked_for_on_pods_alone(on_pods: bool) -> None:
+    """Selectors of workloads that are there cannot be changed."""
+    item = workload(app="shop")
+    app = replace(MOVES, variant_label=variant.VariantLabel(on_pods=on_pods))
+    if not on_pods:
+        item.body["spec"]["template"]["metadata"]["labels"] = {"app": "shop", KEY: "primary"}
+
+    plan = plan_of([item, service("primary")], app, ROLLOUT)
+
+    deployment = next(item for item in plan.manifests if item.kind == "Deployment")
+    assert deployment.body["spec"]["selector"]["matchLabels"] == {"app": "shop"}
 
 
 def test_the_option_puts_the_label_there() -> None:
