@@ -110,6 +110,10 @@ class MemoryCluster:
         self._fail()
         return copy.deepcopy(self._objects.get((resource.kind, name)))
 
+    async def delete(self, resource: discovery.Resource, name: str, *, namespace: str = "") -> None:
+        self._fail()
+        self.remove(resource.kind, name)
+
     async def list(
         self,
         resource: discovery.Resource,

@@ -8,8 +8,8 @@ Waiting ends early when waiting longer cannot help.
 import asyncio
 import functools
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 
@@ -55,6 +55,10 @@ class WaitResult:
     unassessed: tuple[str, ...] = ()
     #: Objects that were to go and are still there.
     held: frozenset[manifest.ResourceKey] = frozenset()
+    #: The objects that were waited for, as they were seen last.
+    observed: Mapping[manifest.ResourceKey, json.JsonObject] = field(
+        default_factory=dict, compare=False
+    )
 
 
 async def never() -> None:
@@ -100,6 +104,16 @@ async def wait_ready(
         client, await _sources(client, waited, seen), judge.decide, timeout=timeout, stop=stop
     )
     last = readiness.assess(items, seen, rules)
+    result = _result(ended, judge, last, timeout)
+    return replace(result, observed=seen.objects)
+
+
+def _result(
+    ended: collection_watch.End,
+    judge: "_ReadinessCheck",
+    last: readiness.Readiness,
+    timeout: timedelta,
+) -> WaitResult:
     match ended:
         case collection_watch.End.TIMED_OUT:
             said = f"not ready after {int(timeout.total_seconds())} s: {last.sentence}"

@@ -12,7 +12,7 @@ from volary.clusters.inventory import pruning
 from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 from volary.stages.kinds import clean, rollback
 from volary.stages.rollouts import rendering
-from volary.stages.runtime import execution, stage_runners
+from volary.stages.runtime import applied_waits, execution, stage_runners
 from volary.stages.traffic import live_routes
 
 
@@ -31,7 +31,7 @@ async def sync(work: execution.Work, options: stage_kind.NoOptions) -> str:
     held = live_routes.keep_live(rendered, route_objects)
     now, late = live_routes.split_new(held, route_objects)
     changes = await work.apply(now)
-    seen = await work.wait_ready(now)
+    seen = await applied_waits.wait(work, now)
     if late:
         await work.apply(late)
     return f"at {commit[:7]}: {changes.summary}; {seen}"

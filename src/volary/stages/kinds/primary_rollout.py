@@ -22,7 +22,7 @@ from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 from volary.planner import traffic_steps
 from volary.stages.kinds import progressive_traffic
 from volary.stages.rollouts import rendering, service_changes
-from volary.stages.runtime import contexts, execution, stage_runners
+from volary.stages.runtime import applied_waits, contexts, execution, stage_runners
 from volary.stages.traffic import live_routes, routes
 
 
@@ -120,7 +120,7 @@ async def run(work: execution.Work, options: Options) -> str:
         now, services = service_targets.split_by_readiness(now, context.application)
     followers = service_changes.ServiceChanges(work, waiting=services)
     changes = await work.apply(now, followers.hold)
-    seen = await work.wait_ready(followers.others(now))
+    seen = await applied_waits.wait(work, followers.others(now))
     if followers.waiting:
         seen = f"{seen}; {await followers.finish()}"
     if late:

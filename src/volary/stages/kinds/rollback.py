@@ -28,7 +28,7 @@ from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import added_stages, rollout_stages, stage_kind
 from volary.stages.kinds import clean
 from volary.stages.rollouts import rendering, restoring, service_changes, service_rollouts
-from volary.stages.runtime import execution, stage_runners
+from volary.stages.runtime import applied_waits, execution, stage_runners
 from volary.stages.traffic import backend_readiness, live_routes, routes
 
 #: Why objects stay that are no business of the run's.
@@ -113,6 +113,8 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
 
 async def _go_back(work: execution.Work) -> str:
     context = work.context
+    # Whoever has changed what the run touched: it has to be as it was.
+    work.force = True
     if context.running_source is None:
         return await _undo_first_deployment(work)
     source = await work.load(context.running_source)
@@ -136,7 +138,7 @@ async def _go_back(work: execution.Work) -> str:
     now = [item for item in held if item not in services]
     followers = service_changes.ServiceChanges(work, is_strict=False)
     changes = await work.apply(now, followers.hold)
-    seen = await work.wait_ready(followers.others(now))
+    seen = await applied_waits.wait(work, followers.others(now))
     if followers.waiting:
         await followers.finish()
     if services:

@@ -17,7 +17,7 @@ from volary.manifests.workloads import workloads
 from volary.model import errors, json
 from volary.model.objects import manifest
 from volary.stages.rollouts import service_rollouts
-from volary.stages.runtime import execution
+from volary.stages.runtime import applied_waits, execution
 
 _Order = selector_changes.Order
 _ENDED = ("Succeeded", "Failed")
@@ -105,7 +105,7 @@ class ServiceChanges:
             StageFailedError: when no pod is ready for one, or endpoints did not follow in time.
         """
         seen = await service_rollouts.switch(self.work, self.waiting, must_lead=self.is_strict)
-        await self.work.wait_ready(self.waiting)
+        await applied_waits.wait(self.work, self.waiting)
         return seen
 
 

@@ -17,7 +17,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.rollouts import rendering
-from volary.stages.runtime import execution
+from volary.stages.runtime import applied_waits, execution
 
 
 async def roll_out_canary(
@@ -44,7 +44,7 @@ async def roll_out_canary(
         source, context.application, options, commit=context.task.commit, running=running
     )
     changes = await work.apply(made)
-    seen = await work.wait_ready(made)
+    seen = await applied_waits.wait(work, made)
     for item in made:
         if item.kind == service_targets.KIND:
             await _require_endpoints(work, item)

@@ -69,6 +69,8 @@ class Work:
     touched: bool = False
     #: Namespaces that the application's manifests were seen to use.
     places: set[str] = field(default_factory=set)
+    #: What it applies counts, whoever owns the fields.
+    force: bool = False
 
     async def load(self, source: contexts.Loader) -> list[manifest.Manifest]:
         """Render a source, and remember the namespaces it uses."""
@@ -196,7 +198,7 @@ class Work:
         # The inventory comes first: a crash must not leave what nobody knows of.
         remembered = await self._remember(manifests)
         options = replace(
-            self._options,
+            self.apply_options,
             # Where no inventory says which commit runs, the objects have to.
             marks_commit=not remembered,
             hold=hold,
@@ -215,15 +217,16 @@ class Work:
 
     async def preview(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
         """Return what `apply` would change by now; writes nothing."""
-        return await applier.SetApply(self.context.client, self._options).preview(manifests)
+        return await applier.SetApply(self.context.client, self.apply_options).preview(manifests)
 
     @property
-    def _options(self) -> applier.Options:
+    def apply_options(self) -> applier.Options:
         """How sets are applied."""
         application = self.context.application
         return applier.Options(
             namespaces=self.context.namespaces,
             create_namespaces=application.input.auto_create_namespace,
+            force=self.force,
             owner=application.owner,
             commit=self.context.task.commit,
             timeout=min(self.remaining, _PATIENCE),
@@ -309,7 +312,11 @@ class Work:
             StageFailedError: when they are not in time, or cannot become it.
             StoppedError: when asked to stop.
         """
-        result = await waits.wait_ready(
+        return self.settled(await self.watch_ready(manifests))
+
+    async def watch_ready(self, manifests: Sequence[manifest.Manifest]) -> waits.WaitResult:
+        """Wait until `manifests` are ready and return how that ended."""
+        return await waits.wait_ready(
             self.context.client,
             manifests,
             timeout=self.remaining,
@@ -318,6 +325,14 @@ class Work:
             progress=lambda seen: self.context.progress(seen.sentence, seen.ready, seen.total),
             stop=self.context.task.stop.wait,
         )
+
+    def settled(self, result: waits.WaitResult) -> str:
+        """Return what a wait saw, if what was waited for is ready.
+
+        Raises:
+            StageFailedError: when it is not in time, or cannot become it.
+            StoppedError: when asked to stop.
+        """
         if result.end is waits.End.STOPPED:
             raise StoppedError(f"{self.stop_reason}; no longer waiting: {result.sentence}")
         if result.end is not waits.End.READY:

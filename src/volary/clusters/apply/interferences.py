@@ -1,0 +1,80 @@
+"""What somebody changed of what was applied, while a stage waited for it: pure.
+
+When an object was applied, its fields were ours. A field that another manager has at the end,
+with another value, was changed meanwhile. What was left to its owner at the apply, as replicas
+are to an autoscaler, is no interference.
+"""
+
+import json as text
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from volary.manifests import objects, redaction
+from volary.manifests.ownership import field_sets
+from volary.model import json
+from volary.model.objects import manifest
+
+_OURS = ("volary", "volary-traffic", "volary-scale")
+#: Through these controllers say what they see, and autoscalers what they decide.
+_REPORTS = ("status", "scale")
+_KUBECTL = "kubectl"
+_LONGEST_VALUE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Interference:
+    """One field that somebody else has by now, with another value."""
+
+    key: manifest.ResourceKey
+    manager: str
+    #: As API servers write it.
+    path: str
+    #: For a sentence; empty: it is not to be shown.
+    value: str
+
+    @property
+    def sentence(self) -> str:
+        """Who changed what to what."""
+        now = f" to {self.value}" if self.value else ""
+        return (
+            f"{self.key.title}: somebody ({self.manager}) changed {self.path}{now} while the stage"
+            " waited"
+        )
+
+    @property
+    def is_by_person(self) -> bool:
+        """Whether a person's tool did it, from which it is taken back."""
+        return self.manager == _KUBECTL or self.manager.startswith(f"{_KUBECTL}-")
+
+
+def find(desired: json.JsonObject, live: json.JsonObject) -> list[Interference]:
+    """Return what is not as it was applied, because somebody else has written it since."""
+    found = {one.path: one for one in _of_others(desired, live)}
+    return [found[path] for path in sorted(found)]
+
+
+def _of_others(desired: json.JsonObject, live: json.JsonObject) -> Iterator[Interference]:
+    key = manifest.Manifest(live).key
+    for entry in objects.mappings(live, "metadata", "managedFields"):
+        manager = objects.text(entry, "manager")
+        if manager in _OURS or (
+            entry.get("subresource") in _REPORTS and not manager.startswith(_KUBECTL)
+        ):
+            continue
+        fields = objects.mapping(entry, "fieldsV1")
+        for path, now, wanted in field_sets.differences(fields, live, desired):
+            if wanted is not field_sets.ABSENT:
+                yield Interference(key, manager, field_sets.shown(path), _value(live, path, now))
+
+
+def _value(live: json.JsonObject, path: field_sets.Path, now: object) -> str:
+    names = tuple(part.partition(":")[2] for part in path)
+    if now is field_sets.ABSENT or redaction.is_redacted(live, names):
+        return ""
+    written = now if isinstance(now, str) else text.dumps(now, ensure_ascii=False)
+    return written if len(written) <= _LONGEST_VALUE else f"{written[:_LONGEST_VALUE]}…"
+
+
+def sentences(found: Iterable[Interference]) -> str:
+    """Return what happened, in one sentence."""
+    return "; ".join(one.sentence for one in found)
