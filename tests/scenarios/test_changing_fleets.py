@@ -206,6 +206,39 @@ async def test_a_joiner_gets_what_was_completed_and_not_half_a_release(tmp_path:
     assert (joined.commit, joined.targets, joined.status) == (first, ("ap",), "succeeded")
 
 
+async def test_what_could_not_be_proven_rolled_back_is_tried_again_when_the_cluster_answers(
+    tmp_path: Path,
+) -> None:
+    """A canary runs on both when the run is cancelled, and nobody can reach eu."""
+    async with controlled(tmp_path, "us", "eu") as made:
+        await made.synced(made.world.write({"x": "1"}, message="Deploy v1 again"))
+        made.world.write({"volary.yaml": APPLICATION + ASKS})
+        second = made.push("simple:v1", "simple:v2")
+        held = await made.until_application(
+            lambda each: each.head == second and each.status == "running"
+        )
+        await made.until_run(held.run, lambda each: each.pending_approval is not None)
+        assert made.world.find("eu", "Deployment", "simple-canary") is not None
+        made.world.running.clusters["eu"].faults.change({"lost": "refuse"})
+        await made.service.ask_run("cancel", held.run, controller_world.ANA, rollback=True)
+        first = await made.ended(held.run)
+        made.world.running.clusters["eu"].faults.clear()
+
+        stands = await made.until_application(
+            lambda each: each.run != held.run and each.status not in ("running", "waiting")
+        )
+        again = await made.ended(stands.run)
+
+        assert first.status == "failed"
+        assert "rollback not verified: eu (" in first.reason
+        assert (again.status, again.by) == ("succeeded", "volary")
+        assert again.trigger == (
+            f"run {held.run} was not proven rolled back on eu, which did not answer then"
+        )
+        assert made.world.find("eu", "Deployment", "simple-canary") is None
+        assert made.world.images("eu") == V1
+
+
 async def test_whom_a_preparation_waits_for_is_said_while_it_does(tmp_path: Path) -> None:
     """One of two takes connections and answers nothing."""
     async with controlled(tmp_path, "us", "eu", patience=timedelta(seconds=8)) as made:

@@ -4,7 +4,8 @@ Looks after each round of probes at applications that nothing else is requested 
 clusters they are on are ready and do not have it, because they joined, came back, were uncordoned
 or were built anew. It waits for a run under way (which is pinned), for windows, for a pause, and
 ever longer after each failure, so that a cluster that comes and goes causes no storm. What an
-application waits for is kept with it.
+application waits for is kept with it. Before that it has rolled back what a rollback could not be
+proven on, because a cluster did not answer, as soon as that does.
 
 A cluster that is cordoned in the middle of a run is left out of it where nothing has begun.
 """
@@ -26,8 +27,9 @@ from volary.controller.status import (
     run_requests,
 )
 from volary.engine.state_machine import events
-from volary.model import applications
+from volary.model import applications, phrases
 from volary.model.fleet import cluster_health, taints
+from volary.model.runs import run_plans
 from volary.placement.failover import destinations
 
 _LOG = logging.getLogger(__name__)
@@ -50,6 +52,7 @@ class BackfillLoop:
     leader: context.LeaderContext
     all_reconcilers: Callable[[], Iterable[reconcilers.ApplicationReconciler]]
     _tries: backfill_rules.Attempts = field(default_factory=backfill_rules.Attempts, init=False)
+    _rollbacks: backfill_rules.Attempts = field(default_factory=backfill_rules.Attempts, init=False)
     #: What was known when nothing was missing: as long as it is the same, nothing is.
     _settled: dict[str, tuple[object, ...]] = field(default_factory=dict, init=False)
     #: How each cluster was at the last look; another object whenever that changed.
@@ -131,6 +134,7 @@ class BackfillLoop:
     ) -> bool:
         """Look at one application; say whether a backfill of it begins."""
         await self._leave_out_cordoned(reconciler, known)
+        await self._roll_back_again(reconciler, known)
         status = reconciler.status
         if status.backfill is not None:
             await self._withdraw(reconciler, status.backfill, known)
@@ -164,6 +168,37 @@ class BackfillLoop:
             return False
         await self._request_run(reconciler, commit, {name: missing[name] for name in ready})
         return True
+
+    async def _roll_back_again(
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        known: Mapping[str, cluster_health.ClusterHealth],
+    ) -> None:
+        """Request the rollback that was not proven, once all whom it left answer."""
+        status, name = reconciler.status, reconciler.name
+        unproven, now = status.unproven, self.leader.dependencies.clock.now()
+        if unproven is None or status.under_way or status.next_request is not None:
+            return
+        if reconciler.record.removed is not None or reconciler.why_orphaned:
+            return
+        clusters = unproven.clusters
+        is_back = all(backfill_rules.is_ready(known.get(cluster)) for cluster in clusters)
+        if not is_back or any(self._rollbacks.why_wait(name, one, now) for one in clusters):
+            return
+        self._rollbacks.note(name, clusters, now)
+        run_request = run_requests.RunRequest(
+            id=self.leader.new_id(),
+            commit=unproven.commit,
+            kind=run_requests.KindName.ROLLBACK,
+            reason=f"run {unproven.run} was not proven rolled back on"
+            f" {phrases.join_names(clusters)}, which did not answer then",
+            at=now,
+            by=_BY,
+            strategy=run_plans.Strategy.QUICK_SYNC,
+            rollback_of=unproven.run,
+        )
+        _LOG.info("application %s: %s", name, run_request.reason)
+        await reconciler.submit(run_request)
 
     def _is_left_alone(self, reconciler: reconcilers.ApplicationReconciler) -> bool:
         """Say whether there is something else to do, or nothing new since it was checked."""

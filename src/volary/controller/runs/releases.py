@@ -42,6 +42,7 @@ class Release:
             under_way=True,
             owners={**before.owners, **origin.owners},
             warnings=origin.warnings,
+            unproven=None,
         )
         commit = application_state.CommitChange(
             run.commit, "running", origin.reason, run=run.id, subject=origin.subject
@@ -57,6 +58,7 @@ class Release:
         status = replace(
             before,
             under_way=False,
+            unproven=application_statuses.unproven_rollback(run),
             releases=release_changes.divided_by_release(
                 release_changes.after_release(before.releases, run, ended.identity),
                 run,

@@ -137,6 +137,7 @@ class Rollback(releases.Release):
             ),
             backfill=None,
             under_way=False,
+            unproven=application_statuses.unproven_rollback(run),
         )
         word = application_statuses.word_of_end(run.status)
         columns = application_state.columns_of_end(record, status, word, run.reason)

@@ -9,7 +9,7 @@ from typing import cast
 import msgspec
 
 from volary.controller.status import cluster_releases, run_requests
-from volary.engine.runs import state
+from volary.engine.runs import rollback, state
 from volary.model import applications, json, statuses
 from volary.model.objects import ownership
 from volary.placement.failover import decisions, observed_durations
@@ -50,6 +50,15 @@ class StatusBeforeOrphaned:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class UnprovenRollback:
+    """What a run left on clusters that did not answer when it was rolled back."""
+
+    run: str
+    commit: str
+    clusters: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class ApplicationStatus:
     """What is remembered of an application."""
@@ -86,6 +95,8 @@ class ApplicationStatus:
     backfill: run_requests.RunRequest | None = None
     #: Nothing of it begins to move (`pinning`); None: it may.
     pause: state.Pause | None = None
+    #: Rolled back again once its clusters answer, unless a release comes first; None: nothing is.
+    unproven: UnprovenRollback | None = None
     #: What the last run warned of, as its file stood then.
     warnings: tuple[str, ...] = ()
     #: Why its file, as it was read last, holds it back, one sentence; empty: it does not.
@@ -124,6 +135,12 @@ class ApplicationStatus:
         """
         goes_back = self.run_request is not None and self.run_request.kind.is_rollback
         return self.run_request if goes_back else self.move or self.run_request or self.backfill
+
+
+def unproven_rollback(run: state.Run) -> UnprovenRollback | None:
+    """Return what has to be rolled back again of a run that has ended."""
+    silent = rollback.clusters_silent(run)
+    return UnprovenRollback(run.id, run.commit, silent) if silent else None
 
 
 def word_of_end(status: statuses.RunStatus) -> StatusWord:

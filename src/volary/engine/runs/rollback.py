@@ -69,6 +69,12 @@ def clusters_rolled_back(run: state.Run) -> tuple[str, ...]:
     return tuple(name for name in run.targets if name in back)
 
 
+def clusters_silent(run: state.Run) -> tuple[str, ...]:
+    """Return the clusters that did not answer when they were to be rolled back."""
+    tasks = run.rollback.tasks if run.rollback else ()
+    return tuple(task.target for task in tasks if task.status is statuses.TaskStatus.UNREACHABLE)
+
+
 def _rolled_back(run: state.Run) -> frozenset[str]:
     tasks = run.rollback.tasks if run.rollback else ()
     return frozenset(task.target for task in tasks if task.status is statuses.TaskStatus.SUCCEEDED)

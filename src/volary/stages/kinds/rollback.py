@@ -17,6 +17,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 
+from volary.clusters.api import api_errors
 from volary.clusters.apply import applier, deletions, live_objects, managed_fields, steps
 from volary.clusters.client import resource_mapping
 from volary.clusters.inventory import pruning
@@ -105,8 +106,11 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
             return await _go_back(work)
         except errors.VolaryError as error:
             left = until - loop.time()
-            if not applier.is_without_credentials(error) or left <= 0:
+            if not applier.is_without_credentials(error):
                 raise
+            if left <= 0:
+                # Nobody can tell what is there, as of a cluster that is silent.
+                raise api_errors.Unreachable(str(error)) from error
             work.context.progress(f"{error}; trying again")
             await work.pause(min(_AGAIN_AFTER, timedelta(seconds=left)))
 
