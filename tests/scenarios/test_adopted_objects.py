@@ -183,6 +183,25 @@ async def test_a_later_release_that_adopts_one_more_puts_it_back(tmp_path: Path)
         assert kept(world) == []
 
 
+async def test_what_was_deleted_meanwhile_is_created_again(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", tls=True) as world:
+        await prepared(world)
+        before = states(world)
+        (cluster,) = world.running.clusters.values()
+        words = ("run", ".", "--fleet", world.fleet, "--strategy", "quick")
+        async with world.start(*words) as started:
+            await started.until("configured Deployment default/simple")
+            await kubectl.run(cluster, "delete", "secret", "simple")
+            ended = await started.ended()
+
+        assert "rollback verified on us" in " ".join((ended.out + ended.err).split())
+        after = states(world)
+        for seen in (before, after):
+            for key in ("uid", "creationTimestamp"):
+                del seen["Secret"]["metadata"][key]
+        assert after == before
+
+
 async def test_what_cannot_be_restored_is_named(tmp_path: Path) -> None:
     """Somebody puts another object in the place of an adopted one while the run fails."""
     async with command_world.world(tmp_path, "us", tls=True) as world:

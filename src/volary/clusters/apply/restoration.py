@@ -72,7 +72,7 @@ async def restore(client: clients.Client, kept: Kept) -> apply_results.Change:
         except api_errors.Conflict:
             continue
         written = written or apply_results.Action.CONFIGURED
-    raise NotRestoredError("it kept changing while it was restored")
+    raise NotRestoredError(f"it is still not what it was after {_TRIES} tries")
 
 
 _WORD = {

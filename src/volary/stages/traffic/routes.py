@@ -19,7 +19,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import live_objects, steps
+from volary.clusters.apply import interferences, live_objects, managed_fields, steps
 from volary.clusters.watching import collection_watch, list_snapshot
 from volary.manifests import objects
 from volary.manifests.routes import generated_routes
@@ -368,6 +368,7 @@ async def _write(
         "kind": item.kind,
         "metadata": {**objects.mapping(fields, "metadata"), **own},
     }
+    _say_who_changed(work, route_object, body)
     before, work.touched = work.touched, True
     try:
         # Forced: whoever set these fields before, the running stage decides them now.
@@ -378,6 +379,22 @@ async def _write(
         work.touched = before
         return False
     return True
+
+
+def _say_who_changed(
+    work: execution.Work, route_object: live_routes.RouteObject, wanted: json.JsonObject
+) -> None:
+    """Say which person changed routes since a stage moved them, before they are written over."""
+    live = route_object.live or {}
+    names = [entry.get("manager") for entry in managed_fields.managers(live)]
+    if steps.TRAFFIC_MANAGER not in names:
+        return
+    for change in interferences.find(wanted, live):
+        if change.is_by_person:
+            work.caution(
+                f"{change.key.title}: somebody ({change.manager}) changed {change.path} since"
+                " traffic was moved; it is taken back"
+            )
 
 
 def _first(routes: Sequence[weights.RouteWeights]) -> dict[variant.Variant, int]:

@@ -80,6 +80,29 @@ async def test_every_object_is_tried_before_the_first_is_written() -> None:
     assert firsts == ["dry", "dry", "patch", "patch"]
 
 
+@pytest.mark.parametrize("names", ["a", "ab"])
+async def test_whoever_keeps_objects_as_they_are_sees_them_before_the_first_write(
+    names: str,
+) -> None:
+    """And what could not be kept is not written, nor anything else of the set."""
+    cluster = MemoryCluster()
+    await cluster.apply(CONFIG_MAPS, config("a", value="old").body, field_manager="volary-traffic")
+    cluster.asked.clear()
+    seen: list[json.JsonObject] = []
+
+    async def refuse(live: Any) -> None:
+        seen.extend(live)
+        raise errors.user_error("it is too large", hint="leave it out")
+
+    with pytest.raises(applier.ApplyError) as no:
+        await apply(cluster, *map(config, names), before_writing=refuse)
+
+    assert [body["data"] for body in seen] == [{"k": "old"}]
+    assert no.value.problems == (errors.Problem("it is too large", hint="leave it out"),)
+    assert not no.value.touched
+    assert writes(cluster) == []
+
+
 async def test_a_single_change_is_not_tried_first() -> None:
     cluster = MemoryCluster()
     await apply(cluster, config("a"), config("b"))

@@ -1,0 +1,80 @@
+"""When an adopted object is what it was, and whose it has to be to be written over."""
+
+from typing import Any
+
+import pytest
+
+import memory_client
+from volary.clusters.apply import restoration
+from volary.clusters.client import resource_mapping
+from volary.manifests.ownership import tracking
+from volary.model import json
+from volary.model.objects import manifest, ownership
+
+SHOP = ownership.Owner("shop", "0123456789abcdef")
+PEOPLE = {"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:spec": {"f:replicas": {}}}}
+OURS = {"manager": "volary", "operation": "Update", "fieldsV1": {"f:spec": {"f:replicas": {}}}}
+SCALED = {**PEOPLE, "manager": "kube-controller-manager", "subresource": "scale"}
+STATUS = {**PEOPLE, "manager": "kube-controller-manager", "subresource": "status"}
+
+
+def web(replicas: int = 2, *managers: json.JsonObject, **metadata: Any) -> json.JsonObject:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": "web",
+            "namespace": "shop",
+            "uid": "uid-1",
+            "resourceVersion": "7",
+            "managedFields": list(managers or (PEOPLE,)),
+            **metadata,
+        },
+        "spec": {"replicas": replicas},
+        "status": {"replicas": replicas},
+    }
+
+
+def kept(before: json.JsonObject) -> restoration.Kept:
+    item = manifest.Manifest(before)
+    return restoration.Kept(resource_mapping.MappedManifest(item, memory_client.DEPLOYMENTS), SHOP)
+
+
+@pytest.mark.parametrize(
+    ("live", "part"),
+    [
+        (web(2, PEOPLE, STATUS, resourceVersion="9", generation=4), ""),
+        (web(2, annotations={"deployment.kubernetes.io/revision": "3"}), ""),
+        (web(3), ".spec"),
+        (web(3, PEOPLE, SCALED), ""),
+        (web(2, labels={"a": "b"}), ".metadata"),
+        (web(2, annotations={"a": "b"}), ".metadata.annotations"),
+        (web(2, OURS), ".metadata.managedFields"),
+    ],
+)
+def test_what_differs_from_how_it_was(live: json.JsonObject, part: str) -> None:
+    assert restoration.differing_part(live, web()) == part
+
+
+@pytest.mark.parametrize(
+    ("live", "said"),
+    [
+        (web(3, OURS), ""),
+        (web(3, PEOPLE, labels={}), "somebody else changed it since"),
+        (web(3, PEOPLE, uid="uid-2"), "somebody else put another one in its place since"),
+        (web(3, OURS, deletionTimestamp="2026-01-01T00:00:00Z"), "somebody is deleting it"),
+    ],
+)
+def test_only_what_the_application_wrote_is_written_over(live: json.JsonObject, said: str) -> None:
+    if not said:
+        restoration.refuse_foreign(kept(web()), live)
+        return
+    with pytest.raises(restoration.NotRestoredError, match=said):
+        restoration.refuse_foreign(kept(web()), live)
+
+
+def test_marks_of_ours_are_ours_whoever_owns_the_fields() -> None:
+    marked = tracking.owner_labels(SHOP)
+    live = web(3, PEOPLE, labels=marked, annotations={**marked, tracking.APPLICATION: "shop"})
+
+    restoration.refuse_foreign(kept(web()), live)
