@@ -162,14 +162,16 @@ async def test_a_bad_image_leaves_the_service_where_it_was(new: str, by_people: 
         assert world.count("us", "Deployment") == 1
 
 
-async def test_a_rollback_changes_services_by_the_same_rules() -> None:
+@pytest.mark.parametrize("by_people", [False, True])
+async def test_a_rollback_changes_services_by_the_same_rules(by_people: bool) -> None:
     before = (workload("shop:v1", A, selector={"id": "shop"}), service(app="old"))
     after = (workload("shop:v2", B, selector={"id": "shop"}), service(app="new"))
-    async with given(before, after, by_people=False) as (world, _):
-        await world.run(SYNC, PRUNED, limit=30)
+    async with given(before, after, by_people=by_people) as (world, _):
+        running = "" if by_people else OLD
+        await world.run(SYNC, PRUNED, running=running, limit=30)
         assert selectors(world) == [{"app": "new"}] * 2
 
-        back = await world.run(ROLLBACK, stage_kind.NoOptions(), limit=30)
+        back = await world.run(ROLLBACK, stage_kind.NoOptions(), running=running, limit=30)
 
         assert statuses(back) == {"succeeded"}, back
         assert selectors(world) == [{"app": "old"}] * 2

@@ -1,7 +1,8 @@
 """Adopted objects go back to what they were, without a gap for those who use them.
 
 Services lead back at once where pods that they selected are ready, else once the workloads are
-restored and ready; routes come last. What was not ready before is not waited for.
+restored and ready, by labels that old and new pods share meanwhile; routes come last. What was
+not ready before is not waited for.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from volary.manifests.loading import apply_order
 from volary.manifests.services import service_targets
 from volary.model import errors
 from volary.model.objects import manifest
-from volary.stages.rollouts import service_rollouts
+from volary.stages.rollouts import service_changes, service_rollouts
 from volary.stages.runtime import execution
 
 _AUTOSCALER_RANK = apply_order.kind_rank("autoscaling", "HorizontalPodAutoscaler")
@@ -50,6 +51,8 @@ class Restoring:
         first = [one for one in self.kept if one not in services and one not in late]
         now = [one for one in services if await self._has_pods(one)]
         await self._put(now)
+        if len(now) < len(services):
+            await service_changes.bridge(self.work, [one.mapped for one in self.kept])
         await self._put(first)
         seen = await self.work.wait_ready(
             [one.mapped.item for one in first if self._was_ready(one.mapped.item)]

@@ -109,6 +109,35 @@ class ServiceChanges:
         return seen
 
 
+async def bridge(work: execution.Work, restored: Sequence[resource_mapping.MappedManifest]) -> None:
+    """Let Services lead to the pods that go and to those that come, where nothing else will do.
+
+    Before objects are put back as they were, Services among them; only selectors are written.
+
+    Raises:
+        StageFailedError: when endpoints did not follow in time.
+    """
+    client = work.context.client
+    pending = [
+        steps.Step(mapped, steps.Method.APPLY, await live_objects.get(client, mapped))
+        for mapped in restored
+    ]
+    for change in await _decide_all(client, pending):
+        if change.decision.order is not _Order.BETWEEN:
+            continue
+        item, shared = change.wanted, change.decision.shared
+        own = {"name": item.name, "namespace": item.namespace}
+        body = {"apiVersion": item.api_version, "kind": item.kind, "metadata": own}
+        resource = await resource_mapping.require(client, "", service_targets.KIND)
+        await client.apply(
+            resource,
+            {**body, "spec": {"selector": dict(shared)}},
+            field_manager=steps.TRAFFIC_MANAGER,
+            force=True,
+        )
+        await service_rollouts.follow(work, item, shared, work.remaining)
+
+
 async def _decide_all(client: clients.Client, pending: Sequence[steps.Step]) -> list[Change]:
     """Return the live Services among what is about to be written that would lead elsewhere.
 
