@@ -133,7 +133,14 @@ async def test_an_adopted_workload_keeps_its_selector(
         if by_option:
             put(world, "quickSync: {addVariantLabelToSelector: true}")
 
+        planned = await world.volary("plan", ".", "--fleet", world.fleet)
         await two_releases(world)
+
+        said = " ".join(planned.out.split())
+        assert "Service default/simple (when pods are ready for it)" in said, planned
+        assert (
+            "(keeps its selector, which cannot change: pipecd.dev/variant is on its pods)" in said
+        )
 
         live = world.find("us", "Deployment", "simple")
         assert live["spec"]["selector"]["matchLabels"] == {"app": "simple"}
