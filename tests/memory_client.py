@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from volary.clusters.api import api_errors, discovery
-from volary.clusters.client import clients
+from volary.clusters.client import clients, recent_objects
 from volary.clusters.client.watches import ObjectList, WatchEvent, WatchKind
 from volary.model import errors, json
 
@@ -73,6 +73,7 @@ class MemoryCluster:
     #: Called before a request is carried out.
     before: Callable[[str], None] = lambda _: None
     objects: dict[Key, json.JsonObject] = field(default_factory=dict)
+    recent: recent_objects.RecentObjects = field(default_factory=recent_objects.RecentObjects)
     _applied: dict[Key, dict[str, json.JsonObject]] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _watches: list[tuple[discovery.Resource, str, str, str, "asyncio.Queue[WatchEvent]"]] = field(

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from volary.clusters.api import api_errors, discovery
-from volary.clusters.client import watches
+from volary.clusters.client import recent_objects, watches
 from volary.manifests import objects
 from volary.manifests.ownership import tracking
 from volary.model import applications, json
@@ -42,6 +42,7 @@ class MemoryCluster:
     def __init__(self) -> None:
         self._objects: dict[tuple[str, str], json.JsonObject] = {}
         self._changed = asyncio.Event()
+        self.recent = recent_objects.RecentObjects()
         self._version = 0
         #: Writes in their order: kind, name and the field manager.
         self.writes: list[tuple[str, str, str]] = []

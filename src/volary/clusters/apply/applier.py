@@ -17,6 +17,7 @@ A set with a single changed object is not tried: its write is as much all-or-not
 """
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -24,7 +25,7 @@ from typing import TypeVar
 
 from volary.clusters.api import api_errors
 from volary.clusters.apply import live_objects, refusals, steps, trials
-from volary.clusters.client import clients, resource_mapping
+from volary.clusters.client import clients, recent_objects, resource_mapping
 from volary.concurrency import fan_out
 from volary.manifests.loading import apply_order
 from volary.model import backoffs, errors, json
@@ -217,7 +218,14 @@ class SetApply:
     async def _divide(self, manifests: Sequence[manifest.Manifest]) -> "_Parts":
         placement = await self._place(manifests, defining=manifests)
         mapped = [*placement.mapped, *await self._missing_namespaces(placement.mapped)]
-        live = await live_objects.read(self._client, mapped)
+        is_enough = functools.partial(trials.is_enough, tools=self._tools)
+        live = await live_objects.read(
+            self._client, mapped, is_enough=is_enough if self._recalls else None
+        )
+        if not self._recalls and len(live) <= recent_objects.MOST:
+            for placed in mapped:
+                if placed.key in live:
+                    self._client.recent.keep(placed.resource, live[placed.key])
         ground = _prerequisites(mapped, live, placement.later, self._tools)
         built = {placed.item.name for placed in ground if placed.is_namespace}
         changing = {

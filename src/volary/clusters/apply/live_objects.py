@@ -4,7 +4,7 @@ Replicas that a HorizontalPodAutoscaler owns are left to it.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from volary.clusters.api import api_errors, label_selectors
@@ -61,27 +61,41 @@ def owns_replicas(live: json.JsonObject, *, manager: str) -> bool:
 
 
 Live = dict[manifest.ResourceKey, json.JsonObject]
+#: Whether an object as it was seconds ago is good enough.
+IsEnough = Callable[[resource_mapping.MappedManifest, json.JsonObject], bool]
 
 #: From here on one list by label is cheaper than a request for each object.
 _LIST_FROM = 3
 _AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
 
 
-async def read(client: clients.Client, mapped: Sequence[resource_mapping.MappedManifest]) -> Live:
+async def read(
+    client: clients.Client,
+    mapped: Sequence[resource_mapping.MappedManifest],
+    *,
+    is_enough: IsEnough | None = None,
+) -> Live:
     """Return the live objects of `placed` by key.
 
     Many of one kind and namespace are listed by the labels they share, so an object
     that lost its labels is missing from the answer: absence here proves nothing.
-    Kinds that may be written but not listed are asked for one by one.
+    Kinds that may be written but not listed are asked for one by one. Objects that a preview
+    has read just now are not asked for again where that `is_enough`.
     """
     groups: dict[Hashable, list[resource_mapping.MappedManifest]] = defaultdict(list)
+    live: Live = {}
     for placed in mapped:
         item = placed.item
+        known = None
+        if is_enough is not None:
+            known = client.recent.take(placed.resource, item.name, item.namespace)
+        if known is not None and is_enough is not None and is_enough(placed, known):
+            live[placed.key] = known
+            continue
         groups[item.api_version, item.kind, item.namespace].append(placed)
     answers = await fan_out.attempt_all(
         list(groups.values()), lambda group: _read_group(client, group)
     )
-    live: Live = {}
     for answer in answers:
         if isinstance(answer, errors.VolaryError):
             raise answer
@@ -145,7 +159,7 @@ async def leave_to_autoscalers(
     Costs a request per namespace with live workloads whose replicas would change or change
     hands, none on a first deployment.
     """
-    scaled = [placed for placed in mapped if _is_scaled_here(placed, live, manager)]
+    scaled = [placed for placed in mapped if is_scaled_here(placed, live.get(placed.key), manager)]
     coming = [placed.item for placed in mapped if placed.item.kind in autoscalers.KINDS]
     targets = await _autoscaled(client, sorted({placed.item.namespace for placed in scaled}))
     targets |= {_workload(placed.item) for placed in scaled if autoscalers.of(placed.item, coming)}
@@ -163,9 +177,10 @@ def _workload(item: manifest.Manifest) -> tuple[str, str, str]:
     return item.namespace, item.kind, item.name
 
 
-def _is_scaled_here(placed: resource_mapping.MappedManifest, live: Live, manager: str) -> bool:
-    """Say whether applying a live workload decides how many pods it has."""
-    known = live.get(placed.key)
+def is_scaled_here(
+    placed: resource_mapping.MappedManifest, known: json.JsonObject | None, manager: str
+) -> bool:
+    """Say whether applying a workload that is live as `known` decides how many pods it has."""
     if known is None or not workloads.has_replicas(placed.item):
         return False
     spec = placed.item.body.get("spec", {})

@@ -17,9 +17,11 @@ from typing import Any
 
 import msgspec
 
-from volary.clusters.apply import steps
-from volary.clusters.client import clients
+from volary.clusters.apply import live_objects, refusals, steps
+from volary.clusters.client import clients, resource_mapping
 from volary.manifests import objects
+from volary.manifests.ownership import tracking
+from volary.model import json
 
 _LIFETIME = timedelta(minutes=1)
 _MOST = 2048
@@ -66,6 +68,25 @@ class Trials:
             self._shown.popitem(last=False)
 
 
+def is_enough(
+    placed: resource_mapping.MappedManifest, live: json.JsonObject, tools: steps.Tools
+) -> bool:
+    """Say whether an object may be applied by how it was seconds ago.
+
+    It may where API servers refuse what takes something from somebody else meanwhile, and
+    where nothing but the manifest decides what is sent.
+    """
+    return (
+        steps.method_of(placed.item) is steps.Method.APPLY
+        and not tools.force
+        and placed.item.annotations.get(refusals.TAKE_OVER) != steps.ENABLED
+        and tools.owner is not None
+        and tracking.is_ours(live, tools.owner)
+        and not objects.text(live, "metadata", "deletionTimestamp")
+        and not live_objects.is_scaled_here(placed, live, tools.manager)
+    )
+
+
 def of(client: clients.Client) -> Trials:
     """Return those of a client's cluster."""
     return _OF_CLIENTS.setdefault(client, Trials())
@@ -74,7 +95,7 @@ def of(client: clients.Client) -> Trials:
 def _digest(step: steps.Step, tools: steps.Tools) -> bytes:
     live = step.live or {}
     version = [objects.text(live, "metadata", key) for key in ("uid", "resourceVersion")]
-    ignored = steps.ignored(step, live, tools)
+    ignored = steps.ignored(step, live, tools) if live else ""
     settings = [tools.manager, ignored, step.force, step.method.name]
     sent = [step.mapped.resource.api_version, step.mapped.item.body, version, settings]
     return hashlib.sha256(msgspec.json.encode(sent)).digest()

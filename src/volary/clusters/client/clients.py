@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from volary.clusters.api import api_errors, discovery, requests
-from volary.clusters.client import watches
+from volary.clusters.client import recent_objects, watches
 from volary.clusters.client.watches import ObjectList, WatchEvent, WatchKind
 from volary.clusters.kubeconfig import connections
 from volary.clusters.transport import circuit_breaker, transports
@@ -35,6 +35,8 @@ class Client:
         self._catalog: discovery.Catalog | None = None
         self._refreshed = 0.0
         self._discovering = asyncio.Lock()
+        #: What a preview read, and what was written here, seconds ago.
+        self.recent = recent_objects.RecentObjects()
 
     @property
     def name(self) -> str:
@@ -149,6 +151,24 @@ class Client:
                 return None
             raise
 
+    async def _write(
+        self,
+        resource: discovery.Resource,
+        request: requests.Request,
+        body: json.JsonObject,
+        *,
+        dry_run: bool,
+    ) -> json.JsonObject:
+        """Send what writes `body`, or tries to."""
+        if dry_run:
+            return await self._sender.send(request)
+        metadata = objects.mapping(body, "metadata")
+        name, namespace = objects.text(metadata, "name"), objects.text(metadata, "namespace")
+        self.recent.forget(resource, name, namespace)
+        answer = await self._sender.send(request)
+        self.recent.keep(resource, answer, written=True)
+        return answer
+
     async def list(
         self,
         resource: discovery.Resource,
@@ -234,7 +254,7 @@ class Client:
         request = requests.write(
             "PATCH", resource, body, field_manager=field_manager, force=force, dry_run=dry_run
         )
-        return await self._sender.send(request)
+        return await self._write(resource, request, body, dry_run=dry_run)
 
     async def create(
         self,
@@ -245,9 +265,10 @@ class Client:
         dry_run: bool = False,
     ) -> json.JsonObject:
         """Create an object."""
-        return await self._sender.send(
-            requests.write("POST", resource, body, field_manager=field_manager, dry_run=dry_run)
+        request = requests.write(
+            "POST", resource, body, field_manager=field_manager, dry_run=dry_run
         )
+        return await self._write(resource, request, body, dry_run=dry_run)
 
     async def replace(
         self,
@@ -258,9 +279,10 @@ class Client:
         dry_run: bool = False,
     ) -> json.JsonObject:
         """Replace an object; a resourceVersion in the body must still be the live one."""
-        return await self._sender.send(
-            requests.write("PUT", resource, body, field_manager=field_manager, dry_run=dry_run)
+        request = requests.write(
+            "PUT", resource, body, field_manager=field_manager, dry_run=dry_run
         )
+        return await self._write(resource, request, body, dry_run=dry_run)
 
     async def review(self, kind: str, spec: json.JsonObject) -> json.JsonObject:
         """Return what the cluster says of this client's user: the status of a review."""
@@ -290,6 +312,7 @@ class Client:
             resource_version=resource_version,
             propagation=propagation,
         )
+        self.recent.forget(resource, name, namespace)
         try:
             await self._sender.send(request)
         except api_errors.NotFound as error:

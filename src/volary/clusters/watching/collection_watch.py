@@ -50,6 +50,8 @@ class Source:
     #: Only explains what the others show: listened to when they alone do not decide, and without
     #: it when the cluster does not let us.
     optional: bool = False
+    #: All there is of it, as it was written just now: it is not listed, only followed.
+    written: json.JsonObject | None = None
 
 
 class End(StrEnum):
@@ -148,6 +150,13 @@ class _Listeners:
         listed = False
         if source.optional:
             await self._goes_on.wait()
+        if source.written is not None:
+            everything = clients.WatchEvent(clients.WatchKind.RELISTED, {}, (source.written,))
+            _handle(everything, source.keep, known)
+            listed = True
+            self._unlisted -= 1
+            self.changed.set()
+            await self._goes_on.wait()
         try:
             events = client.watch(
                 source.resource,
@@ -155,7 +164,7 @@ class _Listeners:
                 label_selector=source.label_selector,
                 field_selector=source.field_selector,
                 # One request instead of two: all there is comes as changes.
-                resource_version=_ALL if source.optional else "",
+                resource_version=_ALL if source.optional else _place(source.written),
             )
             async with aclosing(events):
                 async for event in events:
@@ -234,6 +243,11 @@ def store(kept: dict[Key, json.JsonObject], key_of: Callable[[str], Key]) -> Han
 def store_by_name(kept: dict[str, json.JsonObject]) -> Handler:
     """Return a handler that keeps every object in `kept` by its name."""
     return store(kept, str)
+
+
+def _place(written: json.JsonObject | None) -> str:
+    """Return from where an object is followed; empty: it has to be listed."""
+    return objects.text(written, "metadata", "resourceVersion") if written else ""
 
 
 def _handle(event: clients.WatchEvent, keep: Handler, known: set[str]) -> None:

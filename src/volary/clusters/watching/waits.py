@@ -17,7 +17,7 @@ from volary.clusters.api import discovery, label_selectors
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.watching import collection_watch, crash_loops, readiness
 from volary.manifests import objects
-from volary.manifests.health import health_rules
+from volary.manifests.health import conditions, health_rules
 from volary.model import json
 from volary.model.objects import manifest, object_health
 
@@ -296,16 +296,28 @@ async def _sources(
     waited: Sequence[resource_mapping.MappedManifest],
     seen: readiness.Observed,
 ) -> list[collection_watch.Source]:
-    return [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
+    def written(placed: resource_mapping.MappedManifest) -> json.JsonObject | None:
+        item = placed.item
+        known = client.recent.written(placed.resource, item.name, item.namespace)
+        # Its controller has not seen it yet, so nothing is decided by it as it was then.
+        return known if known is not None and conditions.unobserved(known) else None
+
+    return [
+        *_object_sources(waited, seen.objects, written),
+        *await _pod_sources(client, waited, seen),
+    ]
 
 
 def _object_sources(
     waited: Iterable[resource_mapping.MappedManifest],
     kept: dict[manifest.ResourceKey, json.JsonObject],
+    written: Callable[[resource_mapping.MappedManifest], json.JsonObject | None] = lambda _: None,
 ) -> list[collection_watch.Source]:
     groups: dict[tuple[discovery.Resource, str], list[manifest.Manifest]] = defaultdict(list)
+    answers: dict[manifest.ResourceKey, json.JsonObject | None] = {}
     for placed in waited:
         groups[(placed.resource, placed.item.namespace)].append(placed.item)
+        answers[placed.key] = written(placed)
     return [
         # One object is asked for by name: as it is, it may not have the labels it is to get.
         collection_watch.Source(
@@ -316,6 +328,7 @@ def _object_sources(
             else "",
             field_selector="" if items[1:] else f"metadata.name={items[0].name}",
             keep=_keeper(kept, items),
+            written=None if items[1:] else answers[items[0].key],
         )
         for (kind, namespace), items in groups.items()
     ]

@@ -71,7 +71,8 @@ async def test_what_is_not_there_is_tried_once_too() -> None:
     await applier.SetApply(cluster.client).preview(both)
     cluster.asked.clear()
 
-    changes = await applier.SetApply(cluster.client).apply(both)
+    options = applier.Options(commit="the run's")
+    changes = await applier.SetApply(cluster.client, options).apply(both)
 
     assert tries(cluster) == 0
     assert [change.action.value for change in changes.changes] == ["created", "created"]
