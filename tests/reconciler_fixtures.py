@@ -70,6 +70,8 @@ class ScriptedStages:
     keeper: task_states.TaskStateStore = field(default_factory=task_states.InProcessStore)
     may_end: asyncio.Event = field(default_factory=asyncio.Event)
     begun: asyncio.Event = field(default_factory=asyncio.Event)
+    #: The statuses of runs after whose end the clusters were tidied.
+    concluded: list[str] = field(default_factory=list)
 
     async def execute(
         self, task: executor.TaskContext, report: executor.Reporter
@@ -79,7 +81,7 @@ class ScriptedStages:
         return statuses.Outcome(self.outcome, f"it has {self.outcome.value}", touched=True)
 
     async def conclude(self, ended: state.Run) -> None:
-        """No cluster keeps anything."""
+        self.concluded.append(ended.status.value)
 
 
 @dataclass

@@ -145,6 +145,28 @@ async def test_a_bad_first_release_puts_everything_back(tmp_path: Path) -> None:
         assert PASSWORD not in ended.out + ended.err
 
 
+async def test_a_release_that_fails_after_its_promotion_is_taken_back_without_a_gap(
+    tmp_path: Path,
+) -> None:
+    """The Service leads to new pods by a new selector then, and back before they go."""
+    async with command_world.world(tmp_path, "us", tls=True) as world:
+        await prepared(world)
+        text = (world.directory / "app.pipecd.yaml").read_text()
+        stages = "    stages:\n      - name: K8S_PRIMARY_ROLLOUT\n"
+        failing = "      - {name: SCRIPT_RUN, with: {run: exit 1}}\n"
+        world.write({"app.pipecd.yaml": text[: text.index("    stages:")] + stages + failing})
+        world.edit("deployment.yaml", "example/simple:bad", "example/simple:v1")
+        before = states(world)
+
+        async with watched(world) as lost:
+            ended = await world.run("--strategy", "pipeline")
+
+        assert "K8S_PRIMARY_ROLLOUT: ✓ succeeded" in ended.err, ended
+        assert "rollback verified on us" in " ".join((ended.out + ended.err).split()), ended
+        assert states(world) == before
+        assert lost == []
+
+
 async def test_a_killed_process_loses_nothing_of_it(tmp_path: Path) -> None:
     """What the first process has changed is not how it was."""
     async with command_world.world(tmp_path, "us", tls=True) as world:

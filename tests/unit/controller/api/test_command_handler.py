@@ -146,6 +146,7 @@ async def test_a_sync_goes_to_the_newest_commit_or_to_the_one_that_is_named(
         lambda each: each.running_commit == shop.commit and each.status == "synced"
     )
 
+    assert shop.world.script.stages.concluded == ["succeeded"]
     (name,) = shop.world.script.prepared
     run = await shop.world.store.runs.load(name)
     assert run is not None
