@@ -130,6 +130,26 @@ async def test_what_people_applied_is_adopted(
         assert any(said in line for line in outcomes["us"].details), outcomes["us"].details
 
 
+async def test_many_adopted_workloads_keep_their_selectors() -> None:
+    """They are listed by our labels, which they do not have yet."""
+    names = ("a", "b", "c", "d")
+    async with stage_world.world("us", application=POD_SELECTOR) as world:
+        registry = world.running.clusters["us"].registry
+        kind = registry.kind("apps/v1", "Deployment")
+        for name in names:
+            registry.create(kind, "default", workload("shop:v1", {"app": name}, name=name), PEOPLE)
+        wanted = [workload("shop:v2", {"app": name, KEY: "primary"}, name=name) for name in names]
+        world.sources[NEW] = [*map(made, wanted)]
+
+        outcomes = await world.run(SYNC, PRUNED, running="")
+
+        assert statuses(outcomes) == {"succeeded"}, outcomes
+        for name in names:
+            live = world.get("us", "Deployment", name)
+            assert live["spec"]["selector"]["matchLabels"] == {"app": name}
+            assert live["spec"]["template"]["metadata"]["labels"][KEY] == "primary"
+
+
 async def test_a_renamed_workload_takes_the_service_over_before_the_old_one_is_pruned() -> None:
     before = (workload("shop:v1", {"app": "web"}, name="web"), service(app="web"))
     after = (workload("shop:v2", {"app": "web2"}, name="web2"), service(app="web2"))
