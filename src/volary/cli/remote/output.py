@@ -234,6 +234,7 @@ def describe_application(application: json.JsonObject) -> None:
             "waiting",
             f"{application['waiting']['reason']}: {application['waiting']['waitingReason']}",
         )
+        _pair("cause", application["waiting"].get("cause"))
 
 
 def placement_lines(placement: json.JsonObject) -> Iterator[str]:

@@ -94,8 +94,20 @@ async def show_placement(server: client.Client, application: str, form: forms.Fo
 async def describe(server: client.Client, name: str, form: forms.Form) -> int:
     """Show everything about a run or an application."""
     document, is_run = await read_either(server, name)
+    if not is_run and (cause := await cause_of_waiting(server, document)):
+        document["waiting"]["cause"] = cause
     show = output.describe_run if is_run else output.describe_application
     return output.answer(document, form, lambda: show(document))
+
+
+async def cause_of_waiting(server: client.Client, application: json.JsonObject) -> str:
+    """Return what the run waits for that a requested one of an application waits behind."""
+    if not application["waiting"] or not application["run"]:
+        return ""
+    run = await server.get("runs", application["run"])
+    if run["summary"]["finished"] is not None:
+        return ""
+    return f"{run['waitingReason']}; type volary explain {application['run']}"
 
 
 async def read_either(server: client.Client, name: str) -> tuple[json.JsonObject, bool]:

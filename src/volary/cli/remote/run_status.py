@@ -10,6 +10,8 @@ from volary.model import errors, json, statuses
 
 #: Seconds between two looks at a commit that has not become a run.
 _POLL_INTERVAL = 0.3
+#: Seconds after which it is said again what a run that is waited for waits for.
+_REPEATED_AFTER = 5.0
 #: Commits of an application that are looked through.
 _MOST_COMMITS = 1000
 
@@ -50,7 +52,8 @@ async def show(
         document = became
     elif not is_run:
         if waiting := document["waiting"]:
-            console.messages().print(_waiting_line(waiting), markup=False)
+            cause = await queries.cause_of_waiting(server, document)
+            console.messages().print(_waiting_line(waiting, cause), markup=False)
         document = await queries.run_of(server, name)
     if wait and not _is_settled(document):
         document = await _until_settled(server, document["summary"]["id"])
@@ -67,7 +70,8 @@ async def _find_run(
 ) -> json.JsonObject | _NoRun:
     """Return the run of a commit of an application, empty: of its branch's head; or why none."""
     head = (await server.post("applications", name, "fetch", body={}))["head"] if wait else ""
-    wanted, said = commit or head, ""
+    wanted, said = commit or head, ("", "")
+    told, loop = float("-inf"), asyncio.get_running_loop()
     while True:
         application = await server.get("applications", name)
         waiting = application["waiting"]
@@ -86,14 +90,17 @@ async def _find_run(
             return _NoRun(waiting, line, exit_codes.Exit.DONE)
         if is_requested and await _needs_person(server, application):
             return _NoRun(waiting, line, exit_codes.Exit.WAITING)
-        if line != said:
-            console.messages().print(line, markup=False)
-            said = line
+        cause = await queries.cause_of_waiting(server, application) if is_requested else ""
+        if line != said[0] or (cause != said[1] and loop.time() - told >= _REPEATED_AFTER):
+            shown = _waiting_line(waiting, cause) if is_requested else line
+            console.messages().print(shown, markup=False)
+            said, told = (line, cause), loop.time()
         await asyncio.sleep(_POLL_INTERVAL)
 
 
-def _waiting_line(waiting: json.JsonObject) -> str:
-    return f"{waiting['commit'][:7]} waits: {waiting['waitingReason']}"
+def _waiting_line(waiting: json.JsonObject, cause: str = "") -> str:
+    because = f": {cause}" if cause else ""
+    return f"{waiting['commit'][:7]} waits: {waiting['waitingReason']}{because}"
 
 
 async def _find_commit(server: client.Client, name: str, commit: str) -> json.JsonObject | None:

@@ -1,5 +1,6 @@
 """What can be asked for, before a server is."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 
 import server_world
 from volary.cli import forms
-from volary.cli.remote import client, login, queries
+from volary.cli.remote import client, login, queries, run_status
+from volary.controller.status import application_statuses, run_requests
 from volary.model import errors
 from volary.store import records
 
@@ -55,3 +57,39 @@ async def test_applications_whose_file_went_away_are_listed_when_asked_for(
 
     listed = capsys.readouterr().out.splitlines()[1:]
     assert [each.split()[0] for each in listed] == names
+
+
+async def test_what_waits_behind_a_run_says_what_that_waits_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That a run has to end first hid why it does not."""
+    async with server_world.served(tmp_path) as world:
+        await world.keep_run("run-new", "web", ended=False)
+        store = world.service.store
+        requested = run_requests.RunRequest(
+            "r2", "c" * 40, run_requests.KindName.RELEASE, "a commit", world.clock.now()
+        )
+        status = application_statuses.ApplicationStatus(
+            run="run-new",
+            under_way=True,
+            run_request=requested,
+            waiting_reason="run run-new has to end first",
+        )
+        known = await store.applications.get("web")
+        assert known is not None
+        document = application_statuses.to_document(status)
+        await store.applications.keep(replace(known, document=document), fence=None)
+        token = world.token("viewer")["authorization"].removeprefix("Bearer ")
+
+        async with client.Client.open(login.Target(world.url, token)) as server:
+            run = await server.get("runs", "run-new")
+            await queries.describe(server, "web", forms.Form.TEXT)
+            described = capsys.readouterr().out
+            await run_status.show(server, "web", wait=False, form=forms.Form.TEXT)
+            shown = capsys.readouterr().err
+
+    cause = f"{run['waitingReason']}; type volary explain run-new"
+    assert f"waiting:       a commit: run run-new has to end first\ncause:         {cause}\n" in (
+        described
+    )
+    assert shown == f"ccccccc waits: run run-new has to end first: {cause}\n"
