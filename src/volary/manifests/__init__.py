@@ -6,7 +6,7 @@ is the JSON a cluster answers with. A *variant* is a copy of the workload beside
 From the bottom up: `objects` (access to open-ended JSON), `workloads`, `loading`, `ownership`,
 `redaction`, `services`, `routes`, `variants`; beside them `health` and `diff`. The usual way is
 `documents.parse`, `namespace_scopes.force`, `apply_order.sort`, then one of `variants.primary`,
-`variants.canary` and `variants.baseline`, and `tracking.track_all` at last.
+`variants.canary` and `variants.baseline`, and `tracking.track` at last.
 
 Imports `model` and `config.yaml` only. Start reading at `loading.documents`.
 """
