@@ -124,11 +124,13 @@ class ClusterExecutor:
     async def conclude(self, ended: state.Run) -> None:
         """Let go of what was kept for a way back, where the run has ended well.
 
-        A cluster that does not let it be done keeps it until the next run.
+        A cluster that the run went on without keeps it, and so does one that does not let it be
+        done, until the next run.
         """
-        if ended.status is not statuses.RunStatus.SUCCEEDED:
+        if ended.status not in statuses.GOOD_ENDS:
             return
-        for target in ended.touched:
+        released = [one.name for one in ended.clusters if one.touched and not one.left_out]
+        for target in released:
             known = self._adoptions.get(target)
             if known is None:
                 continue

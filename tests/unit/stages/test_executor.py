@@ -9,17 +9,20 @@ from typing import Any, cast
 
 import pytest
 
+import memory_client
 import stage_contexts
 from memory_world import LoopClock, now
 from volary.clusters.client import client_pool
+from volary.clusters.inventory import inventory, snapshot_store
 from volary.engine import executor as engine_executor
+from volary.engine.runs import run_builder, state
 from volary.model import analysis, applications, errors, statuses
 from volary.model.fleet import fleets
 from volary.model.objects import manifest, object_health
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.stages import executor
-from volary.stages.runtime import contexts, task_states
+from volary.stages.runtime import adoptions, contexts, task_states
 
 pytestmark = pytest.mark.looptime
 SECOND = timedelta(seconds=1)
@@ -256,3 +259,33 @@ def test_a_run_may_do_little_unless_it_is_said() -> None:
         "image_grace": 20 * SECOND,
         "settle": 3 * SECOND,
     }
+
+
+@pytest.mark.parametrize(
+    ("ended", "left_out", "kept"),
+    [
+        (statuses.RunStatus.SUCCEEDED, "", False),
+        (statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS, "", False),
+        (statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS, "ana skipped it", True),
+        (statuses.RunStatus.FAILED, "", True),
+        (statuses.RunStatus.CANCELLED, "", True),
+    ],
+)
+async def test_adopted_objects_are_kept_as_they_were_until_their_cluster_has_the_release(
+    ended: statuses.RunStatus, left_out: str, kept: bool
+) -> None:
+    cluster = memory_client.MemoryCluster()
+    carrying = made()
+    shop = carrying.application.owner
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    known = adoptions.Adoption()
+    await known.keep(cluster.client, inventory.Inventory(shop, "default"), [body], "run-1")
+    carrying._adoptions["us"] = known
+    spec = run_builder.RunSpec("shop", "new", run_builder.one_group(["us"]), (WAIT,))
+    run = run_builder.new_run("run-1", spec, LoopClock().now())
+    clusters = (state.ClusterState("us", touched=True, left_out=left_out),)
+
+    await carrying.conclude(replace(run, status=ended, clusters=clusters))
+
+    left = await snapshot_store.load(cluster.client, shop, namespaces=["default"])
+    assert [snapshot.body for snapshot in left] == ([body] if kept else [])
