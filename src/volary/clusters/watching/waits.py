@@ -146,11 +146,14 @@ async def stay_ready(
     items = [placed.item for placed in waited]
     seen = readiness.Observed()
 
+    # What was written is not observed yet, and would look broken: what is there is listed.
+    sources = [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
+
     def is_broken() -> bool:
         return not readiness.assess(items, seen, rules).is_complete
 
     ended = await collection_watch.watch_until(
-        client, await _sources(client, waited, seen), is_broken, timeout=duration, stop=stop
+        client, sources, is_broken, timeout=duration, stop=stop
     )
     last = readiness.assess(items, seen, rules)
     ends = {

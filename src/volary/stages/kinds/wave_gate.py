@@ -132,21 +132,30 @@ async def _require_same(
     rendered = rendering.primary(source, context.application, options, commit=context.task.commit)
     placement = await resource_mapping.map_manifests(context.client, rendered)
     wanted = [placed.item for placed in placement.mapped if placed.item.key in keys]
-    previewed = await applier.SetApply(
-        context.client,
-        applier.Options(
-            namespaces=context.namespaces,
-            owner=context.application.owner,
-            label=context.application.variant_label,
-        ),
-    ).preview(wanted)
+    asked = applier.Options(
+        namespaces=context.namespaces,
+        owner=context.application.owner,
+        label=context.application.variant_label,
+    )
     commits = {manifest.Manifest(body).key: tracking.commit_of(body) for body in live}
-    for change in previewed.changes:
-        if change.action is not apply_results.Action.UNCHANGED:
-            raise execution.StageFailedError(
-                f"{change.key.title} is of {commits[change.key][:7] or 'an unknown commit'},"
-                f" not of this release ({context.task.commit[:7]})"
-            )
+
+    def other(key: manifest.ResourceKey, why: str = "") -> execution.StageFailedError:
+        return execution.StageFailedError(
+            f"{key.title} is of {commits[key][:7] or 'an unknown commit'},"
+            f" not of this release ({context.task.commit[:7]}){why}"
+        )
+
+    for item in wanted:
+        try:
+            previewed = await applier.SetApply(context.client, asked).preview([item])
+        except applier.ApplyError as error:
+            if applier.unreachable(error) is not None:
+                raise
+            # Somebody else has written it, who does not let go.
+            raise other(item.key, f": {error.problems[0].message}") from error
+        for change in previewed.changes:
+            if change.action is not apply_results.Action.UNCHANGED:
+                raise other(change.key)
 
 
 async def _healthy_since(work: execution.Work, manifests: Sequence[manifest.Manifest]) -> datetime:
