@@ -49,7 +49,7 @@ async def test_an_image_is_taken_back_and_said(
         cluster.faults.images.add("*:v2", "never-ready")
         async with world.start(*words) as started:
             for _ in range(times):
-                await started.until(f"us {stage}: (configured|created) Deployment default/{name}\n")
+                await started.until(f"us {stage}: (configured|created) Deployment .*/{name}[ \n]")
                 started.said = ""
                 await kubectl.run(
                     cluster, "set", "image", f"deployment/{name}", "simple=example/other:v9"
