@@ -230,6 +230,31 @@ class MemoryCluster:
         }
         return self._write(resource, {**copy.deepcopy(body), **kept}, {}, dry_run=dry_run)
 
+    async def merge_patch(
+        self,
+        resource: discovery.Resource,
+        body: json.JsonObject,
+        *,
+        field_manager: str = "volary",
+        dry_run: bool = False,
+    ) -> json.JsonObject:
+        """Who is no more among the managers has given all of it to `field_manager`."""
+        name, namespace = body["metadata"]["name"], body["metadata"].get("namespace", "")
+        self._ask("patch", resource.plural, name, dry_run=dry_run)
+        key = self._key(resource, name, namespace)
+        live = copy.deepcopy(self.objects[key])
+        version = body["metadata"].get("resourceVersion", live["metadata"]["resourceVersion"])
+        if version != live["metadata"]["resourceVersion"]:
+            raise api_errors.Conflict("it has changed", status=409, reason="Conflict")
+        owners = copy.deepcopy(self._applied.get(key, {}))
+        entries = body["metadata"].get("managedFields")
+        if entries is not None:
+            given: json.JsonObject = {}
+            for other in set(owners) - {entry["manager"] for entry in entries}:
+                given = _merge(given, owners.pop(other))
+            owners[field_manager] = _merge(given, owners.get(field_manager, {}))
+        return self._write(resource, _patched(live, body), owners, dry_run=dry_run)
+
     async def delete(
         self,
         resource: discovery.Resource,
@@ -321,6 +346,13 @@ def _merge(live: Any, applied: Any) -> Any:
     if not isinstance(live, dict) or not isinstance(applied, dict):
         return copy.deepcopy(applied)
     return {**live, **{key: _merge(live.get(key), value) for key, value in applied.items()}}
+
+
+def _patched(live: Any, patch: Any) -> Any:
+    if not isinstance(live, dict) or not isinstance(patch, dict):
+        return copy.deepcopy(patch)
+    merged = {**live, **{key: _patched(live.get(key), value) for key, value in patch.items()}}
+    return {key: value for key, value in merged.items() if value is not None}
 
 
 def _drop(live: Any, before: Any, now: Any) -> None:

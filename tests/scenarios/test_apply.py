@@ -143,13 +143,13 @@ async def test_a_conflict_says_who_owns_which_field() -> None:
             "settings",
             {"data": {"greeting": "theirs"}},
             verbs.PatchType.MERGE,
-            USER,
+            verbs.Options(manager="shop-operator", agent="operator"),
         )
 
         outcomes = await given.run(rollout_stages.SYNC.name, SYNC, commit=NEW)
 
         assert outcomes["us"].status == "failed"
-        assert "kubectl-edit owns .data.greeting" in outcomes["us"].reason
+        assert "shop-operator owns .data.greeting" in outcomes["us"].reason
         assert not outcomes["us"].touched
         assert given.get("us", "ConfigMap", "settings")["data"] == {"greeting": "theirs"}
 

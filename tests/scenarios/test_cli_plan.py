@@ -12,6 +12,7 @@ from kube_sandbox.apiserver.storage import verbs
 
 WORKLOAD = "deployment.yaml"
 USER = verbs.Options(manager="kubectl", agent="kubectl")
+OPERATOR = verbs.Options(manager="shop-operator", agent="operator")
 PASSWORD = "correct-horse-battery"
 PLUGIN = "kubernetes_multicluster:\n"
 
@@ -181,14 +182,14 @@ async def test_a_cluster_that_would_refuse_says_why(given: command_world.World) 
         "metadata": {"name": "three"},
         "data": {"settings": "theirs"},
     }
-    registry.create(registry.kind("v1", "ConfigMap"), "default", theirs, USER)
+    registry.create(registry.kind("v1", "ConfigMap"), "default", theirs, OPERATOR)
 
     told = await planned(given)
 
     us, eu = told["clusters"]
     assert us["status"] == "changes"
     assert eu["status"] == "refused", eu
-    assert "kubectl" in eu["problems"][0]
+    assert "shop-operator owns .data.settings" in eu["problems"][0]
     assert eu["objects"] == []
     assert told["failed"] is True
 

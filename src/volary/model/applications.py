@@ -328,6 +328,8 @@ class Application:
     failover: failover_rules.Failover | None = None
     #: When kinds that nobody else knows are healthy; the first that fits counts.
     health: tuple[object_health.Rule, ...] = ()
+    #: Whose fields are taken when its objects are applied.
+    conflicts: ownership.Conflicts = field(default_factory=ownership.Conflicts)
     #: Where it is described.
     origin: ownership.Origin = field(default_factory=ownership.Origin)
     #: What its file calls it, where it goes by another name here; empty: `name`.

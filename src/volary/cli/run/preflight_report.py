@@ -92,7 +92,11 @@ def trial_to_json(trial: preflight.Trial) -> json.JsonObject:
         )
     else:
         body["changes"] = [
-            {"object": str(change.key), "action": change.action.value}
+            {
+                "object": str(change.key),
+                "action": change.action.value,
+                **({"reason": change.reason} if change.reason else {}),
+            }
             for change in trial.changes.changes
         ]
         if trial.warnings:

@@ -30,7 +30,7 @@ from volary.model import errors, json
 
 _LONGEST_MESSAGE = 600
 _LONGEST_END = 200
-_MOST_CAUSES = 50
+_MOST_CAUSES = 500
 #: How API servers say, with code 500 and no reason, that an applied object does not fit its
 #: schema: `kube-apiserver` 1.36 for unknown fields and duplicate keys of list entries.
 _MISFIT = re.compile(r"failed to create typed patch object")
@@ -53,6 +53,12 @@ class Cause:
         """The other field manager of an apply conflict; empty otherwise."""
         match = _MANAGER.search(self.message)
         return match["manager"] if match else ""
+
+    @property
+    def operation(self) -> str:
+        """How the other field manager came to the field: ``Apply`` or ``Update``."""
+        # API servers name the version of updates alone.
+        return "Update" if " using " in self.message else "Apply"
 
 
 class RequestError(errors.PermanentError):

@@ -11,6 +11,7 @@ from volary.clusters.api import api_errors, discovery
 from volary.model import json
 
 APPLY_PATCH = "application/apply-patch+yaml"
+MERGE_PATCH = "application/merge-patch+json"
 _JSON = "application/json"
 
 
@@ -156,6 +157,29 @@ def write(
         content_type=_JSON if force is None else APPLY_PATCH,
         idempotent=force is not None,
         what=describe(_VERBS[method], resource, namespace, name),
+    )
+
+
+def merge_patch(
+    resource: discovery.Resource, body: json.JsonObject, *, field_manager: str, dry_run: bool
+) -> Request:
+    """Change an object in what `body` names; null removes.
+
+    A ``metadata.resourceVersion`` in the body is a precondition, and then repeating it is safe.
+    """
+    namespace = str(body["metadata"].get("namespace") or "")
+    name = str(body["metadata"].get("name") or "")
+    query = {"fieldManager": field_manager, "fieldValidation": "Strict"}
+    if dry_run:
+        query["dryRun"] = "All"
+    return Request(
+        "PATCH",
+        path(resource, namespace=namespace, name=name),
+        query,
+        body=msgspec.json.encode(body),
+        content_type=MERGE_PATCH,
+        idempotent=dry_run,
+        what=describe("patch", resource, namespace, name),
     )
 
 

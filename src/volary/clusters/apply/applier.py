@@ -28,6 +28,7 @@ from volary.clusters.apply import live_objects, refusals, steps, trials
 from volary.clusters.client import clients, recent_objects, resource_mapping
 from volary.concurrency import fan_out
 from volary.manifests.loading import apply_order
+from volary.manifests.ownership import field_managers
 from volary.model import backoffs, errors, json
 from volary.model.objects import apply_results, manifest, ownership
 from volary.model.pipeline import variant
@@ -55,7 +56,7 @@ async def accept(_live: Sequence[json.JsonObject]) -> None:
 class Options:
     """How a set is applied."""
 
-    field_manager: str = steps.MANAGER
+    field_manager: str = field_managers.MANAGER
     #: Namespaces that may be used; empty: all.
     namespaces: tuple[str, ...] = ()
     #: Create namespaces that are used and missing (PipeCD: ``autoCreateNamespace``).
@@ -68,6 +69,8 @@ class Options:
     commit: str = ""
     #: Write the commit on objects also where nothing else changes, for whoever reads it there.
     marks_commit: bool = False
+    #: Whose fields are taken.
+    conflicts: ownership.Conflicts = field(default_factory=ownership.Conflicts)
     #: How long new kinds may take to be served, and replaced objects to go.
     timeout: timedelta = timedelta(minutes=5)
     #: Where selectors of workloads have it, it cannot be taken out, nor put in.
@@ -129,6 +132,7 @@ class SetApply:
             label=options.label,
             commit=options.commit,
             marks_commit=options.marks_commit,
+            conflicts=options.conflicts,
         )
         self._changes: list[apply_results.Change] = []
         self._trials = trials.of(client)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import managed_fields, steps
+from volary.clusters.apply import managed_fields
 from volary.clusters.client import clients, resource_mapping
 from volary.manifests import objects
-from volary.manifests.ownership import tracking
+from volary.manifests.ownership import field_managers, tracking
 from volary.model import errors, json
 from volary.model.objects import apply_results, manifest, ownership
 
@@ -90,7 +90,7 @@ def refuse_foreign(kept: Kept, live: json.JsonObject) -> None:
     """
     same = _uid(live) == _uid(kept.before)
     ours = tracking.is_ours(live, kept.owner) or any(
-        entry.get("manager") in steps.OURS for entry in managed_fields.managers(live)
+        entry.get("manager") in field_managers.OURS for entry in managed_fields.managers(live)
     )
     if objects.text(live, "metadata", "deletionTimestamp"):
         raise NotRestoredError("somebody is deleting it")

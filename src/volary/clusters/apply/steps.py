@@ -4,11 +4,15 @@ Manifests choose the way by annotation (PipeCD: apply). ``sync-by-replace`` repl
 whole object, ``force-sync-by-replace`` deletes it and creates it anew, each time; all
 others are applied on the server side, ``server-side-apply`` or not.
 
-Conflicts. A field that another manager owns is left to it and reported, except when
+Conflicts. A field that a controller owns is left to it and reported. Taken from their owners are
+fields of
 
-- the other manager is one of ours (traffic, scale): Git is what is being applied;
-- the live object was applied by PipeCD through kubectl, whose place we take;
-- the manifest says ``volary.dev/force-conflicts: enabled``, or the caller `force`.
+- our own managers (traffic, scale): Git is what is being applied;
+- people's tools, and appliers whose place we take, unless the application refuses that;
+- anybody when the manifest says ``volary.dev/force-conflicts: enabled``, or the caller `force`.
+
+What people and replaced appliers own besides is handed over right before an object is applied
+(`manifests.ownership.handovers`), so that what Git does not have goes.
 
 What somebody else claims (`manifests.ownership.claims`) is not written at all, unless the
 manifest names the claim that it takes over.
@@ -16,27 +20,26 @@ manifest names the claim that it takes over.
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import assert_never
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import live_objects, managed_fields, refusals
+from volary.clusters.apply import (
+    handing_over,
+    live_objects,
+    managed_fields,
+    refusals,
+    taken_fields,
+)
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.watching import waits
 from volary.manifests import objects
-from volary.manifests.ownership import claims, tracking
+from volary.manifests.ownership import claims, field_managers, tracking
 from volary.manifests.workloads import immutable_selectors
 from volary.model import errors, json
 from volary.model.objects import apply_results, manifest, ownership
 from volary.model.pipeline import variant
-
-#: The field manager of manifests. Its name is load-bearing: a change of it makes every
-#: live object look as if somebody else owned it.
-MANAGER = "volary"
-TRAFFIC_MANAGER = "volary-traffic"
-SCALE_MANAGER = "volary-scale"
-OURS = frozenset({MANAGER, TRAFFIC_MANAGER, SCALE_MANAGER})
 
 REPLACE = "pipecd.dev/sync-by-replace"
 FORCE_REPLACE = "pipecd.dev/force-sync-by-replace"
@@ -69,6 +72,13 @@ class Tools:
     commit: str = ""
     #: Everything says its commit, also where nothing but that changes.
     marks_commit: bool = False
+    #: Whose fields are taken.
+    conflicts: ownership.Conflicts = field(default_factory=ownership.Conflicts)
+
+    @property
+    def handover(self) -> handing_over.Rule:
+        """Which fields are handed over."""
+        return handing_over.Rule(self.manager, self.conflicts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +101,8 @@ class Step:
     taken_from: str = ""
     #: What is written in another way than the manifest says it.
     remark: str = ""
+    #: Which fields are adopted or taken back by writing it.
+    taken: tuple[str, ...] = ()
 
     @property
     def key(self) -> manifest.ResourceKey:
@@ -105,7 +117,13 @@ def assess(
     method = method_of(mapped.item)
     mapped, remark = _with_live_selector(mapped, live, method, tools)
     same = marked = False
-    if method is Method.APPLY and live is not None and not _is_terminating(live):
+    settled = (
+        method is Method.APPLY
+        and live is not None
+        and not _is_terminating(live)
+        and tools.handover.plan(mapped, live) is None
+    )
+    if settled and live is not None:
         body = mapped.item.body
         same = managed_fields.is_proven_unchanged(
             body, live, manager=tools.manager, but_for=tracking.COMMIT
@@ -181,15 +199,24 @@ async def attempt(step: Step, tools: Tools) -> Step:
     if sent.live is None and objects.text(answer, "metadata", "resourceVersion"):
         sent = await _with_live_object(sent, tools)
     taken_from = refuse_claimed(sent, tools)
+    if sent.live is None:
+        # Thousands of whole answers would be held until all of them are written.
+        return replace(sent, tried={"metadata": {"uid": _uid(answer)}})
+    taken: tuple[str, ...] = ()
+    handed = False
+    if step.method is Method.APPLY:
+        handed = tools.handover.plan(sent.mapped, sent.live) is not None
+        answer = await handing_over.foresee(
+            tools.client, sent.mapped, sent.live, answer, tools.handover
+        )
+        taken = _taken(sent, sent.live, answer, tools)
     same = (
         step.method is not Method.RECREATE
-        and sent.live is not None
+        and not handed
         and managed_fields.is_same(sent.live, answer, but_for=ignored(sent, sent.live, tools))
         and _owns_the_same(sent, answer, tools.manager)
     )
-    # Thousands of whole answers would be held until all of them are written.
-    kept = answer if sent.live is not None else {"metadata": {"uid": _uid(answer)}}
-    return replace(sent, tried=kept, is_unchanged=same, taken_from=taken_from)
+    return replace(sent, tried=answer, is_unchanged=same, taken_from=taken_from, taken=taken)
 
 
 def refuse_claimed(step: Step, tools: Tools) -> str:
@@ -246,6 +273,8 @@ async def write(step: Step, tools: Tools) -> apply_results.Change:
         # What is written to it now would go with it.
         await _wait_gone(step, step.live, tools, "it is being deleted")
         step = replace(step, live=None, tried=None)
+    if step.method is Method.APPLY and step.live is not None:
+        return await _write_adopting(step, step.live, tools)
     sent, answer = await _send(step, tools, dry_run=False)
     if sent.method is Method.RECREATE and sent.live is not None:
         reason = "deleted and created anew"
@@ -257,6 +286,34 @@ async def write(step: Step, tools: Tools) -> apply_results.Change:
             taken_from=step.taken_from,
         )
     return _change(sent, answer)
+
+
+async def _write_adopting(step: Step, live: json.JsonObject, tools: Tools) -> apply_results.Change:
+    """Hand fields over, apply, and say what was taken from whom."""
+
+    def check(seen: json.JsonObject) -> None:
+        refuse_claimed(replace(step, live=seen), tools)
+
+    async def hand_over(seen: json.JsonObject) -> json.JsonObject | None:
+        return await handing_over.hand_over(tools.client, step.mapped, seen, tools.handover, check)
+
+    before = await hand_over(live)
+    begun = replace(step, live=before, force=tools.force)
+    sent, answer = await _send(begun, tools, dry_run=False)
+    # Of what nobody was noted for, it shows only now whose it is.
+    if before is not None and tools.handover.plan(step.mapped, answer) is not None:
+        await hand_over(answer)
+        sent, answer = await _send(sent, tools, dry_run=False)
+    taken = () if before is None else _taken(step, before, answer, tools)
+    return _change(replace(sent, taken=taken), answer)
+
+
+def _taken(
+    step: Step, live: json.JsonObject, after: json.JsonObject, tools: Tools
+) -> tuple[str, ...]:
+    return taken_fields.describe(
+        live, after, title=step.key.title, owner=tools.owner, conflicts=tools.conflicts
+    )
 
 
 def preview(step: Step) -> apply_results.Change:
@@ -305,12 +362,12 @@ def _change(step: Step, answer: json.JsonObject) -> apply_results.Change:
         existed = step.tried is not None and _uid(step.tried) == _uid(answer)
         action = apply_results.Action.CONFIGURED if existed else apply_results.Action.CREATED
         return apply_results.Change(step.key, action, written=True, taken_from=step.taken_from)
-    if managed_fields.is_same(step.live, answer):
+    if not step.taken and managed_fields.is_same(step.live, answer):
         return apply_results.Change(step.key, apply_results.Action.UNCHANGED)
     before, after = (tracking.untrack(manifest.Manifest(body)).body for body in (step.live, answer))
-    same = managed_fields.is_same(before, after)
+    same = not step.taken and managed_fields.is_same(before, after)
     action = apply_results.Action.UNCHANGED if same else apply_results.Action.CONFIGURED
-    remark = "" if same else step.remark
+    remark = "" if same else "; ".join(filter(None, (step.remark, *step.taken)))
     return apply_results.Change(step.key, action, remark, written=True, taken_from=step.taken_from)
 
 
@@ -338,8 +395,11 @@ async def _apply(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json
     except api_errors.ApplyConflict as conflict:
         seen = await _with_live_object(step, tools)
         refuse_claimed(seen, tools)
-        if not _may_take_over(seen, refusals.managers(conflict)):
-            raise
+        kept = _kept_by_others(seen, conflict, tools)
+        if kept:
+            raise api_errors.ApplyConflict(
+                str(conflict), status=conflict.status, reason=conflict.reason, causes=kept
+            ) from conflict
         forced = replace(seen, force=True)
         return forced, await _apply_once(forced, tools, dry_run=dry_run)
 
@@ -413,13 +473,17 @@ async def _with_live_object(step: Step, tools: Tools) -> Step:
     return replace(step, mapped=mapped, live=live, remark=remark)
 
 
-def _may_take_over(step: Step, managers: frozenset[str]) -> bool:
+def _kept_by_others(
+    step: Step, conflict: api_errors.ApplyConflict, tools: Tools
+) -> tuple[api_errors.Cause, ...]:
+    """Return which fields in conflict are left to who owns them."""
     if step.mapped.item.annotations.get(refusals.TAKE_OVER) == ENABLED:
-        return True
-    if managers <= OURS:
-        return True
-    by_kubectl = all(manager in OURS or manager.startswith("kubectl") for manager in managers)
-    return by_kubectl and step.live is not None and tracking.is_pipecd(step.live)
+        return ()
+    return tuple(
+        cause
+        for cause in conflict.causes
+        if not field_managers.takes(tools.conflicts, cause.manager, cause.operation, cause.field)
+    )
 
 
 def _owns_the_same(step: Step, answer: json.JsonObject, manager: str) -> bool:

@@ -96,6 +96,6 @@ def _digest(step: steps.Step, tools: steps.Tools) -> bytes:
     live = step.live or {}
     version = [objects.text(live, "metadata", key) for key in ("uid", "resourceVersion")]
     ignored = steps.ignored(step, live, tools) if live else ""
-    settings = [tools.manager, ignored, step.force, step.method.name]
+    settings = [tools.manager, ignored, step.force, step.method.name, tools.conflicts]
     sent = [step.mapped.resource.api_version, step.mapped.item.body, version, settings]
     return hashlib.sha256(msgspec.json.encode(sent)).digest()

@@ -284,6 +284,23 @@ class Client:
         )
         return await self._write(resource, request, body, dry_run=dry_run)
 
+    async def merge_patch(
+        self,
+        resource: discovery.Resource,
+        body: json.JsonObject,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        dry_run: bool = False,
+    ) -> json.JsonObject:
+        """Change an object in what `body` names, and return it as it is then.
+
+        Raises:
+            api_errors.Conflict: It has another ``resourceVersion`` than `body` says.
+        """
+        return await self._sender.send(
+            requests.merge_patch(resource, body, field_manager=field_manager, dry_run=dry_run)
+        )
+
     async def review(self, kind: str, spec: json.JsonObject) -> json.JsonObject:
         """Return what the cluster says of this client's user: the status of a review."""
         request = requests.review(kind, spec)

@@ -15,7 +15,7 @@ from volary.config.decoding import base_sections
 from volary.config.placement import change_windows, override_rules, wave_rules
 from volary.config.stages import stage_sections
 from volary.model import applications, options, routing_options
-from volary.model.objects import object_health
+from volary.model.objects import object_health, ownership
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.placement import rollouts
@@ -74,6 +74,17 @@ class Kubernetes(base_sections.Section):
     )
     traffic_routing: routing_options.TrafficRouting = options.option(
         "How traffic is divided between variants.", routing_options.TrafficRouting()
+    )
+    conflicts: ownership.ConflictPolicy = options.option(
+        "What happens to fields of people's tools (kubectl, k9s) and of appliers that Volary "
+        "replaces (Helm, Argo CD, Flux): `takeBack`: they are Git's again; `refuse`: a run stops "
+        "where they differ. Where controllers' fields differ, it always does.",
+        ownership.ConflictPolicy.TAKE_BACK,
+    )
+    conflict_exceptions: list[options.Text] = options.option(
+        "Where the opposite holds: fields by their path as messages show it, such as "
+        "`.spec.replicas`, with what is below it; and field managers by name.",
+        [],
     )
 
 

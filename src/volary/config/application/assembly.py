@@ -11,6 +11,7 @@ from volary.config.server import notification_routes
 from volary.config.stages import pipelines as stage_pipelines
 from volary.config.text import yaml
 from volary.model import applications, routing_options
+from volary.model.objects import ownership
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 
@@ -71,6 +72,7 @@ def assemble(
         mentions=_mentions(reading, spec.notification),
         alerts=_routes(reading, spec.notification),
         timeout=spec.timeout,
+        conflicts=ownership.Conflicts(kubernetes.conflicts, tuple(kubernetes.conflict_exceptions)),
     )
     # Only our own dialect has anything to say about where and when.
     if isinstance(spec, application_sections.VolarySpec):

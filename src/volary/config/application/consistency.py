@@ -126,6 +126,7 @@ def check(
     _check_additions(reading, app, base)
     _check_names(reading, app.quick_sync_targets, (*base, "quickSync", "multiTargets"))
     _check_variant_label(reading, app, (*base, "variantLabel"))
+    _check_exceptions(reading, app, (*base, "conflictExceptions"))
     if app.rolls_out_service:
         _check_service_rollout(reading, app, base)
     else:
@@ -134,6 +135,17 @@ def check(
     _check_expressions(reading, app)
     for path, stages in cluster_strategies.lists(app):
         _check_stages(reading, stages, path)
+
+
+def _check_exceptions(
+    reading: readings.Reading, app: applications.Application, path: yaml.Path
+) -> None:
+    """Note what is neither a field's path nor the name of a field manager."""
+    for i, exception in enumerate(app.conflicts.exceptions):
+        if not exception.startswith(".") and ("/" in exception or " " in exception):
+            message = "is neither a field's path nor the name of a field manager"
+            hint = "write the path as messages show it, such as .spec.replicas"
+            reading.error((*path, i), message, hint)
 
 
 def _check_stages(

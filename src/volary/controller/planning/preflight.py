@@ -116,6 +116,7 @@ async def _try_on(
         owner = prepared.application_on(client.name).owner
         options = applier.Options(
             owner=owner,
+            conflicts=prepared.project.application.conflicts,
             namespaces=member.namespaces if member else (),
             create_namespaces=prepared.project.application.input.auto_create_namespace,
             label=prepared.project.application.variant_label,

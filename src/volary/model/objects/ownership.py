@@ -1,8 +1,9 @@
-"""Which application an object belongs to: more than a name, since two may have the same."""
+"""Which application an object belongs to, and what it may take from others."""
 
 import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
+from enum import StrEnum
 
 _LENGTH = 16
 
@@ -45,3 +46,28 @@ def make_id(name: str, origin: Origin, namespace: str, taken: Collection[str] = 
         if digest not in taken:
             return digest
     raise AssertionError("more ids than attempts cannot be taken")
+
+
+class ConflictPolicy(StrEnum):
+    """What happens to fields that people's tools, or tools that are replaced, own."""
+
+    TAKE_BACK = "takeBack"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """Which fields of others are taken back, and which stop a run."""
+
+    policy: ConflictPolicy = ConflictPolicy.TAKE_BACK
+    #: Field paths (with what is below them) and field managers for which the opposite holds.
+    exceptions: tuple[str, ...] = ()
+
+    def is_exception(self, manager: str, path: str) -> bool:
+        """Say whether the opposite of the rule holds for a field of a manager."""
+        return any(
+            manager == exception
+            or path == exception
+            or path.startswith((f"{exception}.", f"{exception}["))
+            for exception in self.exceptions
+        )

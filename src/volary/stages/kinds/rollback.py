@@ -21,7 +21,7 @@ from volary.clusters.api import api_errors
 from volary.clusters.apply import applier, deletions, live_objects, managed_fields, steps
 from volary.clusters.client import resource_mapping
 from volary.clusters.inventory import pruning
-from volary.manifests.ownership import tracking
+from volary.manifests.ownership import field_managers, tracking
 from volary.manifests.workloads import workloads
 from volary.model import applications, errors, json
 from volary.model.objects import apply_results, manifest
@@ -82,7 +82,7 @@ def only_created_by(
             {
                 str(entry.get("manager"))
                 for entry in managed_fields.managers(body)
-                if entry.get("manager") not in steps.OURS
+                if entry.get("manager") not in field_managers.OURS
                 and not entry.get("subresource")
                 and not str(entry.get("manager")).startswith(_CLUSTER)
             }

@@ -8,9 +8,10 @@ touched. Canary's number is written by a field manager of its own.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from volary.clusters.apply import live_objects, steps
+from volary.clusters.apply import live_objects
 from volary.clusters.client import resource_mapping
 from volary.manifests import objects
+from volary.manifests.ownership import field_managers
 from volary.manifests.workloads import autoscalers, workloads
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
@@ -67,7 +68,7 @@ async def scale_canary(
         await work.context.client.apply(
             mapped_manifest.resource,
             _scale(item, count),
-            field_manager=steps.SCALE_MANAGER,
+            field_manager=field_managers.SCALE_MANAGER,
             force=True,
         )
         work.note(f"{title} has {count} pods for {share}% of the traffic")

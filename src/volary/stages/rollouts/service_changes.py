@@ -12,6 +12,7 @@ from volary.clusters.api import api_errors
 from volary.clusters.apply import applier, live_objects, steps
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.watching import readiness
+from volary.manifests.ownership import field_managers
 from volary.manifests.services import selector_changes, service_targets
 from volary.manifests.workloads import workloads
 from volary.model import errors, json
@@ -132,7 +133,7 @@ async def bridge(work: execution.Work, restored: Sequence[resource_mapping.Mappe
         await client.apply(
             resource,
             {**body, "spec": {"selector": dict(shared)}},
-            field_manager=steps.TRAFFIC_MANAGER,
+            field_manager=field_managers.TRAFFIC_MANAGER,
             force=True,
         )
         await service_rollouts.follow(work, item, shared, work.remaining)

@@ -228,6 +228,7 @@ class Work:
             create_namespaces=application.input.auto_create_namespace,
             force=self.force,
             owner=application.owner,
+            conflicts=application.conflicts,
             commit=self.context.task.commit,
             timeout=min(self.remaining, _PATIENCE),
             label=application.variant_label,
@@ -429,7 +430,7 @@ class Work:
         shown = [change for change in every if change.action in _REPORTED_ACTIONS or change.reason]
         if len(shown) > _MOST_LINES:
             self.note(apply_results.ChangeSet(every).summary)
-            return
+            shown = [change for change in shown if change.reason][:_MOST_LINES]
         for reported_change in shown:
             suffix = f" ({reported_change.reason})" if reported_change.reason else ""
             self.note(f"{reported_change.action.value} {reported_change.key.title}{suffix}")

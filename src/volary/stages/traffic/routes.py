@@ -19,9 +19,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import interferences, live_objects, managed_fields, steps
+from volary.clusters.apply import interferences, live_objects, managed_fields
 from volary.clusters.watching import collection_watch, list_snapshot
 from volary.manifests import objects
+from volary.manifests.ownership import field_managers
 from volary.manifests.routes import generated_routes
 from volary.model import errors, json
 from volary.model.objects import manifest
@@ -373,7 +374,10 @@ async def _write(
     try:
         # Forced: whoever set these fields before, the running stage decides them now.
         await work.context.client.apply(
-            route_object.placed.resource, body, field_manager=steps.TRAFFIC_MANAGER, force=True
+            route_object.placed.resource,
+            body,
+            field_manager=field_managers.TRAFFIC_MANAGER,
+            force=True,
         )
     except api_errors.Conflict:
         work.touched = before
@@ -387,7 +391,7 @@ def _say_who_changed(
     """Say which person changed routes since a stage moved them, before they are written over."""
     live = route_object.live or {}
     names = [entry.get("manager") for entry in managed_fields.managers(live)]
-    if steps.TRAFFIC_MANAGER not in names:
+    if field_managers.TRAFFIC_MANAGER not in names:
         return
     for change in interferences.find(wanted, live):
         if change.is_by_person:

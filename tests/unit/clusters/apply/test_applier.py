@@ -17,7 +17,8 @@ from memory_client import (
     kind,
 )
 from volary.clusters.api import api_errors
-from volary.clusters.apply import applier, steps
+from volary.clusters.apply import applier
+from volary.manifests.ownership import field_managers
 from volary.model import errors, json
 from volary.model.objects import apply_results, manifest
 
@@ -501,4 +502,4 @@ async def test_the_field_manager_and_force_are_those_of_the_options() -> None:
     done = await apply(cluster, config("a", value="2"), config("b", value="2"), force=True)
 
     assert set(done.values()) == {Action.CONFIGURED}
-    assert steps.MANAGER not in ("other", "")
+    assert field_managers.MANAGER not in ("other", "")

@@ -9,6 +9,7 @@ import pytest
 from memory_client import CONFIG_MAPS, DEPLOYMENTS, MemoryCluster
 from volary.clusters.apply import steps, trials
 from volary.clusters.client import recent_objects, resource_mapping
+from volary.manifests.ownership import field_managers
 from volary.model import json
 from volary.model.objects import manifest, ownership
 
@@ -22,7 +23,7 @@ def is_enough(kind: str, desired: json.JsonObject, live: json.JsonObject, **more
     resource = DEPLOYMENTS if kind == "Deployment" else CONFIG_MAPS
     item = manifest.Manifest({"apiVersion": resource.api_version, "kind": kind, **desired})
     options: dict[str, Any] = {"force": False, "timeout": timedelta(1), "owner": OWNER, **more}
-    tools = steps.Tools(MemoryCluster().client, steps.MANAGER, **options)
+    tools = steps.Tools(MemoryCluster().client, field_managers.MANAGER, **options)
     return trials.is_enough(resource_mapping.MappedManifest(item, resource), live, tools)
 
 

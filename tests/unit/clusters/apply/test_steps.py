@@ -10,7 +10,7 @@ from memory_client import CONFIG_MAPS, MemoryCluster
 from volary.clusters.api import api_errors
 from volary.clusters.apply import steps
 from volary.clusters.client import resource_mapping
-from volary.manifests.ownership import tracking
+from volary.manifests.ownership import field_managers, tracking
 from volary.model import errors, json
 from volary.model.objects import apply_results, manifest
 
@@ -31,7 +31,7 @@ def config(value: str = "1", **annotations: str) -> json.JsonObject:
 
 def tools(cluster: MemoryCluster, **more: Any) -> steps.Tools:
     options: dict[str, Any] = {"force": False, "timeout": timedelta(seconds=5), **more}
-    return steps.Tools(cluster.client, options.pop("manager", steps.MANAGER), **options)
+    return steps.Tools(cluster.client, options.pop("manager", field_managers.MANAGER), **options)
 
 
 def step_of(
@@ -192,7 +192,9 @@ async def test_an_object_that_no_list_showed_is_configured_if_its_uid_stays() ->
         (("volary-traffic",), {}, True),
         (("volary-scale", "volary-traffic"), {}, True),
         (("volary-scale", "other"), {}, False),
-        (("kubectl-client-side-apply",), {}, False),
+        (("kubectl-client-side-apply",), {}, True),
+        (("helm", "k9s"), {}, True),
+        (("kubectl", "other"), {}, False),
     ],
 )
 @pytest.mark.parametrize("seen", [True, False])
@@ -209,37 +211,6 @@ async def test_whose_fields_are_taken_over(
     else:
         with pytest.raises(api_errors.ApplyConflict):
             await steps.write(step, tools(cluster))
-
-    assert data(cluster) == {"k": "ours" if taken else "theirs"}
-
-
-PIPECD = {"pipecd.dev/managed-by": "piped", "pipecd.dev/application": "shop"}
-
-
-@pytest.mark.parametrize(
-    ("managers", "taken"),
-    [
-        (("kubectl-client-side-apply",), True),
-        (("kubectl",), True),
-        (("kubectl", "volary-scale"), True),
-        (("kubectl", "helm"), False),
-        (("helm",), False),
-    ],
-)
-async def test_what_pipecd_applied_through_kubectl_is_taken_over(
-    managers: tuple[str, ...], taken: bool
-) -> None:
-    cluster = MemoryCluster()
-    body = config("theirs", **PIPECD)
-    body["metadata"]["labels"] = dict(PIPECD)
-    for manager in managers:
-        await cluster.apply(CONFIG_MAPS, body, field_manager=manager)
-
-    if taken:
-        await write(cluster, config("ours"))
-    else:
-        with pytest.raises(api_errors.ApplyConflict):
-            await write(cluster, config("ours"))
 
     assert data(cluster) == {"k": "ours" if taken else "theirs"}
 
@@ -355,7 +326,7 @@ async def test_who_is_forced_takes_over_at_once() -> None:
     step = step_of(cluster, config("ours"), force=True)
     cluster.asked.clear()
 
-    await steps.write(step, tools(cluster))
+    await steps.write(step, tools(cluster, force=True))
 
     assert data(cluster) == {"k": "ours"}
     assert cluster.asked == ["patch configmaps/a"]

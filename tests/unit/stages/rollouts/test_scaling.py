@@ -10,7 +10,7 @@ import memory_client
 import memory_cluster
 import stage_contexts
 from memory_world import SHOP, World, now
-from volary.clusters.apply import steps
+from volary.manifests.ownership import field_managers
 from volary.model import errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
@@ -124,7 +124,7 @@ async def test_canary_grows_with_its_share(share: int, count: int) -> None:
 
     await scaling.scale_canary(work, given.source, share)
 
-    assert given.cluster.writes == [("Deployment", "shop-canary", steps.SCALE_MANAGER)]
+    assert given.cluster.writes == [("Deployment", "shop-canary", field_managers.SCALE_MANAGER)]
     assert work.lines == [
         f"Deployment default/shop-canary has {count} pods for {share}% of the traffic"
     ]

@@ -11,8 +11,7 @@ import memory_cluster
 from memory_cluster import pod, service, split
 from memory_world import SELECTING, SHOP, World, now
 from volary.clusters.api import api_errors
-from volary.clusters.apply import steps
-from volary.manifests.ownership import tracking
+from volary.manifests.ownership import field_managers, tracking
 from volary.model import applications, json, routing_options
 from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
@@ -31,7 +30,7 @@ async def test_traffic_is_divided_and_read_back() -> None:
 
     assert given.weights == {"shop": 50, "shop-canary": 50}
     assert given.observed == division.Observed(50, 50)
-    assert given.cluster.writes == [("TrafficSplit", "shop", steps.TRAFFIC_MANAGER)]
+    assert given.cluster.writes == [("TrafficSplit", "shop", field_managers.TRAFFIC_MANAGER)]
     assert work.lines == ["TrafficSplit shop: primary 50 %, canary 50 %"]
     assert work.touched
     assert work.context.propagation.left == timedelta(seconds=3)

@@ -237,7 +237,7 @@ def check_propagation(policy: policy_matching.Propagation) -> None:
         (
             "conflictResolution",
             spec.conflict_resolution == "Overwrite",
-            "has no effect: fields of others are not taken over",
+            "has no effect: fields of controllers are not taken over",
             "annotate the object with volary.dev/force-conflicts: enabled",
         ),
         (

@@ -174,7 +174,9 @@ def _check_templates(objects: Sequence[yaml.Document], reading: readings.Reading
             hint = "remove the label and spec.replicas: what nobody writes stays as it is"
             reading.problems.append(errors.Problem(message, document.where(()), hint))
         if drafts.text(metadata.get("annotations"), _CONFLICTS) == "overwrite":
-            message = f"{_CONFLICTS} of {title} has no effect: fields of others are not taken over"
+            message = (
+                f"{_CONFLICTS} of {title} has no effect: fields of controllers are not taken over"
+            )
             hint = "annotate the object with volary.dev/force-conflicts: enabled"
             warning = errors.Severity.WARNING
             reading.problems.append(errors.Problem(message, document.where(()), hint, warning))

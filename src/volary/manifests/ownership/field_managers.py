@@ -1,0 +1,74 @@
+"""Who is behind the name of a field manager: pure.
+
+What people's tools and replaced appliers own is Git's again when it is applied; what a controller
+owns is left to it. A name that nobody knows is a controller's.
+"""
+
+from enum import Enum, auto
+
+from volary.model.objects import ownership
+
+#: The field manager of manifests. Its name is load-bearing: a change of it makes every
+#: live object look as if somebody else owned it.
+MANAGER = "volary"
+TRAFFIC_MANAGER = "volary-traffic"
+SCALE_MANAGER = "volary-scale"
+OURS = frozenset({MANAGER, TRAFFIC_MANAGER, SCALE_MANAGER})
+
+APPLY = "Apply"
+UPDATE = "Update"
+#: What API servers call whoever wrote an object before anybody was noted.
+BEFORE_FIRST_APPLY = "before-first-apply"
+
+#: What applies manifests from files or Git, as Volary does.
+_APPLIERS = frozenset(
+    {
+        "kubectl-client-side-apply",
+        "kubectl-create",
+        "kubectl-replace",
+        BEFORE_FIRST_APPLY,
+        "helm",
+        "argocd-controller",
+        "argocd-application-controller",
+        "kustomize-controller",
+        "helm-controller",
+        "piped",
+    }
+)
+#: Tools with a person in front of them. Lens writes under the name of its HTTP library, browsers
+#: (Headlamp, OpenShift's console) under their own.
+_TOOLS = frozenset(
+    {"k9s", "node-fetch", "Lens", "dashboard", "dashboard-api", "headlamp", "Mozilla", "oc"}
+)
+_KUBECTL = "kubectl"
+
+
+class Role(Enum):
+    """What a field manager is to an application."""
+
+    OURS = auto()
+    #: Applied the whole object, and Volary takes its place.
+    APPLIER = auto()
+    #: A person changed something by hand.
+    PERSON = auto()
+    CONTROLLER = auto()
+
+
+def role_of(name: str, operation: str) -> Role:
+    """Return what a manager is, by its name and the operation of its entry."""
+    if name in OURS:
+        return Role.OURS
+    if name in _APPLIERS:
+        return Role.APPLIER
+    if name == _KUBECTL or name.startswith(f"{_KUBECTL}-"):
+        return Role.APPLIER if operation == APPLY else Role.PERSON
+    return Role.PERSON if name in _TOOLS else Role.CONTROLLER
+
+
+def takes(conflicts: ownership.Conflicts, name: str, operation: str, path: str) -> bool:
+    """Say whether a field of another manager is taken from it, by the application's rule."""
+    role = role_of(name, operation)
+    if role is Role.OURS:
+        return True
+    taken = conflicts.policy is ownership.ConflictPolicy.TAKE_BACK and role is not Role.CONTROLLER
+    return taken is not conflicts.is_exception(name, path)
