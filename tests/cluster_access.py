@@ -219,7 +219,7 @@ class Application(command_world.Repository):
 
 def config_map(name: str, annotations: dict[str, str] | None = None, **data: str) -> str:
     """Return the text of a ConfigMap."""
-    metadata = {"name": name, "annotations": annotations or {}}
+    metadata = {"name": name, **({"annotations": annotations} if annotations else {})}
     return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
 
@@ -285,7 +285,6 @@ apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: web
-  annotations: {}
 spec:
   replicas: 2
   selector:

@@ -2,14 +2,16 @@
 
 from cluster_access import Application, Clusters, config_map
 
+#: Where a Deployment's annotations go.
+NAME = "  name: web\n"
 HELM = {"meta.helm.sh/release-name": "store", "meta.helm.sh/release-namespace": "shop"}
 
 
 def of_argo_cd(shop: Application) -> str:
     """Return a Deployment of the same name, as Argo CD's application `front` has it."""
     tracking = f"front:apps/Deployment:{shop.namespace}/web"
-    marks = f'annotations: {{argocd.argoproj.io/tracking-id: "{tracking}"}}'
-    return (shop.directory / "web.yaml").read_text().replace("annotations: {}", marks)
+    marks = f'{NAME}  annotations: {{argocd.argoproj.io/tracking-id: "{tracking}"}}\n'
+    return (shop.directory / "web.yaml").read_text().replace(NAME, marks, 1)
 
 
 async def argo_cd_applies(shop: Application, text: str, *contexts: str) -> None:
@@ -43,7 +45,7 @@ async def test_git_says_that_it_is_taken_over_and_it_is_given_back(clusters: Clu
     theirs = of_argo_cd(shop)
     await argo_cd_applies(shop, theirs, *clusters.contexts)
     marks = "{volary.dev/take-over: argocd:front, volary.dev/force-conflicts: enabled}"
-    shop.edit("web.yaml", "annotations: {}", f"annotations: {marks}")
+    shop.edit("web.yaml", NAME, f"{NAME}  annotations: {marks}\n")
 
     ended = await shop.run("--strategy", "quick")
 
