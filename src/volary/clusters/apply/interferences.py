@@ -10,14 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from volary.manifests import objects, redaction
-from volary.manifests.ownership import field_sets
+from volary.manifests.ownership import field_managers, field_sets
 from volary.model import json
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 
-_OURS = ("volary", "volary-traffic", "volary-scale")
 #: Through these controllers say what they see, and autoscalers what they decide.
 _REPORTS = ("status", "scale")
-_KUBECTL = "kubectl"
 _LONGEST_VALUE = 60
 
 
@@ -27,6 +25,8 @@ class Interference:
 
     key: manifest.ResourceKey
     manager: str
+    #: With which it wrote it.
+    operation: str
     #: As API servers write it.
     path: str
     #: For a sentence; empty: it is not to be shown.
@@ -43,8 +43,18 @@ class Interference:
 
     @property
     def is_by_person(self) -> bool:
-        """Whether a person's tool did it, from which it is taken back."""
-        return self.manager == _KUBECTL or self.manager.startswith(f"{_KUBECTL}-")
+        """Whether it was done with a tool of people, or of those who apply in our place."""
+        role = field_managers.role_of(self.manager, self.operation)
+        return role is not field_managers.Role.CONTROLLER
+
+    def is_taken_back(self, conflicts: ownership.Conflicts) -> bool:
+        """Whether the application's rule says that the field is taken back."""
+        return field_managers.takes(conflicts, self.manager, self.operation, self.path)
+
+    def is_left(self, conflicts: ownership.Conflicts) -> bool:
+        """Whether the application leaves the field to whoever has it."""
+        excepted = conflicts.is_exception(self.manager, self.path)
+        return excepted and not self.is_taken_back(conflicts)
 
 
 def find(desired: json.JsonObject, live: json.JsonObject) -> list[Interference]:
@@ -56,15 +66,18 @@ def find(desired: json.JsonObject, live: json.JsonObject) -> list[Interference]:
 def _of_others(desired: json.JsonObject, live: json.JsonObject) -> Iterator[Interference]:
     key = manifest.Manifest(live).key
     for entry in objects.mappings(live, "metadata", "managedFields"):
-        manager = objects.text(entry, "manager")
-        if manager in _OURS or (
-            entry.get("subresource") in _REPORTS and not manager.startswith(_KUBECTL)
+        manager, operation = objects.text(entry, "manager"), objects.text(entry, "operation")
+        role = field_managers.role_of(manager, operation)
+        is_report = entry.get("subresource") in _REPORTS
+        if role is field_managers.Role.OURS or (
+            is_report and role is field_managers.Role.CONTROLLER
         ):
             continue
         fields = objects.mapping(entry, "fieldsV1")
         for path, now, wanted in field_sets.differences(fields, live, desired):
             if wanted is not field_sets.ABSENT:
-                yield Interference(key, manager, field_sets.shown(path), _value(live, path, now))
+                shown = field_sets.shown(path)
+                yield Interference(key, manager, operation, shown, _value(live, path, now))
 
 
 def _value(live: json.JsonObject, path: field_sets.Path, now: object) -> str:

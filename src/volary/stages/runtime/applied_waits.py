@@ -5,7 +5,6 @@ theirs. So what the wait has seen is compared when it ends; what people changed 
 """
 
 from collections.abc import Collection, Container, Sequence
-from dataclasses import replace
 
 from volary.clusters.apply import applier, interferences
 from volary.clusters.watching import waits
@@ -26,17 +25,19 @@ async def wait(work: execution.Work, manifests: Sequence[manifest.Manifest]) -> 
             applied any more.
         StoppedError: when asked to stop.
     """
+    conflicts = work.context.application.conflicts
     left: set[str] = set()
     taken_back = 0
     while True:
         result = await work.watch_ready(manifests)
-        changed = _changed(manifests, result, left)
+        changed = [one for one in _changed(manifests, result, left) if not one.is_left(conflicts)]
         if not changed or result.end is waits.End.STOPPED:
             return work.settled(result)
         for interference in changed:
             work.caution(interference.sentence)
         is_over = taken_back == _TIMES or result.end is waits.End.TIMED_OUT
-        if is_over or not all(interference.is_by_person for interference in changed):
+        wins = work.force or all(one.is_taken_back(conflicts) for one in changed)
+        if is_over or not wins:
             raise execution.StageFailedError(interferences.sentences(changed))
         left |= await _take_back(work, manifests, changed)
         taken_back += 1
@@ -54,8 +55,7 @@ async def _take_back(
     work.check_stop()
     keys = {interference.key for interference in changed}
     items = [item for item in manifests if _key_of(item, keys) is not None]
-    options = replace(work.apply_options, force=True)
-    changes = await applier.SetApply(work.context.client, options).apply(items)
+    changes = await applier.SetApply(work.context.client, work.apply_options).apply(items)
     work.record(changes.changes)
     written = {
         change.key
