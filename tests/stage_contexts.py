@@ -13,7 +13,7 @@ from volary.model import applications, json
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import waiting_stages
-from volary.stages.runtime import contexts
+from volary.stages.runtime import contexts, execution
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _CONTEXT = {field.name for field in fields(contexts.StageContext)}
@@ -86,3 +86,13 @@ def context(**given: Any) -> contexts.StageContext:
         "task": executor.TaskContext(**of_task),
     }
     return contexts.StageContext(**{**known, **given})
+
+
+def work(seconds: float = 100, **given: Any) -> execution.Work:
+    """A stage on its way that may take some seconds; what is given is of its context."""
+    return execution.Work(context(**given), asyncio.get_running_loop().time() + seconds)
+
+
+def said(made: execution.Work) -> Report:
+    """What a stage on its way has said until now."""
+    return cast("Report", made.context.report)

@@ -18,7 +18,7 @@ from volary.model.pipeline.stage_kinds import (
     traffic_stages,
 )
 from volary.stages.rollouts import scaling
-from volary.stages.runtime import execution
+from volary.stages.runtime import execution, outcomes
 
 TENTH = rollout_stages.VariantRolloutOptions(
     replicas=rollout_stages.Replicas(10, is_percentage=True)
@@ -127,7 +127,7 @@ async def followed(given: World, share: int) -> None:
         clock=stage_contexts.LoopClock(),
         timeout=timedelta(seconds=10),
     )
-    outcome = await execution.carry_out(context, follow)
+    outcome = await outcomes.carry_out(context, follow)
     assert outcome.status == "succeeded", outcome
 
 

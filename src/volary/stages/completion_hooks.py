@@ -13,7 +13,7 @@ from volary.model import errors, statuses
 from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import added_stages, external_stages
 from volary.stages.kinds import script_run
-from volary.stages.runtime import contexts, execution, stage_webhooks
+from volary.stages.runtime import contexts, execution, outcomes, stage_webhooks
 
 _BROKEN = (statuses.TaskStatus.FAILED, statuses.TaskStatus.CANCELLED)
 
@@ -53,7 +53,7 @@ async def _undo_scripts(
         problems.extend(await script_run.undo(work, context.begun))
         return "scripts undone"
 
-    undone = await execution.carry_out(context, run)
+    undone = await outcomes.carry_out(context, run)
     lines = (*ended.details, *undone.details)
     if ended.status is not statuses.TaskStatus.SUCCEEDED:
         return replace(ended, details=lines, touched=True)
@@ -89,4 +89,4 @@ async def _report(context: contexts.StageContext, phase: str) -> None:
         )
         return "reported"
 
-    await execution.carry_out(context, run)
+    await outcomes.carry_out(context, run)

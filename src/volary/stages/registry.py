@@ -13,7 +13,7 @@ from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import added_stages
 from volary.stages import completion_hooks, kinds
 from volary.stages.judgement import analysis_runs
-from volary.stages.runtime import contexts, execution, stage_runners
+from volary.stages.runtime import contexts, execution, inventory_records, outcomes, stage_runners
 
 
 def _defined() -> Iterator[stage_runners.StageRunner[Any]]:
@@ -57,14 +57,14 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     runner, options = RUNNERS[stage.name], stage.options.on(context.target)
 
     async def carry_out(context: contexts.StageContext) -> statuses.Outcome:
-        return await execution.carry_out(context, run_stage)
+        return await outcomes.carry_out(context, run_stage)
 
     async def run_stage(work: execution.Work) -> str:
         sentence = await runner.run(work, options)
         if context.task.stage.kind.promotes:
-            await work.record_running(context.task.commit)
+            await inventory_records.record_running(work, context.task.commit)
         elif context.task.stage.kind is added_stages.ROLLBACK:
-            await work.record_running(context.task.running_commit)
+            await inventory_records.record_running(work, context.task.running_commit)
         return sentence
 
     if stage.beside is not None:

@@ -19,7 +19,7 @@ from volary.model.pipeline.stage_kinds import traffic_stages
 from volary.stages.judgement import metric_checks
 from volary.stages.kinds import traffic_routing
 from volary.stages.rollouts import rendering
-from volary.stages.runtime import execution, stage_runners, stage_webhooks
+from volary.stages.runtime import cluster_changes, execution, stage_runners, stage_webhooks
 from volary.stages.traffic import division, readiness_watch, routes
 
 _Hook = webhook.WebhookType
@@ -127,7 +127,7 @@ class Switch:
             self.source, context.application, self.options, commit=context.task.commit
         )
         if made:
-            await self.work.apply(made)
+            await cluster_changes.apply(self.work, made)
             self.work.note(f"canary is to be seen at Service {made[0].name}")
 
     async def _gate(self, kind: webhook.WebhookType, checks: traffic_stages.Checks | None) -> None:

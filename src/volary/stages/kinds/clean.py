@@ -12,7 +12,7 @@ from volary.clusters.inventory import pruning
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
-from volary.stages.runtime import execution, stage_runners
+from volary.stages.runtime import cluster_changes, execution, stage_runners
 from volary.stages.traffic import live_routes, routes, weights
 
 
@@ -55,11 +55,11 @@ async def remove(work: execution.Work, which: variant.Variant) -> str:
     result = await pruning.delete_variant(
         work.context.client,
         which,
-        work.scope(),
+        cluster_changes.scope(work),
         timeout=work.remaining,
         waiting=work.context.progress,
     )
-    work.record_removal(result)
+    cluster_changes.record_removal(work, result)
     return removed(which.value, result.deleted)
 
 

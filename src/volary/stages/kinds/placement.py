@@ -12,7 +12,7 @@ from volary.clusters.inventory import pruning
 from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 from volary.stages.kinds import clean, rollback
 from volary.stages.rollouts import rendering
-from volary.stages.runtime import applied_waits, execution, stage_runners
+from volary.stages.runtime import applied_waits, cluster_changes, execution, stage_runners
 from volary.stages.traffic import live_routes
 
 
@@ -30,10 +30,10 @@ async def sync(work: execution.Work, options: stage_kind.NoOptions) -> str:
     route_objects = await live_routes.of(work, rendered)
     held = live_routes.keep_live(rendered, route_objects)
     now, late = live_routes.split_new(held, route_objects)
-    changes = await work.apply(now)
+    changes = await cluster_changes.apply(work, now)
     seen = await applied_waits.wait(work, now)
     if late:
-        await work.apply(late)
+        await cluster_changes.apply(work, late)
     return f"at {commit[:7]}: {changes.summary}; {seen}"
 
 
@@ -45,7 +45,7 @@ async def remove(work: execution.Work, options: stage_kind.NoOptions) -> str:
     await work.load(context.running_source or context.target_source)
     work.check_stop()
     context.progress("removing the application")
-    result = await work.remove_brought(pruning.keep_nothing)
+    result = await cluster_changes.remove_brought(work, pruning.keep_nothing)
     return clean.removed(context.application.name, result.deleted)
 
 

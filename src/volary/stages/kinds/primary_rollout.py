@@ -22,7 +22,7 @@ from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 from volary.planner import traffic_steps
 from volary.stages.kinds import progressive_traffic
 from volary.stages.rollouts import rendering, service_changes
-from volary.stages.runtime import applied_waits, contexts, execution, stage_runners
+from volary.stages.runtime import applied_waits, cluster_changes, contexts, execution, stage_runners
 from volary.stages.traffic import live_routes, routes
 
 
@@ -119,12 +119,12 @@ async def run(work: execution.Work, options: Options) -> str:
     if context.application.rolls_out_service:
         now, services = service_targets.split_by_readiness(now, context.application)
     followers = service_changes.ServiceChanges(work, waiting=services)
-    changes = await work.apply(now, followers.hold)
+    changes = await cluster_changes.apply(work, now, followers.hold)
     seen = await applied_waits.wait(work, followers.others(now))
     if followers.waiting:
         seen = f"{seen}; {await followers.finish()}"
     if late:
-        await work.apply(late)
+        await cluster_changes.apply(work, late)
     await return_in_steps(work, planned.manifests)
     await routes.return_to_primary(work, route_objects, planned.manifests)
     if planned.prune:
@@ -139,7 +139,9 @@ async def _prune(work: execution.Work, planned: stage_runners.Rollout) -> str:
     """Prune, and return why that was refused; empty: it was not."""
     work.check_stop()
     work.context.progress("pruning what Git no longer has")
-    result = await work.prune_away(planned.manifests, work.scope(*planned.variants))
+    result = await cluster_changes.prune_away(
+        work, planned.manifests, cluster_changes.scope(work, *planned.variants)
+    )
     if not result.deleted and not result.refusal:
         work.note("nothing to prune")
     return result.refusal

@@ -29,7 +29,7 @@ from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import added_stages, rollout_stages, stage_kind
 from volary.stages.kinds import clean
 from volary.stages.rollouts import rendering, restoring, service_changes, service_rollouts
-from volary.stages.runtime import applied_waits, execution, stage_runners
+from volary.stages.runtime import applied_waits, cluster_changes, execution, stage_runners
 from volary.stages.traffic import backend_readiness, live_routes, routes
 
 #: Why objects stay that are no business of the run's.
@@ -141,7 +141,7 @@ async def _go_back(work: execution.Work) -> str:
     held = live_routes.keep_live(rendered, waiting)
     now = [item for item in held if item not in services]
     followers = service_changes.ServiceChanges(work, is_strict=False)
-    changes = await work.apply(now, followers.hold)
+    changes = await cluster_changes.apply(work, now, followers.hold)
     seen = await applied_waits.wait(work, followers.others(now))
     if followers.waiting:
         await followers.finish()
@@ -152,7 +152,9 @@ async def _go_back(work: execution.Work) -> str:
     await routes.return_to_primary(work, waiting, rendered)
     gone = [await clean.remove(work, which) for which in _VARIANTS]
     stays = only_created_by(context.task.commit, adopted.adopted)
-    pruned = await work.prune_away(rendered, work.scope(allow_mass_deletion=True), stays)
+    pruned = await cluster_changes.prune_away(
+        work, rendered, cluster_changes.scope(work, allow_mass_deletion=True), stays
+    )
     left = [
         *_left(pruned.changes, ignored=(NOT_BROUGHT, *pruning.PROTECTIONS)),
         *await adopted.verify(),
@@ -175,7 +177,7 @@ async def _undo_first_deployment(work: execution.Work) -> str:
     restored = await adopted.restore()
     gone = [await clean.remove(work, which) for which in _VARIANTS]
     stays = only_created_by(context.task.commit, adopted.adopted)
-    result = await work.remove_brought(stays)
+    result = await cluster_changes.remove_brought(work, stays)
     gone.append(clean.removed("primary", result.deleted))
     _require_nothing([*_left(result.changes), *await adopted.verify()])
     await adopted.finish()
@@ -200,7 +202,7 @@ async def _differing(work: execution.Work, rendered: Sequence[manifest.Manifest]
     """
     held = live_routes.keep_live(rendered, await live_routes.of(work, rendered))
     comparable = [item for item in held if steps.method_of(item) is not steps.Method.RECREATE]
-    changes = await work.preview(comparable)
+    changes = await cluster_changes.preview(work, comparable)
     return [
         f"{change.key.title} is not what was applied"
         for change in changes.changes

@@ -18,7 +18,7 @@ from volary.manifests.services import service_targets
 from volary.model import errors
 from volary.model.objects import manifest
 from volary.stages.rollouts import service_changes, service_rollouts
-from volary.stages.runtime import execution
+from volary.stages.runtime import execution, inventory_records
 
 _AUTOSCALER_RANK = apply_order.kind_rank("autoscaling", "HorizontalPodAutoscaler")
 
@@ -155,7 +155,7 @@ async def begin(work: execution.Work, running: Sequence[manifest.Manifest]) -> R
     context = work.context
     client, owner = context.client, context.application.owner
     places = context.namespaces or sorted(work.places)
-    home = work.inventory_home(places)
+    home = inventory_records.home_of(work, places)
     known, _ = await owned_objects.load_inventory(client, owner, places)
     kept = await snapshot_store.load(client, owner, namespaces=[*places, home])
     if not kept:

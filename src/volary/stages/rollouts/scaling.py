@@ -18,7 +18,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.stages.rollouts import rendering
-from volary.stages.runtime import applied_waits, execution
+from volary.stages.runtime import applied_waits, cluster_changes, execution
 
 _ALL = 100
 
@@ -142,7 +142,7 @@ async def roll_out(work: execution.Work, title: str, manifests: Sequence[manifes
     """
     if not manifests:
         return f"no {title} here: none of the fleet's share is this cluster's"
-    changes = await work.apply(manifests)
+    changes = await cluster_changes.apply(work, manifests)
     seen = await applied_waits.wait(work, manifests)
     return f"{title}: {changes.summary}; {seen}"
 

@@ -1,8 +1,8 @@
 """Services of a set change when pods are ready for them, whatever they selected before.
 
-`ServiceChanges.hold` is asked by `Work.apply` between the trial of the set and its writing, when
-the live objects are known: a set whose Services stay as they are costs nothing more. What is held
-is applied by `finish`, once the rest is ready (`manifests.services.selector_changes`).
+`cluster_changes.apply` asks `ServiceChanges.hold` between the trial of the set and its writing,
+when the live objects are known: a set whose Services stay as they are costs nothing more. What is
+held is applied by `finish`, once the rest is ready (`manifests.services.selector_changes`).
 """
 
 from collections.abc import Collection, Sequence

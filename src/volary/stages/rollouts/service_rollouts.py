@@ -17,7 +17,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.rollouts import rendering
-from volary.stages.runtime import applied_waits, execution
+from volary.stages.runtime import applied_waits, cluster_changes, execution
 
 
 async def roll_out_canary(
@@ -43,7 +43,7 @@ async def roll_out_canary(
     made = rendering.canary(
         source, context.application, options, commit=context.task.commit, running=running
     )
-    changes = await work.apply(made)
+    changes = await cluster_changes.apply(work, made)
     seen = await applied_waits.wait(work, made)
     for item in made:
         if item.kind == service_targets.KIND:
@@ -69,7 +69,7 @@ async def switch(
     for item in leading:
         await _require_pods(work, item, must_lead=must_lead)
     work.check_stop()
-    await work.apply(items)
+    await cluster_changes.apply(work, items)
     for item in leading if must_lead else ():
         await follow(work, item, service_targets.selector(item), work.remaining)
     work.context.propagation.note()

@@ -5,5 +5,6 @@ what outlives a restart; a *rendezvous* is where the tasks of one stage on sever
 meet, a *barrier* lets them go on in step.
 
 Imports `volary.clusters`, `volary.engine`, `volary.analysis.metering` and `stages.webhooks`, no
-other part of `stages`. Start reading at `contexts`, then `execution`.
+other part of `stages`. Start reading at `contexts`, then `execution`, `cluster_changes` and
+`outcomes`.
 """

@@ -9,7 +9,7 @@ from collections.abc import Collection, Container, Sequence
 from volary.clusters.apply import applier, interferences
 from volary.clusters.watching import waits
 from volary.model.objects import apply_results, manifest
-from volary.stages.runtime import execution
+from volary.stages.runtime import cluster_changes, execution
 
 #: So often what somebody changes is taken back.
 _TIMES = 2
@@ -55,7 +55,9 @@ async def _take_back(
     work.check_stop()
     keys = {interference.key for interference in changed}
     items = [item for item in manifests if _key_of(item, keys) is not None]
-    changes = await applier.SetApply(work.context.client, work.apply_options).apply(items)
+    changes = await applier.SetApply(
+        work.context.client, cluster_changes.apply_options(work)
+    ).apply(items)
     work.record(changes.changes)
     written = {
         change.key

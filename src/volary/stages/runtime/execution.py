@@ -1,45 +1,28 @@
-"""One stage being carried out on one cluster: what was done so far, and how it ends.
+"""One stage on its way on one cluster: what was done so far, how it waits, and when it stops.
 
 A stage's `run` takes a `Work`, does one thing after the other and returns the sentence
-that says what was observed. Whatever goes wrong on the way becomes an `Outcome` here,
-in one place, together with what had been done by then. `in_background` carries something out
-while a stage does its own work; it ends with it.
+that says what was observed. What it writes is in `cluster_changes` and `inventory_records`, how it
+ends in `outcomes`.
 """
 
 import asyncio
 import contextlib
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Iterable,
-    Mapping,
-    Sequence,
-)
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
-from volary.clusters.api import server_warnings
-from volary.clusters.apply import applier, deletions
-from volary.clusters.client import resource_mapping
-from volary.clusters.inventory import inventory, inventory_store, owned_objects, pruning
 from volary.clusters.watching import waits
 from volary.concurrency import races, single_flight
-from volary.model import errors, json, statuses
+from volary.model import errors
 from volary.model.objects import apply_results, manifest
-from volary.model.pipeline import variant
-from volary.stages.runtime import adoptions, contexts
+from volary.stages.runtime import contexts
 
 _REPORTED_ACTIONS = (
     apply_results.Action.CREATED,
     apply_results.Action.CONFIGURED,
     apply_results.Action.DELETED,
 )
-#: How long a new kind may take to be served, or an object that is replaced to go.
-_PATIENCE = timedelta(minutes=5)
 T = TypeVar("T")
 #: More changes than this are counted, not listed.
 _MOST_LINES = 25
@@ -183,129 +166,6 @@ class Work:
         """Why the stage is to stop."""
         return self.context.task.stop.reason or "asked to stop"
 
-    async def apply(
-        self, manifests: Sequence[manifest.Manifest], hold: applier.Hold | None = None
-    ) -> apply_results.ChangeSet:
-        """Apply a set completely, also when asked to stop on the way; not begun after that.
-
-        What `hold` returns is left out.
-        """
-        self.check_stop()
-        self.context.progress(
-            f"applying {len(manifests)} manifest{'' if len(manifests) == 1 else 's'}"
-        )
-        self.touched = self.touched or self.context.was_interrupted
-        # The inventory comes first: a crash must not leave what nobody knows of.
-        remembered = await self._remember(manifests)
-        options = replace(
-            self.apply_options,
-            # Where no inventory says which commit runs, the objects have to.
-            marks_commit=not remembered,
-            hold=hold,
-            before_writing=self.keep_adopted,
-        )
-        try:
-            changes = await applier.SetApply(self.context.client, options).apply(manifests)
-        except applier.ApplyError as error:
-            self.record(error.changes.changes)
-            self.touched = self.touched or error.touched
-            raise
-        self.record(changes.changes)
-        if not remembered and not await self._remember(manifests):
-            self.caution("the inventory could not be kept; pruning will look at common kinds only")
-        return changes
-
-    async def preview(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
-        """Return what `apply` would change by now; writes nothing."""
-        return await applier.SetApply(self.context.client, self.apply_options).preview(manifests)
-
-    @property
-    def apply_options(self) -> applier.Options:
-        """How sets are applied."""
-        application = self.context.application
-        return applier.Options(
-            namespaces=self.context.namespaces,
-            create_namespaces=application.input.auto_create_namespace,
-            force=self.force,
-            owner=application.owner,
-            conflicts=application.conflicts,
-            commit=self.context.task.commit,
-            timeout=min(self.remaining, _PATIENCE),
-            label=application.variant_label,
-        )
-
-    async def _remember(self, manifests: Sequence[manifest.Manifest]) -> bool:
-        """Add `manifests` to the inventory; say whether that was possible.
-
-        It is not while their namespace or definition does not exist yet, nor without the
-        permission. Deploying does not depend on it.
-        """
-        client, owner = self.context.client, self.context.application.owner
-        placement = await resource_mapping.map_manifests(client, manifests, refresh=False)
-        namespaces = sorted(
-            {mapped_manifest.item.namespace for mapped_manifest in placement.mapped} - {""}
-        )
-        home = self.inventory_home(namespaces)
-        added = [inventory.reference(mapped_manifest.item) for mapped_manifest in placement.mapped]
-
-        def with_these(known: inventory.Inventory) -> inventory.Inventory:
-            return replace(
-                known.with_references(added),
-                origin=self.context.application.origin,
-                begun=known.begun or self.context.task.commit,
-            )
-
-        try:
-            known = inventory_store.recent(client, owner)
-            if known is None or with_these(known) != known:
-                known = await inventory_store.load(client, owner, namespaces=namespaces, home=home)
-            self.context.adoption.note(client, known)
-            await inventory_store.record(client, known, with_these(known))
-            self.context.adoption.note(client, with_these(known))
-        except errors.PermanentError:
-            return False
-        return not placement.later and not placement.problems
-
-    async def keep_adopted(self, live: Sequence[json.JsonObject]) -> None:
-        """Keep those of some live objects that are about to be adopted as they are.
-
-        Raises:
-            VolaryError: when that is not possible; then they must not be written.
-        """
-        client, owner = self.context.client, self.context.application.owner
-        home = self.inventory_home(self.context.namespaces or sorted(self.places))
-        fallback = inventory.Inventory(owner, home)
-        run = self.context.task.run_id
-        kept = await self.context.adoption.keep(client, fallback, live, run)
-        if kept:
-            self.note(f"kept as it is until the run has ended: {adoptions.listed(kept)}")
-
-    async def record_running(self, commit: str) -> None:
-        """Write into the inventory which commit runs now, so that whoever comes next knows it."""
-        client, owner = self.context.client, self.context.application.owner
-        namespaces = self.context.namespaces or sorted(self.places)
-        home = self.inventory_home(namespaces)
-        try:
-            known = inventory_store.recent(client, owner)
-            if known is not None and known.references and known.commit != commit:
-                # Whoever goes back has to take this back too.
-                self.touched = True
-                if await inventory_store.record_commit(client, known, commit):
-                    return
-            known = await inventory_store.load(client, owner, namespaces=namespaces, home=home)
-            if known.references and known.commit != commit:
-                self.touched = True
-                await inventory_store.record(client, known, replace(known, commit=commit))
-        except errors.PermanentError as error:
-            self.caution(f"the inventory does not say that {commit[:7]} runs: {error}")
-
-    def inventory_home(self, namespaces: Sequence[str]) -> str:
-        """Return the namespace for a new inventory: the application's, else the context's."""
-        wished = self.context.application.input.namespace
-        allowed = self.context.namespaces
-        first = wished or (namespaces[0] if namespaces else "") or self.context.client.namespace
-        return first if not allowed or first in allowed else allowed[0]
-
     async def wait_ready(self, manifests: Sequence[manifest.Manifest]) -> str:
         """Wait until `manifests` are ready and return what was seen.
 
@@ -344,81 +204,6 @@ class Work:
                 self.caution(line)
         return result.sentence
 
-    def scope(
-        self, *variants: variant.Variant, allow_mass_deletion: bool | None = None
-    ) -> owned_objects.Scope:
-        """Return which objects of this application may be considered for deleting."""
-        if allow_mass_deletion is None:
-            allow_mass_deletion = self.context.options.allow_mass_deletion
-        return owned_objects.Scope(
-            self.context.application.owner,
-            self.context.application.variant_label,
-            variants,
-            self.context.namespaces,
-            allow_mass_deletion,
-            tuple(sorted(self.places)),
-        )
-
-    async def prune_away(
-        self,
-        desired: Sequence[manifest.Manifest],
-        scope: owned_objects.Scope,
-        check: deletions.KeepCheck = pruning.keep_nothing,
-    ) -> pruning.PruneResult:
-        """Delete what is live and not in `desired`, on evidence only; wait until it is gone.
-
-        Raises:
-            StageFailedError: when something that should have gone has not.
-        """
-        result = await pruning.prune(
-            self.context.client,
-            desired,
-            scope,
-            timeout=self.remaining,
-            check=check,
-            followed=self._followed,
-            waiting=self.context.progress,
-        )
-        self.record_removal(result)
-        return result
-
-    async def _followed(self) -> None:
-        """Wait until proxies have followed routes that were deleted just now, or to stop."""
-        self.context.propagation.note()
-        await self.settle()
-
-    async def remove_brought(self, check: deletions.KeepCheck) -> pruning.PruneResult:
-        """Delete every object of the application that `check` does not keep.
-
-        Raises:
-            StageFailedError: when something that should have gone has not.
-        """
-        result = await pruning.delete_all(
-            self.context.client,
-            self.scope(),
-            timeout=self.remaining,
-            check=check,
-            waiting=self.context.progress,
-        )
-        self.record_removal(result)
-        return result
-
-    def record_removal(self, result: pruning.PruneResult) -> None:
-        """Remember what a prune or a clean-up did.
-
-        Raises:
-            StageFailedError: when something that should have gone has not.
-        """
-        self.record(result.changes)
-        for warning in result.warnings:
-            self.caution(warning)
-        if result.refusal:
-            self.caution(result.refusal)
-        for failure in result.failures:
-            self.caution(failure)
-        if result.failures:
-            raise StageFailedError(result.failures[0])
-
     def record(self, changes: Iterable[apply_results.Change]) -> None:
         """Remember changes to the cluster, each by a line while they are few."""
         every = tuple(changes)
@@ -434,86 +219,3 @@ class Work:
         for reported_change in shown:
             suffix = f" ({reported_change.reason})" if reported_change.reason else ""
             self.note(f"{reported_change.action.value} {reported_change.key.title}{suffix}")
-
-
-#: What a stage does; returns the sentence that says what was observed at the end.
-Run = Callable[[Work], Awaitable[str]]
-
-
-async def carry_out(context: contexts.StageContext, run: Run) -> statuses.Outcome:
-    """Run a stage to its end and say how it ended; a cluster's failure is no exception."""
-    work = Work(context, asyncio.get_running_loop().time() + context.timeout.total_seconds())
-    context.rendezvous.join(context.target)
-    try:
-        with server_warnings.told_to(work.hear_warning):
-            reason = await run(work)
-    except StoppedError as stopped:
-        return _outcome(work, statuses.TaskStatus.CANCELLED, str(stopped))
-    except errors.VolaryError as error:
-        return _failed(work, error)
-    finally:
-        context.rendezvous.leave(context.target)
-    return _outcome(work, statuses.TaskStatus.SUCCEEDED, reason)
-
-
-def _failed(work: Work, error: errors.VolaryError) -> statuses.Outcome:
-    """Return the outcome of a stage that ended in `error`, with every problem as detail."""
-    gone = applier.unreachable(error)
-    if gone is not None:
-        return _outcome(work, statuses.TaskStatus.UNREACHABLE, str(gone))
-    problems = error.problems if isinstance(error, errors.UserError | applier.ApplyError) else ()
-    for problem in errors.hints_once(problems):
-        work.lines.extend(_lines(problem, alone=len(problems) == 1))
-    failed = _outcome(work, statuses.TaskStatus.FAILED, _reason(error, problems))
-    return replace(failed, refused=isinstance(error, RefusedError))
-
-
-def _reason(error: errors.VolaryError, problems: Sequence[errors.Problem]) -> str:
-    if not problems:
-        return str(error)
-    first, more = problems[0].message, len(problems) - 1
-    if not more:
-        return first
-    return f"{first}; and {more} more problem{'s' if more > 1 else ''}"
-
-
-def _lines(problem: errors.Problem, *, alone: bool) -> list[str]:
-    """Return where a problem is and what to do; the message too unless it is the reason."""
-    where = str(problem.where)
-    said = [f"at {where}"] if alone and where else []
-    lines = said if alone else [f"{where}: {problem.message}" if where else problem.message]
-    return [*lines, f"hint: {problem.hint}"] if problem.hint else lines
-
-
-def _outcome(work: Work, ended: statuses.TaskStatus, reason: str) -> statuses.Outcome:
-    return statuses.Outcome(ended, reason, tuple(work.lines), work.touched)
-
-
-@asynccontextmanager
-async def in_background(background: Coroutine[object, object, None]) -> AsyncIterator[None]:
-    """Carry `background` out while the body lasts, and break it off after it.
-
-    When the background fails, the body is broken off. What either of them raises leaves as it
-    is: a task group alone would wrap it.
-    """
-    failure: errors.VolaryError | None = None
-    try:
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(background)
-            try:
-                yield
-            except errors.VolaryError as error:
-                failure = error
-            finally:
-                task.cancel()
-    except BaseExceptionGroup as several:
-        known = (
-            exception
-            for exception in several.exceptions
-            if isinstance(exception, errors.VolaryError)
-        )
-        failure = failure or next(known, None)
-        if failure is None:
-            raise
-    if failure is not None:
-        raise failure

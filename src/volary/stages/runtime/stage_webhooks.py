@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from volary.concurrency import background_tasks
 from volary.manifests.workloads import workloads
 from volary.model.objects import manifest
 from volary.model.pipeline import webhook
@@ -134,7 +135,7 @@ class StageWebhooks:
         if not self.of(webhook.WebhookType.EVENT):
             yield
             return
-        async with execution.in_background(self._send()):
+        async with background_tasks.in_background(self._send()):
             try:
                 yield
             finally:

@@ -16,7 +16,7 @@ from typing import TypeVar
 from volary.clusters.api import label_selectors
 from volary.clusters.client import resource_mapping
 from volary.clusters.watching import collection_watch, list_snapshot, readiness
-from volary.concurrency import races
+from volary.concurrency import background_tasks, races
 from volary.manifests import objects
 from volary.manifests.health import assessment, workload_health
 from volary.manifests.ownership import tracking
@@ -46,7 +46,7 @@ async def while_ready(
     Raises:
         StageFailedError: when canary gets traffic and has no ready pod any more.
     """
-    async with execution.in_background(_watch_canary(work, source)):
+    async with background_tasks.in_background(_watch_canary(work, source)):
         return await waiting()
 
 
@@ -106,7 +106,7 @@ class ReadinessWatch:
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
         """Watch while the body lasts."""
-        async with execution.in_background(self._watch()):
+        async with background_tasks.in_background(self._watch()):
             yield
 
     async def look(self) -> str:

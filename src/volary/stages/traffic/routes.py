@@ -29,7 +29,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.rollouts import rendering, service_rollouts
-from volary.stages.runtime import execution
+from volary.stages.runtime import cluster_changes, execution, inventory_records
 from volary.stages.traffic import (
     backend_readiness,
     division,
@@ -218,7 +218,7 @@ async def _create(
     marked = rendering.primary(
         [whole.item], context.application, rollout_stages.SyncOptions(), commit=context.task.commit
     )
-    await work.apply(marked)
+    await cluster_changes.apply(work, marked)
     (created,) = await live_routes.read(work, [route_object.item])
     return created
 
@@ -360,7 +360,7 @@ async def _write(
 ) -> bool:
     """Write the fields that carry the routes; say whether the object still was that version."""
     if route_object.live is not None:
-        await work.keep_adopted([route_object.live])
+        await inventory_records.keep_adopted(work, [route_object.live])
     item = route_object.item
     own = {"name": item.name, "namespace": item.namespace, "resourceVersion": version}
     body = {

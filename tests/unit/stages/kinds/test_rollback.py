@@ -13,7 +13,7 @@ from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.stages.kinds import rollback
 from volary.stages.rollouts import rendering
-from volary.stages.runtime import contexts, execution
+from volary.stages.runtime import cluster_changes, contexts, execution
 
 KEY = "pipecd.dev/variant"
 
@@ -110,7 +110,9 @@ async def test_all_that_the_run_brought_goes_however_much_it_is(
     )
     work = execution.Work(context, asyncio.get_running_loop().time() + 100)
     options = rollout_stages.SyncOptions()
-    await work.apply(rendering.primary(brought, context.application, options, commit="new"))
+    await cluster_changes.apply(
+        work, rendering.primary(brought, context.application, options, commit="new")
+    )
 
     said = await rollback.run(work, stage_kind.NoOptions())
 
