@@ -1,9 +1,12 @@
 """Writing manifests to a cluster: server-side apply, replace, delete.
 
-`applier` applies a whole set: all validated by dry runs first, then written in order. `steps`
-is one object's way, `live_objects` what is there, `managed_fields` proves that nothing would
-change, `refusals` explains what a cluster did not accept, `deletions` deletes what was checked
-again.
+`applier` applies a whole set: all validated by dry runs first, then written in order
+(`set_parts`). `steps` is what is known of one object on its way: `dry_runs` tries it (`trials`
+remembers that), `step_writes` writes it, `step_requests` is how it is sent. `live_objects` is what
+is there, `managed_fields` proves that nothing would change, `handing_over` gives its fields to
+who applies it, `taken_fields` says whose they were. `interferences` finds what others changed
+since, `restoration` gives objects back as they were. `refusals` explains what a cluster did not
+accept, `apply_errors` what went wrong with a set, `deletions` deletes what was checked again.
 
 Imports `api`, `client` and `watching`. Start reading at `applier.SetApply`.
 """

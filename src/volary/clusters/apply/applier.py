@@ -13,18 +13,26 @@ them is tried. If that fails, nothing but they were written, and the error says 
 
 A set with a single changed object is not tried: its write is as much all-or-nothing.
 
-`steps` knows one object, this module knows the set.
+`steps`, `dry_runs` and `step_writes` know one object, this module knows the set.
 """
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar
 
-from volary.clusters.api import api_errors
-from volary.clusters.apply import live_objects, refusals, steps, trials
+from volary.clusters.apply import (
+    apply_errors,
+    dry_runs,
+    live_objects,
+    refusals,
+    set_parts,
+    step_writes,
+    steps,
+    trials,
+)
 from volary.clusters.client import clients, recent_objects, resource_mapping
 from volary.concurrency import fan_out
 from volary.manifests.loading import apply_order
@@ -38,7 +46,6 @@ _BACKOFF = backoffs.Backoff(timedelta(milliseconds=100), timedelta(milliseconds=
 #: How long API servers may go on by the old schema: no condition of a definition tells, and
 #: each server of a cluster follows in its own time.
 _OLD_SCHEMA = timedelta(seconds=10)
-_BAD_REQUEST = 400
 _HELD = "when pods are ready for it"
 #: Says, of a whole set that is about to be written, which objects are left for later.
 Hold = Callable[[Sequence[steps.Step]], Awaitable[Collection[manifest.ResourceKey]]]
@@ -83,38 +90,6 @@ class Options:
 
 DEFAULTS = Options()
 Result = TypeVar("Result")
-
-
-class ApplyError(errors.VolaryError):
-    """A set was not applied completely; `changes` says what was."""
-
-    def __init__(
-        self,
-        problems: Sequence[errors.Problem],
-        *,
-        changes: apply_results.ChangeSet | None = None,
-        causes: Iterable[errors.VolaryError] = (),
-        touched: bool = False,
-    ) -> None:
-        super().__init__("\n".join(str(problem) for problem in problems))
-        self.problems = tuple(problems)
-        self.changes = changes or apply_results.ChangeSet()
-        self.causes = tuple(causes)
-        #: Something was, or may have been, written.
-        self.touched = touched or any(change.written for change in self.changes.changes)
-
-
-def unreachable(error: errors.VolaryError) -> api_errors.Unreachable | None:
-    """Return the error that says that the cluster did not answer; None for other reasons."""
-    causes = error.causes if isinstance(error, ApplyError) else (error,)
-    return next((cause for cause in causes if isinstance(cause, api_errors.Unreachable)), None)
-
-
-def is_without_credentials(error: errors.VolaryError) -> bool:
-    """Say whether an error is about who we are, and about nothing that was asked."""
-    causes = error.causes if isinstance(error, ApplyError) else (error,)
-    kinds = (api_errors.Unauthorized, api_errors.CredentialsMissing)
-    return any(isinstance(cause, kinds) for cause in causes)
 
 
 class SetApply:
@@ -179,12 +154,12 @@ class SetApply:
         """
         assessed, waiting = await self._foresee(manifests)
         await self._announce(assessed)
-        changes = [steps.preview(step) for step in assessed]
+        changes = [dry_runs.preview(step) for step in assessed]
         return apply_results.ChangeSet((*changes, *(seen.change for seen in waiting)))
 
     async def inspect(
         self, manifests: Sequence[manifest.Manifest]
-    ) -> tuple[steps.ObjectPreview, ...]:
+    ) -> tuple[dry_runs.ObjectPreview, ...]:
         """Return what `apply` would do to each object, with its two sides; writes nothing.
 
         As `preview`, but every answer is kept and what no list shows is asked for one by one:
@@ -192,20 +167,20 @@ class SetApply:
         """
         assessed, waiting = await self._foresee(manifests)
         await self._announce(assessed)
-        previews: list[steps.ObjectPreview] = []
-        await self._attempt(assessed, steps.preview_with_bodies, previews)
+        previews: list[dry_runs.ObjectPreview] = []
+        await self._attempt(assessed, dry_runs.preview_with_bodies, previews)
         return (*previews, *waiting)
 
     async def _foresee(
         self, manifests: Sequence[manifest.Manifest]
-    ) -> tuple[list[steps.Step], list[steps.ObjectPreview]]:
+    ) -> tuple[list[steps.Step], list[dry_runs.ObjectPreview]]:
         """Try what can be tried now; return the rest, which the set itself makes room for."""
         parts = await self._divide(manifests)
         assessed = await self._assess(parts.first, parts.live, alone=False)
         held = await self._options.hold(assessed) if self._options.hold else ()
         assessed = [replace(step, remark=_HELD) if step.key in held else step for step in assessed]
-        waiting = [_to_create(item) for item in parts.later]
-        waiting += [_to_create(placed.item) for placed in parts.dependent]
+        waiting = [dry_runs.to_create(item) for item in parts.later]
+        waiting += [dry_runs.to_create(placed.item) for placed in parts.dependent]
         ground = [step for step in assessed if step.key in parts.ground]
         if all(step.is_unchanged for step in ground):
             assessed += await self._assess(parts.redefined, parts.live, alone=False)
@@ -213,13 +188,13 @@ class SetApply:
         for placed in parts.redefined:
             try:
                 assessed += await self._assess([placed], parts.live, alone=False)
-            except ApplyError as error:
-                if not _is_by_schema(error):
+            except apply_errors.ApplyError as error:
+                if not apply_errors.is_by_schema(error):
                     raise
-                waiting.append(_to_redefine(placed.item, parts.live.get(placed.key)))
+                waiting.append(dry_runs.to_redefine(placed.item, parts.live.get(placed.key)))
         return assessed, waiting
 
-    async def _divide(self, manifests: Sequence[manifest.Manifest]) -> "_Parts":
+    async def _divide(self, manifests: Sequence[manifest.Manifest]) -> set_parts.Parts:
         placement = await self._place(manifests, defining=manifests)
         mapped = [*placement.mapped, *await self._missing_namespaces(placement.mapped)]
         is_enough = functools.partial(trials.is_enough, tools=self._tools)
@@ -230,22 +205,7 @@ class SetApply:
             for placed in mapped:
                 if placed.key in live:
                     self._client.recent.keep(placed.resource, live[placed.key])
-        ground = _prerequisites(mapped, live, placement.later, self._tools)
-        built = {placed.item.name for placed in ground if placed.is_namespace}
-        changing = {
-            resource_mapping.defined_kind(placed.item)
-            for placed in ground
-            if resource_mapping.is_definition(placed.item)
-        }
-        parts = _Parts(frozenset(placed.key for placed in ground), placement.later, live)
-        for placed in mapped:
-            if placed.item.namespace in built:
-                parts.dependent.append(placed)
-            elif (placed.item.group, placed.item.kind) in changing:
-                parts.redefined.append(placed)
-            else:
-                parts.first.append(placed)
-        return parts
+        return set_parts.divide(mapped, live, placement.later, self._tools)
 
     async def _place(
         self, manifests: Sequence[manifest.Manifest], *, defining: Sequence[manifest.Manifest] = ()
@@ -313,8 +273,8 @@ class SetApply:
         while True:
             try:
                 return await self._assess(mapped, live, alone=False)
-            except ApplyError as error:
-                if not changed or not _is_by_schema(error) or loop.time() >= until:
+            except apply_errors.ApplyError as error:
+                if not changed or not apply_errors.is_by_schema(error) or loop.time() >= until:
                     raise
             attempt += 1
             await asyncio.sleep(_BACKOFF.after(attempt).total_seconds())
@@ -361,7 +321,7 @@ class SetApply:
         recalled = self._trials.recall(step, tools) if self._recalls else None
         if recalled is not None:
             return recalled
-        tried = await steps.attempt(step, tools)
+        tried = await dry_runs.attempt(step, tools)
         self._trials.remember(step, tried, tools)
         return tried
 
@@ -369,7 +329,7 @@ class SetApply:
         by_item = {id(step.mapped.item): step for step in every}
         for rank in apply_order.ranks([step.mapped.item for step in every]):
             group = [by_item[id(item)] for item in rank]
-            await self._attempt(group, steps.write, self._changes, writing=True)
+            await self._attempt(group, step_writes.write, self._changes, writing=True)
 
     async def _attempt(
         self,
@@ -405,65 +365,6 @@ class SetApply:
         causes: Sequence[errors.VolaryError] = (),
         *,
         touched: bool = False,
-    ) -> ApplyError:
+    ) -> apply_errors.ApplyError:
         changes = apply_results.ChangeSet(tuple(self._changes))
-        return ApplyError(problems, changes=changes, causes=causes, touched=touched)
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """A set, divided by what has to be there before what."""
-
-    #: Of `first`, those that the rest waits for.
-    ground: frozenset[manifest.ResourceKey]
-    #: Of kinds or versions that the set itself defines.
-    later: Sequence[manifest.Manifest]
-    live: live_objects.Live
-    #: What can be tried at once.
-    first: list[resource_mapping.MappedManifest] = field(default_factory=list)
-    #: What is in namespaces of the set itself, which are not there yet.
-    dependent: list[resource_mapping.MappedManifest] = field(default_factory=list)
-    #: Of kinds that are served, but whose definition the set may change.
-    redefined: list[resource_mapping.MappedManifest] = field(default_factory=list)
-
-
-def _to_create(item: manifest.Manifest) -> steps.ObjectPreview:
-    change = apply_results.Change(item.key, apply_results.Action.CREATED)
-    return steps.ObjectPreview(change, None, item.body)
-
-
-def _to_redefine(item: manifest.Manifest, live: json.JsonObject | None) -> steps.ObjectPreview:
-    action = apply_results.Action.CONFIGURED if live else apply_results.Action.CREATED
-    change = apply_results.Change(item.key, action, "tried once its definition has changed")
-    return steps.ObjectPreview(change, live, item.body if live is None else None)
-
-
-def _is_by_schema(error: ApplyError) -> bool:
-    """Whether all that was refused does not fit the schema, which may be an old one."""
-    return bool(error.causes) and all(
-        isinstance(cause, api_errors.Invalid)
-        or (isinstance(cause, api_errors.RequestError) and cause.status == _BAD_REQUEST)
-        for cause in error.causes
-    )
-
-
-def _prerequisites(
-    mapped: Sequence[resource_mapping.MappedManifest],
-    live: live_objects.Live,
-    later: Sequence[manifest.Manifest],
-    tools: steps.Tools,
-) -> list[resource_mapping.MappedManifest]:
-    """Return new namespaces that the set uses, and definitions of its kinds that may change."""
-    used = {placed.item.namespace for placed in mapped}
-    kinds = {(item.group, item.kind) for item in (*(placed.item for placed in mapped), *later)}
-
-    def comes_first(placed: resource_mapping.MappedManifest) -> bool:
-        if placed.is_namespace:
-            return placed.key not in live and placed.item.name in used
-        if not resource_mapping.is_definition(placed.item):
-            return False
-        step = steps.assess(placed, live.get(placed.key), tools)
-        changes = not step.is_unchanged and not step.is_commit_only
-        return changes and resource_mapping.defined_kind(placed.item) in kinds
-
-    return [placed for placed in mapped if comes_first(placed)]
+        return apply_errors.ApplyError(problems, changes=changes, causes=causes, touched=touched)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import TypeVar
 
-from volary.clusters.apply import applier
+from volary.clusters.apply import apply_errors
 from volary.clusters.client import client_pool, clients
 from volary.concurrency import fan_out, races
 from volary.model import errors, phrases
@@ -80,7 +80,7 @@ class ClusterQuestions:
         answer = asking.result()
         if not isinstance(answer, errors.VolaryError):
             return answer
-        if applier.unreachable(answer) is not None:
+        if apply_errors.unreachable(answer) is not None:
             self.silent[target] = str(answer)
         return client_pool.Unavailable(target, str(answer))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from volary.clusters.api import server_warnings
-from volary.clusters.apply import applier, steps
+from volary.clusters.apply import applier, apply_errors, dry_runs
 from volary.clusters.client import client_pool, clients
 from volary.clusters.inventory import owned_objects, pruning, snapshots
 from volary.concurrency import fan_out
@@ -41,7 +41,7 @@ class Trial:
     #: Why it could not be asked; empty: it could.
     unreachable_reason: str = ""
     #: The objects of `changes` with their two sides, when somebody wanted to look closely.
-    previewed: tuple[steps.ObjectPreview, ...] = ()
+    previewed: tuple[dry_runs.ObjectPreview, ...] = ()
     #: What the API server warns of; after looking closely, also what could not be read, or will
     #: not be done.
     warnings: tuple[str, ...] = ()
@@ -170,7 +170,7 @@ async def _preview(
             changes = await trial.preview(rollout.manifests)
         except errors.UserError as error:
             problems += error.problems
-        except applier.ApplyError as error:
+        except apply_errors.ApplyError as error:
             refused = _refused(client.name, error)
             if refused.unreachable_reason:
                 return refused
@@ -209,7 +209,7 @@ async def _inspect(
     try:
         trial = applier.SetApply(client, _of_rollout(client, last, options))
         previewed = await trial.inspect(last.manifests)
-    except applier.ApplyError as error:
+    except apply_errors.ApplyError as error:
         return _refused(client.name, error)
     changes = tuple(object_preview.change for object_preview in previewed)
     if not last.prune:
@@ -244,11 +244,11 @@ def _scope(
 
 def _refused(target: str, error: errors.VolaryError) -> Trial:
     """Tell what somebody has to mend from what may pass."""
-    gone = applier.unreachable(error)
+    gone = apply_errors.unreachable(error)
     if gone is not None:
         return Trial(target, unreachable_reason=str(gone))
     match error:
-        case errors.UserError() | applier.ApplyError():
+        case errors.UserError() | apply_errors.ApplyError():
             return Trial(target, problems=error.problems)
         case errors.TemporaryError():
             return Trial(target, unreachable_reason=f"cluster {target}: {error}")
@@ -294,7 +294,7 @@ def _of_stage(
 
 
 def warn_of_unknown_kinds(
-    previewed: Sequence[steps.ObjectPreview], rules: Sequence[object_health.Rule]
+    previewed: Sequence[dry_runs.ObjectPreview], rules: Sequence[object_health.Rule]
 ) -> tuple[str, ...]:
     """Return a sentence for each kind, by name."""
     ruled_by_kind: dict[tuple[str, str], bool] = {}

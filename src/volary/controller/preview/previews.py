@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from volary.clusters.apply import steps
+from volary.clusters.apply import dry_runs
 from volary.clusters.client import client_pool
 from volary.controller.planning import cluster_questions, preflight, preparation
 from volary.manifests import redaction
@@ -252,7 +252,7 @@ _VERBS = {
 
 
 def _object(
-    made: apply_results.Change, previewed: steps.ObjectPreview | None, masker: redaction.Masker
+    made: apply_results.Change, previewed: dry_runs.ObjectPreview | None, masker: redaction.Masker
 ) -> ObjectPreview | None:
     """Return what would happen to an object; None: nothing that people would see."""
     verb, reason = _VERBS[made.action], masker.clean(made.reason)

@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import applier, deletions, live_objects, managed_fields, steps
+from volary.clusters.apply import apply_errors, deletions, live_objects, managed_fields, steps
 from volary.clusters.client import resource_mapping
 from volary.clusters.inventory import pruning
 from volary.manifests.ownership import field_managers, tracking
@@ -106,7 +106,7 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
             return await _go_back(work)
         except errors.VolaryError as error:
             left = until - loop.time()
-            if not applier.is_without_credentials(error):
+            if not apply_errors.is_without_credentials(error):
                 raise
             if left <= 0:
                 # Nobody can tell what is there, as of a cluster that is silent.

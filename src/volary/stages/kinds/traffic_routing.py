@@ -5,7 +5,7 @@ Nothing is sent to a variant without a ready pod, and what was written is read b
 
 from collections.abc import Awaitable, Callable
 
-from volary.clusters.apply import applier
+from volary.clusters.apply import apply_errors
 from volary.model import errors
 from volary.model.pipeline.stage_kinds import traffic_stages
 from volary.stages.runtime import execution, stage_runners
@@ -44,10 +44,10 @@ async def or_give_up(way: Awaitable[str], give_up: Callable[[str], Awaitable[str
     except execution.StoppedError:
         raise
     except errors.VolaryError as error:
-        if applier.unreachable(error) is not None:
+        if apply_errors.unreachable(error) is not None:
             raise
         sentence = await give_up(str(error))
-        if isinstance(error, errors.UserError | applier.ApplyError):
+        if isinstance(error, errors.UserError | apply_errors.ApplyError):
             raise
         raise execution.StageFailedError(sentence) from error
 

@@ -13,7 +13,7 @@ whether it broke while nobody looked.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from volary.clusters.apply import applier, live_objects
+from volary.clusters.apply import applier, apply_errors, live_objects
 from volary.clusters.client import resource_mapping
 from volary.clusters.watching import waits
 from volary.manifests.ownership import tracking
@@ -148,8 +148,8 @@ async def _require_same(
     for item in wanted:
         try:
             previewed = await applier.SetApply(context.client, asked).preview([item])
-        except applier.ApplyError as error:
-            if applier.unreachable(error) is not None:
+        except apply_errors.ApplyError as error:
+            if apply_errors.unreachable(error) is not None:
                 raise
             # Somebody else has written it, who does not let go.
             raise other(item.key, f": {error.problems[0].message}") from error

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from volary.clusters.apply import applier, deletions
+from volary.clusters.apply import applier, apply_errors, deletions
 from volary.clusters.inventory import owned_objects, pruning
 from volary.model.objects import apply_results, manifest
 from volary.model.pipeline import variant
@@ -40,7 +40,7 @@ async def apply(
     )
     try:
         changes = await applier.SetApply(work.context.client, options).apply(manifests)
-    except applier.ApplyError as error:
+    except apply_errors.ApplyError as error:
         work.record(error.changes.changes)
         work.touched = work.touched or error.touched
         raise

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from volary.clusters.api import server_warnings
-from volary.clusters.apply import applier
+from volary.clusters.apply import apply_errors
 from volary.model import errors, statuses
 from volary.stages.runtime import contexts, execution
 
@@ -37,10 +37,12 @@ async def carry_out(context: contexts.StageContext, run: Run) -> statuses.Outcom
 
 def _failed(work: execution.Work, error: errors.VolaryError) -> statuses.Outcome:
     """Return the outcome of a stage that ended in `error`, with every problem as detail."""
-    gone = applier.unreachable(error)
+    gone = apply_errors.unreachable(error)
     if gone is not None:
         return _outcome(work, statuses.TaskStatus.UNREACHABLE, str(gone))
-    problems = error.problems if isinstance(error, errors.UserError | applier.ApplyError) else ()
+    problems = (
+        error.problems if isinstance(error, errors.UserError | apply_errors.ApplyError) else ()
+    )
     for problem in errors.hints_once(problems):
         work.lines.extend(_lines(problem, alone=len(problems) == 1))
     failed = _outcome(work, statuses.TaskStatus.FAILED, _reason(error, problems))

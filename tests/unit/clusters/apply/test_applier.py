@@ -17,7 +17,7 @@ from memory_client import (
     kind,
 )
 from volary.clusters.api import api_errors
-from volary.clusters.apply import applier
+from volary.clusters.apply import applier, apply_errors
 from volary.manifests.ownership import field_managers
 from volary.model import errors, json
 from volary.model.objects import apply_results, manifest
@@ -95,7 +95,7 @@ async def test_whoever_keeps_objects_as_they_are_sees_them_before_the_first_writ
         seen.extend(live)
         raise errors.user_error("it is too large", hint="leave it out")
 
-    with pytest.raises(applier.ApplyError) as no:
+    with pytest.raises(apply_errors.ApplyError) as no:
         await apply(cluster, *map(config, names), before_writing=refuse)
 
     assert [body["data"] for body in seen] == [{"k": "old"}]
@@ -128,7 +128,7 @@ async def test_what_is_proven_unchanged_costs_no_write() -> None:
 async def test_one_that_is_refused_keeps_all_from_being_written() -> None:
     cluster = MemoryCluster(refusals={"dry patch configmaps/b": REFUSED})
 
-    with pytest.raises(applier.ApplyError) as caught:
+    with pytest.raises(apply_errors.ApplyError) as caught:
         await apply(cluster, config("a"), config("b"))
 
     assert not caught.value.touched
@@ -144,7 +144,7 @@ async def test_all_problems_are_reported_and_those_in_common_once() -> None:
     missing = api_errors.NotFound('namespaces "default" not found', status=404, reason="NotFound")
     cluster = MemoryCluster(refusals={"dry patch configmaps": missing})
 
-    with pytest.raises(applier.ApplyError) as caught:
+    with pytest.raises(apply_errors.ApplyError) as caught:
         await apply(cluster, config("a"), config("b"))
 
     (problem,) = caught.value.problems
@@ -159,18 +159,18 @@ async def test_a_failed_write_says_what_was_written_until_then(
     cluster = MemoryCluster(refusals={"patch services/b": error, "patch configmaps/a": error})
     service = made("v1", "Service", "b", spec={"ports": []})
 
-    with pytest.raises(applier.ApplyError) as caught:
+    with pytest.raises(apply_errors.ApplyError) as caught:
         await apply(cluster, config("a"), service)
 
     assert caught.value.touched is touched
-    assert applier.unreachable(caught.value) is (LOST if touched else None)
+    assert apply_errors.unreachable(caught.value) is (LOST if touched else None)
 
 
 async def test_a_write_that_was_made_counts_as_touched() -> None:
     cluster = MemoryCluster(refusals={"patch deployments": REFUSED})
     workload = made("apps/v1", "Deployment", "web", spec={"replicas": 1})
 
-    with pytest.raises(applier.ApplyError) as caught:
+    with pytest.raises(apply_errors.ApplyError) as caught:
         await apply(cluster, config("a"), workload)
 
     assert caught.value.touched
@@ -181,13 +181,13 @@ async def test_a_write_that_was_made_counts_as_touched() -> None:
 async def test_a_dry_run_without_an_answer_touched_nothing() -> None:
     cluster = MemoryCluster(refusals={"dry patch configmaps/a": LOST})
 
-    with pytest.raises(applier.ApplyError) as caught:
+    with pytest.raises(apply_errors.ApplyError) as caught:
         await apply(cluster, config("a"), config("b"))
 
     assert not caught.value.touched
-    assert applier.unreachable(caught.value) is LOST
-    assert applier.unreachable(LOST) is LOST
-    assert applier.unreachable(REFUSED) is None
+    assert apply_errors.unreachable(caught.value) is LOST
+    assert apply_errors.unreachable(LOST) is LOST
+    assert apply_errors.unreachable(REFUSED) is None
 
 
 async def test_a_namespace_of_the_set_is_written_before_what_lives_in_it_is_tried() -> None:
@@ -223,7 +223,7 @@ async def test_a_namespace_that_nothing_lives_in_is_like_any_object() -> None:
 async def test_what_fails_after_its_namespace_was_written_says_so() -> None:
     cluster = MemoryCluster(refusals={"dry patch configmaps/x": REFUSED})
 
-    with pytest.raises(applier.ApplyError) as caught:
+    with pytest.raises(apply_errors.ApplyError) as caught:
         await apply(
             cluster, config("x", namespace="web"), config("z", namespace="web"), namespace()
         )
@@ -289,7 +289,7 @@ async def test_a_kind_of_the_set_itself_is_waited_for() -> None:
 async def test_a_kind_that_is_never_served_ends_the_wait() -> None:
     cluster = MemoryCluster()
 
-    with pytest.raises(applier.ApplyError) as caught:
+    with pytest.raises(apply_errors.ApplyError) as caught:
         await apply(cluster, widget(), definition(), timeout=timedelta(seconds=7))
 
     assert str(caught.value) == "Widget is not served 7 s after its definition"
@@ -329,7 +329,7 @@ async def test_what_never_fits_the_changed_schema_is_told_after_a_while() -> Non
     cluster.refusals["dry patch widgets"] = REFUSED
     began = asyncio.get_running_loop().time()
 
-    with pytest.raises(applier.ApplyError, match="spec is wrong") as caught:
+    with pytest.raises(apply_errors.ApplyError, match="spec is wrong") as caught:
         await apply(cluster, definition("Gears"), widget(size=2))
 
     assert caught.value.touched
@@ -342,7 +342,7 @@ async def test_a_missing_permission_is_not_waited_for() -> None:
     cluster.refusals["dry patch widgets"] = api_errors.Forbidden("no", status=403)
     began = asyncio.get_running_loop().time()
 
-    with pytest.raises(applier.ApplyError, match="no"):
+    with pytest.raises(apply_errors.ApplyError, match="no"):
         await apply(cluster, definition("Gears"), widget(size=2))
 
     assert asyncio.get_running_loop().time() == began
@@ -352,7 +352,7 @@ async def test_an_unchanged_definition_judges_its_objects_before_anything_is_wri
     cluster = await _with_widgets()
     cluster.refusals["dry patch widgets"] = REFUSED
 
-    with pytest.raises(applier.ApplyError, match="spec is wrong") as caught:
+    with pytest.raises(apply_errors.ApplyError, match="spec is wrong") as caught:
         await apply(cluster, definition(), widget(size=2), config(value="2"))
 
     assert not caught.value.touched
@@ -385,9 +385,9 @@ async def test_a_definition_without_objects_of_its_kind_is_like_any_object() -> 
 async def test_an_unknown_kind_or_a_foreign_namespace_is_refused_before_anything() -> None:
     cluster = MemoryCluster()
 
-    with pytest.raises(applier.ApplyError) as unknown:
+    with pytest.raises(apply_errors.ApplyError) as unknown:
         await apply(cluster, widget(), config())
-    with pytest.raises(applier.ApplyError) as foreign:
+    with pytest.raises(apply_errors.ApplyError) as foreign:
         await apply(cluster, config(), config("x", namespace="web"), namespaces=("default",))
 
     assert "does not know the kind Widget" in str(unknown.value)
@@ -496,7 +496,7 @@ async def test_the_field_manager_and_force_are_those_of_the_options() -> None:
     cluster = MemoryCluster()
     await apply(cluster, config("a"), config("b"), field_manager="other")
 
-    with pytest.raises(applier.ApplyError) as caught:
+    with pytest.raises(apply_errors.ApplyError) as caught:
         await apply(cluster, config("a", value="2"), config("b", value="2"))
     assert "other owns .data.k" in str(caught.value)
     done = await apply(cluster, config("a", value="2"), config("b", value="2"), force=True)

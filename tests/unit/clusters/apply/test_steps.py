@@ -8,7 +8,7 @@ import pytest
 
 from memory_client import CONFIG_MAPS, MemoryCluster
 from volary.clusters.api import api_errors
-from volary.clusters.apply import steps
+from volary.clusters.apply import dry_runs, step_writes, steps
 from volary.clusters.client import resource_mapping
 from volary.manifests.ownership import field_managers, tracking
 from volary.model import errors, json
@@ -44,7 +44,7 @@ def step_of(
 
 
 async def write(cluster: MemoryCluster, body: json.JsonObject, **more: Any) -> apply_results.Change:
-    return await steps.write(step_of(cluster, body, **more), tools(cluster))
+    return await step_writes.write(step_of(cluster, body, **more), tools(cluster))
 
 
 def data(cluster: MemoryCluster) -> Any:
@@ -83,7 +83,7 @@ async def test_what_differs_is_configured_and_what_is_alike_left_alone() -> None
     cluster.asked.clear()
 
     assert same.is_unchanged
-    assert (await steps.write(same, tools(cluster))).action is Action.UNCHANGED
+    assert (await step_writes.write(same, tools(cluster))).action is Action.UNCHANGED
     assert cluster.asked == []
     assert (await write(cluster, config("2"))).action is Action.CONFIGURED
 
@@ -110,8 +110,8 @@ async def test_a_new_commit_alone_is_not_written() -> None:
     step = step_of(cluster, config(**{COMMIT: "c2"}))
 
     assert (step.is_unchanged, step.is_commit_only) == (True, False)
-    assert (await steps.attempt(step, tools(cluster))).is_unchanged
-    change = await steps.write(step, tools(cluster))
+    assert (await dry_runs.attempt(step, tools(cluster))).is_unchanged
+    change = await step_writes.write(step, tools(cluster))
 
     assert (change.action, change.written) == (Action.UNCHANGED, False)
     live = cluster.find(CONFIG_MAPS, "a")
@@ -131,9 +131,9 @@ async def test_a_commit_that_objects_have_to_say_is_a_write_and_no_change(
     step = step_of(cluster, config(**{COMMIT: "c2"}), commit=commit, marks_commit=marks)
 
     assert (step.is_unchanged, step.is_commit_only) == (False, True)
-    assert not (await steps.attempt(step, shared)).is_unchanged
-    assert steps.preview(step).action is Action.UNCHANGED
-    change = await steps.write(step, shared)
+    assert not (await dry_runs.attempt(step, shared)).is_unchanged
+    assert dry_runs.preview(step).action is Action.UNCHANGED
+    change = await step_writes.write(step, shared)
 
     assert (change.action, change.written) == (Action.UNCHANGED, True)
     live = cluster.find(CONFIG_MAPS, "a")
@@ -146,21 +146,21 @@ async def test_a_trial_writes_nothing_and_knows_whether_something_would_change()
     await write(cluster, config())
     before = dict(cluster.objects)
 
-    same = await steps.attempt(step_of(cluster, config(), seen=True), tools(cluster))
-    other = await steps.attempt(step_of(cluster, config("2")), tools(cluster))
-    unseen = await steps.attempt(step_of(cluster, config("2"), seen=False), tools(cluster))
+    same = await dry_runs.attempt(step_of(cluster, config(), seen=True), tools(cluster))
+    other = await dry_runs.attempt(step_of(cluster, config("2")), tools(cluster))
+    unseen = await dry_runs.attempt(step_of(cluster, config("2"), seen=False), tools(cluster))
     empty = MemoryCluster()
-    new = await steps.attempt(step_of(empty, config()), tools(empty))
+    new = await dry_runs.attempt(step_of(empty, config()), tools(empty))
 
     assert cluster.objects == before
     assert (same.is_unchanged, other.is_unchanged, new.is_unchanged) == (True, False, False)
     assert unseen.live == other.live
-    assert steps.preview(unseen).action is Action.CONFIGURED
+    assert dry_runs.preview(unseen).action is Action.CONFIGURED
     assert other.tried is not None
     assert other.tried["data"] == {"k": "2"}
     assert set(new.tried or {}) == {"metadata"}
-    assert steps.preview(other).action is Action.CONFIGURED
-    assert steps.preview(same).action is Action.UNCHANGED
+    assert dry_runs.preview(other).action is Action.CONFIGURED
+    assert dry_runs.preview(same).action is Action.UNCHANGED
 
 
 async def test_taking_over_the_fields_alone_is_no_unchanged_object() -> None:
@@ -168,7 +168,7 @@ async def test_taking_over_the_fields_alone_is_no_unchanged_object() -> None:
     cluster = MemoryCluster()
     await cluster.apply(CONFIG_MAPS, config(), field_manager="other")
 
-    tried = await steps.attempt(step_of(cluster, config()), tools(cluster))
+    tried = await dry_runs.attempt(step_of(cluster, config()), tools(cluster))
 
     assert not tried.is_unchanged
 
@@ -176,9 +176,9 @@ async def test_taking_over_the_fields_alone_is_no_unchanged_object() -> None:
 async def test_an_object_that_no_list_showed_is_configured_if_its_uid_stays() -> None:
     cluster = MemoryCluster()
     await write(cluster, config())
-    tried = await steps.attempt(step_of(cluster, config("2"), seen=False), tools(cluster))
+    tried = await dry_runs.attempt(step_of(cluster, config("2"), seen=False), tools(cluster))
 
-    change = await steps.write(tried, tools(cluster))
+    change = await step_writes.write(tried, tools(cluster))
 
     assert change.action is Action.CONFIGURED
 
@@ -207,10 +207,10 @@ async def test_whose_fields_are_taken_over(
     step = step_of(cluster, config("ours", **annotations), seen=seen)
 
     if taken:
-        assert (await steps.write(step, tools(cluster))).written
+        assert (await step_writes.write(step, tools(cluster))).written
     else:
         with pytest.raises(api_errors.ApplyConflict):
-            await steps.write(step, tools(cluster))
+            await step_writes.write(step, tools(cluster))
 
     assert data(cluster) == {"k": "ours" if taken else "theirs"}
 
@@ -261,7 +261,7 @@ async def test_the_trial_of_a_recreation_takes_another_name() -> None:
     cluster = MemoryCluster()
     cluster.put(CONFIG_MAPS, config())
 
-    tried = await steps.attempt(step_of(cluster, config(**RECREATE)), tools(cluster))
+    tried = await dry_runs.attempt(step_of(cluster, config(**RECREATE)), tools(cluster))
 
     assert not tried.is_unchanged
     assert "dry create configmaps/volary-try-x" in cluster.asked
@@ -304,7 +304,7 @@ async def test_what_is_alike_and_being_deleted_is_made_anew() -> None:
     step = step_of(cluster, config())
     asyncio.get_running_loop().call_later(3, lambda: cluster.remove(CONFIG_MAPS, "a"))
 
-    change = await steps.write(step, tools(cluster))
+    change = await step_writes.write(step, tools(cluster))
 
     assert change.action is Action.CREATED
     assert data(cluster) == {"k": "1"}
@@ -326,7 +326,7 @@ async def test_who_is_forced_takes_over_at_once() -> None:
     step = step_of(cluster, config("ours"), force=True)
     cluster.asked.clear()
 
-    await steps.write(step, tools(cluster, force=True))
+    await step_writes.write(step, tools(cluster, force=True))
 
     assert data(cluster) == {"k": "ours"}
     assert cluster.asked == ["patch configmaps/a"]
@@ -357,10 +357,10 @@ async def test_both_sides_of_a_change() -> None:
     await write(cluster, config())
     shared = tools(cluster)
 
-    tried = await steps.attempt(step_of(cluster, config("2")), shared)
-    look = await steps.preview_with_bodies(tried, shared)
-    unseen = await steps.attempt(step_of(cluster, config("2"), seen=False), shared)
-    asked = await steps.preview_with_bodies(unseen, shared)
+    tried = await dry_runs.attempt(step_of(cluster, config("2")), shared)
+    look = await dry_runs.preview_with_bodies(tried, shared)
+    unseen = await dry_runs.attempt(step_of(cluster, config("2"), seen=False), shared)
+    asked = await dry_runs.preview_with_bodies(unseen, shared)
 
     for one in (look, asked):
         assert one.change.action is Action.CONFIGURED
@@ -372,7 +372,7 @@ async def test_both_sides_of_a_change() -> None:
 async def test_both_sides_of_what_stays() -> None:
     cluster = MemoryCluster()
     await write(cluster, config())
-    look = await steps.preview_with_bodies(step_of(cluster, config()), tools(cluster))
+    look = await dry_runs.preview_with_bodies(step_of(cluster, config()), tools(cluster))
 
     assert look.change.action is Action.UNCHANGED
     assert look.before == look.after == cluster.find(CONFIG_MAPS, "a")
@@ -381,8 +381,8 @@ async def test_both_sides_of_what_stays() -> None:
 async def test_both_sides_of_a_recreation() -> None:
     cluster = MemoryCluster()
     cluster.put(CONFIG_MAPS, config("0"))
-    tried = await steps.attempt(step_of(cluster, config(**RECREATE)), tools(cluster))
-    look = await steps.preview_with_bodies(tried, tools(cluster))
+    tried = await dry_runs.attempt(step_of(cluster, config(**RECREATE)), tools(cluster))
+    look = await dry_runs.preview_with_bodies(tried, tools(cluster))
 
     assert (look.change.action, look.change.reason) == (
         Action.CONFIGURED,
@@ -393,7 +393,7 @@ async def test_both_sides_of_a_recreation() -> None:
 
 async def test_an_object_that_may_not_be_read_may_be_there() -> None:
     cluster = MemoryCluster(refusals={"get configmaps/a": api_errors.Forbidden("no", status=403)})
-    look = await steps.preview_with_bodies(step_of(cluster, config()), tools(cluster))
+    look = await dry_runs.preview_with_bodies(step_of(cluster, config()), tools(cluster))
 
     assert look.change.reason == "it may be there already: it may not be read"
     assert (look.before, look.after) == (None, config())
@@ -401,7 +401,7 @@ async def test_an_object_that_may_not_be_read_may_be_there() -> None:
 
 async def test_a_new_object_has_no_other_side() -> None:
     cluster = MemoryCluster()
-    look = await steps.preview_with_bodies(step_of(cluster, config()), tools(cluster))
+    look = await dry_runs.preview_with_bodies(step_of(cluster, config()), tools(cluster))
 
     assert look.change.action is Action.CREATED
     assert (look.before, look.after) == (None, config())
@@ -417,7 +417,7 @@ async def test_every_write_is_in_the_name_of_the_manager(
         cluster.put(CONFIG_MAPS, config("0"))
 
     step = step_of(cluster, config(**annotations))
-    await steps.write(step, tools(cluster, manager="somebody"))
+    await step_writes.write(step, tools(cluster, manager="somebody"))
 
     live = cluster.find(CONFIG_MAPS, "a")
     assert live is not None

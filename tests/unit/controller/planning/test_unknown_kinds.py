@@ -1,6 +1,6 @@
 """Which kinds are named before a run, because nobody could tell when they are healthy."""
 
-from volary.clusters.apply import steps
+from volary.clusters.apply import dry_runs
 from volary.controller.planning import preflight
 from volary.model import json
 from volary.model.objects import apply_results, manifest, object_health
@@ -15,8 +15,8 @@ def body(kind: str, group: str = "example.org", **status: object) -> json.JsonOb
 
 def previewed(
     after: json.JsonObject | None, before: json.JsonObject | None = None
-) -> steps.ObjectPreview:
-    return steps.ObjectPreview(ANY, before, after)
+) -> dry_runs.ObjectPreview:
+    return dry_runs.ObjectPreview(ANY, before, after)
 
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}

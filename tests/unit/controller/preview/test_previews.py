@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import reconciler_fixtures as given
-from volary.clusters.apply import steps
+from volary.clusters.apply import dry_runs
 from volary.controller.planning import preflight, preparation, projects
 from volary.controller.preview import previews
 from volary.manifests import redaction
@@ -70,7 +70,7 @@ async def test_of_what_changes_is_shown_what_people_would_see(tmp_path: Path) ->
         (apply_results.Change(key("login", "Secret"), Action.CREATED), None, secret),
         (apply_results.Change(key("old"), Action.SKIPPED, "it is shared"), body("old"), None),
     )
-    previewed = tuple(steps.ObjectPreview(*sides) for sides in compared)
+    previewed = tuple(dry_runs.ObjectPreview(*sides) for sides in compared)
     unseen = apply_results.Change(key("unseen"), Action.CONFIGURED)
     changes = apply_results.ChangeSet((*(change for change, _, _ in compared), unseen))
 

@@ -9,7 +9,7 @@ import pytest
 
 import stage_contexts
 from volary.clusters.api import api_errors
-from volary.clusters.apply import applier
+from volary.clusters.apply import apply_errors
 from volary.model import errors, statuses
 from volary.stages.runtime import execution, outcomes, rendezvouses
 
@@ -70,7 +70,7 @@ async def test_a_stage_that_returns_has_succeeded_with_its_lines() -> None:
             False,
         ),
         (
-            applier.ApplyError([errors.Problem("ConfigMap settings: denied")]),
+            apply_errors.ApplyError([errors.Problem("ConfigMap settings: denied")]),
             "failed",
             "ConfigMap settings: denied",
             (),
@@ -78,7 +78,7 @@ async def test_a_stage_that_returns_has_succeeded_with_its_lines() -> None:
         ),
         (api_errors.Unreachable("no answer"), "unreachable", None, (), False),
         (
-            applier.ApplyError(
+            apply_errors.ApplyError(
                 [errors.Problem("no answer")], causes=[api_errors.Unreachable("no answer")]
             ),
             "unreachable",
