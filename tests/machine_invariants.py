@@ -53,6 +53,10 @@ class LawfulRun(machine_simulation.Play):
             assert " until " in self.run.reason
 
     @invariant()
+    def what_has_ended_waits_for_nobody(self) -> None:
+        assert not (self.run.is_final and deadlines.is_waiting_for_person(self.run))
+
+    @invariant()
     def only_one_group_of_one_stage_runs(self) -> None:
         for each in self.run.all_stages:
             if each is not self.run.current:

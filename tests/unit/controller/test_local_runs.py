@@ -120,9 +120,9 @@ async def test_the_lease_of_a_process_that_is_no_more_is_taken_over(ended: int) 
     assert owner == f"{machine} {os.getpid()}"
 
 
-@pytest.mark.parametrize("owner", ["another machine 1", "{machine} {parent}"])
-async def test_a_process_that_may_live_keeps_its_lease(owner: str) -> None:
-    said = owner.format(machine=local_runs.machine_name(), parent=os.getppid())
+@pytest.mark.parametrize("owner", ["another machine {ended}", "{machine} {parent}"])
+async def test_a_process_that_may_live_keeps_its_lease(owner: str, ended: int) -> None:
+    said = owner.format(machine=local_runs.machine_name(), parent=os.getppid(), ended=ended)
     async with local_runs.open_store(local_runs.IN_MEMORY, inputs.SystemClock()) as store:
         with pytest.raises(errors.UserError, match="another `volary run` of this application"):
             await holder_after(store, said)

@@ -56,6 +56,13 @@ def test_a_cluster_that_never_answered_is_not_called_ready() -> None:
     assert states == [State.UNKNOWN] * 3 + [State.UNREACHABLE] * 2
 
 
+def test_what_is_not_believed_yet_is_said_as_it_was_seen_last() -> None:
+    pending = watch([State.READY, State.NOT_READY, State.UNREACHABLE])[-1].pending
+
+    assert pending is not None
+    assert (pending.state, pending.reason) == (State.UNREACHABLE, "it is unreachable")
+
+
 def test_it_is_back_after_the_threshold_and_the_mark_goes() -> None:
     lost = watch([State.READY, *[State.UNREACHABLE] * 4])[-1]
 

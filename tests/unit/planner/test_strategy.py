@@ -288,6 +288,12 @@ def test_where_a_service_leads_is_a_change_of_it(
         ),
         ("docs: Größe", 'Sync progressively because the commit message was matching "Größe"'),
         ("docs: a word", 'Quick sync because the commit message was matching "^docs"'),
+        # Of a subject without end the first 500 characters count.
+        (
+            f"{'x' * 495}Größe",
+            'Sync progressively because the commit message was matching "Größe"',
+        ),
+        (f"{'x' * 496}Größe", None),
         # The subject alone counts, and no expression matches nothing.
         ("fix\n\ndocs, Größe", None),
         ("", None),

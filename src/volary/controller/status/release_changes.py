@@ -110,7 +110,8 @@ def after_backfill(
         else:
             changed[name] = structs.replace(before, commit=run.commit)
     after = releases.with_changed(changed)
-    is_everywhere = releases.missed and not after.missed and run.commit == after.completed
+    # Only by the release itself does a cluster miss it no longer.
+    is_everywhere = releases.missed and not after.missed
     return replace(after, running=run.commit) if is_everywhere else after
 
 

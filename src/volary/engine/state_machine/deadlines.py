@@ -193,7 +193,7 @@ def _later(task: state.TaskState, pause: timedelta) -> state.TaskState:
 
 def is_waiting_for_person(run: state.Run) -> bool:
     """Say whether the run goes on only when somebody says so."""
-    if run.is_final or run.ending or run.rollback:
+    if run.ending or run.rollback:
         return False
     return bool(run.pause) or run.held or waiting_group(run) is not None
 

@@ -28,7 +28,7 @@ def compose(text: str) -> yaml.Node:
     if len(text) > MAXIMUM_CHARACTERS:
         raise EditError(f"the document is too long, at most {MAXIMUM_CHARACTERS} characters")
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(text)
     except yaml.MarkedYAMLError as error:
         raise EditError(error.problem or "broken YAML") from error
     except yaml.YAMLError as error:

@@ -105,12 +105,11 @@ def _seeded_rank(seed: str, name: str) -> tuple[bytes, str]:
     return hashlib.sha256(f"{seed}/{name}".encode()).digest(), name
 
 
-def _rank(cluster: fleets.Cluster, label: str) -> tuple[int, int, str]:
+def _rank(cluster: fleets.Cluster, label: str) -> tuple[bool, bool, int | str]:
     """Return a key by which numbers come first, in their order; then texts; then nothing."""
     value = cluster.labels.get(label, "")
-    if value.lstrip("-").isdigit():
-        return 0, int(value), ""
-    return (1, 0, value) if value else (2, 0, "")
+    is_number = value.lstrip("-").isdigit()
+    return not is_number, not value, int(value) if is_number else value
 
 
 def _one_per(label: str, clusters: Iterable[fleets.Cluster]) -> Iterator[fleets.Cluster]:

@@ -112,8 +112,6 @@ async def divide(
     change, after = await move(
         work, route_object, lambda now: _change(now, wanted), source, snapshot
     )
-    if route_object.item.kind == "Service":
-        snapshot.forget()  # its endpoints are others by now
     # Also of variants that had their share before: it may lead to nobody by now. Those that got
     # more have just been looked at.
     rising = _rising(route_object, change)

@@ -79,6 +79,13 @@ async def test_a_slow_provider_is_given_up(busy: scripted_server.ScriptedServer)
     assert answer.message == "metrics gave no answer within 0.2 seconds"
 
 
+async def test_the_time_of_a_question_is_its_own_however_long(
+    busy: scripted_server.ScriptedServer,
+) -> None:
+    async with exchange.new_session(settings(busy.url)) as session:
+        assert session.timeout.total is None
+
+
 async def test_a_busy_provider_is_asked_again_when_it_says(
     busy: scripted_server.ScriptedServer,
 ) -> None:

@@ -75,6 +75,15 @@ def test_the_chances_add_up(trials: int, share: float) -> None:
         )
 
 
+@pytest.mark.parametrize("table", TABLES)
+def test_a_ratio_with_half_an_event_more_on_each_side(table: tuple[int, int, int, int]) -> None:
+    drawn, first, rest, second = table
+    ratio, variance = counts.log_ratio([pair(*table)])
+
+    assert ratio == pytest.approx(math.log((drawn + 0.5) / first / ((rest + 0.5) / second)))
+    assert variance == pytest.approx(1 / (drawn + 0.5) + 1 / (rest + 0.5))
+
+
 exposures = st.integers(1, 60)
 
 

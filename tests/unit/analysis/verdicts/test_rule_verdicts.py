@@ -35,8 +35,9 @@ def test_the_limit_of_failures_is_strict() -> None:
     """PipeCD and Flagger's `>`: a limit of one tolerates one."""
     rule = replace(THRESHOLD, failure_limit=1)
 
-    assert judge(rule, alone([[9], [0], [0]])).result is Result.PASS
-    assert judge(rule, alone([[9], [0], [9]])).result is Result.FAIL
+    for last, result, failed in ((0, Result.PASS, 1), (9, Result.FAIL, 2)):
+        found = judge(rule, alone([[9], [0], [last]]))
+        assert (found.result, found.numbers.failed_looks) == (result, failed)
 
 
 def test_failures_within_the_limit_and_nothing_else_do_not_pass() -> None:

@@ -87,6 +87,17 @@ def test_an_immutable_field_is_named_with_the_way_out() -> None:
     assert "pipecd.dev/force-sync-by-replace: enabled" in found.hint
 
 
+def test_fields_that_are_wrong_otherwise_are_not_called_immutable() -> None:
+    causes = [
+        {"field": "spec.selector", "message": "field is immutable"},
+        {"field": "spec.replicas", "message": "Invalid value: -1: must not be below 0"},
+    ]
+    said = ", ".join(f"{cause['field']}: {cause['message']}" for cause in causes)
+    found = worded(422, reason="Invalid", message=said, details={"causes": causes})
+
+    assert "on cluster us: spec.selector cannot be changed" in found.message
+
+
 def test_a_missing_namespace_is_not_a_missing_object() -> None:
     missing = worded(404, reason="NotFound", message='namespaces "web" not found')
 

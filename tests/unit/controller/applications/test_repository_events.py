@@ -239,6 +239,10 @@ async def test_how_it_stands_once_its_file_can_be_read_again(tmp_path: Path) -> 
     before = application_statuses.StatusBeforeOrphaned("failed", "eu was flooded")
     for fields, expected in (
         ({"before_orphaned": before}, ("failed", "eu was flooded")),
+        (
+            {"before_orphaned": replace(before, status="broken")},
+            ("unknown", "no run has succeeded yet"),
+        ),
         ({"releases": runs}, ("synced", "its file can be read again")),
         ({}, ("unknown", "no run has succeeded yet")),
     ):

@@ -508,14 +508,23 @@ async def test_a_cluster_that_was_lost_again_is_tried_again_when_it_is_reported_
 
 
 @pytest.mark.looptime
-async def test_who_asks_while_the_last_task_ends_is_answered(planned_run: Make) -> None:
+@pytest.mark.parametrize(
+    ("stages", "asked", "said"),
+    [
+        (1, events.PauseAsked(BEGINNING, "ana"), "a run that is succeeded cannot be paused"),
+        (2, events.Resume(BEGINNING, "ana"), "a run that is running cannot be resumed"),
+    ],
+)
+async def test_who_asks_while_a_task_ends_is_answered(
+    planned_run: Make, stages: int, asked: events.Event, said: str
+) -> None:
     async def a_second(*_: object) -> statuses.Outcome:
         await asyncio.sleep(1)
         return done()
 
     planned = planned_run(("us",))
     runner = runners.Runner(
-        replace(planned, stages=planned.stages[:1]),
+        replace(planned, stages=planned.stages[:stages]),
         Clusters(us=a_second),
         clock=LoopClock(),
         keeper=memory_journal.MemoryJournal(),
@@ -524,13 +533,13 @@ async def test_who_asks_while_the_last_task_ends_is_answered(planned_run: Make) 
     async def ask() -> str:
         await asyncio.sleep(1)
         await asyncio.sleep(0)  # so that the end of the task comes first
-        return await runner.request(events.PauseAsked(BEGINNING, "ana"))
+        return await runner.request(asked)
 
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         group.create_task(runner.carry_out())
         answer = group.create_task(ask())
 
-    assert answer.result() == "a run that is succeeded cannot be paused"
+    assert answer.result() == said
 
 
 @pytest.mark.looptime

@@ -32,9 +32,14 @@ def begun(
 
 
 def ended(
-    run: state.Run, name: str, at: datetime, status: TaskStatus, attempt: int = 1
+    run: state.Run,
+    name: str,
+    at: datetime,
+    status: TaskStatus,
+    attempt: int = 1,
+    reason: str = "so it was",
 ) -> state.Run:
-    told = statuses.Outcome(status, "so it was")
+    told = statuses.Outcome(status, reason)
     return machine.advance(run, events.TaskFinished(at, "all/1-K8S_SYNC", name, attempt, told)).run
 
 
@@ -48,6 +53,13 @@ def test_a_cluster_that_is_late_costs_its_place_in_the_budget_alone() -> None:
     assert run.status is RunStatus.SUCCEEDED_WITH_EXCEPTIONS
     assert "the run went on without eu (failed: timed out after 10m" in run.reason
     assert run.stages[0].status is TaskStatus.SUCCEEDED
+
+
+def test_of_a_cluster_that_does_not_say_why_it_is_said_how_it_ended() -> None:
+    run = ended(begun(), "us", START, TaskStatus.SUCCEEDED)
+    run = ended(run, "eu", START, TaskStatus.FAILED, reason="")
+
+    assert "the run went on without eu (failed: failed)" in run.reason
 
 
 def test_clusters_that_had_no_turn_in_time_fail_the_wave() -> None:

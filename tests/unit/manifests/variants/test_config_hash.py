@@ -90,6 +90,8 @@ def test_config_maps_come_before_secrets_and_unused_ones_do_not_count() -> None:
     assert hash_of([hidden, unused, used, deployment]) == config_hash.config_hash([used, hidden])
     assert hash_of([hidden, deployment]) == "t58h88cd4b"
     assert hash_of([unused, deployment]) is None
+    other = deployment.with_body({**deployment.body, "apiVersion": "x.org/v1"})
+    assert hash_of([used, other]) is None, "only of a workload is it known what it uses"
 
 
 def test_projected_volumes_count_only_on_request() -> None:

@@ -67,6 +67,17 @@ MISSING = [
         "tolerated for 60 min; seen for 6 min so far",
     ),
     (
+        "a taint that has not lasted, where the application is well",
+        {"marks": {"us": BY_HAND}, "health": {"us": HEALTHY, "eu": HEALTHY}},
+        {
+            "policy": replace(CLUSTER, application=ILLNESS.application),
+            "tolerations": [
+                taints.Toleration("", taints.TolerationOperator.EXISTS, toleration_seconds=3600)
+            ],
+        },
+        "tolerated for 60 min; seen for 6 min so far",
+    ),
+    (
         "nothing to move",
         {"lost": ["us"], "marks": {"us": BY_HAND}},
         {"most": 0},
