@@ -3,7 +3,8 @@
 Preflight tries what the first stages apply, and they follow within seconds. As long as an object
 is the one that was tried (by uid and resourceVersion, or still not there), the same body sent by
 the same manager is answered alike. Only a digest and what came of it are kept, of each cluster's
-latest trials, for a minute.
+latest trials, for a minute; for seconds where the object was not seen: only a trial shows whether
+somebody has made one meanwhile, and claims it.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ from volary.manifests.ownership import tracking
 from volary.model import json
 
 _LIFETIME = timedelta(minutes=1)
+_LIFETIME_OF_ABSENCE = timedelta(seconds=5)
 _MOST = 2048
 #: All that is known of a step but the objects themselves.
 _SMALL = tuple(
@@ -60,7 +62,8 @@ class Trials:
         """Keep what a dry run has shown of a step."""
         if after.tried is None or (before.live is None and after.live is not None):
             return  # What it was tried on is not what was known of it.
-        until = asyncio.get_running_loop().time() + _LIFETIME.total_seconds()
+        lifetime = _LIFETIME_OF_ABSENCE if before.live is None else _LIFETIME
+        until = asyncio.get_running_loop().time() + lifetime.total_seconds()
         uid = objects.text(after.tried, "metadata", "uid")
         changes = {name: getattr(after, name) for name in _SMALL}
         self._shown[_digest(before, tools)] = _Shown(changes, uid, until)

@@ -297,9 +297,8 @@ class Client:
         Raises:
             api_errors.Conflict: It has another ``resourceVersion`` than `body` says.
         """
-        return await self._sender.send(
-            requests.merge_patch(resource, body, field_manager=field_manager, dry_run=dry_run)
-        )
+        request = requests.merge_patch(resource, body, field_manager=field_manager, dry_run=dry_run)
+        return await self._write(resource, request, body, dry_run=dry_run)
 
     async def review(self, kind: str, spec: json.JsonObject) -> json.JsonObject:
         """Return what the cluster says of this client's user: the status of a review."""

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from memory_client import CONFIG_MAPS, MemoryCluster
-from volary.clusters.apply import applier
+from volary.clusters.apply import applier, apply_errors
 from volary.model import json
-from volary.model.objects import manifest
+from volary.model.objects import manifest, ownership
 
 pytestmark = pytest.mark.looptime
 
@@ -76,6 +76,28 @@ async def test_what_is_not_there_is_tried_once_too() -> None:
 
     assert tries(cluster) == 0
     assert [change.action.value for change in changes.changes] == ["created", "created"]
+
+
+async def test_what_somebody_makes_and_claims_a_little_later_is_not_written() -> None:
+    """No list by label shows it, and no field of it is in conflict: only a trial does."""
+    cluster = MemoryCluster()
+    labels = {"app": "shop"}
+    every = [
+        manifest.Manifest({**item.body, "metadata": {**item.body["metadata"], "labels": labels}})
+        for item in (config("a"), config("b"), config("c"))
+    ]
+    options = applier.Options(owner=ownership.Owner("shop", "0123456789abcdef"))
+    await applier.SetApply(cluster.client, options).preview(every)
+    await asyncio.sleep(6)
+    flux = {"kustomize.toolkit.fluxcd.io/name": "web", "kustomize.toolkit.fluxcd.io/namespace": "x"}
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "labels": flux}}
+    live = cluster.put(CONFIG_MAPS, theirs)
+
+    with pytest.raises(apply_errors.ApplyError, match="belongs to Flux' Kustomization x/web"):
+        await applier.SetApply(cluster.client, options).apply(every)
+
+    assert cluster.find(CONFIG_MAPS, "a") is None
+    assert cluster.find(CONFIG_MAPS, "b") == live
 
 
 async def test_another_preview_asks_again() -> None:

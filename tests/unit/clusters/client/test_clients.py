@@ -374,3 +374,28 @@ async def test_a_discovery_that_fails_says_what_was_to_be_discovered(
     async with client_of(scripted) as client:
         with pytest.raises(api_errors.Forbidden, match="discover /api"):
             await client.discover()
+
+
+def written(client: clients.Client) -> Any:
+    return client.recent.written(PODS, "web", "shop")
+
+
+@pytest.mark.parametrize("verb", ["apply", "create", "replace", "merge_patch"])
+async def test_every_write_replaces_what_is_known_of_the_object_and_no_trial_does(
+    verb: str, scripted: ScriptedServer
+) -> None:
+    body = {"metadata": {"name": "web", "namespace": "shop"}}
+    first = {"metadata": {**body["metadata"], "resourceVersion": "1"}}
+    second = {"metadata": {**body["metadata"], "resourceVersion": "2"}}
+    scripted.say(answer(first), answer(body), answer(second), status(403, "Forbidden", "no"))
+
+    async with client_of(scripted) as client:
+        await client.create(PODS, first)
+        await getattr(client, verb)(PODS, body, dry_run=True)
+        assert written(client) == first
+        await getattr(client, verb)(PODS, body)
+        assert written(client) == second
+        with pytest.raises(api_errors.Forbidden):
+            await getattr(client, verb)(PODS, body)
+        # It may have changed all the same.
+        assert written(client) is None
