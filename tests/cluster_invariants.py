@@ -11,6 +11,7 @@ from kube_sandbox.apimachinery.meta import selectors
 from kube_sandbox.apiserver.storage import storage
 from kube_sandbox.controllers.framework import pods
 from kube_sandbox.faults import faults
+from volary.clusters.inventory import inventory
 from volary.manifests.ownership import tracking
 
 Body = Mapping[str, Any]
@@ -88,14 +89,30 @@ class Clusters:
         return waves[:place]
 
     def _holds(self, name: str, commit: str) -> bool:
-        """Its primary is of the commit, in its newest generation, and all of it is ready."""
+        """Its primary is ready in its newest generation, and of the commit.
+
+        The inventory says so where the commit changes nothing of it.
+        """
         primary = [
             each
             for each in self._ours(name)
             if each["kind"] == "Deployment"
             and each["metadata"]["annotations"].get(tracking.VARIANT) == "primary"
         ]
-        return bool(primary) and all(_commit(each) == commit and _ready(each) for each in primary)
+        has = self._recorded(name) == commit
+        return bool(primary) and all(
+            (has or _commit(each) == commit) and _ready(each) for each in primary
+        )
+
+    def _recorded(self, name: str) -> str:
+        """The commit that runs, as the inventory says."""
+        inventories = (
+            each
+            for each in self.running[name].view.list("ConfigMap")
+            if inventory.LABEL in (each["metadata"].get("labels") or {})
+            and each["metadata"]["annotations"][tracking.APPLICATION] == self.application
+        )
+        return next((_commit(each) for each in inventories), "")
 
     def _look_at_deletion(self, name: str, body: Body) -> None:
         lost = self.running[name].faults.current.lost is not faults.Lost.NO

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -54,5 +55,5 @@ async def test_nothing_is_left_also_of_a_test_that_failed(tmp_path: Path) -> Non
         )
         said, _ = await process.communicate()
 
-        assert "1 failed, 1 passed" in said.decode(), said.decode()
+        assert re.search(r"1 failed, \d passed", said.decode()), said.decode()
         assert _objects(cluster) == before

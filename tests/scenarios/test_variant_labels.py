@@ -127,8 +127,7 @@ async def test_an_adopted_workload_keeps_its_selector(
         for name in names:
             file = str(world.directory / name)
             await kubectl(world.running.clusters["us"], "apply", "--filename", file)
-        taken = "\n  annotations: {volary.dev/force-conflicts: enabled}\nspec:"
-        world.write({name: text.replace("\nspec:", taken, 1) for name, text in committed.items()})
+        world.write(committed)
         write(world, pods=True, selector=not by_option, service=True)
         if by_option:
             put(world, "quickSync: {addVariantLabelToSelector: true}")
@@ -137,9 +136,10 @@ async def test_an_adopted_workload_keeps_its_selector(
         await two_releases(world)
 
         said = " ".join(planned.out.split())
-        assert "Service default/simple (when pods are ready for it)" in said, planned
+        assert "Service default/simple (when pods are ready for it; adopts" in said, planned
         assert (
-            "(keeps its selector, which cannot change: pipecd.dev/variant is on its pods)" in said
+            "(keeps its selector, which cannot change: pipecd.dev/variant is on its pods; adopts"
+            in said
         )
 
         live = world.find("us", "Deployment", "simple")

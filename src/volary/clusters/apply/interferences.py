@@ -16,6 +16,8 @@ from volary.model.objects import manifest, ownership
 
 #: Through these controllers say what they see, and autoscalers what they decide.
 _REPORTS = ("status", "scale")
+#: How many pods there are is for controllers to say, also those that do not say it by `scale`.
+_REPLICAS = ("f:spec", "f:replicas")
 _LONGEST_VALUE = 60
 
 
@@ -69,13 +71,13 @@ def _of_others(desired: json.JsonObject, live: json.JsonObject) -> Iterator[Inte
         manager, operation = objects.text(entry, "manager"), objects.text(entry, "operation")
         role = field_managers.role_of(manager, operation)
         is_report = entry.get("subresource") in _REPORTS
-        if role is field_managers.Role.OURS or (
-            is_report and role is field_managers.Role.CONTROLLER
-        ):
+        by_controller = role is field_managers.Role.CONTROLLER
+        if role is field_managers.Role.OURS or (is_report and by_controller):
             continue
         fields = objects.mapping(entry, "fieldsV1")
         for path, now, wanted in field_sets.differences(fields, live, desired):
-            if wanted is not field_sets.ABSENT:
+            is_scaled = by_controller and path == _REPLICAS
+            if wanted is not field_sets.ABSENT and not is_scaled:
                 shown = field_sets.shown(path)
                 yield Interference(key, manager, operation, shown, _value(live, path, now))
 
