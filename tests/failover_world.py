@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from volary.model import applications, statuses
 from volary.model.fleet import cluster_health, fleets, taints
 from volary.model.placement import failover_rules, overrides, spread_constraints
-from volary.placement.failover import decisions, eviction_limits
+from volary.placement.failover import decisions, eviction_limits, situations
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 RULES = cluster_health.HealthRules()
@@ -69,20 +69,20 @@ def situation(
     lost: Sequence[str] = (),
     marks: Mapping[str, taints.Taint] | None = None,
     chosen: Sequence[str] = ("us", "eu"),
-    placement: decisions.PlacementState | None = None,
+    placement: situations.PlacementState | None = None,
     served: Mapping[str, bool | None] | None = None,
     health: Mapping[str, statuses.HealthStatus] | None = None,
     unasked: Mapping[str, str] | None = None,
-) -> decisions.Situation:
+) -> situations.Situation:
     marks = marks or {}
     targets = tuple(
         fleets.Cluster(name, taints=(marks[name],) if name in marks else ()) for name in NAMES
     )
-    return decisions.Situation(
+    return situations.Situation(
         application,
         targets,
         seen(now, lost, marks),
-        placement or decisions.PlacementState(tuple(chosen)),
+        placement or situations.PlacementState(tuple(chosen)),
         now,
         RULES,
         served or {},
@@ -99,7 +99,7 @@ def watched(
     **given: object,
 ) -> decisions.Decision:
     """Return the decision after looking again and again for a while."""
-    placement = decisions.PlacementState(("us", "eu"))
+    placement = situations.PlacementState(("us", "eu"))
     now = NOW
     while True:
         looked = situation(application, now, placement=placement, **given)  # type: ignore[arg-type]

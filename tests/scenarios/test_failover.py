@@ -16,7 +16,7 @@ from volary.controller.api import representations
 from volary.controller.status import application_statuses
 from volary.model import server_settings
 from volary.model.fleet import cluster_health
-from volary.placement.failover import decisions
+from volary.placement.failover import situations
 from volary.store import records
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
@@ -76,15 +76,18 @@ async def spread_out(
             yield given
 
 
-async def placed(given: Controlled) -> decisions.PlacementState:
+async def placed(given: Controlled) -> situations.PlacementState:
     found = await given.controller.service.store.applications.get("simple")
     assert found is not None
     return application_statuses.from_document(found.document).placed
 
 
 async def until_placed(
-    given: Controlled, holds: Callable[[decisions.PlacementState], object], *, timeout: float = 20.0
-) -> decisions.PlacementState:
+    given: Controlled,
+    holds: Callable[[situations.PlacementState], object],
+    *,
+    timeout: float = 20.0,
+) -> situations.PlacementState:
     found = None
     try:
         async with asyncio.timeout(timeout):

@@ -12,7 +12,7 @@ from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.placement import overrides
-from volary.placement.failover import decisions
+from volary.placement.failover import situations
 from volary.placement.replicas import capacity
 
 NAMES = ("us", "eu", "asia")
@@ -96,9 +96,9 @@ def test_who_is_divided_over() -> None:
     known = fleets.Fleet(tuple(fleets.Cluster(each, suspended=each == "eu") for each in NAMES))
     app = replace(DIVIDED, targets=applications.TargetSelector(exclude=("asia",)))
 
-    def names(placed: decisions.PlacementState) -> list[str]:
+    def names(placed: situations.PlacementState) -> list[str]:
         return [each.name for each in replica_assignment.members_of(app, known, ("us",), placed)]
 
-    assert names(decisions.PlacementState()) == ["us", "eu"]
-    assert names(decisions.PlacementState(away={"eu": "lost"})) == ["us"]
-    assert names(decisions.PlacementState(chosen=("us",))) == ["us"]
+    assert names(situations.PlacementState()) == ["us", "eu"]
+    assert names(situations.PlacementState(away={"eu": "lost"})) == ["us"]
+    assert names(situations.PlacementState(chosen=("us",))) == ["us"]

@@ -11,7 +11,7 @@ from volary.controller.api import service
 from volary.controller.status import application_statuses
 from volary.model import clocks
 from volary.model.fleet import cluster_health, taints
-from volary.placement.failover import decisions
+from volary.placement.failover import situations
 from volary.store import records
 
 #: A count is good for so long: it reads every application.
@@ -109,6 +109,6 @@ class FleetGauges:
         for effect in taints.Effect:
             self._tainted.labels(effect.value).set(tainted[effect.value])
         moving = await backing.placements.moving()
-        for cause in decisions.Cause:
+        for cause in situations.Cause:
             self._moving.labels(cause.value).set(moving[cause.value])
         self._stopped.set(bool(backing.placements.alarm))

@@ -18,7 +18,7 @@ from volary.controller.planning import (
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
-from volary.placement.failover import decisions
+from volary.placement.failover import situations
 from volary.placement.replicas import assignment
 from volary.sources.rendering import renderers
 
@@ -94,7 +94,7 @@ async def decide_replicas(
         return replica_assignment.ReplicaNumbers()
     names = [cluster.name for cluster in target_selection.clusters_of(application, members)]
     shared = await undivided(project, names)
-    over = replica_assignment.members_of(application, members, names, decisions.PlacementState())
+    over = replica_assignment.members_of(application, members, names, situations.PlacementState())
     request = await local_runs.with_memory(preparation.RunOptions(""), project, members)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         return await replica_assignment.assign_replicas(

@@ -12,7 +12,7 @@ from volary.controller.planning import preparation, target_selection
 from volary.manifests.diff import diff_text, object_diff
 from volary.model import applications, clocks, errors, json
 from volary.model.fleet import fleets, selectors
-from volary.placement.failover import decisions, destinations, spread
+from volary.placement.failover import destinations, situations, spread
 from volary.placement.replicas import assignment, assignment_formats
 from volary.placement.waves import planned_waves
 
@@ -121,7 +121,7 @@ def choose(application: applications.Application, members: fleets.Fleet) -> spre
         errors.UserError: The fleet cannot meet the application's spread.
     """
     choice = destinations.choose(
-        application, admitted(application, members), decisions.PlacementState()
+        application, admitted(application, members), situations.PlacementState()
     )
     if choice.failure:
         raise errors.user_error(

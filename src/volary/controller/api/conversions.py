@@ -2,7 +2,7 @@
 
 import msgspec
 
-from volary.controller.api import representations
+from volary.controller.api import plan_representations, representations
 from volary.controller.preview import previews
 from volary.controller.runs import moves
 from volary.controller.status import (
@@ -141,13 +141,13 @@ def _wanted_approval(run: state.Run) -> representations.PendingApproval | None:
     )
 
 
-def of_plan(shown: previews.Preview) -> representations.Plan:
+def of_plan(shown: previews.Preview) -> plan_representations.Plan:
     """Return what a prepared run would do; it is redacted already."""
     return representations.build(
-        representations.Plan,
+        plan_representations.Plan,
         shown,
         stages=tuple(
-            representations.build(representations.PlannedStage, stage, clusters=stage.targets)
+            representations.build(plan_representations.PlannedStage, stage, clusters=stage.targets)
             for stage in shown.stages
         ),
         clusters=tuple(map(_planned_cluster, shown.targets)),
@@ -178,9 +178,9 @@ def _divided(
     return representations.WorkloadReplicas(str(divided.key), divided.reason, clusters)
 
 
-def _planned_cluster(preview: previews.TargetPreview) -> representations.PlannedCluster:
+def _planned_cluster(preview: previews.TargetPreview) -> plan_representations.PlannedCluster:
     return representations.build(
-        representations.PlannedCluster,
+        plan_representations.PlannedCluster,
         preview,
         name=preview.target,
         created=preview.count(previews.Verb.CREATED),
@@ -189,7 +189,7 @@ def _planned_cluster(preview: previews.TargetPreview) -> representations.Planned
         kept=preview.count(previews.Verb.KEPT),
         objects=tuple(
             representations.build(
-                representations.PlannedObject,
+                plan_representations.PlannedObject,
                 item,
                 object=str(item.key),
                 action=item.verb,

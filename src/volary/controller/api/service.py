@@ -16,6 +16,7 @@ from volary.controller.api import (
     command_client,
     conversions,
     placement_service,
+    plan_representations,
     representations,
     status_service,
 )
@@ -200,7 +201,7 @@ class Service:
         *,
         commit: str = "",
         strategy: str = "",
-    ) -> representations.Plan:
+    ) -> plan_representations.Plan:
         """Return what a sync would do now; writes nothing but that somebody asked.
 
         Raises:
@@ -305,7 +306,7 @@ class Service:
 
     async def _plan(
         self, known: records.ApplicationRecord, commit: str, strategy: run_plans.Strategy | None
-    ) -> representations.Plan:
+    ) -> plan_representations.Plan:
         status = application_statuses.from_document(known.document)
         run_request = run_requests.RunRequest(
             id="plan",

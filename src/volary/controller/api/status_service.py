@@ -16,7 +16,7 @@ from volary.manifests.health import fleet_status
 from volary.model import applications, errors, statuses
 from volary.model.fleet import cluster_health, fleets
 from volary.model.objects import object_health, ownership
-from volary.placement.failover import decisions, destinations
+from volary.placement.failover import destinations, situations
 from volary.planner import targets as target_choice
 from volary.stages import executor
 from volary.store import records, stores
@@ -130,7 +130,7 @@ def subject(
     application: applications.Application,
     members: fleets.Fleet,
     others: tuple[str, ...] = (),
-    placed: decisions.PlacementState | None = None,
+    placed: situations.PlacementState | None = None,
 ) -> surveys.Subject:
     """Return what is surveyed of an application.
 
@@ -143,7 +143,7 @@ def subject(
         others: Clusters it was in.
         placed: What is remembered of where it is; nothing without a server.
     """
-    placed = placed or decisions.PlacementState()
+    placed = placed or situations.PlacementState()
     selection = target_choice.select(application, members)
     here = {*selection.names, *(name for name in selection.tainted if name in placed.chosen)}
     there = [cluster for cluster in members.clusters if cluster.name in here]

@@ -22,7 +22,7 @@ from volary.model import applications, statuses
 from volary.model.fleet import cluster_health, taints
 from volary.model.placement import failover_rules
 from volary.notifying import notices
-from volary.placement.failover import decisions, eviction_limits, evictions
+from volary.placement.failover import decisions, eviction_limits, evictions, situations
 
 _LOG = logging.getLogger(__name__)
 _BY = "failover"
@@ -118,7 +118,7 @@ class FailoverLoop:
         if pinned := run_admission.why_blocked(reconciler.status, reconciler.run_under_way):
             after = evictions.paused(left, pinned)
         away = {name: why for name, why in before.placed.away.items() if name in here}
-        placed = decisions.PlacementState(
+        placed = situations.PlacementState(
             decision.chosen if decision.leaving else before.placed.chosen,
             {**away, **{eviction.cluster: eviction.reason for eviction in decision.leaving}},
             after.leaving,
@@ -161,7 +161,7 @@ class FailoverLoop:
         self,
         reconciler: reconcilers.ApplicationReconciler,
         decision: decisions.Decision,
-        placed: decisions.PlacementState,
+        placed: situations.PlacementState,
     ) -> None:
         """Say what was decided, and count it, once it is kept."""
         if not set(placed.leaving) <= set(reconciler.status.placed.leaving):
@@ -170,7 +170,7 @@ class FailoverLoop:
             _LOG.warning(
                 "application %s leaves %s: %s", reconciler.name, eviction.cluster, eviction.reason
             )
-            if eviction.cause is not decisions.Cause.DRAIN:
+            if eviction.cause is not situations.Cause.DRAIN:
                 self._begun[reconciler.name, eviction.cluster] = eviction.since
             document = {"reason": f"{eviction.cluster}: {eviction.reason}"}
             await self.leader.note(_BY, "failover.moved", document, application=reconciler.name)
@@ -190,7 +190,7 @@ class FailoverLoop:
 
     async def situation(
         self, status: application_statuses.ApplicationStatus, project: projects.Project
-    ) -> decisions.Situation:
+    ) -> situations.Situation:
         """Return everything that a decision about an application looks at."""
         dependencies, policy = self.leader.dependencies, project.application.failover
         rules = self.leader.register.rules
@@ -216,7 +216,7 @@ class FailoverLoop:
         return situation
 
     async def _ask(
-        self, witness: failover_rules.ExternalProbe, situation: decisions.Situation
+        self, witness: failover_rules.ExternalProbe, situation: situations.Situation
     ) -> Mapping[str, external_probe.ProbeAnswer]:
         """Ask about the clusters that carry a mark of a rule."""
         reach = self.leader.dependencies.executor_options.permissions.reach
@@ -238,7 +238,7 @@ class FailoverLoop:
             (reconciler.name, eviction.cluster): eviction.since
             for reconciler in self.all_reconcilers()
             for eviction in reconciler.status.placed.leaving
-            if eviction.cause in (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
+            if eviction.cause in (situations.Cause.CLUSTER, situations.Cause.APPLICATION)
         }
         now = self._now()
         self._begun = {key: at for key, at in self._begun.items() if now - at < _COUNTED}

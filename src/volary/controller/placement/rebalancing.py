@@ -12,7 +12,7 @@ from volary.controller.planning import projects, replica_assignment
 from volary.controller.runs import moves, ready_runs
 from volary.controller.status import application_statuses, run_requests
 from volary.model.fleet import cluster_health
-from volary.placement.failover import decisions, rebalance
+from volary.placement.failover import rebalance, situations
 from volary.store import records
 
 KIND = "rebalance"
@@ -24,7 +24,7 @@ def situation(
     status: application_statuses.ApplicationStatus,
     known: Mapping[str, cluster_health.ClusterHealth],
     rules: cluster_health.HealthRules,
-) -> decisions.Situation:
+) -> situations.Situation:
     """Return where an application is and could be, without looking at anything."""
     app = project.application
     targets = fleet_checks.deployment_targets(app, dependencies.clusters.fleet)
@@ -35,7 +35,7 @@ def situation(
     divides = replica_assignment.divides_replicas(app)
     has_shares = status.releases.is_divided or not divides
     now = dependencies.clock.now()
-    return decisions.Situation(app, targets, known, placed, now, rules, has_shares=has_shares)
+    return situations.Situation(app, targets, known, placed, now, rules, has_shares=has_shares)
 
 
 async def plan(
@@ -92,7 +92,7 @@ async def carry_out(
         by=request.by,
         shift=made.shift,
     )
-    placed = decisions.PlacementState(made.chosen, {}, made.leaving)
+    placed = situations.PlacementState(made.chosen, {}, made.leaving)
     wanted = None if made.is_empty else move
     await reconciler.amend(lambda status: moves.decided(status, before, placed, wanted))
     is_taken = made.is_empty or reconciler.status.move == move or reconciler.status.run == move.id

@@ -25,7 +25,7 @@ from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.objects import manifest, ownership
 from volary.model.runs import run_plans
-from volary.placement.failover import decisions
+from volary.placement.failover import situations
 from volary.placement.replicas import assignment
 from volary.planner import plans
 from volary.planner import targets as target_choice
@@ -61,7 +61,7 @@ class RunOptions:
     #: Whose its objects are, by target, likewise; clusters that say something else count more.
     owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
     #: Where the application is, as the caller remembers it; nothing: the fleet alone decides.
-    placed: decisions.PlacementState = field(default_factory=decisions.PlacementState)
+    placed: situations.PlacementState = field(default_factory=situations.PlacementState)
     #: Who has how many replicas, likewise; None: the clusters say.
     assigned: assignment.Assignment | None = None
     #: Who had how many before that, when it is gone back; taken as it was where it still fits.

@@ -21,7 +21,7 @@ from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.placement import overrides
-from volary.placement.failover import decisions
+from volary.placement.failover import situations
 from volary.placement.replicas import assignment, divisible_workloads
 from volary.stages.rollouts import scaling
 
@@ -49,7 +49,7 @@ def members_of(
     application: applications.Application,
     known: fleets.Fleet,
     targets: Sequence[str],
-    placed: decisions.PlacementState,
+    placed: situations.PlacementState,
 ) -> tuple[fleets.Cluster, ...]:
     """Return the clusters that replicas are divided over, in the order of the fleet.
 
@@ -64,7 +64,9 @@ def members_of(
 
 
 def _is_still_there(
-    application: applications.Application, cluster: fleets.Cluster, placed: decisions.PlacementState
+    application: applications.Application,
+    cluster: fleets.Cluster,
+    placed: situations.PlacementState,
 ) -> bool:
     if not eligibility.exclusion_reason(application, cluster) or cluster.name in placed.away:
         return False

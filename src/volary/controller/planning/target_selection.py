@@ -7,7 +7,7 @@ from volary.config.placement import spread_and_failover
 from volary.config.text import yaml
 from volary.model import applications, errors
 from volary.model.fleet import fleets
-from volary.placement.failover import decisions, destinations
+from volary.placement.failover import destinations, situations
 from volary.planner import targets as target_choice
 
 
@@ -15,13 +15,13 @@ def clusters_of(app: applications.Application, members: fleets.Fleet) -> tuple[f
     """Return the clusters that a run would go to, told from the fleet alone; none: it cannot."""
     there = fleet_checks.deployment_targets(app, members)
     admitted = [cluster for cluster in there if not eligibility.exclusion_reason(app, cluster)]
-    return destinations.choose(app, admitted, decisions.PlacementState()).clusters
+    return destinations.choose(app, admitted, situations.PlacementState()).clusters
 
 
 def narrow(
     app: applications.Application,
     selection: target_choice.Selection,
-    placement: decisions.PlacementState,
+    placement: situations.PlacementState,
     members: fleets.Fleet,
     document: yaml.Document | None = None,
 ) -> tuple[target_choice.Selection, tuple[str, ...]]:

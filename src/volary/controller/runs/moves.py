@@ -23,7 +23,7 @@ from volary.model import phrases, statuses
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 from volary.model.placement import failover_rules
-from volary.placement.failover import decisions, evictions, move_plans
+from volary.placement.failover import evictions, move_plans, situations
 
 Names = tuple[str, ...]
 _DONE = statuses.TaskStatus.SUCCEEDED
@@ -32,7 +32,7 @@ _DONE = statuses.TaskStatus.SUCCEEDED
 def decided(
     status: application_statuses.ApplicationStatus,
     before: application_statuses.ApplicationStatus,
-    placed: decisions.PlacementState,
+    placed: situations.PlacementState,
     move: run_requests.RunRequest | None,
 ) -> application_statuses.ApplicationStatus:
     """Return the status with a decision about its placement, and the move that it needs.
@@ -148,8 +148,8 @@ def shift_of_run(run: state.Run) -> move_plans.MovePlan:
 
 
 def after_release(
-    placed: decisions.PlacementState, run: state.Run, chosen: Names, now: datetime
-) -> decisions.PlacementState:
+    placed: situations.PlacementState, run: state.Run, chosen: Names, now: datetime
+) -> situations.PlacementState:
     """Return where an application is after a run that brought a release.
 
     One that succeeded says it; another one only where nothing was known before. A cluster that
@@ -168,9 +168,9 @@ def after_release(
     staying = [eviction for eviction in placed.leaving if eviction.cluster not in chosen]
     known = {*chosen, *(eviction.cluster for eviction in staying)}
     dropped = [
-        decisions.Eviction(
+        situations.Eviction(
             name,
-            decisions.Cause.REBALANCE,
+            situations.Cause.REBALANCE,
             f"{name} is not chosen any more since run {run.id}",
             now,
             failover_rules.Purge.NEVER,

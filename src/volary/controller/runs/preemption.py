@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from volary.controller.status import application_statuses, run_admission, run_requests
 from volary.engine.runs import state
-from volary.placement.failover import decisions
+from volary.placement.failover import situations
 
 
 def is_urgent(status: application_statuses.ApplicationStatus) -> bool:
@@ -15,7 +15,7 @@ def is_urgent(status: application_statuses.ApplicationStatus) -> bool:
     Only what is lost or unhealthy and has no replacement yet; a drain, a rebalance and a clean-up
     wait.
     """
-    causes = (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
+    causes = (situations.Cause.CLUSTER, situations.Cause.APPLICATION)
     return any(
         eviction.cause in causes and not eviction.replaced for eviction in status.placed.leaving
     )

@@ -12,7 +12,7 @@ from volary.controller.status import cluster_releases, run_requests
 from volary.engine.runs import rollback, state
 from volary.model import applications, json, statuses
 from volary.model.objects import ownership
-from volary.placement.failover import decisions, observed_durations
+from volary.placement.failover import observed_durations, situations
 
 
 class StatusWord(StrEnum):
@@ -118,11 +118,11 @@ class ApplicationStatus:
         return self.unusable_at if self.unusable_at == self.head else self.looked_at
 
     @functools.cached_property
-    def placed(self) -> decisions.PlacementState:
+    def placed(self) -> situations.PlacementState:
         """Where it is, and what is moving."""
         return self.releases.placement(self.timers)
 
-    def with_placement(self, placed: decisions.PlacementState) -> "ApplicationStatus":
+    def with_placement(self, placed: situations.PlacementState) -> "ApplicationStatus":
         """Return the status with where it is, and what is moving."""
         releases = self.releases.with_placement(placed)
         return replace(self, releases=releases, timers=placed.timers)

@@ -14,7 +14,7 @@ from enum import StrEnum
 import msgspec
 from msgspec import structs
 
-from volary.placement.failover import decisions, observed_durations
+from volary.placement.failover import observed_durations, situations
 from volary.placement.replicas import assignment
 
 #: What tells a cluster from one built in its place; empty: not known.
@@ -51,7 +51,7 @@ class ClusterRelease(msgspec.Struct, frozen=True, omit_defaults=True):
     #: Why the application left it: it is not chosen again until a rebalance. Empty: it did not.
     away: str = ""
     #: How the application is leaving it; None: it is not.
-    leaving: decisions.Eviction | None = None
+    leaving: situations.Eviction | None = None
     #: Why nothing moves although there is a reason, one sentence; empty: there is none.
     staying: str = ""
 
@@ -122,10 +122,10 @@ class ClusterReleases:
 
     def placement(
         self, timers: Mapping[str, observed_durations.ObservedDuration]
-    ) -> decisions.PlacementState:
+    ) -> situations.PlacementState:
         """Return where the application is, and what is moving."""
         known = self.clusters
-        return decisions.PlacementState(
+        return situations.PlacementState(
             tuple(name for name, one in known.items() if one.chosen),
             {name: one.away for name, one in known.items() if one.away},
             tuple(one.leaving for one in known.values() if one.leaving is not None),
@@ -133,7 +133,7 @@ class ClusterReleases:
             {name: one.staying for name, one in known.items() if one.staying},
         )
 
-    def with_placement(self, placed: decisions.PlacementState) -> "ClusterReleases":
+    def with_placement(self, placed: situations.PlacementState) -> "ClusterReleases":
         """Return them with where the application is, and what is moving."""
         leaving = {eviction.cluster: eviction for eviction in placed.leaving}
         # The order of the chosen ones, and of those that leave, is kept.

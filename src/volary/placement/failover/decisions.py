@@ -13,110 +13,18 @@ somewhere to go. A person's drain does not wait for the rate, but for a fleet th
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from enum import StrEnum
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from volary.config.crosscheck import eligibility
-from volary.model import applications, statuses
-from volary.model.fleet import cluster_health, fleets, taints
-from volary.model.placement import failover_rules, overrides
-from volary.placement import health_states
-from volary.placement.failover import eviction_limits, observed_durations, spread
+from volary.model import statuses
+from volary.model.fleet import fleets, taints
+from volary.model.placement import failover_rules
+from volary.placement.failover import eviction_limits, observed_durations, situations, spread
 
 #: How long an external probe has to find nobody served, where the application does not tolerate
 #: less.
 PROBE_CONFIRMED = timedelta(seconds=30)
-_READY = cluster_health.ClusterState.READY
-
-
-class Cause(StrEnum):
-    """Why an application leaves a cluster."""
-
-    CLUSTER = "cluster"
-    APPLICATION = "application"
-    DRAIN = "drain"
-    REBALANCE = "rebalance"
-
-
-@dataclass(frozen=True, slots=True)
-class Eviction:
-    """An application on its way off a cluster (Karmada: a graceful eviction task)."""
-
-    cluster: str
-    cause: Cause
-    #: The evidence, one sentence.
-    reason: str
-    since: datetime
-    purge: failover_rules.Purge = failover_rules.Purge.GRACEFULLY
-    #: How long a healthy replacement is waited for; None: as long as it takes.
-    grace: timedelta | None = None
-    #: Where its replicas go: clusters that are new, or grow.
-    replacements: tuple[str, ...] = ()
-    #: The replacements were seen healthy.
-    replaced: bool = False
-    #: The old copy is gone.
-    removed: bool = False
-    #: Clusters it was on before.
-    before: tuple[str, ...] = ()
-    #: It could not be reached at some time since: nothing goes without a healthy replacement.
-    lost: bool = False
-    #: For how long the replacements are waited for.
-    waited: observed_durations.ObservedDuration | None = None
-    #: When it was tried last, and how often.
-    tried: datetime | None = None
-    attempts: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PlacementState:
-    """What is remembered of where an application is; kept with it."""
-
-    #: Clusters it is on; empty: it was never decided.
-    chosen: tuple[str, ...] = ()
-    #: Clusters that it left, with the reason: they are not chosen again until a rebalance.
-    away: Mapping[str, str] = field(default_factory=dict)
-    leaving: tuple[Eviction, ...] = ()
-    #: By what goes on, such as ``eu/volary.dev/unreachable``.
-    timers: Mapping[str, observed_durations.ObservedDuration] = field(default_factory=dict)
-    #: Why nothing moves although there is a reason, by cluster, one sentence each.
-    waiting: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """Everything that is looked at, of one moment."""
-
-    application: applications.Application
-    #: The clusters its selector takes, in the order of the fleet, with all their taints.
-    targets: Sequence[fleets.Cluster]
-    #: Every cluster of the fleet.
-    known: Mapping[str, cluster_health.ClusterHealth]
-    placement: PlacementState
-    now: datetime
-    rules: cluster_health.HealthRules = field(default_factory=cluster_health.HealthRules)
-    #: What the external probe said of the clusters it was asked about; None: it did not answer.
-    served: Mapping[str, bool | None] = field(default_factory=dict)
-    #: How the application is, of the clusters where that could be seen.
-    health: Mapping[str, statuses.HealthStatus] = field(default_factory=dict)
-    #: Why the external probe was not asked about a cluster, in a clause; such a one is not in
-    #: `served`.
-    unasked: Mapping[str, str] = field(default_factory=dict)
-    #: False: replicas are to be divided, but nothing is (autoscalers scale all of it).
-    has_shares: bool = True
-
-    @property
-    def is_divided(self) -> bool:
-        """Whether the clusters share the replicas, so that others can have those of one."""
-        divided = overrides.Division.DIVIDED
-        return self.has_shares and self.application.differences.replicas.division is divided
-
-    def is_well(self, name: str) -> bool:
-        """Say whether a cluster answers, seen just now."""
-        health = self.known.get(name)
-        if health is None or health.state is not _READY:
-            return False
-        return health_states.is_fresh(health, self.now, self.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +32,7 @@ class Decision:
     """What happens to one application now."""
 
     #: Who leaves, beginning now.
-    leaving: tuple[Eviction, ...]
+    leaving: tuple[situations.Eviction, ...]
     #: The clusters it is on afterwards.
     chosen: tuple[str, ...]
     timers: Mapping[str, observed_durations.ObservedDuration]
@@ -137,18 +45,18 @@ class EvictionReason:
     """A reason to leave a cluster: one that counts, or one that still lacks something."""
 
     cluster: str
-    cause: Cause
+    cause: situations.Cause
     evidence: str
     behaviour: failover_rules.Behaviour | None = None
     #: What is missing; empty: nothing.
     lacks: str = ""
 
 
-def decide(situation: Situation, allowance: eviction_limits.Allowance) -> Decision:
+def decide(situation: situations.Situation, allowance: eviction_limits.Allowance) -> Decision:
     """Return who leaves now, and what still waits for what."""
     kept: dict[str, observed_durations.ObservedDuration] = {}
     waiting: dict[str, str] = {}
-    leaving: list[Eviction] = []
+    leaving: list[situations.Eviction] = []
     on_the_way = {eviction.cluster for eviction in situation.placement.leaving}
     chosen = tuple(name for name in situation.placement.chosen if name not in on_the_way)
     for name in chosen:
@@ -169,9 +77,12 @@ def decide(situation: Situation, allowance: eviction_limits.Allowance) -> Decisi
 
 
 def _limited(
-    reason: EvictionReason, allowance: eviction_limits.Allowance, begun: int, situation: Situation
+    reason: EvictionReason,
+    allowance: eviction_limits.Allowance,
+    begun: int,
+    situation: situations.Situation,
 ) -> str:
-    if reason.cause is not Cause.DRAIN and begun >= allowance.moves:
+    if reason.cause is not situations.Cause.DRAIN and begun >= allowance.moves:
         return f"it has to wait: {allowance.reason}"
     behaviour = reason.behaviour
     directly = behaviour is not None and behaviour.purge is failover_rules.Purge.DIRECTLY
@@ -181,7 +92,7 @@ def _limited(
 
 
 def eviction_reason(
-    situation: Situation, name: str, kept: dict[str, observed_durations.ObservedDuration]
+    situation: situations.Situation, name: str, kept: dict[str, observed_durations.ObservedDuration]
 ) -> EvictionReason | None:
     """Return why the application may leave a cluster; None: nothing speaks for it.
 
@@ -201,7 +112,7 @@ def eviction_reason(
     return reason
 
 
-def _drained(situation: Situation, name: str) -> EvictionReason | None:
+def _drained(situation: situations.Situation, name: str) -> EvictionReason | None:
     health = situation.known.get(name)
     mark = health.drain if health else None
     if mark is None:
@@ -211,11 +122,11 @@ def _drained(situation: Situation, name: str) -> EvictionReason | None:
     if not situation.has_shares:
         undivided = "it has nothing that is divided (what autoscalers scale is not)"
     lacks = "" if situation.is_divided else f"{undivided}, so nothing moves"
-    return EvictionReason(name, Cause.DRAIN, who, None, lacks)
+    return EvictionReason(name, situations.Cause.DRAIN, who, None, lacks)
 
 
 def _untolerated(
-    situation: Situation,
+    situation: situations.Situation,
     name: str,
     behaviour: failover_rules.Behaviour,
     witness: failover_rules.ExternalProbe | None,
@@ -245,7 +156,9 @@ def _untolerated(
         if mark.by == taints.BY_RULE:
             second, missing = _confirmed_by_probe(situation, name, witness, limit, kept)
             evidence, lacks = evidence + second, lacks or missing
-        reasons.append((left, EvictionReason(name, Cause.CLUSTER, evidence, behaviour, lacks)))
+        reasons.append(
+            (left, EvictionReason(name, situations.Cause.CLUSTER, evidence, behaviour, lacks))
+        )
     complete = [reason for reason in reasons if not reason[1].lacks]
     best = min(complete or reasons, key=lambda timed_reason: timed_reason[0], default=None)
     return best[1] if best else None
@@ -269,7 +182,7 @@ def _toleration_left(
 
 
 def _confirmed_by_probe(
-    situation: Situation,
+    situation: situations.Situation,
     name: str,
     witness: failover_rules.ExternalProbe | None,
     limit: timedelta,
@@ -300,7 +213,7 @@ def _confirmed_by_probe(
 
 
 def _unhealthy(
-    situation: Situation,
+    situation: situations.Situation,
     name: str,
     behaviour: failover_rules.Behaviour,
     kept: dict[str, observed_durations.ObservedDuration],
@@ -324,11 +237,11 @@ def _unhealthy(
         lacks = "it is not well on any other cluster either, so it is not the cluster"
     elif well:
         evidence += f", and well on {', '.join(well[:5])}"
-    return EvictionReason(name, Cause.APPLICATION, evidence, behaviour, lacks)
+    return EvictionReason(name, situations.Cause.APPLICATION, evidence, behaviour, lacks)
 
 
 def _observe(
-    situation: Situation, key: str, kept: dict[str, observed_durations.ObservedDuration]
+    situation: situations.Situation, key: str, kept: dict[str, observed_durations.ObservedDuration]
 ) -> observed_durations.ObservedDuration:
     before = situation.placement.timers.get(key)
     kept[key] = observed_durations.observe(before, situation.now, situation.rules.longest_gap)
@@ -346,7 +259,7 @@ class _Replacement:
     failure: str = ""
 
 
-def _replacement(situation: Situation, chosen: Sequence[str], name: str) -> _Replacement:
+def _replacement(situation: situations.Situation, chosen: Sequence[str], name: str) -> _Replacement:
     remaining = [cluster_name for cluster_name in chosen if cluster_name != name]
     app = situation.application
     # Without a spread the others share what the cluster had.
@@ -367,7 +280,7 @@ def _replacement(situation: Situation, chosen: Sequence[str], name: str) -> _Rep
 
 
 def _candidates(
-    situation: Situation, remaining: Sequence[str], leaving: str
+    situation: situations.Situation, remaining: Sequence[str], leaving: str
 ) -> Iterator[fleets.Cluster]:
     """Yield where it may be: where it is, and clusters that are well and take new work."""
     placement = situation.placement
@@ -381,7 +294,9 @@ def _candidates(
             yield cluster
 
 
-def _evict(situation: Situation, reason: EvictionReason, after: _Replacement) -> Eviction:
+def _evict(
+    situation: situations.Situation, reason: EvictionReason, after: _Replacement
+) -> situations.Eviction:
     replacements = after.new or after.chosen
     to = f"is shared by {', '.join(replacements)}"
     if after.new:
@@ -389,7 +304,7 @@ def _evict(situation: Situation, reason: EvictionReason, after: _Replacement) ->
         first = f"the first that answers and fits the spread by {keys}"
         to = f"goes to {', '.join(replacements)}, {first}"
     behaviour = reason.behaviour
-    return Eviction(
+    return situations.Eviction(
         reason.cluster,
         reason.cause,
         f"{reason.evidence}; what it runs {to}",

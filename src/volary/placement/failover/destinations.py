@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from volary.model import applications, phrases
 from volary.model.fleet import fleets
-from volary.placement.failover import decisions, spread
+from volary.placement.failover import situations, spread
 
 
 def choose(
     app: applications.Application,
     qualified: Sequence[fleets.Cluster],
-    placement: decisions.PlacementState,
+    placement: situations.PlacementState,
 ) -> spread.Choice:
     """Return where the application is, and why not on the others.
 

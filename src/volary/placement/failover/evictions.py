@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from volary.model import backoffs
 from volary.model.placement import failover_rules
-from volary.placement.failover import decisions, move_plans, observed_durations
+from volary.placement.failover import decisions, move_plans, observed_durations, situations
 
 _BACKOFF = backoffs.Backoff(timedelta(seconds=30), timedelta(minutes=10))
 
@@ -33,7 +33,7 @@ class Step(StrEnum):
 class NextSteps:
     """What comes next."""
 
-    leaving: tuple[decisions.Eviction, ...]
+    leaving: tuple[situations.Eviction, ...]
     #: What a run has to do now; None: nothing.
     shift: move_plans.MovePlan | None
     #: Why the run is made, one sentence.
@@ -43,14 +43,14 @@ class NextSteps:
 
 
 def next_steps(
-    situation: decisions.Situation,
-    leaving: Sequence[decisions.Eviction],
+    situation: situations.Situation,
+    leaving: Sequence[situations.Eviction],
     chosen: Sequence[str],
 ) -> NextSteps:
     """Return what comes next for all that leave."""
-    after: list[decisions.Eviction] = []
+    after: list[situations.Eviction] = []
     waiting: dict[str, str] = {}
-    steps: list[tuple[Step, decisions.Eviction]] = []
+    steps: list[tuple[Step, situations.Eviction]] = []
     for eviction in leaving:
         is_well = situation.is_well(eviction.cluster)
         now = _observed(situation, eviction, is_well=is_well)
@@ -73,15 +73,15 @@ def next_steps(
     return NextSteps(tuple(after), _move_plan(steps), reason, waiting)
 
 
-def paused(leaving: Sequence[decisions.Eviction], why: str) -> NextSteps:
+def paused(leaving: Sequence[situations.Eviction], why: str) -> NextSteps:
     """Return that nothing comes next, for a reason that holds for all."""
     waiting = {eviction.cluster: f"{eviction.reason}; {why}" for eviction in leaving}
     return NextSteps(tuple(leaving), None, "", waiting)
 
 
 def _observed(
-    situation: decisions.Situation, eviction: decisions.Eviction, *, is_well: bool
-) -> decisions.Eviction:
+    situation: situations.Situation, eviction: situations.Eviction, *, is_well: bool
+) -> situations.Eviction:
     now = replace(eviction, lost=eviction.lost or not is_well)
     if now.replaced:
         return now
@@ -89,7 +89,7 @@ def _observed(
     return replace(now, waited=waited)
 
 
-def _step(eviction: decisions.Eviction, *, is_well: bool) -> tuple[Step, str]:
+def _step(eviction: situations.Eviction, *, is_well: bool) -> tuple[Step, str]:
     if eviction.removed:
         return Step.PLACE, ""
     match eviction.purge:
@@ -106,7 +106,7 @@ def _step(eviction: decisions.Eviction, *, is_well: bool) -> tuple[Step, str]:
             return _gracefully(eviction, is_well=is_well)
 
 
-def _gracefully(eviction: decisions.Eviction, *, is_well: bool) -> tuple[Step, str]:
+def _gracefully(eviction: situations.Eviction, *, is_well: bool) -> tuple[Step, str]:
     if is_well:
         return (Step.REMOVE_FIRST if _is_overdue(eviction) else Step.REMOVE_LAST), ""
     if eviction.replaced:
@@ -114,7 +114,7 @@ def _gracefully(eviction: decisions.Eviction, *, is_well: bool) -> tuple[Step, s
     return Step.PLACE, ""
 
 
-def _is_overdue(eviction: decisions.Eviction) -> bool:
+def _is_overdue(eviction: situations.Eviction) -> bool:
     """Say whether nobody waits for a healthy replacement any more (Karmada: grace period).
 
     Of a cluster that was lost the old copy may be all there is: it is never given up for that.
@@ -124,7 +124,7 @@ def _is_overdue(eviction: decisions.Eviction) -> bool:
     return eviction.attempts > 0 and eviction.waited.lasted >= eviction.grace
 
 
-def _is_due(eviction: decisions.Eviction, now: datetime) -> bool:
+def _is_due(eviction: situations.Eviction, now: datetime) -> bool:
     """Say whether it may be tried again; a clock that was set back does not hold it up."""
     if eviction.tried is None:
         return True
@@ -132,14 +132,14 @@ def _is_due(eviction: decisions.Eviction, now: datetime) -> bool:
 
 
 def _targets(
-    situation: decisions.Situation, eviction: decisions.Eviction, chosen: Sequence[str]
+    situation: situations.Situation, eviction: situations.Eviction, chosen: Sequence[str]
 ) -> tuple[str, ...]:
     """Return who takes its part and answers; all that are left, where those it had are not."""
     wanted = [name for name in eviction.replacements if name in chosen] or list(chosen)
     return tuple(filter(situation.is_well, wanted))
 
 
-def _move_plan(steps: Sequence[tuple[Step, decisions.Eviction]]) -> move_plans.MovePlan:
+def _move_plan(steps: Sequence[tuple[Step, situations.Eviction]]) -> move_plans.MovePlan:
     def of(wanted: Step) -> tuple[str, ...]:
         return tuple(eviction.cluster for step, eviction in steps if step is wanted)
 
@@ -147,7 +147,7 @@ def _move_plan(steps: Sequence[tuple[Step, decisions.Eviction]]) -> move_plans.M
     return move_plans.MovePlan(of(Step.REMOVE_FIRST), tuple(place), (), of(Step.REMOVE_LAST))
 
 
-def _describe(step: Step, eviction: decisions.Eviction) -> str:
+def _describe(step: Step, eviction: situations.Eviction) -> str:
     if step is Step.REMOVE_LAST and eviction.replaced:
         back = (
             f"{eviction.cluster} answers again" if eviction.lost else f"{eviction.cluster} is left"
@@ -162,11 +162,11 @@ def _describe(step: Step, eviction: decisions.Eviction) -> str:
 
 
 def after_run(
-    leaving: Sequence[decisions.Eviction],
+    leaving: Sequence[situations.Eviction],
     placed: frozenset[str],
     removed: frozenset[str],
     shift: move_plans.MovePlan,
-) -> tuple[decisions.Eviction, ...]:
+) -> tuple[situations.Eviction, ...]:
     """Return who is still leaving after a run that had to do `shift`.
 
     It proved that the clusters `placed` hold their part, and that the application is gone from
@@ -188,7 +188,7 @@ def after_run(
     return tuple(still_leaving)
 
 
-def without_pending(situation: decisions.Situation) -> decisions.PlacementState | None:
+def without_pending(situation: situations.Situation) -> situations.PlacementState | None:
     """Return what is remembered once moves that have not begun are withdrawn; None: they stay.
 
     For all that is about to leave the reason has gone: the taint was removed, the cluster is
@@ -212,5 +212,5 @@ def without_pending(situation: decisions.Situation) -> decisions.PlacementState 
     )
 
 
-def _is_pending(eviction: decisions.Eviction) -> bool:
+def _is_pending(eviction: situations.Eviction) -> bool:
     return eviction.attempts <= 1 and not eviction.replaced and not eviction.removed

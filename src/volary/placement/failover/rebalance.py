@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from volary.config.crosscheck import eligibility
 from volary.model.fleet import fleets
-from volary.placement.failover import decisions, move_plans, spread
+from volary.placement.failover import move_plans, situations, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Rebalance:
     """What a rebalance does."""
 
     chosen: tuple[str, ...]
-    leaving: tuple[decisions.Eviction, ...]
+    leaving: tuple[situations.Eviction, ...]
     shift: move_plans.MovePlan
     #: One sentence.
     reason: str
@@ -33,7 +33,7 @@ class Rebalance:
         return not self.shift.clusters
 
 
-def choose(situation: decisions.Situation) -> spread.Choice:
+def choose(situation: situations.Situation) -> spread.Choice:
     """Return the clusters it would be on."""
     app, placement = situation.application, situation.placement
     silent = [name for name in placement.chosen if not situation.is_well(name)]
@@ -49,13 +49,13 @@ def choose(situation: decisions.Situation) -> spread.Choice:
     return spread.Choice(choice.clusters, {**left_out, **choice.left_out}, choice.failure)
 
 
-def _why_not(situation: decisions.Situation, cluster: fleets.Cluster) -> str:
+def _why_not(situation: situations.Situation, cluster: fleets.Cluster) -> str:
     refused = eligibility.exclusion_reason(situation.application, cluster)
     return refused or ("" if situation.is_well(cluster.name) else "it does not answer")
 
 
 def plan(
-    situation: decisions.Situation,
+    situation: situations.Situation,
     choice: spread.Choice,
     before: Mapping[str, int],
     after: Mapping[str, int],
@@ -90,13 +90,13 @@ def plan(
 
 
 def _eviction(
-    situation: decisions.Situation, name: str, to: tuple[str, ...], by: str
-) -> decisions.Eviction:
+    situation: situations.Situation, name: str, to: tuple[str, ...], by: str
+) -> situations.Eviction:
     known = {eviction.cluster: eviction for eviction in situation.placement.leaving}
     why = situation.placement.away.get(name) or f"{by} asked for a rebalance"
-    return decisions.Eviction(
+    return situations.Eviction(
         name,
-        decisions.Cause.REBALANCE,
+        situations.Cause.REBALANCE,
         why,
         situation.now,
         replacements=to,

@@ -5,7 +5,12 @@ from typing import Annotated
 import fastapi
 from starlette import requests, responses
 
-from volary.controller.api import placement_service, representations, status_representations
+from volary.controller.api import (
+    placement_service,
+    plan_representations,
+    representations,
+    status_representations,
+)
 from volary.controller.status import application_statuses
 from volary.model import errors
 from volary.server import server_state
@@ -128,7 +133,7 @@ async def fetch(request: requests.Request, application: str) -> responses.Respon
 
 
 @router.post(
-    "/applications/{application}/plan", responses=response_schemas.one(representations.Plan)
+    "/applications/{application}/plan", responses=response_schemas.one(plan_representations.Plan)
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.plan")
 async def plan(

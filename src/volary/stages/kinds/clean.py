@@ -13,7 +13,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.stages.runtime import cluster_changes, execution, stage_runners
-from volary.stages.traffic import live_routes, routes, weights
+from volary.stages.traffic import live_routes, route_writes, weights
 
 
 async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
@@ -37,7 +37,7 @@ async def drain(
     """
     for route_object in await live_routes.of(work, source):
         if route_object.live is not None and _drained(route_object, which).lines:
-            await routes.move(work, route_object, lambda now: _drained(now, which), source)
+            await route_writes.move(work, route_object, lambda now: _drained(now, which), source)
 
 
 def _drained(route_object: live_routes.RouteObject, which: variant.Variant) -> weights.Change:

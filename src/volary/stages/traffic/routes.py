@@ -1,7 +1,7 @@
 """Moving traffic on one cluster: read the live routes, change them, read them back.
 
-`routers` decide, purely; this module reads and writes the cluster. Routes are written by a field
-manager of their own, and only the fields that carry them.
+`routers` decide, purely; `route_writes` writes, by a field manager of its own, only the fields that
+carry routes.
 
 Stages that move traffic call `divide`, and `observe` for what is live::
 
@@ -14,36 +14,27 @@ that the route names has no endpoint of it; applying manifests moves no traffic
 and for a Service its endpoints are seen to have followed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 
-from volary.clusters.api import api_errors
-from volary.clusters.apply import interferences, live_objects, managed_fields
-from volary.clusters.watching import collection_watch, list_snapshot
+from volary.clusters.watching import list_snapshot
 from volary.manifests import objects
-from volary.manifests.ownership import field_managers
 from volary.manifests.routes import generated_routes
-from volary.model import errors, json
+from volary.model import errors
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
-from volary.stages.rollouts import rendering, service_rollouts
-from volary.stages.runtime import cluster_changes, execution, inventory_records
+from volary.stages.rollouts import rendering
+from volary.stages.runtime import cluster_changes, execution
 from volary.stages.traffic import (
     backend_readiness,
     division,
     live_routes,
     route_ports,
-    silent_parents,
+    route_writes,
     weights,
 )
 from volary.stages.traffic.routers import registry
-
-#: Gateways of clouds take minutes to answer.
-_ACCEPTANCE = timedelta(minutes=5)
-#: So often a route is looked at again that somebody else is changing.
-_TRIES = 5
 
 
 async def return_to_primary(
@@ -53,7 +44,7 @@ async def return_to_primary(
 ) -> None:
     """Give primary all the traffic that other variants get, as soon as it can take it."""
     for route_object in live_routes.diverted(route_objects):
-        await move(work, route_object, _return, source)
+        await route_writes.move(work, route_object, _return, source)
 
 
 def _return(route_object: live_routes.RouteObject) -> weights.Change:
@@ -109,12 +100,12 @@ async def divide(
             return division.Observed(primary=division.ALL)
         route_object = created
     snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
-    change, after = await move(
+    change, after = await route_writes.move(
         work, route_object, lambda now: _change(now, wanted), source, snapshot
     )
     # Also of variants that had their share before: it may lead to nobody by now. Those that got
     # more have just been looked at.
-    rising = _rising(route_object, change)
+    rising = route_writes.rising(route_object, change)
     left = [variant_role for variant_role in wanted.needed if variant_role not in rising]
     behind = backend_readiness.Backends(work, route_object, source, snapshot)
     await behind.require_services(change.item.body, left)
@@ -219,186 +210,3 @@ async def _create(
     await cluster_changes.apply(work, marked)
     (created,) = await live_routes.read(work, [route_object.item])
     return created
-
-
-#: Says how a route is to look, given the object as it is live.
-Plan = Callable[[live_routes.RouteObject], weights.Change]
-
-
-async def move(
-    work: execution.Work,
-    route_object: live_routes.RouteObject,
-    plan: Plan,
-    source: Sequence[manifest.Manifest],
-    snapshot: list_snapshot.ListSnapshot | None = None,
-) -> tuple[weights.Change, tuple[weights.RouteWeights, ...]]:
-    """Write the routes of `plan`; return them, and the weights that were read back.
-
-    Whoever edits the routes meanwhile is not overwritten: then `plan` is asked again.
-
-    Raises:
-        StageFailedError: when a variant has no ready pod for the traffic it would get,
-            or what was read back is not what was written.
-    """
-    router = route_object.router
-    live_routes.check_owner(work, route_object)
-    snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
-    for _ in range(_TRIES):
-        change = plan(route_object)
-        wanted = router.read(change.item.body)
-        rising = _rising(route_object, change)
-        behind = backend_readiness.Backends(work, route_object, source, snapshot)
-        await behind.require_pods(rising)
-        await behind.require_services(change.item.body, rising)
-        work.check_stop()
-        # Written to at once: the cluster refuses when the object has changed since it was read.
-        version = objects.text(route_object.live, "metadata", "resourceVersion")
-        if version and await _write(work, route_object, router.fields(change.item.body), version):
-            return change, await _observed(work, route_object, change, wanted)
-        live = await live_objects.get(work.context.client, route_object.placed)
-        route_object = replace(route_object, live=live)
-        snapshot.forget()
-    raise execution.StageFailedError(
-        f"{route_object.item.key.title} kept changing while it was read"
-    )
-
-
-def _rising(
-    route_object: live_routes.RouteObject, change: weights.Change
-) -> Sequence[variant.Variant]:
-    """Return the variants that a change gives more traffic than they have."""
-    return weights.rising(route_object.weights, route_object.router.read(change.item.body))
-
-
-async def _observed(
-    work: execution.Work,
-    route_object: live_routes.RouteObject,
-    change: weights.Change,
-    wanted: tuple[weights.RouteWeights, ...],
-) -> tuple[weights.RouteWeights, ...]:
-    """Read back what was written, and see that it is in effect."""
-    work.context.propagation.note()
-    for line in change.lines:
-        work.note(line)
-    after = await live_objects.get(work.context.client, route_object.placed)
-    router, observed = route_object.router, replace(route_object, live=after).weights
-    if after is None or observed != wanted:
-        raise execution.StageFailedError(
-            f"{route_object.item.key.title} was written, but reads back as"
-            f" {weights.title(_first(observed))} instead of {weights.title(_first(wanted))}"
-        )
-    if route_object.item.kind == "Service":
-        selector = objects.mapping(after, "spec", "selector")
-        timeout = min(backend_readiness.READY_TIMEOUT, work.remaining)
-        await service_rollouts.follow(work, route_object.item, selector, timeout)
-    given_back = weights.is_diverted(route_object.weights) and not weights.is_diverted(observed)
-    if given_back and router.is_unanswered(route_object.live or {}):
-        # Nobody carried out the routes before either: waiting would keep the old version waiting.
-        if left := router.waiting(after):
-            work.caution(f"{route_object.item.key.title}: {left}; this is not waited for")
-        return observed
-    await _accepted(work, route_object, after)
-    return observed
-
-
-async def _accepted(
-    work: execution.Work,
-    route_object: live_routes.RouteObject,
-    written: json.JsonObject,
-) -> None:
-    """Wait until gateways and meshes say that they carry out the routes."""
-    router = route_object.router
-    if not router.waiting(written):
-        return
-    name = route_object.item.name
-    seen: dict[str, json.JsonObject] = {}
-
-    def left() -> str:
-        return router.waiting(seen[name]) if name in seen else "it is gone"
-
-    title = route_object.item.key.title
-    reason = await _why_not_accepted(work, route_object, written)
-    work.context.progress(f"waiting until {title} is accepted: {reason}")
-    source = collection_watch.Source(
-        route_object.placed.resource,
-        route_object.item.namespace,
-        collection_watch.store_by_name(seen),
-        field_selector=f"metadata.name={name}",
-    )
-    await collection_watch.watch_until(
-        work.context.client,
-        [source],
-        lambda: not left(),
-        timeout=min(_ACCEPTANCE, work.remaining),
-        stop=work.context.task.stop.wait,
-    )
-    if left():
-        work.check_stop()
-        last = seen.get(name)
-        reason = await _why_not_accepted(work, route_object, last) if last else left()
-        raise execution.StageFailedError(f"{title} was written, but {reason}")
-
-
-async def _why_not_accepted(
-    work: execution.Work, route_object: live_routes.RouteObject, body: json.JsonObject
-) -> str:
-    """Return why routes are not carried out; where nobody answers, also who is missing."""
-    left = route_object.router.waiting(body)
-    if not left or not route_object.router.is_unanswered(body):
-        return left
-    missing = await silent_parents.explain(work.context.client, body)
-    return f"{left}; {missing}" if missing else left
-
-
-async def _write(
-    work: execution.Work,
-    route_object: live_routes.RouteObject,
-    fields: json.JsonObject,
-    version: str,
-) -> bool:
-    """Write the fields that carry the routes; say whether the object still was that version."""
-    if route_object.live is not None:
-        await inventory_records.keep_adopted(work, [route_object.live])
-    item = route_object.item
-    own = {"name": item.name, "namespace": item.namespace, "resourceVersion": version}
-    body = {
-        **fields,
-        "apiVersion": item.api_version,
-        "kind": item.kind,
-        "metadata": {**objects.mapping(fields, "metadata"), **own},
-    }
-    _say_who_changed(work, route_object, body)
-    before, work.touched = work.touched, True
-    try:
-        # Forced: whoever set these fields before, the running stage decides them now.
-        await work.context.client.apply(
-            route_object.placed.resource,
-            body,
-            field_manager=field_managers.TRAFFIC_MANAGER,
-            force=True,
-        )
-    except api_errors.Conflict:
-        work.touched = before
-        return False
-    return True
-
-
-def _say_who_changed(
-    work: execution.Work, route_object: live_routes.RouteObject, wanted: json.JsonObject
-) -> None:
-    """Say which person changed routes since a stage moved them, before they are written over."""
-    live = route_object.live or {}
-    names = [entry.get("manager") for entry in managed_fields.managers(live)]
-    if field_managers.TRAFFIC_MANAGER not in names:
-        return
-    for change in interferences.find(wanted, live):
-        if change.is_by_person:
-            work.caution(
-                f"{change.key.title}: somebody ({change.manager}) changed {change.path} since"
-                " traffic was moved; it is taken back"
-            )
-
-
-def _first(routes: Sequence[weights.RouteWeights]) -> dict[variant.Variant, int]:
-    """Return the shares of the first route that may be changed, for sentences."""
-    return weights.observed(routes).shares

@@ -26,7 +26,7 @@ from volary.manifests import redaction
 from volary.model import errors, statuses
 from volary.model.fleet import cluster_health, fleets, taints
 from volary.model.runs import run_records
-from volary.placement.failover import decisions, move_plans
+from volary.placement.failover import move_plans, situations
 from volary.store import records
 
 ANA = representations.Actor("ana", "10.0.0.1")
@@ -352,10 +352,10 @@ async def test_a_cluster_is_cordoned_and_tainted_by_hand(served: Served) -> None
 
 
 async def test_where_an_application_is_and_what_moves(served: Served) -> None:
-    eviction = decisions.Eviction(
-        "us", decisions.Cause.CLUSTER, "us is flooded", given.AT, replacements=("eu",)
+    eviction = situations.Eviction(
+        "us", situations.Cause.CLUSTER, "us is flooded", given.AT, replacements=("eu",)
     )
-    placed = decisions.PlacementState(
+    placed = situations.PlacementState(
         ("eu",), {"us": "us is flooded"}, (eviction,), {}, {"eu": "it waits"}
     )
     move = run_requests.RunRequest(
@@ -384,10 +384,10 @@ async def test_where_an_application_is_and_what_moves(served: Served) -> None:
 async def test_what_moves_is_counted_among_more_applications_than_a_page_holds(
     served: Served,
 ) -> None:
-    eviction = decisions.Eviction(
-        "us", decisions.Cause.CLUSTER, "us is flooded", given.AT, replacements=("eu",)
+    eviction = situations.Eviction(
+        "us", situations.Cause.CLUSTER, "us is flooded", given.AT, replacements=("eu",)
     )
-    placed = decisions.PlacementState(("eu",), leaving=(eviction,))
+    placed = situations.PlacementState(("eu",), leaving=(eviction,))
     status = application_statuses.ApplicationStatus(
         releases=cluster_releases.ClusterReleases().with_placement(placed)
     )

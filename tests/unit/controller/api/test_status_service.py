@@ -12,7 +12,7 @@ from volary.model import applications, statuses
 from volary.model.fleet import fleets, taints
 from volary.model.objects import manifest, object_health, ownership
 from volary.model.placement import spread_constraints
-from volary.placement.failover import decisions
+from volary.placement.failover import situations
 
 LOST = taints.Taint(taints.UNREACHABLE, taints.Effect.NO_SCHEDULE)
 TWO = (spread_constraints.Constraint(spread_constraints.Field.CLUSTER, max_groups=2),)
@@ -51,13 +51,13 @@ def test_it_is_known_by_the_name_of_its_file_and_where_that_is() -> None:
 
 
 def test_where_it_is_counts_and_not_where_it_would_be_chosen_anew() -> None:
-    placed = decisions.PlacementState(chosen=("us", "eu"))
+    placed = situations.PlacementState(chosen=("us", "eu"))
 
     assert status_service.subject(shop(TWO), members(), (), placed).targets == ("us", "eu")
 
 
 def test_a_lost_cluster_that_it_is_on_is_looked_at_as_any_other() -> None:
-    placed = decisions.PlacementState(chosen=("us", "eu", "asia"))
+    placed = situations.PlacementState(chosen=("us", "eu", "asia"))
 
     found = status_service.subject(shop(), members(lost="us"), (), placed)
 
@@ -65,7 +65,7 @@ def test_a_lost_cluster_that_it_is_on_is_looked_at_as_any_other() -> None:
 
 
 def test_a_marked_cluster_that_it_was_never_on_is_not_one_it_is_for() -> None:
-    placed = decisions.PlacementState(chosen=("eu", "asia"))
+    placed = situations.PlacementState(chosen=("eu", "asia"))
 
     found = status_service.subject(shop(), members(lost="us"), (), placed)
 
@@ -73,7 +73,7 @@ def test_a_marked_cluster_that_it_was_never_on_is_not_one_it_is_for() -> None:
 
 
 def test_a_cluster_that_it_left_may_still_have_something_of_it() -> None:
-    placed = decisions.PlacementState(chosen=("eu",), away={"us": "it was lost"})
+    placed = situations.PlacementState(chosen=("eu",), away={"us": "it was lost"})
 
     found = status_service.subject(shop(), members(lost="us"), (), placed)
 
@@ -83,7 +83,7 @@ def test_a_cluster_that_it_left_may_still_have_something_of_it() -> None:
 
 def test_a_spread_that_cannot_be_met_says_nothing_of_where_it_is() -> None:
     many = (spread_constraints.Constraint(spread_constraints.Field.CLUSTER, min_groups=5),)
-    placed = decisions.PlacementState(chosen=("us", "eu"))
+    placed = situations.PlacementState(chosen=("us", "eu"))
 
     assert status_service.subject(shop(many), members(), (), placed).targets == ("us", "eu")
 

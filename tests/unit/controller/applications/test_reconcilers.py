@@ -11,7 +11,7 @@ import reconciler_fixtures as given
 from volary.controller.status import application_statuses, cluster_releases
 from volary.engine.runs import run_builder, state
 from volary.model import backoffs, errors, statuses
-from volary.placement.failover import decisions, move_plans
+from volary.placement.failover import move_plans, situations
 
 PAUSE = state.Pause("ana", given.AT, "on television")
 SHIFT = move_plans.MovePlan(place=("eu",), last=("us",))
@@ -150,7 +150,7 @@ async def test_going_back_is_before_a_move_and_is_not_held_up_by_a_pause(
     world: given.World,
 ) -> None:
     back = given.request("r2", "c0", kind=given.Kind.ROLLBACK_TO_COMMIT)
-    placed = cluster_releases.ClusterReleases().with_placement(decisions.PlacementState(("us",)))
+    placed = cluster_releases.ClusterReleases().with_placement(situations.PlacementState(("us",)))
     await world.shop.change({"pause": PAUSE, "move": MOVE, "releases": placed})
 
     await world.shop.submit(back)

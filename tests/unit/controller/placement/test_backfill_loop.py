@@ -14,7 +14,7 @@ from volary.controller.placement import backfill_loop
 from volary.controller.status import application_statuses, cluster_releases
 from volary.engine.runs import state
 from volary.model.fleet import cluster_health, fleets, taints
-from volary.placement.failover import decisions, move_plans
+from volary.placement.failover import move_plans, situations
 from volary.store import records
 
 FILE = """\
@@ -180,7 +180,7 @@ async def test_after_a_rollback_that_left_some_clusters_nobody_is_said_to_have_t
 ) -> None:
     """What stopped half-way is brought to nobody; the next completed release is."""
     half = cluster_releases.ClusterReleases("", {"eu": Release("new")})
-    placement = decisions.PlacementState(("us", "eu"))
+    placement = situations.PlacementState(("us", "eu"))
     async with missed(tmp_path, half.with_placement(placement)) as shop:
         before = await shop.releases()
 

@@ -16,7 +16,7 @@ from volary.controller.status import application_statuses, cluster_releases
 from volary.engine.runs import state
 from volary.model.fleet import cluster_health, taints
 from volary.model.placement import failover_rules
-from volary.placement.failover import decisions, move_plans
+from volary.placement.failover import move_plans, situations
 from volary.store import records
 
 FILE = """\
@@ -50,7 +50,7 @@ class FailedOver:
         mark: taints.Taint = FLOOD,
         doubt: str = "",
         **states: State,
-    ) -> decisions.PlacementState:
+    ) -> situations.PlacementState:
         """Look after a round of probes; a cluster of which nothing is said is ready."""
         now = given.Clock().now()
         known = tuple(
@@ -72,7 +72,7 @@ class FailedOver:
         await self.loop.look(cluster_health.FleetHealth(now, known, doubt))
         return await self.placed()
 
-    async def placed(self) -> decisions.PlacementState:
+    async def placed(self) -> situations.PlacementState:
         return (await self.world.status()).placed
 
     async def actions(self) -> list[str]:
@@ -151,7 +151,7 @@ async def test_without_failover_in_its_file_nothing_moves(tmp_path: Path) -> Non
     async with spread_out(tmp_path, failover="") as shop:
         placed = await shop.look(tainted=["us"])
 
-        assert placed == decisions.PlacementState(("us",))
+        assert placed == situations.PlacementState(("us",))
         assert shop.world.script.prepared == []
 
 
@@ -246,7 +246,7 @@ async def test_a_run_under_way_is_interrupted_and_its_commit_is_released_after_t
 async def test_what_was_removed_or_never_released_is_left_alone(tmp_path: Path) -> None:
     nothing = cluster_releases.ClusterReleases()
     async with spread_out(tmp_path, releases=nothing) as shop:
-        assert await shop.look(tainted=["us"]) == decisions.PlacementState()
+        assert await shop.look(tainted=["us"]) == situations.PlacementState()
     async with spread_out(tmp_path) as shop:
         await shop.world.shop.change(removed=given.AT)
         assert (await shop.look(tainted=["us"])).leaving == ()

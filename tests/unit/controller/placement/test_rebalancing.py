@@ -14,7 +14,7 @@ from volary.controller import refusals
 from volary.controller.placement import rebalancing
 from volary.controller.status import application_statuses, cluster_releases
 from volary.model.fleet import cluster_health
-from volary.placement.failover import decisions, move_plans
+from volary.placement.failover import move_plans, situations
 from volary.store import records
 
 FILE = """\
@@ -46,7 +46,7 @@ class Placed:
 
 @contextlib.asynccontextmanager
 async def placed(
-    path: Path, placement: decisions.PlacementState, file: str = FILE, **states: State
+    path: Path, placement: situations.PlacementState, file: str = FILE, **states: State
 ) -> AsyncIterator[Placed]:
     """Given an application that is so placed, on clusters that answer unless something is said."""
     (path / "volary.yaml").write_text(file)
@@ -74,7 +74,7 @@ async def placed(
         yield Placed(world, commit)
 
 
-LEFT = decisions.PlacementState(("us",), {"eu": "eu was flooded"})
+LEFT = situations.PlacementState(("us",), {"eu": "eu was flooded"})
 
 
 async def test_what_moved_away_comes_back(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ async def test_it_is_carried_out(tmp_path: Path) -> None:
 
 
 async def test_where_it_is_well_placed_nothing_moves(tmp_path: Path) -> None:
-    async with placed(tmp_path, decisions.PlacementState(("eu",))) as shop:
+    async with placed(tmp_path, situations.PlacementState(("eu",))) as shop:
         assert await shop.rebalance() == "nothing would move: it is where it would be placed anew"
         assert (await shop.status()).move is None
 
@@ -116,11 +116,11 @@ async def test_where_it_is_well_placed_nothing_moves(tmp_path: Path) -> None:
 async def test_what_left_a_cluster_may_be_chosen_there_again(tmp_path: Path) -> None:
     """Nothing moves, but what it left is not held against a cluster any more."""
     async with placed(
-        tmp_path, decisions.PlacementState(("eu",), {"us": "us was flooded"})
+        tmp_path, situations.PlacementState(("eu",), {"us": "us was flooded"})
     ) as shop:
         assert await shop.rebalance() == ""
 
-        assert (await shop.status()).placed == decisions.PlacementState(("eu",))
+        assert (await shop.status()).placed == situations.PlacementState(("eu",))
         assert (await shop.status()).move is None
 
 
@@ -135,7 +135,7 @@ async def test_a_move_is_not_overtaken(tmp_path: Path) -> None:
 
 async def test_without_a_cluster_that_answers_there_is_no_place(tmp_path: Path) -> None:
     lost = {"us": State.UNREACHABLE, "eu": State.UNREACHABLE}
-    async with placed(tmp_path, decisions.PlacementState(("us",)), **lost) as shop:
+    async with placed(tmp_path, situations.PlacementState(("us",)), **lost) as shop:
         before = await shop.status()
 
         assert await shop.rebalance() == "nothing would move: it is where it would be placed anew"

@@ -18,7 +18,7 @@ from volary.model import errors
 from volary.model.fleet import fleets, taints
 from volary.model.objects import ownership
 from volary.model.runs import run_plans
-from volary.placement.failover import decisions
+from volary.placement.failover import situations
 from volary.sources.rendering import renderers
 
 FILE = """\
@@ -132,7 +132,7 @@ async def test_a_spread_that_cannot_be_met_is_named_with_its_line(tmp_path: Path
 async def test_who_is_cordoned_keeps_its_place_and_gets_nothing_now(tmp_path: Path) -> None:
     us, *others = MEMBERS.clusters
     members = fleets.Fleet((replace(us, taints=(CORDON,)), *others))
-    placed = decisions.PlacementState(("us", "eu"))
+    placed = situations.PlacementState(("us", "eu"))
     spread = "  placement:\n    spread: [{by: cluster, maxGroups: 2}]\n"
     async with an_application(tmp_path, spread, members) as given:
         made = await given.prepare(placed=placed)

@@ -9,7 +9,7 @@ from volary.controller.planning import cluster_questions, replica_assignment
 from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
-from volary.placement.failover import decisions
+from volary.placement.failover import situations
 
 SHOP = applications.Application("shop", applications.Dialect.VOLARY)
 FLEET = fleets.Fleet((fleets.Cluster("us"), fleets.Cluster("eu", suspended=True)))
@@ -39,15 +39,15 @@ SCALER = manifest.Manifest(
 @pytest.mark.parametrize(
     ("placed", "names"),
     [
-        (decisions.PlacementState(), ["us", "eu"]),
-        (decisions.PlacementState(("us", "eu")), ["us", "eu"]),
-        (decisions.PlacementState(("us",)), ["us"]),
-        (decisions.PlacementState(("us",), away={"eu": "it was lost"}), ["us"]),
-        (decisions.PlacementState(away={"eu": "it was lost"}), ["us"]),
+        (situations.PlacementState(), ["us", "eu"]),
+        (situations.PlacementState(("us", "eu")), ["us", "eu"]),
+        (situations.PlacementState(("us",)), ["us"]),
+        (situations.PlacementState(("us",), away={"eu": "it was lost"}), ["us"]),
+        (situations.PlacementState(away={"eu": "it was lost"}), ["us"]),
     ],
 )
 def test_who_is_left_out_for_now_keeps_what_it_has(
-    placed: decisions.PlacementState, names: list[str]
+    placed: situations.PlacementState, names: list[str]
 ) -> None:
     members = replica_assignment.members_of(SHOP, FLEET, ("us",), placed)
 

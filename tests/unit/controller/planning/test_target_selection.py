@@ -7,7 +7,7 @@ from volary.controller.planning import target_selection
 from volary.model import applications, errors
 from volary.model.fleet import fleets, taints
 from volary.model.placement import spread_constraints
-from volary.placement.failover import decisions
+from volary.placement.failover import situations
 from volary.planner import targets
 
 CORDON = taints.Taint(taints.CORDONED, by="ana", reason="1.36")
@@ -23,13 +23,13 @@ def members(*names: str, cordoned: str = "") -> fleets.Fleet:
 
 
 def narrowed(
-    app: applications.Application, clusters: fleets.Fleet, placement: decisions.PlacementState
+    app: applications.Application, clusters: fleets.Fleet, placement: situations.PlacementState
 ) -> tuple[targets.Selection, tuple[str, ...]]:
     return target_selection.narrow(app, targets.select(app, clusters), placement, clusters)
 
 
 def test_a_run_goes_where_the_spread_says_and_says_who_is_left_out() -> None:
-    selection, chosen = narrowed(SPREAD, members("us", "eu", "asia"), decisions.PlacementState())
+    selection, chosen = narrowed(SPREAD, members("us", "eu", "asia"), situations.PlacementState())
 
     assert selection.names == chosen == ("eu", "asia")
     assert [str(each.message) for each in selection.warnings] == [
@@ -40,7 +40,7 @@ def test_a_run_goes_where_the_spread_says_and_says_who_is_left_out() -> None:
 def test_a_cordoned_cluster_keeps_its_place_although_the_run_passes_over_it() -> None:
     clusters = members("us", "eu", "asia", cordoned="us")
 
-    selection, chosen = narrowed(SPREAD, clusters, decisions.PlacementState(("us", "eu")))
+    selection, chosen = narrowed(SPREAD, clusters, situations.PlacementState(("us", "eu")))
 
     assert selection.names == ("eu",)
     assert chosen == ("us", "eu")
@@ -48,7 +48,7 @@ def test_a_cordoned_cluster_keeps_its_place_although_the_run_passes_over_it() ->
 
 def test_where_it_left_a_run_does_not_bring_it_back_to() -> None:
     plain = applications.Application("shop")
-    placement = decisions.PlacementState(("us",), away={"eu": "it was flooded"})
+    placement = situations.PlacementState(("us",), away={"eu": "it was flooded"})
 
     selection, chosen = narrowed(plain, members("us", "eu"), placement)
 
@@ -57,7 +57,7 @@ def test_where_it_left_a_run_does_not_bring_it_back_to() -> None:
 
 
 def test_a_spread_that_cannot_be_met_refuses_the_run() -> None:
-    selection, _ = narrowed(SPREAD, members("us"), decisions.PlacementState())
+    selection, _ = narrowed(SPREAD, members("us"), situations.PlacementState())
 
     with pytest.raises(errors.UserError) as refused:
         selection.require()
@@ -74,7 +74,7 @@ def test_a_spread_that_cannot_be_met_is_said_with_its_line() -> None:
     chosen = targets.select(SPREAD, clusters)
 
     selection, _ = target_selection.narrow(
-        SPREAD, chosen, decisions.PlacementState(), clusters, document
+        SPREAD, chosen, situations.PlacementState(), clusters, document
     )
 
     [wrong] = [each for each in selection.problems if each.severity is errors.Severity.ERROR]

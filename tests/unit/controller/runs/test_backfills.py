@@ -22,7 +22,7 @@ from volary.manifests import redaction
 from volary.model import statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
-from volary.placement.failover import decisions
+from volary.placement.failover import situations
 from volary.store import records
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -187,7 +187,7 @@ async def test_clusters_get_the_release_by_a_quick_sync_from_what_they_run(
         {"us": Release(commit, Has.COVERED, "id"), "eu": Release(commit, Has.MISSED)},
         commit,
     )
-    status = replace(BEFORE, releases=known).with_placement(decisions.PlacementState(("us", "eu")))
+    status = replace(BEFORE, releases=known).with_placement(situations.PlacementState(("us", "eu")))
     async with given.leading(sources=git_feed.Feed(tmp_path)) as world:
         ready = await BACKFILL.prepare(
             run_kinds.Planning(

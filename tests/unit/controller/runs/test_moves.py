@@ -25,7 +25,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import added_stages, rollout_stages
 from volary.model.placement import failover_rules
-from volary.placement.failover import decisions, move_plans
+from volary.placement.failover import move_plans, situations
 from volary.placement.replicas import assignment, divisible_workloads
 from volary.store import records
 
@@ -46,10 +46,10 @@ SHIFT = move_plans.MovePlan(place=("asia",), last=("us",))
 MOVE = run_requests.RunRequest(
     "m", "abc", run_requests.KindName.MOVE, "us is flooded", NOW, shift=SHIFT
 )
-LEAVING = decisions.Eviction(
-    "us", decisions.Cause.CLUSTER, "us is flooded", NOW, replacements=("asia",)
+LEAVING = situations.Eviction(
+    "us", situations.Cause.CLUSTER, "us is flooded", NOW, replacements=("asia",)
 )
-PLACED = decisions.PlacementState(("eu", "asia"), away={"us": "us is flooded"}, leaving=(LEAVING,))
+PLACED = situations.PlacementState(("eu", "asia"), away={"us": "us is flooded"}, leaving=(LEAVING,))
 STANDING = application_statuses.ApplicationStatus(move=MOVE, under_way=True).with_placement(PLACED)
 PAUSE = state.Pause("ana", NOW, "the shop is on television")
 
@@ -135,15 +135,15 @@ def test_a_paused_application_is_not_moved() -> None:
 @pytest.mark.parametrize(
     ("cause", "replaced", "urgent"),
     [
-        (decisions.Cause.CLUSTER, False, True),
-        (decisions.Cause.APPLICATION, False, True),
-        (decisions.Cause.CLUSTER, True, False),
-        (decisions.Cause.DRAIN, False, False),
-        (decisions.Cause.REBALANCE, False, False),
+        (situations.Cause.CLUSTER, False, True),
+        (situations.Cause.APPLICATION, False, True),
+        (situations.Cause.CLUSTER, True, False),
+        (situations.Cause.DRAIN, False, False),
+        (situations.Cause.REBALANCE, False, False),
     ],
 )
 def test_only_what_is_lost_or_ill_interrupts_a_run(
-    cause: decisions.Cause, replaced: bool, urgent: bool
+    cause: situations.Cause, replaced: bool, urgent: bool
 ) -> None:
     leaving = replace(LEAVING, cause=cause, replaced=replaced)
 
@@ -204,7 +204,7 @@ def test_a_replacement_that_failed_counts_for_nothing() -> None:
 
 def test_a_release_that_succeeded_says_where_the_application_is() -> None:
     run = release(status=statuses.RunStatus.SUCCEEDED)
-    placed = decisions.PlacementState(("us", "eu", "sa"))
+    placed = situations.PlacementState(("us", "eu", "sa"))
 
     after = moves.after_release(placed, run, ("us", "eu"), NOW)
 
@@ -219,7 +219,7 @@ def test_a_release_that_succeeded_says_where_the_application_is() -> None:
 
 
 def test_a_release_that_failed_changes_nothing_about_where_it_is() -> None:
-    placed = decisions.PlacementState(("us",))
+    placed = situations.PlacementState(("us",))
 
     failed = release(status=statuses.RunStatus.FAILED)
     after = moves.after_release(placed, failed, ("us", "eu"), NOW)
@@ -292,7 +292,7 @@ def test_a_first_release_that_failed_is_where_it_wrote(
 ) -> None:
     run = updates.mark_touched(release(status=status), "us")
 
-    placed = moves.after_release(decisions.PlacementState(before), run, ("us", "eu"), NOW)
+    placed = moves.after_release(situations.PlacementState(before), run, ("us", "eu"), NOW)
 
     assert placed.chosen == after
 
@@ -310,7 +310,7 @@ async def test_a_move_brings_each_cluster_its_part_at_the_release_that_it_runs(
             commit, {"us": cluster_releases.ClusterRelease(commit)}, commit
         )
         status = application_statuses.ApplicationStatus(releases=known).with_placement(
-            decisions.PlacementState(("eu",))
+            situations.PlacementState(("eu",))
         )
         ready = await moves.Move().prepare(
             run_kinds.Planning(
@@ -334,7 +334,7 @@ async def test_a_move_brings_each_cluster_its_part_at_the_release_that_it_runs(
 
 
 def test_a_decision_is_kept_unless_another_one_was_taken_meanwhile() -> None:
-    elsewhere = decisions.PlacementState(("sa",))
+    elsewhere = situations.PlacementState(("sa",))
     decided = moves.decided(STANDING, STANDING, elsewhere, None)
     assert (decided.placed, decided.move) == (elsewhere, None)
     paused = replace(STANDING, pause=PAUSE)

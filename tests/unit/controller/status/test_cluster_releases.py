@@ -17,7 +17,7 @@ from volary.model import statuses
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
-from volary.placement.failover import decisions, observed_durations
+from volary.placement.failover import observed_durations, situations
 from volary.placement.replicas import assignment, divisible_workloads
 from volary.store import records
 
@@ -350,9 +350,9 @@ def test_a_rollback_gives_clusters_what_they_had() -> None:
 
 
 def test_where_an_application_is_comes_back_as_it_was_decided() -> None:
-    eviction = decisions.Eviction("us", decisions.Cause.CLUSTER, "us is flooded", AT)
+    eviction = situations.Eviction("us", situations.Cause.CLUSTER, "us is flooded", AT)
     timers = {"eu/unreachable": observed_durations.ObservedDuration(AT, AT)}
-    placed = decisions.PlacementState(
+    placed = situations.PlacementState(
         ("ap", "eu"), {"us": "us is flooded"}, (eviction,), timers, {"eu": "it has to wait"}
     )
 
@@ -360,7 +360,7 @@ def test_where_an_application_is_comes_back_as_it_was_decided() -> None:
 
     assert known.placement(timers) == placed
     assert known.covered == ("ap", "eu", "us"), "what it has stays said"
-    assert known.with_placement(decisions.PlacementState()) == OLD
+    assert known.with_placement(situations.PlacementState()) == OLD
     moved = ended(statuses.RunStatus.SUCCEEDED, "us")
     gone = release_changes.after_move(known, moved, (), ("us",), identity)
     assert gone.of("us") == Cluster(away="us is flooded", leaving=eviction)

@@ -25,7 +25,7 @@ from failover_world import (
 )
 from volary.model.fleet import taints
 from volary.model.placement import failover_rules
-from volary.placement.failover import decisions, eviction_limits, observed_durations
+from volary.placement.failover import decisions, eviction_limits, observed_durations, situations
 
 UNSERVED = {"served": {"us": False}}
 #: What is seen, for how long, and what is missing in the end.
@@ -126,7 +126,7 @@ def test_a_persons_mark_is_enough_once_it_has_outlasted_the_toleration() -> None
     (leaving,) = decision.leaving
     assert decision.chosen == ("eu", "asia")
     assert leaving.replacements == ("asia",)
-    assert (leaving.cause, leaving.lost) == (decisions.Cause.CLUSTER, True)
+    assert (leaving.cause, leaving.lost) == (situations.Cause.CLUSTER, True)
     assert leaving.since - NOW == timedelta(minutes=5)
     assert leaving.reason == (
         "us carries example.com/dead:NoExecute (ana: flood) since 12:00:00, tolerated"
@@ -157,7 +157,7 @@ def test_the_application_is_moved_when_it_is_ill_here_and_well_elsewhere() -> No
 
     (leaving,) = watched(app(ILLNESS), LATER, health=health).leaving
 
-    assert leaving.cause is decisions.Cause.APPLICATION
+    assert leaving.cause is situations.Cause.APPLICATION
     assert leaving.reason.startswith(
         "shop is unhealthy on us, which answers, since 12:00:00, tolerated for 5 min, and"
         " well on eu"
@@ -167,7 +167,7 @@ def test_the_application_is_moved_when_it_is_ill_here_and_well_elsewhere() -> No
 
 def test_an_application_on_one_cluster_alone_has_no_other_to_be_compared_with() -> None:
     now = NOW
-    placement = decisions.PlacementState(("us",))
+    placement = situations.PlacementState(("us",))
     for _ in range(100):
         looked = situation(app(ILLNESS), now, placement=placement, health={"us": DEGRADED})
         decision = decisions.decide(looked, FREE)
@@ -177,7 +177,7 @@ def test_an_application_on_one_cluster_alone_has_no_other_to_be_compared_with() 
         now += RULES.interval
 
     (leaving,) = decision.leaving
-    assert (leaving.cluster, leaving.cause) == ("us", decisions.Cause.APPLICATION)
+    assert (leaving.cluster, leaving.cause) == ("us", situations.Cause.APPLICATION)
     assert now - NOW == timedelta(minutes=5)
 
 
@@ -185,7 +185,7 @@ def test_getting_well_for_a_moment_begins_the_time_anew() -> None:
     ill, well = {"us": DEGRADED, "eu": HEALTHY}, {"us": HEALTHY, "eu": HEALTHY}
     first = watched(app(ILLNESS), timedelta(minutes=4), health=ill)
     now = NOW + timedelta(minutes=4, seconds=10)
-    placement = decisions.PlacementState(("us", "eu"), timers=first.timers)
+    placement = situations.PlacementState(("us", "eu"), timers=first.timers)
 
     between = decisions.decide(situation(app(ILLNESS), now, placement=placement, health=well), FREE)
 
@@ -197,7 +197,7 @@ def test_getting_well_for_a_moment_begins_the_time_anew() -> None:
 def test_a_clock_that_jumps_and_a_long_sleep_count_for_nothing(jump: timedelta) -> None:
     given_ = {"lost": ["us"], "marks": {"us": BY_HAND}}
     before = watched(app(), timedelta(minutes=1), **given_)
-    placement = decisions.PlacementState(("us", "eu"), timers=before.timers)
+    placement = situations.PlacementState(("us", "eu"), timers=before.timers)
     now = NOW + timedelta(minutes=1) + jump
 
     after = decisions.decide(situation(app(), now, placement=placement, **given_), FREE)  # type: ignore[arg-type]
@@ -214,7 +214,7 @@ def test_a_drained_cluster_gives_its_divided_replicas_away_without_being_asked_t
     decision = decisions.decide(situation(application, marks={"us": drain}), FREE)
 
     (leaving,) = decision.leaving
-    assert (leaving.cause, leaving.grace) == (decisions.Cause.DRAIN, None)
+    assert (leaving.cause, leaving.grace) == (situations.Cause.DRAIN, None)
     assert leaving.reason == "us was drained by ana: 1.36; what it runs is shared by eu"
 
 
@@ -244,14 +244,14 @@ def test_what_autoscalers_scale_everywhere_is_not_shared_by_the_others() -> None
 
 
 def test_where_it_left_it_does_not_go_back_to() -> None:
-    placement = decisions.PlacementState(("us", "eu"), away={"asia": "flood"})
+    placement = situations.PlacementState(("us", "eu"), away={"asia": "flood"})
 
     decision = watched_with(placement, lost=["us"], marks={"us": BY_HAND})
 
     assert decision.chosen == ("eu", "sa")
 
 
-def watched_with(placement: decisions.PlacementState, **given: object) -> decisions.Decision:
+def watched_with(placement: situations.PlacementState, **given: object) -> decisions.Decision:
     lasted = observed_durations.ObservedDuration(NOW, NOW, timedelta(minutes=5))
     timers = {"us/example.com/dead": lasted}
     looked = situation(app(), placement=replace(placement, timers=timers), **given)  # type: ignore[arg-type]
@@ -285,7 +285,7 @@ def test_no_decision_without_a_mark_or_without_a_word(
 ) -> None:
     """Whatever is lost for however long: without a taint, or the external probe's word, nothing
     moves."""
-    placement, now = decisions.PlacementState(("us", "eu")), NOW
+    placement, now = situations.PlacementState(("us", "eu")), NOW
     unserved = 0
     for lost, marked, served in looks:
         now += RULES.interval
@@ -322,7 +322,7 @@ def test_moves_beyond_the_allowance_wait_and_say_why() -> None:
     tainted = dict.fromkeys(("us", "eu"), BY_HAND)
     lasted = observed_durations.ObservedDuration(NOW, NOW, timedelta(minutes=5))
     timers = {f"{name}/{BY_HAND.key}": lasted for name in tainted}
-    placement = decisions.PlacementState(("us", "eu"), timers=timers)
+    placement = situations.PlacementState(("us", "eu"), timers=timers)
     given_ = situation(app(), placement=placement, lost=["us", "eu"], marks=tainted)
 
     decision = decisions.decide(given_, eviction_limits.Allowance(1, "1 move a minute"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from failover_world import BY_HAND, LOST, NAMES, NOW, RULES, app, seen, situation
 from volary.model.fleet import cluster_health
 from volary.model.placement import failover_rules
-from volary.placement.failover import decisions, eviction_limits, observed_durations
+from volary.placement.failover import decisions, eviction_limits, observed_durations, situations
 
 
 def test_from_the_share_on_it_is_us_and_somebody_is_told() -> None:
@@ -74,7 +74,7 @@ def test_never_more_than_the_rate_moves_and_nothing_above_the_share(
         now += timedelta(seconds=gap)
         view = eviction_limits.assess(seen(now, sorted(lost)), now, RULES)
         allowance = eviction_limits.allowance(view, begun, limits, now)
-        placement = decisions.PlacementState(
+        placement = situations.PlacementState(
             ("us", "eu"),
             timers={
                 f"{name}/example.com/dead": observed_durations.ObservedDuration(

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from failover_world import BY_HAND, NAMES, NOW, app, situation
 from volary.model.placement import failover_rules
-from volary.placement.failover import decisions, evictions, move_plans, observed_durations
+from volary.placement.failover import evictions, move_plans, observed_durations, situations
 
 
-def leaving(**options: object) -> decisions.Eviction:
-    made = decisions.Eviction(
+def leaving(**options: object) -> situations.Eviction:
+    made = situations.Eviction(
         "us",
-        decisions.Cause.CLUSTER,
+        situations.Cause.CLUSTER,
         "us is flooded",
         NOW,
         grace=timedelta(minutes=10),
@@ -26,7 +26,7 @@ def leaving(**options: object) -> decisions.Eviction:
 
 
 def followed(
-    each: decisions.Eviction, *, lost: Sequence[str] = (), now: datetime = NOW
+    each: situations.Eviction, *, lost: Sequence[str] = (), now: datetime = NOW
 ) -> evictions.NextSteps:
     looked = situation(app(), now, lost=lost)
     return evictions.next_steps(looked, [each], ("eu", "asia"))
@@ -160,17 +160,17 @@ def test_nothing_is_ever_removed_in_a_cluster_that_does_not_answer(
         assert not shift.first
 
 
-def pending(**options: object) -> decisions.PlacementState:
+def pending(**options: object) -> situations.PlacementState:
     """Return what is remembered of a move that was decided and has not begun."""
     begun = {"before": ("us", "eu"), "attempts": 1, "tried": NOW}
     each = leaving(**{**begun, **options})
-    return decisions.PlacementState(("eu", "asia"), away={"us": "flood"}, leaving=(each,))
+    return situations.PlacementState(("eu", "asia"), away={"us": "flood"}, leaving=(each,))
 
 
 def test_a_move_that_has_not_begun_is_taken_back_when_its_reason_has_gone() -> None:
     after = evictions.without_pending(situation(app(), placement=pending()))
 
-    assert after == decisions.PlacementState(("us", "eu"))
+    assert after == situations.PlacementState(("us", "eu"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from volary.model import applications
 from volary.model.fleet import cluster_health, fleets, taints
 from volary.model.placement import failover_rules, spread_constraints
-from volary.placement.failover import decisions, move_plans, rebalance
+from volary.placement.failover import move_plans, rebalance, situations
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NAMES = ("us", "eu", "asia")
@@ -17,48 +17,48 @@ TWO = applications.Application(
 
 
 def situation(
-    placement: decisions.PlacementState,
+    placement: situations.PlacementState,
     app: applications.Application = TWO,
     *,
     lost: str = "",
     marked: str = "",
-) -> decisions.Situation:
+) -> situations.Situation:
     mark = (taints.Taint("example.com/full"),)
     clusters = tuple(fleets.Cluster(name, taints=mark if name == marked else ()) for name in NAMES)
     known = {
         name: cluster_health.ClusterHealth(name, LOST if name == lost else READY, NOW, observed=NOW)
         for name in NAMES
     }
-    return decisions.Situation(app, clusters, known, placement, NOW)
+    return situations.Situation(app, clusters, known, placement, NOW)
 
 
-def planned(looked: decisions.Situation, **after: int) -> rebalance.Rebalance:
+def planned(looked: situations.Situation, **after: int) -> rebalance.Rebalance:
     before = dict.fromkeys(looked.placement.chosen, 2) if after else {}
     return rebalance.plan(looked, rebalance.choose(looked), before, after, by="ana")
 
 
 def test_what_moved_away_may_come_back_and_goes_where_it_is_not_needed_any_more() -> None:
-    made = planned(situation(decisions.PlacementState(("us", "eu"), away={"asia": "flood"})))
+    made = planned(situation(situations.PlacementState(("us", "eu"), away={"asia": "flood"})))
 
     assert made.chosen == ("eu", "asia")
     assert made.shift == move_plans.MovePlan((), ("asia",), (), ("us",), fresh=True)
     assert [(each.cluster, each.cause) for each in made.leaving] == [
-        ("us", decisions.Cause.REBALANCE)
+        ("us", situations.Cause.REBALANCE)
     ]
     assert made.reason == "ana rebalances: new on asia; off us"
     assert made.left_out == {"us": "at most 2 by cluster: eu, asia come first"}
 
 
 def test_where_it_would_be_placed_anew_nothing_moves() -> None:
-    made = planned(situation(decisions.PlacementState(("eu", "asia"))))
+    made = planned(situation(situations.PlacementState(("eu", "asia"))))
 
     assert made.is_empty
     assert made.reason == "ana rebalances: nothing moves"
 
 
 def test_a_cluster_that_does_not_answer_keeps_its_place_and_a_marked_one_gets_none() -> None:
-    silent = planned(situation(decisions.PlacementState(("us", "eu")), lost="us"))
-    marked = planned(situation(decisions.PlacementState(("us", "eu")), marked="asia"))
+    silent = planned(situation(situations.PlacementState(("us", "eu")), lost="us"))
+    marked = planned(situation(situations.PlacementState(("us", "eu")), marked="asia"))
 
     assert silent.chosen == ("us", "asia")
     assert silent.shift.clusters == ("asia", "eu")
@@ -67,17 +67,17 @@ def test_a_cluster_that_does_not_answer_keeps_its_place_and_a_marked_one_gets_no
 
 
 def test_who_gets_more_comes_before_who_has_less() -> None:
-    made = planned(situation(decisions.PlacementState(("eu", "asia"))), eu=3, asia=1)
+    made = planned(situation(situations.PlacementState(("eu", "asia"))), eu=3, asia=1)
 
     assert made.shift == move_plans.MovePlan((), ("eu",), ("asia",), (), fresh=True)
     assert made.reason == "ana rebalances: more on eu; less on asia"
 
 
 def test_what_was_kept_on_purpose_goes_and_what_is_unreachable_is_left_for_later() -> None:
-    never = decisions.Eviction(
-        "us", decisions.Cause.CLUSTER, "flood", NOW, failover_rules.Purge.NEVER, replaced=True
+    never = situations.Eviction(
+        "us", situations.Cause.CLUSTER, "flood", NOW, failover_rules.Purge.NEVER, replaced=True
     )
-    placement = decisions.PlacementState(("eu", "asia"), away={"us": "flood"}, leaving=(never,))
+    placement = situations.PlacementState(("eu", "asia"), away={"us": "flood"}, leaving=(never,))
 
     there = planned(situation(placement))
     lost = planned(situation(placement, lost="us"))

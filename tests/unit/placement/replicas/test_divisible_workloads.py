@@ -9,7 +9,7 @@ from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.placement import overrides
-from volary.placement.failover import decisions, destinations
+from volary.placement.failover import destinations, situations
 from volary.placement.replicas import assignment, assignment_formats, divisible_workloads
 
 DIVIDED = overrides.ReplicaDivision(overrides.Division.DIVIDED)
@@ -188,10 +188,10 @@ def test_an_assignment_says_what_was_free_where_it_was_read() -> None:
 def test_an_application_is_where_it_has_not_moved_away() -> None:
     app = applications.Application("shop")
     qualified = [fleets.Cluster(name) for name in ("us", "eu", "asia")]
-    placement = decisions.PlacementState(away={"eu": "it was lost", "gone": "it was tainted"})
+    placement = situations.PlacementState(away={"eu": "it was lost", "gone": "it was tainted"})
 
     choice = destinations.choose(app, qualified, placement)
-    everywhere = destinations.choose(app, qualified, decisions.PlacementState())
+    everywhere = destinations.choose(app, qualified, situations.PlacementState())
 
     assert choice.names == ("us", "asia")
     assert choice.left_out == {"eu": "it moved away: it was lost"}

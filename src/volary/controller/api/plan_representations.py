@@ -1,0 +1,70 @@
+"""What people see of a sync that has not begun."""
+
+from volary.controller.api import representations
+from volary.model import json
+
+
+class PlannedStage(representations.Representation, frozen=True):
+    """A stage of the run to be."""
+
+    name: str
+    description: str
+    clusters: tuple[str, ...]
+    #: Why it is left out; empty: it is not.
+    skipped: str
+
+
+class PlannedObject(representations.Representation, frozen=True):
+    """What would happen to one object."""
+
+    object: str
+    #: ``created``, ``changed``, ``pruned`` or ``kept``.
+    action: str
+    reason: str
+    #: Each with ``path``, ``operation`` and, where there is one, the ``old`` and ``new`` value;
+    #: redacted and bounded.
+    differences: tuple[json.JsonObject, ...]
+    #: Differences beyond the bound.
+    omitted: int
+
+
+class PlannedCluster(representations.Representation, frozen=True):
+    """What one cluster would do."""
+
+    name: str
+    #: ``changes``, ``unchanged``, ``refused`` or ``unreachable``.
+    status: str
+    created: int
+    changed: int
+    pruned: int
+    kept: int
+    unchanged: int
+    objects: tuple[PlannedObject, ...]
+    #: Why it would refuse.
+    problems: tuple[str, ...]
+    #: Why it could not be asked; empty: it could.
+    unreachable_reason: str
+    warnings: tuple[str, ...]
+
+
+class Plan(representations.Representation, frozen=True):
+    """What a sync would do now: the same as ``volary plan --output json`` says."""
+
+    application: str
+    commit: str
+    subject: str
+    running_commit: str
+    #: How the running commit is known.
+    running_reason: str
+    strategy: str
+    #: Why this strategy.
+    reason: str
+    images: tuple[str, ...]
+    has_changes: bool
+    #: A cluster would refuse, or could not be asked.
+    failed: bool
+    stages: tuple[PlannedStage, ...]
+    clusters: tuple[PlannedCluster, ...]
+    warnings: tuple[str, ...] = ()
+    #: Of what is divided over the clusters.
+    replicas: tuple[representations.WorkloadReplicas, ...] = ()
