@@ -30,7 +30,7 @@ from kube_sandbox.crds import definitions as crd_definitions
 CONTEXTS = "VOLARY_TEST_CONTEXTS"
 #: Two images that run without settings; another cluster may need those of a mirror.
 IMAGES = "VOLARY_TEST_IMAGES"
-_PAUSE = "registry.k8s.io/pause:3.9,registry.k8s.io/pause:3.10"
+_WEB = "nginx:1.27-alpine,nginx:1.29-alpine"
 #: On what these tests make for a whole cluster or to put things in. It is removed by this label,
 #: so that nothing else is, whatever it is called.
 OURS = {"volary.dev/tests": secrets.token_hex(4)}
@@ -258,7 +258,7 @@ def remove_all(contexts: str) -> None:
 
 
 def _images() -> tuple[str, str]:
-    first, second = (os.environ.get(IMAGES) or _PAUSE).split(",")
+    first, second = (os.environ.get(IMAGES) or _WEB).split(",")
     return first, second
 
 
