@@ -186,7 +186,8 @@ def _merged(live: Mapping[str, Any], applied: Mapping[str, Any]) -> dict[str, An
     result = dict(live)
     for key, value in applied.items():
         inner = result.get(key)
-        both = isinstance(value, dict) and isinstance(inner, dict)
+        # Selectors are atomic: who applies one applies it whole.
+        both = isinstance(value, dict) and isinstance(inner, dict) and key != "selector"
         result[key] = _merged(inner, value) if both else copy.deepcopy(value)
     return result
 

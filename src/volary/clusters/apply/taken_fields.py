@@ -35,12 +35,12 @@ def describe(
     taken_back: dict[str, None] = {}
     for entry in objects.mappings(live, "metadata", "managedFields"):
         name, operation = str(entry.get("manager")), str(entry.get("operation"))
-        role = field_managers.role_of(name, operation)
-        if role is field_managers.Role.OURS or entry.get("subresource") == "status":
+        role, fields = field_managers.role_of(name, operation), entry.get("fieldsV1")
+        if role is field_managers.Role.OURS or entry.get("subresource") == "status" or not fields:
             continue
         differences = [
             difference
-            for difference in field_sets.differences(entry.get("fieldsV1") or {}, live, after)
+            for difference in field_sets.differences(fields, live, after)
             if field_managers.takes(conflicts, name, operation, field_sets.shown(difference[0]))
         ]
         if role is field_managers.Role.APPLIER and adopts:

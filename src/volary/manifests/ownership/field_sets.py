@@ -123,8 +123,6 @@ def differences(
 ) -> Iterator[tuple[Path, Any, Any]]:
     """Yield where the two values differ within a set: the path and both, the highest that is
     `ABSENT` on one side."""
-    if before is ABSENT and after is ABSENT:
-        return
     if before is ABSENT or after is ABSENT or _is_leaf(fields):
         if before != after:
             yield path, before, after

@@ -201,6 +201,49 @@ def test_what_is_given_up_goes_unless_somebody_wants_it(
     assert field_sets.without(value, given_up, kept) == left
 
 
+@pytest.mark.parametrize(
+    ("key", "item", "named"),
+    [
+        (ITEM, {"name": "main", "x": 1}, True),
+        (ITEM, {"x": 1}, True),
+        (ITEM, {"name": "other"}, False),
+        (ITEM, "main", False),
+        ('v:"p"', "p", True),
+        ('v:"p"', "q", False),
+        ("f:name", {"name": "main"}, False),
+    ],
+)
+def test_items_of_lists_are_named_by_keys_or_values(key: str, item: Any, named: bool) -> None:
+    assert field_sets.is_item(key, item) is named
+
+
+GONE = field_sets.ABSENT
+
+
+@pytest.mark.parametrize(
+    ("fields", "before", "after", "differences"),
+    [
+        ({"f:a": {"f:b": {}}}, {"a": {"b": 1}}, {"a": {"b": 1}}, []),
+        ({"f:a": {"f:b": {}}}, {"a": {"b": 1}}, {"a": {"b": 2}}, [(("f:a", "f:b"), 1, 2)]),
+        ({"f:a": {"f:b": {}}}, {}, {"a": {"b": 2}}, [(("f:a",), GONE, {"b": 2})]),
+        ({"f:a": {"f:b": {}}}, {"a": {"b": 1}}, {}, [(("f:a",), {"b": 1}, GONE)]),
+        ({"f:a": {"f:b": {}}}, {"x": 1}, {"x": 2}, []),
+        ({"f:a": {".": {}, "f:b": {}}}, {"a": {"c": 1}}, {"a": {"c": 2}}, []),
+        ({"f:a": {".": {}}}, {"a": {"c": 1}}, {"a": {"c": 2}}, [(("f:a",), {"c": 1}, {"c": 2})]),
+        (
+            {"f:l": {ITEM: {"f:x": {}}}},
+            {"l": [{"name": "main", "x": 1}]},
+            {"l": [{"name": "side", "x": 3}, {"name": "main", "x": 2}]},
+            [(("f:l", ITEM, "f:x"), 1, 2)],
+        ),
+    ],
+)
+def test_differences_are_told_of_the_fields_of_a_set_alone(
+    fields: dict[str, Any], before: Any, after: Any, differences: list[Any]
+) -> None:
+    assert list(field_sets.differences(fields, before, after)) == differences
+
+
 def test_paths_are_shown_as_api_servers_write_them() -> None:
     path = ("f:spec", "f:ports", 'k:{"port":80,"protocol":"TCP"}', "f:name")
 
