@@ -31,8 +31,6 @@ from volary.controller.status import (
     run_origins,
     run_requests,
 )
-from volary.engine.execution import runners
-from volary.engine.persistence import codec
 from volary.engine.runs import state
 from volary.engine.state_machine import events
 from volary.model import errors
@@ -42,8 +40,6 @@ from volary.store import records
 
 _LOG = logging.getLogger(__name__)
 
-#: Seconds a run may take to answer a request before it counts as stuck.
-_ANSWER_SECONDS = 30.0
 #: Seconds a request waits for a run that is being taken up.
 _TAKE_UP_SECONDS = 15.0
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -123,7 +119,7 @@ class ApplicationReconciler:
                 ):
                     run_request = replace(run_request, reverts=run.id)
             why = self._why_waiting(run_request)
-            status = replace(self._noting(noted), run_request=run_request, waiting_reason=why)
+            status = replace(self.status, **noted, run_request=run_request, waiting_reason=why)
             is_busy = session is not None or self._left_behind is not None
             change = application_state.requested(
                 self._state_writer.state, status, run_request, is_busy=is_busy
@@ -138,7 +134,7 @@ class ApplicationReconciler:
     async def change(self, noted: Mapping[str, Any] = _NOTHING, **columns: Any) -> None:
         """Keep something new about the application: fields of its status, and columns."""
         async with self._lock:
-            await self._state_writer.keep(self._noting(noted), **columns)
+            await self._state_writer.keep(replace(self.status, **noted), **columns)
 
     async def amend(
         self,
@@ -150,9 +146,6 @@ class ApplicationReconciler:
         async with self._lock:
             await self._state_writer.keep(change(self.status))
         self.work()
-
-    def _noting(self, noted: Mapping[str, Any]) -> application_statuses.ApplicationStatus:
-        return replace(self.status, **noted)
 
     async def request(self, run_id: str, event: events.Event) -> str:
         """Ask the run under way for something; returns why not, or nothing.
@@ -168,7 +161,7 @@ class ApplicationReconciler:
         session = self._session
         if session is None or session.runner.run.id != run_id:
             return _BEING_RECOVERED
-        return await self._ask(session.runner, event)
+        return await session.ask(event)
 
     def report_reachable(self, clusters: Collection[str]) -> None:
         """Have the run under way go on where it waits for one of some clusters, which answer."""
@@ -252,16 +245,9 @@ class ApplicationReconciler:
         if reason := run_admission.why_cancel(rule, self.status, run_request, run):
             now = self._leader.dependencies.clock.now()
             event = events.Cancel(now, "Git", rollback=True, reason=reason)
-            refusal = await self._ask(session.runner, event)
+            refusal = await session.ask(event)
             if refusal:
                 _LOG.info("run %s goes on: %s", run.id, refusal)
-
-    async def _ask(self, runner: runners.Runner, event: events.Event) -> str:
-        try:
-            async with asyncio.timeout(_ANSWER_SECONDS):
-                return await runner.request(event)
-        except TimeoutError:
-            return "the run does not answer; it waits for the database, or has stopped"
 
     # How it is carried out.
 
@@ -326,23 +312,18 @@ class ApplicationReconciler:
 
     async def _begin(self, run_request: run_requests.RunRequest) -> str:
         """Make a request a run and carry it out; returns what keeps it from beginning."""
-        dependencies = self._leader.dependencies
-        masker, kind = ready_runs.masker(dependencies), self._leader.kinds[run_request.kind]
+        leader, masker = self._leader, ready_runs.masker(self._leader.dependencies)
+        told = functools.partial(self._tell_waiting, run_request)
         if refusal := await self._state_writer.refusal_of(run_request):
             await self.refuse(run_request, refusal)
             return ""
         try:
-            async with self._leader.planners:
-                ready = await kind.prepare(
-                    run_kinds.Planning(
-                        self._state_writer.state,
-                        run_request,
-                        dependencies,
-                        self._leader.store,
-                        masker,
-                        functools.partial(self._tell_waiting, run_request),
-                    )
+            async with leader.planners:
+                application = self._state_writer.state
+                planning = run_kinds.Planning(
+                    application, run_request, leader.dependencies, leader.store, masker, told
                 )
+                ready = await leader.kinds[run_request.kind].prepare(planning)
         except errors.UserError as error:
             await self.refuse(run_request, masker.clean(refusals.sentence(error)))
             return ""
@@ -385,13 +366,7 @@ class ApplicationReconciler:
         if stored is None:
             return ""
         try:
-            run = codec.read_run(stored)
-            origin = run_origins.from_document(stored.origin)
-            origin = application_identity.with_current_repository(
-                origin, self.record, self._leader.dependencies.addresses
-            )
-            async with self._leader.planners:
-                ready = await ready_runs.take_up(self._leader.dependencies, self.name, run, origin)
+            ready = await run_session.take_up(self._leader, self.record, stored)
         except errors.VolaryError as error:
             return str(error)
         async with self._lock:
@@ -400,7 +375,7 @@ class ApplicationReconciler:
                 self._leader, self.record, ready, stored.version
             )
             self._taken_up.set()
-            await self._state_writer.take_up(run, origin)
+            await self._state_writer.take_up(ready.run, ready.origin)
         await self._carry_out(session)
         return ""
 

@@ -1,4 +1,4 @@
-"""A run under way with everything that keeps what it does."""
+"""A run, made ready and then under way with everything that keeps what it does."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,11 +8,20 @@ from volary.controller import notifications
 from volary.controller.leadership import context
 from volary.controller.persistence import batch_writers, journal, redaction, task_state
 from volary.controller.runs import ready_runs
-from volary.controller.status import run_origins
+from volary.controller.status import (
+    application_identity,
+    run_origins,
+)
 from volary.engine.execution import runners
 from volary.engine.observers import feed
+from volary.engine.persistence import codec
 from volary.engine.runs import state
+from volary.engine.state_machine import events
+from volary.model.runs import run_records
 from volary.store import records
+
+#: Seconds a run may take to answer a request before it counts as stuck.
+_ANSWER_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,33 @@ class RunSession:
             await writer.flush()
         await self.performer.conclude(ended)
         return ended
+
+    async def ask(self, event: events.Event) -> str:
+        """Ask the run for something; returns why not, or nothing."""
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await self.runner.request(event)
+        except TimeoutError:
+            return "the run does not answer; it waits for the database, or has stopped"
+
+
+async def take_up(
+    leader: context.LeaderContext,
+    known: records.ApplicationRecord,
+    stored: run_records.StoredRun,
+) -> ready_runs.ReadyRun:
+    """Return a run that an earlier process left behind, ready to go on.
+
+    Raises:
+        errors.VolaryError: It cannot go on, or not yet.
+    """
+    dependencies = leader.dependencies
+    origin = application_identity.with_current_repository(
+        run_origins.from_document(stored.origin), known, dependencies.addresses
+    )
+    run = codec.read_run(stored)
+    async with leader.planners:
+        return await ready_runs.take_up(dependencies, known.name, run, origin)
 
 
 def open_session(
