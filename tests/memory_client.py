@@ -221,13 +221,12 @@ class MemoryCluster:
         self._ask("update", resource.plural, metadata["name"], dry_run=dry_run)
         known = self.find(resource, metadata["name"], metadata.get("namespace", ""))
         assert known is not None
-        kept = {
-            "metadata": {
-                **metadata,
-                "uid": known["metadata"]["uid"],
-                "managedFields": [{"manager": field_manager, "operation": "Update"}],
-            }
-        }
+        # Who owns what is taken as it is sent where nothing else changes.
+        owners = metadata.get("managedFields")
+        if owners is None or _without_owners(body) != _without_owners(known):
+            owners = [{"manager": field_manager, "operation": "Update"}]
+        uid = known["metadata"]["uid"]
+        kept = {"metadata": {**metadata, "uid": uid, "managedFields": owners}}
         return self._write(resource, {**copy.deepcopy(body), **kept}, {}, dry_run=dry_run)
 
     async def merge_patch(
@@ -325,6 +324,11 @@ class MemoryCluster:
 
     def _number(self, prefix: str) -> str:
         return f"{prefix}{next(self._numbers)}"
+
+
+def _without_owners(body: json.JsonObject) -> json.JsonObject:
+    own = {key: value for key, value in body["metadata"].items() if key != "managedFields"}
+    return {**body, "metadata": own}
 
 
 def _matches(body: json.JsonObject, namespace: str, labels: str, fields: str) -> bool:

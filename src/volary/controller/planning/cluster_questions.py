@@ -87,10 +87,11 @@ class ClusterQuestions:
     async def _until_silent(self, target: str) -> None:
         """Return once a cluster has said nothing at all for as long as it may."""
         while (silence := self._silence(target)) < self._patience:
-            if silence >= _TOLD_AFTER:
+            until = _TOLD_AFTER
+            if silence >= until:
                 self._tell()
-            until = self._patience if silence >= _TOLD_AFTER else min(_TOLD_AFTER, self._patience)
-            await asyncio.sleep(until - silence)
+                until = self._patience
+            await asyncio.sleep(min(until, self._patience) - silence)
 
     def _silence(self, target: str) -> float:
         return asyncio.get_running_loop().time() - self._open[target]()

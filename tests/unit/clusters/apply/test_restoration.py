@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import memory_client
-from volary.clusters.api import api_errors, discovery
+from volary.clusters.api import api_errors
 from volary.clusters.apply import restoration
 from volary.clusters.client import resource_mapping
 from volary.manifests.ownership import tracking
@@ -34,14 +34,6 @@ def web(replicas: int = 2, *managers: json.JsonObject, **metadata: Any) -> json.
         "spec": {"replicas": replicas},
         "status": {"replicas": replicas},
     }
-
-
-class Returning(memory_client.MemoryCluster):
-    """Who owns what is taken as it is written, as API servers do it with the second write."""
-
-    async def replace(self, resource: discovery.Resource, body: Any, **_: Any) -> json.JsonObject:
-        self._ask("update", resource.plural, body["metadata"]["name"])
-        return self.put(resource, body)
 
 
 def kept(before: json.JsonObject) -> restoration.Kept:
@@ -96,7 +88,7 @@ def test_marks_of_ours_are_ours_whoever_owns_the_fields() -> None:
 async def test_what_was_adopted_goes_back_to_what_it_was(
     live: json.JsonObject | None, action: str
 ) -> None:
-    cluster = Returning()
+    cluster = memory_client.MemoryCluster()
     if live is not None:
         cluster.put(memory_client.DEPLOYMENTS, live)
 
@@ -109,7 +101,7 @@ async def test_what_was_adopted_goes_back_to_what_it_was(
 
 
 async def test_what_somebody_has_changed_since_stays_theirs() -> None:
-    cluster = Returning()
+    cluster = memory_client.MemoryCluster()
     theirs = cluster.put(memory_client.DEPLOYMENTS, web(3, PEOPLE))
 
     with pytest.raises(restoration.NotRestoredError, match="somebody else changed it since"):
@@ -119,7 +111,7 @@ async def test_what_somebody_has_changed_since_stays_theirs() -> None:
 
 
 async def test_what_controllers_change_all_the_time_is_given_up() -> None:
-    cluster = Returning()
+    cluster = memory_client.MemoryCluster()
     cluster.put(memory_client.DEPLOYMENTS, web(3, OURS))
     cluster.refusals["update deployments"] = api_errors.Conflict("it has changed", status=409)
 
