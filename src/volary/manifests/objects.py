@@ -50,6 +50,16 @@ def value(body: object, *path: str) -> object:
     return content
 
 
+def uid(body: object) -> str:
+    """Return which object of its name it is."""
+    return text(body, "metadata", "uid")
+
+
+def is_terminating(body: object) -> bool:
+    """Whether an object was deleted, and is still held by something."""
+    return bool(value(body, "metadata", "deletionTimestamp"))
+
+
 def duplicate(body: json.JsonObject) -> json.JsonObject:
     """Return a copy that shares nothing with `body`, to be changed by its maker.
 

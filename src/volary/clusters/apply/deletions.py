@@ -84,7 +84,7 @@ async def delete_in_order(
                 continue
             changes.append(answer)
             if answer.action is apply_results.Action.DELETED:
-                going.append((placed, _uid(placed.item.body)))
+                going.append((placed, objects.uid(placed.item.body)))
     held: frozenset[manifest.ResourceKey] = frozenset()
     if going:
         gone = await waits.wait_deleted(client, going, timeout=timeout, progress=waiting)
@@ -100,12 +100,12 @@ async def _delete_one(
     item = mapped.item
     for _ in range(_TRIES):
         live = await client.get(mapped.resource, item.name, namespace=item.namespace)
-        if live is None or _uid(live) != _uid(item.body):
+        if live is None or objects.uid(live) != objects.uid(item.body):
             return _skipped(item, "it is gone already")
         reason = check(live)
         if reason:
             return _skipped(item, reason)
-        if objects.text(live, "metadata", "deletionTimestamp"):
+        if objects.is_terminating(live):
             going = "it is being deleted already"
             return apply_results.Change(item.key, apply_results.Action.DELETED, going)
         try:
@@ -113,7 +113,7 @@ async def _delete_one(
                 mapped.resource,
                 item.name,
                 namespace=item.namespace,
-                uid=_uid(live),
+                uid=objects.uid(live),
                 resource_version=objects.text(live, "metadata", "resourceVersion"),
                 propagation=_propagation(item),
             )
@@ -131,7 +131,3 @@ def _propagation(item: manifest.Manifest) -> str:
     """A workload is gone when its pods are."""
     is_workload = apply_order.deletion_rank(item.key) == apply_order.WORKLOAD
     return "Foreground" if is_workload else "Background"
-
-
-def _uid(body: json.JsonObject) -> str:
-    return objects.text(body, "metadata", "uid")

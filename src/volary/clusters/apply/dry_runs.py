@@ -35,7 +35,7 @@ async def attempt(step: steps.Step, tools: steps.Tools) -> steps.Step:
     taken_from = steps.refuse_claimed(sent, tools)
     if sent.live is None:
         # Thousands of whole answers would be held until all of them are written.
-        return replace(sent, tried={"metadata": {"uid": steps.uid_of(answer)}})
+        return replace(sent, tried={"metadata": {"uid": objects.uid(answer)}})
     taken: tuple[str, ...] = ()
     handed = False
     if step.method is steps.Method.APPLY:

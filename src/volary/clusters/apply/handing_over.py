@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import live_objects
+from volary.clusters.apply import live_objects, managed_fields
 from volary.clusters.client import clients, resource_mapping
 from volary.manifests import objects
 from volary.manifests.ownership import handovers
@@ -18,8 +18,6 @@ from volary.model.objects import ownership
 
 #: Controllers that write an object all the time; so often it is read anew.
 _TRIES = 5
-#: Differs between two readings of an object, and is never sent as a change.
-_VOLATILE = ("managedFields", "resourceVersion", "generation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class Rule:
         self, mapped: resource_mapping.MappedManifest, live: json.JsonObject
     ) -> handovers.Handover | None:
         """Return what would be handed over; None: nothing."""
-        if objects.text(live, "metadata", "deletionTimestamp"):
+        if objects.is_terminating(live):
             return None
         return handovers.plan(
             live,
@@ -63,7 +61,7 @@ async def hand_over(
         if seen is None or planned is None:
             return seen
         metadata: json.JsonObject = {
-            "uid": objects.text(seen, "metadata", "uid"),
+            "uid": objects.uid(seen),
             "resourceVersion": objects.text(seen, "metadata", "resourceVersion"),
             "managedFields": list(planned.managed_fields),
         }
@@ -100,7 +98,7 @@ async def foresee(
     expected = handovers.apply_to(answer, planned)
     if expected == answer:
         return answer
-    patch = _merge_patch(_changeable(live), _changeable(expected))
+    patch = _merge_patch(managed_fields.substance(live), managed_fields.substance(expected))
     return await client.merge_patch(
         mapped.resource, _named(mapped, patch), field_manager=rule.manager, dry_run=True
     )
@@ -111,12 +109,6 @@ def _named(mapped: resource_mapping.MappedManifest, patch: json.JsonObject) -> j
     if mapped.item.namespace:
         metadata["namespace"] = mapped.item.namespace
     return {**patch, "metadata": metadata}
-
-
-def _changeable(body: json.JsonObject) -> json.JsonObject:
-    metadata = {key: value for key, value in body["metadata"].items() if key not in _VOLATILE}
-    rest = {key: value for key, value in body.items() if key != "status"}
-    return {**rest, "metadata": metadata}
 
 
 def _merge_patch(before: Any, after: Any) -> Any:

@@ -5,7 +5,6 @@ with another value, was changed meanwhile. What was left to its owner at the app
 are to an autoscaler, is no interference.
 """
 
-import json as text
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -18,7 +17,6 @@ from volary.model.objects import manifest, ownership
 _REPORTS = ("status", "scale")
 #: How many pods there are is for controllers to say, also those that do not say it by `scale`.
 _REPLICAS = ("f:spec", "f:replicas")
-_LONGEST_VALUE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def find(desired: json.JsonObject, live: json.JsonObject) -> list[Interference]:
 
 def _of_others(desired: json.JsonObject, live: json.JsonObject) -> Iterator[Interference]:
     key = manifest.Manifest(live).key
-    for entry in objects.mappings(live, "metadata", "managedFields"):
+    for entry in field_managers.entries(live):
         manager, operation = objects.text(entry, "manager"), objects.text(entry, "operation")
         role = field_managers.role_of(manager, operation)
         is_report = entry.get("subresource") in _REPORTS
@@ -86,8 +84,7 @@ def _value(live: json.JsonObject, path: field_sets.Path, now: object) -> str:
     names = tuple(part.partition(":")[2] for part in path)
     if now is field_sets.ABSENT or redaction.is_redacted(live, names):
         return ""
-    written = now if isinstance(now, str) else text.dumps(now, ensure_ascii=False)
-    return written if len(written) <= _LONGEST_VALUE else f"{written[:_LONGEST_VALUE]}…"
+    return field_sets.shown_value(now)
 
 
 def sentences(found: Iterable[Interference]) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from volary.clusters.api import api_errors, label_selectors
-from volary.clusters.apply import managed_fields
 from volary.clusters.client import clients, resource_mapping
 from volary.concurrency import fan_out
 from volary.manifests import objects
+from volary.manifests.ownership import field_managers
 from volary.manifests.workloads import autoscalers, workloads
 from volary.model import errors, json
 from volary.model.objects import manifest
@@ -53,10 +53,9 @@ def leave_replicas(
 def owns_replicas(live: json.JsonObject, *, manager: str) -> bool:
     """Say whether `live` would go back to one pod if `manager` stopped naming its replicas."""
     return any(
-        entry.get("manager") == manager
-        and entry.get("operation") == "Apply"
+        field_managers.is_applied_by(entry, manager)
         and "f:replicas" in entry.get("fieldsV1", {}).get("f:spec", {})
-        for entry in managed_fields.managers(live)
+        for entry in field_managers.entries(live)
     )
 
 

@@ -11,6 +11,7 @@ a default inside an atomic list) is simply not proven: then a dry run shows.
 import json as text
 from typing import Any, cast
 
+from volary.manifests.ownership import field_managers
 from volary.model import json
 
 #: Named in the request's path, never owned by a manager.
@@ -36,27 +37,18 @@ def is_same(before: json.JsonObject, after: json.JsonObject, *, but_for: str = "
 
     The value of the annotation `but_for` may differ, where both have it.
     """
-    return _substance(before) == _substance(_noted(after, before, but_for))
+    return substance(before) == substance(_noted(after, before, but_for))
 
 
 def owned_fields(
     live: json.JsonObject, *, manager: str, api_version: str
 ) -> json.JsonObject | None:
     """Return the field set that `manager` applied as `api_version`; None when there is none."""
-    for entry in managers(live):
-        if (
-            entry.get("manager") == manager
-            and entry.get("operation") == "Apply"
-            and not entry.get("subresource")
-        ):
+    for entry in field_managers.entries(live):
+        if field_managers.is_applied_by(entry, manager):
             same_version = entry.get("apiVersion") == api_version
             return cast("json.JsonObject", entry.get("fieldsV1") or {}) if same_version else None
     return None
-
-
-def managers(live: json.JsonObject) -> list[json.JsonObject]:
-    """Return the entries of ``metadata.managedFields``."""
-    return cast("list[json.JsonObject]", live.get("metadata", {}).get("managedFields") or [])
 
 
 def _noted(body: json.JsonObject, other: json.JsonObject, annotation: str) -> json.JsonObject:
@@ -78,7 +70,8 @@ def _body(desired: json.JsonObject) -> json.JsonObject:
     return {**body, "metadata": metadata} if metadata else body
 
 
-def _substance(body: json.JsonObject) -> json.JsonObject:
+def substance(body: json.JsonObject) -> json.JsonObject:
+    """Return what of an object is the same in two readings, but for what controllers report."""
     metadata = {key: value for key, value in body["metadata"].items() if key not in _VOLATILE}
     rest = {key: value for key, value in body.items() if key not in ("metadata", "status")}
     return {**rest, "metadata": metadata}

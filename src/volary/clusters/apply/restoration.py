@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import managed_fields
 from volary.clusters.client import clients, resource_mapping
 from volary.manifests import objects
 from volary.manifests.ownership import field_managers, tracking
@@ -88,11 +87,11 @@ def refuse_foreign(kept: Kept, live: json.JsonObject) -> None:
     Raises:
         NotRestoredError: when somebody else has it by now.
     """
-    same = _uid(live) == _uid(kept.before)
+    same = objects.uid(live) == objects.uid(kept.before)
     ours = tracking.is_ours(live, kept.owner) or any(
-        entry.get("manager") in field_managers.OURS for entry in managed_fields.managers(live)
+        entry.get("manager") in field_managers.OURS for entry in field_managers.entries(live)
     )
-    if objects.text(live, "metadata", "deletionTimestamp"):
+    if objects.is_terminating(live):
         raise NotRestoredError("somebody is deleting it")
     if not ours:
         by = "changed it" if same else "put another one in its place"
@@ -141,7 +140,7 @@ def _own_entries(body: json.JsonObject) -> list[json.JsonObject]:
     """Return the entries of those who wrote the object itself, and not a part of its own."""
     return [
         entry
-        for entry in managed_fields.managers(body)
+        for entry in field_managers.entries(body)
         if not entry.get("subresource") and not _is_by_controller(entry)
     ]
 
@@ -167,7 +166,7 @@ def _over(before: json.JsonObject, live: json.JsonObject) -> json.JsonObject:
         if key.startswith(_CONTROLLERS):
             annotations[key] = value
     own = _own_entries(before)
-    others = [entry for entry in managed_fields.managers(live) if entry not in _own_entries(live)]
+    others = [entry for entry in field_managers.entries(live) if entry not in _own_entries(live)]
     metadata = {
         **{key: value for key, value in old.items() if key not in _GONE},
         "uid": now.get("uid"),
@@ -187,7 +186,7 @@ def _with_live_scale(before: json.JsonObject, live: json.JsonObject) -> json.Jso
     """Return `before` with as many pods as an autoscaler has set meanwhile."""
     scaled = any(
         entry.get("subresource") == _SCALE and _is_by_controller(entry)
-        for entry in managed_fields.managers(live)
+        for entry in field_managers.entries(live)
     )
     if not scaled or "replicas" not in objects.mapping(before, "spec"):
         return before
@@ -203,7 +202,3 @@ def _sorted(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return value
-
-
-def _uid(body: json.JsonObject) -> str:
-    return objects.text(body, "metadata", "uid")

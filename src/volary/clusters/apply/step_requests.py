@@ -14,6 +14,7 @@ from typing import assert_never
 from volary.clusters.api import api_errors
 from volary.clusters.apply import refusals, steps
 from volary.clusters.watching import waits
+from volary.manifests import objects
 from volary.manifests.ownership import field_managers
 from volary.model import errors, json
 
@@ -108,7 +109,7 @@ async def _remove(step: steps.Step, live: json.JsonObject, tools: steps.Tools) -
         step.mapped.resource,
         item.name,
         namespace=item.namespace,
-        uid=steps.uid_of(live),
+        uid=objects.uid(live),
         propagation="Foreground",
     )
     await wait_gone(step, live, tools, "it was deleted to be created anew")
@@ -120,7 +121,7 @@ async def wait_gone(step: steps.Step, live: json.JsonObject, tools: steps.Tools,
     Raises:
         PermanentError: with `why` it has to go, when it has not in time.
     """
-    gone = [(step.mapped, steps.uid_of(live))]
+    gone = [(step.mapped, objects.uid(live))]
     result = await waits.wait_deleted(tools.client, gone, timeout=tools.timeout)
     if result.end is not waits.End.READY:
         raise errors.PermanentError(f"{why}: {result.sentence}")

@@ -7,6 +7,7 @@ What people and replaced appliers own is handed over right before an object is a
 from dataclasses import replace
 
 from volary.clusters.apply import handing_over, managed_fields, step_requests, steps, taken_fields
+from volary.manifests import objects
 from volary.manifests.ownership import tracking
 from volary.model import json
 from volary.model.objects import apply_results, manifest
@@ -20,7 +21,7 @@ async def write(step: steps.Step, tools: steps.Tools) -> apply_results.Change:
     """
     if step.is_unchanged:
         return apply_results.Change(step.key, apply_results.Action.UNCHANGED)
-    if step.live is not None and steps.is_terminating(step.live):
+    if step.live is not None and objects.is_terminating(step.live):
         # What is written to it now would go with it.
         await step_requests.wait_gone(step, step.live, tools, "it is being deleted")
         step = replace(step, live=None, tried=None)
@@ -77,7 +78,7 @@ def change_of(step: steps.Step, answer: json.JsonObject) -> apply_results.Change
     new commit would look as if it changed everything.
     """
     if step.live is None:
-        existed = step.tried is not None and steps.uid_of(step.tried) == steps.uid_of(answer)
+        existed = step.tried is not None and objects.uid(step.tried) == objects.uid(answer)
         action = apply_results.Action.CONFIGURED if existed else apply_results.Action.CREATED
         return apply_results.Change(step.key, action, written=True, taken_from=step.taken_from)
     if not step.taken and managed_fields.is_same(step.live, answer):

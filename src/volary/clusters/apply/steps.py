@@ -103,7 +103,7 @@ def assess(
     settled = (
         method is Method.APPLY
         and live is not None
-        and not is_terminating(live)
+        and not objects.is_terminating(live)
         and tools.handover.plan(mapped, live) is None
     )
     if settled and live is not None:
@@ -200,11 +200,6 @@ def to_try(steps: Sequence[Step]) -> list[Step]:
     return trying
 
 
-def is_terminating(live: json.JsonObject) -> bool:
-    """Whether an object is being deleted."""
-    return bool(objects.text(live, "metadata", "deletionTimestamp"))
-
-
 async def with_live_object(step: Step, tools: Tools) -> Step:
     """Return the step with its live object, also when no list showed it."""
     if step.live is not None:
@@ -212,8 +207,3 @@ async def with_live_object(step: Step, tools: Tools) -> Step:
     live = await live_objects.get(tools.client, step.mapped)
     mapped, remark = _with_live_selector(step.mapped, live, step.method, tools)
     return replace(step, mapped=mapped, live=live, remark=remark)
-
-
-def uid_of(body: json.JsonObject) -> str:
-    """Return which object of its name it is."""
-    return objects.text(body, "metadata", "uid")

@@ -3,17 +3,15 @@
 Values of Secrets are never told.
 """
 
-import json as text
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from volary.manifests import objects, redaction
+from volary.manifests import redaction
 from volary.manifests.ownership import field_managers, field_sets, tracking
 from volary.model import json
 from volary.model.objects import ownership
 
 _MOST_FIELDS = 8
-_LONGEST_VALUE = 60
 _Difference = tuple[field_sets.Path, Any, Any]
 
 
@@ -33,7 +31,7 @@ def describe(
     adopts = owner is None or not tracking.is_ours(live, owner)
     appliers: dict[str, list[str]] = {}
     taken_back: dict[str, None] = {}
-    for entry in objects.mappings(live, "metadata", "managedFields"):
+    for entry in field_managers.entries(live):
         name, operation = str(entry.get("manager")), str(entry.get("operation"))
         role, fields = field_managers.role_of(name, operation), entry.get("fieldsV1")
         if role is field_managers.Role.OURS or entry.get("subresource") == "status" or not fields:
@@ -61,15 +59,12 @@ def _taken_back(live: json.JsonObject, difference: _Difference, manager: str) ->
     path, before, after = difference
     names = tuple(key.partition(":")[2] for key in path)
     is_hidden = redaction.is_redacted(live, names) or tracking.LAST_APPLIED in names
-    values = "" if is_hidden else f" ({_short(before)} → {_short(after)})"
+    values = (
+        ""
+        if is_hidden
+        else f" ({field_sets.shown_value(before)} → {field_sets.shown_value(after)})"
+    )
     return f"takes back {field_sets.shown(path)}{values} from {manager}"
-
-
-def _short(value: object) -> str:
-    if value is field_sets.ABSENT:
-        return "none"
-    written = value if isinstance(value, str) else text.dumps(value, ensure_ascii=False)
-    return written if len(written) <= _LONGEST_VALUE else f"{written[:_LONGEST_VALUE]}…"
 
 
 def _bounded(texts: Sequence[str]) -> list[str]:

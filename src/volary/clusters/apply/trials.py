@@ -85,7 +85,7 @@ def is_enough(
         and placed.item.annotations.get(refusals.TAKE_OVER) != steps.ENABLED
         and tools.owner is not None
         and tracking.is_ours(live, tools.owner)
-        and not objects.text(live, "metadata", "deletionTimestamp")
+        and not objects.is_terminating(live)
         and not live_objects.is_scaled_here(placed, live, tools.manager)
     )
 

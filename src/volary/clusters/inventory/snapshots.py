@@ -49,8 +49,7 @@ def adopted(bodies: Iterable[json.JsonObject], owner: ownership.Owner) -> list[j
     return [
         body
         for body in bodies
-        if not tracking.is_ours(body, owner)
-        and not objects.text(body, "metadata", "deletionTimestamp")
+        if not tracking.is_ours(body, owner) and not objects.is_terminating(body)
     ]
 
 

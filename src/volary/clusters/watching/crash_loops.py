@@ -32,7 +32,7 @@ Restarts = Mapping[tuple[str, str], int]
 def restarts(pods: Iterable[json.JsonObject]) -> dict[tuple[str, str], int]:
     """Return how often each container was started again."""
     return {
-        (objects.text(pod, "metadata", "uid"), objects.text(container, "name")): objects.number(
+        (objects.uid(pod), objects.text(container, "name")): objects.number(
             container, "restartCount"
         )
         for pod in pods
@@ -48,7 +48,7 @@ def find(workload: json.JsonObject, pod: json.JsonObject, before: Restarts) -> s
         pod: One of its pods.
         before: How often containers had been started again when the wait began.
     """
-    uid = objects.text(pod, "metadata", "uid")
+    uid = objects.uid(pod)
     for container in _statuses(pod):
         name = objects.text(container, "name")
         count = objects.number(container, "restartCount") - before.get((uid, name), 0)

@@ -181,9 +181,7 @@ async def wait_deleted(
     sources = _object_sources([placed for placed, _ in gone], left)
 
     def remaining() -> list[manifest.ResourceKey]:
-        return [
-            key for key, body in left.items() if objects.text(body, "metadata", "uid") == uids[key]
-        ]
+        return [key for key, body in left.items() if objects.uid(body) == uids[key]]
 
     def said() -> str:
         return readiness.listed(_why_remaining(key, left[key]) for key in remaining())

@@ -114,7 +114,7 @@ def assess(
     """
     if body is None:
         return MISSING
-    if objects.value(body, "metadata", "deletionTimestamp"):
+    if objects.is_terminating(body):
         return conditions.progressing(_deleting(body))
     item = manifest.Manifest(body)
     if (rule := health_rules.find(rules, item)) is not None:

@@ -4,8 +4,11 @@ What people's tools and replaced appliers own is Git's again when it is applied;
 owns is left to it. A name that nobody knows is a controller's.
 """
 
+from collections.abc import Iterator
 from enum import Enum, auto
 
+from volary.manifests import objects
+from volary.model import json
 from volary.model.objects import ownership
 
 #: The field manager of manifests. Its name is load-bearing: a change of it makes every
@@ -63,6 +66,20 @@ def role_of(name: str, operation: str) -> Role:
     if name == _KUBECTL or name.startswith(f"{_KUBECTL}-"):
         return Role.APPLIER if operation == APPLY else Role.PERSON
     return Role.PERSON if name in _TOOLS else Role.CONTROLLER
+
+
+def entries(body: json.JsonObject) -> Iterator[json.JsonObject]:
+    """Yield what an object says of each of its managers."""
+    return objects.mappings(body, "metadata", "managedFields")
+
+
+def is_applied_by(entry: json.JsonObject, manager: str) -> bool:
+    """Whether an entry is of what `manager` applied, and not through a subresource."""
+    return (
+        entry.get("manager") == manager
+        and entry.get("operation") == APPLY
+        and not entry.get("subresource")
+    )
 
 
 def takes(conflicts: ownership.Conflicts, name: str, operation: str, path: str) -> bool:

@@ -22,11 +22,20 @@ class Missing(Enum):
 
 
 ABSENT: Final = Missing.ABSENT
+_LONGEST_VALUE = 60
 
 
 def shown(path: Path) -> str:
     """Return a path as API servers write it: ``.spec.containers[name="main"].image``."""
     return "".join(_shown(key) for key in path)
+
+
+def shown_value(value: object) -> str:
+    """Return a value for a sentence, cut where it is long."""
+    if value is ABSENT:
+        return "none"
+    written = value if isinstance(value, str) else text.dumps(value, ensure_ascii=False)
+    return written if len(written) <= _LONGEST_VALUE else f"{written[:_LONGEST_VALUE]}…"
 
 
 def _shown(key: str) -> str:

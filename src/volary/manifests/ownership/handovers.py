@@ -15,7 +15,6 @@ Never handed over, because nobody decides them by leaving them out of Git:
 
 from dataclasses import dataclass
 
-from volary.manifests import objects
 from volary.manifests.ownership import field_managers, field_sets, tracking
 from volary.model import json
 from volary.model.objects import ownership
@@ -50,9 +49,9 @@ def plan(
     kept: json.JsonObject = {}
     entries: list[json.JsonObject] = []
     own: json.JsonObject | None = None
-    for entry in objects.mappings(live, "metadata", "managedFields"):
+    for entry in field_managers.entries(live):
         fields = entry.get("fieldsV1") or {}
-        if _is_of(entry, manager):
+        if field_managers.is_applied_by(entry, manager):
             own = entry
             kept = field_sets.union(kept, fields)
             continue
@@ -82,14 +81,6 @@ def apply_to(answer: json.JsonObject, handover: Handover) -> json.JsonObject:
     """
     body: json.JsonObject = field_sets.without(answer, handover.given, handover.kept)
     return body
-
-
-def _is_of(entry: json.JsonObject, manager: str) -> bool:
-    return (
-        entry.get("manager") == manager
-        and entry.get("operation") == field_managers.APPLY
-        and not entry.get("subresource")
-    )
 
 
 def _divided(

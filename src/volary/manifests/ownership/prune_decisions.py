@@ -56,7 +56,9 @@ def decide_prune(
     to_delete: list[manifest.Manifest] = []
     skipped: list[apply_results.Change] = []
     kept_uids = {
-        _uid(body) for body in live if object_keys.normalise(object_keys.of(body), known) in wanted
+        objects.uid(body)
+        for body in live
+        if object_keys.normalise(object_keys.of(body), known) in wanted
     } - {""}
     label = label or variant_words.VariantLabel()
     values = {label.value(variant) for variant in variants}
@@ -65,10 +67,10 @@ def decide_prune(
         if values and objects.text(body, "metadata", "labels", label.key) not in values:
             continue
         reason = unprunable(body, owner) or keep(body)
-        considered += not reason and not is_going(body)
+        considered += not reason and not objects.is_terminating(body)
         if object_keys.normalise(object_keys.of(body), known) in wanted:
             continue
-        if not reason and _uid(body) in kept_uids:
+        if not reason and objects.uid(body) in kept_uids:
             # One object can be listed under two API groups; the wanted one protects the other.
             reason = "it is a wanted object under another API group"
         if reason:
@@ -76,7 +78,7 @@ def decide_prune(
         else:
             to_delete.append(manifest.Manifest(body))
     to_delete = _without_duplicates(to_delete)
-    losing = [item for item in to_delete if not is_going(item.body)]
+    losing = [item for item in to_delete if not objects.is_terminating(item.body)]
     refusal = _refusal(desired, losing, considered, allow_mass_deletion=allow_mass_deletion)
     return PruneDecision(
         () if refusal else tuple(apply_order.for_deletion(to_delete)), tuple(skipped), refusal
@@ -101,11 +103,6 @@ def unprunable(body: json.JsonObject, owner: ownership.Owner) -> str:
     if key is None or not object_keys.is_own_key(key, body):
         return f"it is a copy of {written or 'an unknown object'}"
     return ""
-
-
-def is_going(body: json.JsonObject) -> bool:
-    """Whether an object was deleted before and is still held by something."""
-    return bool(objects.value(body, "metadata", "deletionTimestamp"))
 
 
 def unremovable(
@@ -173,9 +170,5 @@ def _skipped(body: json.JsonObject, reason: str) -> apply_results.Change:
 def _without_duplicates(items: Sequence[manifest.Manifest]) -> list[manifest.Manifest]:
     unique: dict[str | manifest.ResourceKey, manifest.Manifest] = {}
     for item in items:
-        unique.setdefault(_uid(item.body) or item.key, item)
+        unique.setdefault(objects.uid(item.body) or item.key, item)
     return list(unique.values())
-
-
-def _uid(body: json.JsonObject) -> str:
-    return objects.text(body, "metadata", "uid")

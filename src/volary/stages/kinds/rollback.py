@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import apply_errors, deletions, live_objects, managed_fields, steps
+from volary.clusters.apply import apply_errors, deletions, live_objects, steps
 from volary.clusters.client import resource_mapping
 from volary.clusters.inventory import pruning
 from volary.manifests.ownership import field_managers, tracking
@@ -81,7 +81,7 @@ def only_created_by(
         others = sorted(
             {
                 str(entry.get("manager"))
-                for entry in managed_fields.managers(body)
+                for entry in field_managers.entries(body)
                 if entry.get("manager") not in field_managers.OURS
                 and not entry.get("subresource")
                 and not str(entry.get("manager")).startswith(_CLUSTER)

@@ -268,5 +268,5 @@ class ReadinessWatch:
 
 def _counts(pod: json.JsonObject) -> bool:
     """Say whether a pod is meant to be ready: it has not ended, and nobody ends it."""
-    is_leaving = bool(objects.text(pod, "metadata", "deletionTimestamp"))
+    is_leaving = objects.is_terminating(pod)
     return not is_leaving and objects.text(pod, "status", "phase") not in ("Succeeded", "Failed")

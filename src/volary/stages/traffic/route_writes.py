@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import interferences, live_objects, managed_fields
+from volary.clusters.apply import interferences, live_objects
 from volary.clusters.watching import collection_watch, list_snapshot
 from volary.manifests import objects
 from volary.manifests.ownership import field_managers
@@ -191,7 +191,7 @@ def _say_who_changed(
 ) -> None:
     """Say which person changed routes since a stage moved them, before they are written over."""
     live = route_object.live or {}
-    names = [entry.get("manager") for entry in managed_fields.managers(live)]
+    names = [entry.get("manager") for entry in field_managers.entries(live)]
     if field_managers.TRAFFIC_MANAGER not in names:
         return
     for change in interferences.find(wanted, live):
