@@ -196,6 +196,26 @@ async def test_what_people_changed_is_taken_back_by_the_next_release(tmp_path: P
         mended(world, "example/simple:v2")
 
 
+async def test_plain_values_of_secrets_are_git_s_by_key(tmp_path: Path) -> None:
+    """API servers leave a key in ``data`` when it is gone from the ``stringData`` applied."""
+    plain = "apiVersion: v1\nkind: Secret\nmetadata: {{name: simple}}\nstringData: {{{0}}}\n"
+    async with command_world.world(tmp_path, "us", tls=True) as world:
+        secret = {"secret.yaml": plain.format("password: hunter2hunter2, old: letmeinletmein")}
+        world.write(secret, message="Two keys")
+        assert (await world.run("--strategy", "quick")).code == 0
+        changed = '{"stringData": {"password": "letmeinletmein"}}'
+        await kubectl.run(world.running.clusters["us"], "patch", "secret", "simple", "-p", changed)
+        secret = {"secret.yaml": plain.format("password: hunter2hunter2")}
+        world.write(secret, message="One key")
+
+        planned = await plan(world)
+        assert planned.out.count("-*****") == 2
+        assert "takes back .data.password from kubectl-patch" in planned.out
+
+        assert (await world.run("--strategy", "quick")).code == 0
+        assert world.find("us", "Secret", "simple")["data"] == {"password": PASSWORD}
+
+
 async def test_a_sync_of_the_same_commit_mends_what_people_changed(tmp_path: Path) -> None:
     async with command_world.world(tmp_path, *NAMES, tls=True) as world:
         await world.deployed()

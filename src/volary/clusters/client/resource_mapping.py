@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from volary.clusters.api import discovery
 from volary.clusters.client import clients
-from volary.manifests import objects
+from volary.manifests import objects, secret_data
 from volary.manifests.loading import namespace_scopes
 from volary.model import errors
 from volary.model.objects import manifest
@@ -19,7 +19,7 @@ _DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 @dataclass(frozen=True, slots=True)
 class MappedManifest:
-    """A manifest with its namespace filled in, and the resource that serves it."""
+    """A manifest as it is sent, with its namespace filled in, and the resource that serves it."""
 
     item: manifest.Manifest
     resource: discovery.Resource
@@ -106,7 +106,8 @@ async def map_manifests(
                 _check_fresh(client.name, catalog, {item.group})
             problems.append(_unknown(client.name, catalog, item))
         else:
-            placed = MappedManifest(_in_namespace(item, resource, client.namespace), resource)
+            item_there = secret_data.stored(_in_namespace(item, resource, client.namespace))
+            placed = MappedManifest(item_there, resource)
             mapped.append(placed)
             problems.extend(_restricted(client.name, placed, namespaces))
     return ResourceMapping(tuple(mapped), tuple(later), tuple(problems))

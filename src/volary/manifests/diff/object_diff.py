@@ -4,11 +4,10 @@ Secrets are brought to one form first (``stringData`` is what the API server tur
 ``data``), and metadata that only says who deployed what is left out.
 """
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volary.manifests import objects
+from volary.manifests import secret_data
 from volary.manifests.diff import value_diff
 from volary.manifests.loading import object_keys
 from volary.manifests.ownership import tracking
@@ -73,18 +72,4 @@ def compare_pair(
 
 def _comparable(item: manifest.Manifest) -> json.JsonObject:
     plain = tracking.untrack(item)
-    return _with_one_data(plain.body) if config_references.is_secret(item) else plain.body
-
-
-def _with_one_data(body: json.JsonObject) -> json.JsonObject:
-    """Return a Secret as the API server stores it: every value base64 in ``data``."""
-    values = {key: _canonical(value) for key, value in objects.mapping(body, "data").items()}
-    for key, value in objects.mapping(body, "stringData").items():
-        values[key] = base64.b64encode(str(value).encode("utf-8", "replace")).decode()
-    rest = {key: value for key, value in body.items() if key not in ("data", "stringData")}
-    return {**rest, "data": values} if values else rest
-
-
-def _canonical(value: object) -> object:
-    """Return base64 without the line breaks that writers may put in."""
-    return "".join(value.split()) if isinstance(value, str) else value
+    return secret_data.with_one_data(plain.body) if config_references.is_secret(item) else plain.body

@@ -8,6 +8,7 @@ from collections.abc import Collection, Container, Sequence
 
 from volary.clusters.apply import applier, interferences
 from volary.clusters.watching import waits
+from volary.manifests import secret_data
 from volary.model.objects import apply_results, manifest
 from volary.stages.runtime import cluster_changes, execution
 
@@ -75,7 +76,7 @@ def _changed(
         interference
         for item in manifests
         if (key := _key_of(item, result.observed)) is not None
-        for interference in interferences.find(item.body, result.observed[key])
+        for interference in interferences.find(secret_data.stored(item).body, result.observed[key])
         if interference.sentence not in left
     ]
 

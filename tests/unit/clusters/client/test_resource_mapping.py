@@ -149,3 +149,26 @@ async def test_a_kind_that_is_served_is_mapped_also_where_its_definition_is_in_t
 async def test_a_kind_of_kubernetes_itself_that_is_not_served() -> None:
     with pytest.raises(errors.PermanentError, match="cluster us does not serve Pods"):
         await resource_mapping.require(MemoryCluster(resources=[WIDGETS]).client, "", "Pod")
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ({"stringData": {"a": "x"}}, {"data": {"a": "eA=="}}),
+        (
+            {"data": {"a": "eQ==", "b": "eg=="}, "stringData": {"a": "x"}},
+            {"data": {"a": "eA==", "b": "eg=="}},
+        ),
+        ({"stringData": None}, {}),
+        ({"stringData": {"a": True}}, {"stringData": {"a": True}}),
+    ],
+)
+async def test_secrets_are_sent_as_they_are_stored(
+    written: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    """Keys applied as ``stringData`` would stay in ``data`` when Git drops them."""
+    cluster = MemoryCluster(resources=[kind("", "Secret", "secrets")])
+
+    result = await mapping(cluster, made("v1", "Secret", namespace="shop", **written))
+
+    assert result.mapped[0].item == made("v1", "Secret", namespace="shop", **sent)
