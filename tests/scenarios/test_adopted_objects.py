@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import command_world
 import kubectl
 from kube_sandbox import traffic
@@ -167,8 +169,10 @@ async def test_a_release_that_fails_after_its_promotion_is_taken_back_without_a_
         assert lost == []
 
 
-async def test_a_killed_process_loses_nothing_of_it(tmp_path: Path) -> None:
-    """What the first process has changed is not how it was."""
+@pytest.mark.parametrize("remembers", [True, False])
+async def test_a_killed_process_loses_nothing_of_it(tmp_path: Path, remembers: bool) -> None:
+    """What the first process has changed is not how it was, also where nobody knows of it."""
+    elsewhere = {} if remembers else {"XDG_STATE_HOME": str(tmp_path / "elsewhere")}
     async with command_world.world(tmp_path, "us", tls=True) as world:
         await prepared(world)
         before = states(world)
@@ -178,7 +182,7 @@ async def test_a_killed_process_loses_nothing_of_it(tmp_path: Path) -> None:
             started.interrupt(signal.SIGKILL)
         assert states(world) != before
 
-        ended = await world.run("--strategy", "quick")
+        ended = await world.run("--strategy", "quick", **elsewhere)
 
         assert ended.code == 1, ended
         assert "rollback verified on us" in " ".join((ended.out + ended.err).split())

@@ -12,7 +12,7 @@ It is also where a cluster says what runs there and where that is described, so 
 comes next, from another machine, goes on with it (`controller.planning.running_commit`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from volary.manifests import objects
@@ -106,6 +106,15 @@ def selector(name: str) -> str:
 def name(owner: ownership.Owner) -> str:
     """Return the ConfigMap's name, valid whatever the application is called."""
     return f"volary-inventory-{owner.id}"
+
+
+def home_of(wished: str, allowed: Sequence[str], namespaces: Sequence[str], default: str) -> str:
+    """Return the namespace for a new inventory: the application's, else the context's.
+
+    `allowed` are the namespaces that may be used (empty: all), `namespaces` those of the objects.
+    """
+    first = wished or (namespaces[0] if namespaces else "") or default
+    return first if not allowed or first in allowed else allowed[0]
 
 
 def to_object(inventory: Inventory) -> json.JsonObject:

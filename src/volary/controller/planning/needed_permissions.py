@@ -1,7 +1,8 @@
 """What a run will have to be allowed besides writing, as far as its sets say so.
 
 What is waited for is listed and watched. Copies of variants are listed to be deleted by their
-clean-up, and where a stage prunes, the kinds of its set are.
+clean-up, and where a stage prunes, the kinds of its set are. Objects that are adopted are kept in
+Secrets until the run has ended, and the inventory names them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,8 @@ from volary.model import applications, errors
 from volary.model.pipeline import variant
 from volary.stages.runtime import stage_runners
 
+#: With which kinds of the core group objects are kept as they were.
+_KEEPING = (("Secret", ("list", "create", "patch", "delete")), ("ConfigMap", ("create", "patch")))
 _COPIES = (variant.Variant.CANARY, variant.Variant.BASELINE)
 
 
@@ -21,9 +24,17 @@ async def check(
     client: clients.Client,
     rollouts: Sequence[stage_runners.Rollout],
     application: applications.Application,
+    *,
+    keeps_in: str = "",
 ) -> tuple[errors.Problem, ...]:
-    """Return a problem for each permission that a cluster says is missing."""
+    """Return a problem for each permission that a cluster says is missing.
+
+    `keeps_in` is the namespace where adopted objects are kept as they were; empty: none is.
+    """
     wanted: list[permissions.Permission] = []
+    for kind, verbs in _KEEPING if keeps_in else ():
+        resource = await resource_mapping.require(client, "", kind)
+        wanted += [permissions.Permission(verb, resource, keeps_in) for verb in verbs]
     for rollout in rollouts:
         mapped = await resource_mapping.map_manifests(client, rollout.manifests, refresh=False)
         for placed in mapped.mapped:

@@ -15,7 +15,13 @@ from datetime import timedelta
 from volary.clusters.api import server_warnings
 from volary.clusters.apply import applier, apply_errors, dry_runs
 from volary.clusters.client import client_pool, clients
-from volary.clusters.inventory import owned_objects, pruning, snapshots
+from volary.clusters.inventory import (
+    inventory,
+    inventory_store,
+    owned_objects,
+    pruning,
+    snapshots,
+)
 from volary.concurrency import fan_out
 from volary.controller.planning import cluster_questions, needed_permissions, preparation
 from volary.manifests.health import assessment
@@ -114,13 +120,14 @@ async def _try_on(
 ) -> Trial:
     try:
         owner = prepared.application_on(client.name).owner
+        adopted: list[json.JsonObject] = []
         options = applier.Options(
             owner=owner,
             conflicts=prepared.project.application.conflicts,
             namespaces=member.namespaces if member else (),
             create_namespaces=prepared.project.application.input.auto_create_namespace,
             label=prepared.project.application.variant_label,
-            before_writing=functools.partial(_check_adopted, owner),
+            before_writing=functools.partial(_check_adopted, owner, adopted),
         )
         heard: dict[str, None] = {}
         with server_warnings.told_to(heard.setdefault):
@@ -128,7 +135,12 @@ async def _try_on(
                 trial = await _inspect_closely(prepared, client, rollouts, options)
             else:
                 trial = await _preview(client, rollouts, options)
-        lacking = await needed_permissions.check(client, rollouts, prepared.project.application)
+        lacking = await needed_permissions.check(
+            client,
+            rollouts,
+            prepared.project.application,
+            keeps_in=_home(client, prepared, member, rollouts) if adopted else "",
+        )
         return replace(
             trial,
             problems=(*trial.problems, *lacking),
@@ -138,13 +150,35 @@ async def _try_on(
         return _refused(client.name, error)
 
 
-async def _check_adopted(owner: ownership.Owner, live: Sequence[json.JsonObject]) -> None:
-    """Refuse to adopt what could not be kept as it is until the run has ended.
+def _home(
+    client: clients.Client,
+    prepared: preparation.PreparedRun,
+    member: fleets.Cluster | None,
+    rollouts: Sequence[stage_runners.Rollout],
+) -> str:
+    """Return the namespace of the inventory, be it there or not."""
+    application = prepared.application_on(client.name)
+    known = inventory_store.recent(client, application.owner)
+    if known is not None:
+        return known.namespace
+    allowed = member.namespaces if member else ()
+    places = {item.namespace for rollout in rollouts for item in rollout.manifests} - {""}
+    return inventory.home_of(
+        application.input.namespace, allowed, allowed or sorted(places), client.namespace
+    )
+
+
+async def _check_adopted(
+    owner: ownership.Owner, adopted: list[json.JsonObject], live: Sequence[json.JsonObject]
+) -> None:
+    """Add to `adopted` what would be; refuse what could not be kept until the run has ended.
 
     Raises:
         TooLargeError: when it is too much.
     """
-    snapshots.check(snapshots.adopted(live, owner))
+    found = snapshots.adopted(live, owner)
+    snapshots.check(found)
+    adopted += found
 
 
 def _named(unavailable: client_pool.Unavailable) -> tuple[errors.Problem, ...]:

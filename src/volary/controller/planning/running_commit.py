@@ -44,6 +44,8 @@ class ObservedCommits:
     commits: frozenset[str] = frozenset()
     #: A workload of the application exists that does not say its commit, or is another's.
     unmarked: bool = False
+    #: What the first run there began with: it has adopted objects and has not succeeded.
+    unfinished: str = ""
     #: Why nothing could be read; empty: it could.
     trouble: str = ""
 
@@ -57,12 +59,17 @@ async def observe(
     """Find out what runs in every target at once.
 
     A cluster whose inventory does not say it is asked for the live counterparts of the
-    application's workloads.
+    application's workloads. Where a first run has not succeeded, though, they are of that run's
+    making, and what ran before is what was kept of the objects that it adopted.
     """
     said = {
-        target: ObservedCommits(target, frozenset({known.stored.commit}))
+        target: (
+            ObservedCommits(target, frozenset({known.stored.commit}))
+            if known.stored.commit
+            else ObservedCommits(target, unfinished=known.stored.begun)
+        )
         for target, known in recognised.items()
-        if known.stored is not None and known.stored.commit
+        if known.stored is not None and (known.stored.commit or known.stored.has_snapshot)
     }
 
     async def look(client: clients.Client) -> ObservedCommits:
@@ -145,7 +152,12 @@ def _with_others(commit: str, reason: str, others: Mapping[str, str]) -> Running
 def _without_us(seen: Sequence[ObservedCommits]) -> str:
     unmarked = [observation.target for observation in seen if observation.unmarked]
     verb = "runs" if len(unmarked) == 1 else "run"
-    return f"; {', '.join(unmarked)} {verb} it without Volary so far" if unmarked else ""
+    said = f"; {', '.join(unmarked)} {verb} it without Volary so far" if unmarked else ""
+    unfinished = [observation for observation in seen if observation.unfinished]
+    for begun in dict.fromkeys(observation.unfinished for observation in unfinished):
+        where = ", ".join(one.target for one in unfinished if one.unfinished == begun)
+        said += f"; the first release, of {begun[:7]}, has not succeeded on {where}"
+    return said
 
 
 def _disagreement(said: Mapping[str, frozenset[str]]) -> errors.UserError:

@@ -71,5 +71,5 @@ def compare_pair(
 
 
 def _comparable(item: manifest.Manifest) -> json.JsonObject:
-    plain = tracking.untrack(item)
-    return secret_data.with_one_data(plain.body) if config_references.is_secret(item) else plain.body
+    body = tracking.untrack(item).body
+    return secret_data.with_one_data(body) if config_references.is_secret(item) else body

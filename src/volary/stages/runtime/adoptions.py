@@ -27,6 +27,15 @@ class Adoption:
     #: What this process has kept, so that it is not asked for again with every step.
     _kept: set[manifest.ResourceKey] = field(default_factory=set)
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a first run has adopted objects and has not succeeded, be it an earlier one.
+
+        What is unchanged then may be of its making, and is undone as this run's own.
+        """
+        known = self.known
+        return known is not None and known.has_snapshot and not known.commit
+
     def note(self, client: clients.Client, known: inventory.Inventory) -> None:
         """Take the inventory as it was read or written just now."""
         self.client, self.known = client, known

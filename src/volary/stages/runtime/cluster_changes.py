@@ -31,6 +31,7 @@ async def apply(
     work.touched = work.touched or work.context.was_interrupted
     # The inventory comes first: a crash must not leave what nobody knows of.
     remembered = await inventory_records.add(work, manifests)
+    work.touched = work.touched or work.context.adoption.is_unfinished
     options = replace(
         apply_options(work),
         # Where no inventory says which commit runs, the objects have to.

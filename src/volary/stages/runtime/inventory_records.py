@@ -84,7 +84,6 @@ async def record_running(work: execution.Work, commit: str) -> None:
 
 def home_of(work: execution.Work, namespaces: Sequence[str]) -> str:
     """Return the namespace for a new inventory: the application's, else the context's."""
-    wished = work.context.application.input.namespace
-    allowed = work.context.namespaces
-    first = wished or (namespaces[0] if namespaces else "") or work.context.client.namespace
-    return first if not allowed or first in allowed else allowed[0]
+    context = work.context
+    wished = context.application.input.namespace
+    return inventory.home_of(wished, context.namespaces, namespaces, context.client.namespace)

@@ -239,7 +239,30 @@ async def test_who_may_do_all_that_a_run_does_is_not_refused(
     rules = (
         ("apps", "deployments", f"{WRITES} watch delete"),
         ("", "configmaps", f"{WRITES} delete"),
-        ("", "*", WRITES),
+        ("", "services", WRITES),
     )
 
     assert await lacking(given, tmp_path / "limited", *rules) == ()
+
+
+async def test_only_who_adopts_needs_to_keep_objects_in_secrets(
+    given: command_world.World, tmp_path: Path
+) -> None:
+    """And is told so before anything is written."""
+    registry = given.running.clusters["us"].registry
+    kind = registry.kind("v1", "ConfigMap")
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "simple"}}
+    registry.create(kind, "default", settings)
+    rules = (
+        ("apps", "deployments", f"{WRITES} watch delete"),
+        ("", "configmaps", f"{WRITES} delete"),
+        ("", "services", WRITES),
+        ("", "secrets", "list"),
+    )
+
+    problems = await lacking(given, tmp_path / "limited", *rules)
+
+    assert [problem.message for problem in problems] == [
+        f"cluster us: the user may not {verb} secrets in namespace default"
+        for verb in ("create", "patch", "delete")
+    ]

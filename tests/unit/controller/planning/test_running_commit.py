@@ -138,3 +138,17 @@ async def test_an_inventory_says_what_runs_and_who_has_none_is_asked() -> None:
     assert us == says("us", B)
     assert [one.target for one in others] == ["eu", "asia"]
     assert all(one.trouble and not one.commits for one in others)
+
+
+def test_what_a_first_run_left_unfinished_does_not_run() -> None:
+    running = decide(
+        ObservedCommits("us", unfinished=A),
+        ObservedCommits("eu", unfinished=A),
+        ObservedCommits("asia", unmarked=True),
+    )
+
+    assert running == RunningCommits(
+        "",
+        "no cluster says which commit it runs; asia runs it without Volary so far;"
+        f" the first release, of {A[:7]}, has not succeeded on us, eu",
+    )
