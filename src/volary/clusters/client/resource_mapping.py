@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from volary.clusters.api import discovery
 from volary.clusters.client import clients
-from volary.manifests import objects, secret_data
+from volary.manifests import objects
 from volary.manifests.loading import namespace_scopes
+from volary.manifests.workloads import secret_data
 from volary.model import errors
 from volary.model.objects import manifest
 

@@ -7,11 +7,10 @@ Secrets are brought to one form first (``stringData`` is what the API server tur
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volary.manifests import secret_data
 from volary.manifests.diff import value_diff
 from volary.manifests.loading import object_keys
 from volary.manifests.ownership import tracking
-from volary.manifests.workloads import config_references
+from volary.manifests.workloads import config_references, secret_data
 from volary.model import json
 from volary.model.objects import manifest
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Sequence
 
 from volary.clusters.apply import applier, interferences
 from volary.clusters.watching import waits
-from volary.manifests import secret_data
+from volary.manifests.workloads import secret_data
 from volary.model.objects import apply_results, manifest
 from volary.stages.runtime import cluster_changes, execution
 
