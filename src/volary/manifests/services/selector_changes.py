@@ -108,7 +108,7 @@ def decide(
     if (old and not served) or not (old or new):
         return Decision(Order.AT_ONCE)
     providers = [one for one in rollouts if one.provides and fits(new, _labels(one.comes))]
-    is_led = not new or providers or any(fits(new, _labels(pod)) for pod in ready)
+    is_led = providers or any(fits(new, _labels(pod)) for pod in ready)
     if not is_led and not has_operated:
         return _leads_nowhere(wanted, new)
     if not old or not new:

@@ -39,6 +39,16 @@ def entry(manager: str, fields: json.JsonObject, subresource: str = "") -> json.
             [".spec.template.spec.image to other:v9"],
         ),
         ({"image": "other:v9"}, entry("keel", IMAGE), [".spec.template.spec.image to other:v9"]),
+        (
+            {"image": 60 * "x"},
+            entry("k9s", IMAGE),
+            [f".spec.template.spec.image to {60 * 'x'}"],
+        ),
+        (
+            {"image": 61 * "x"},
+            entry("k9s", IMAGE),
+            [f".spec.template.spec.image to {60 * 'x'}…"],
+        ),
         ({"image": "other:v9"}, entry("volary-traffic", IMAGE), []),
         ({"image": "shop:v2"}, entry("kubectl-set", IMAGE), []),
         ({"replicas": 5}, entry("kube-controller-manager", REPLICAS, "scale"), []),
@@ -54,6 +64,17 @@ def test_what_is_an_interference(
     found = interferences.find(deployment(), seen)
 
     assert [f"{one.path} to {one.value}" for one in found] == said
+
+
+def test_what_somebody_took_away_has_no_value() -> None:
+    seen = deployment(managedFields=[entry("k9s", IMAGE)])
+    del seen["spec"]["template"]
+
+    (found,) = interferences.find(deployment(), seen)
+
+    assert found.sentence == (
+        "Deployment shop: somebody (k9s) changed .spec.template while the stage waited"
+    )
 
 
 def test_only_from_peoples_tools_is_it_taken_back() -> None:

@@ -16,6 +16,7 @@ SHOP = ownership.Owner("shop", "0123456789abcdef")
 PEOPLE = {"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:spec": {"f:replicas": {}}}}
 OURS = {"manager": "volary", "operation": "Update", "fieldsV1": {"f:spec": {"f:replicas": {}}}}
 SCALED = {**PEOPLE, "manager": "kube-controller-manager", "subresource": "scale"}
+REVISION = "deployment.kubernetes.io/revision"
 STATUS = {**PEOPLE, "manager": "kube-controller-manager", "subresource": "status"}
 
 
@@ -117,3 +118,25 @@ async def test_what_controllers_change_all_the_time_is_given_up() -> None:
 
     with pytest.raises(restoration.NotRestoredError, match="still not what it was after 5 tries"):
         await restoration.restore(cluster.client, kept(web(2)))
+
+
+@pytest.mark.parametrize(
+    ("before", "live", "after"),
+    [
+        ({"note": "by hand"}, {"added": "1"}, {"note": "by hand"}),
+        ({"note": "by hand", REVISION: "1"}, {REVISION: "3"}, {"note": "by hand", REVISION: "3"}),
+        ({REVISION: "1"}, {"added": "1"}, None),
+        ({}, {}, None),
+    ],
+)
+async def test_annotations_are_as_they_were_but_for_those_of_controllers(
+    before: dict[str, str], live: dict[str, str], after: dict[str, str] | None
+) -> None:
+    cluster = memory_client.MemoryCluster()
+    cluster.put(memory_client.DEPLOYMENTS, web(3, OURS, annotations=live))
+
+    await restoration.restore(cluster.client, kept(web(2, annotations=before)))
+
+    restored = cluster.find(memory_client.DEPLOYMENTS, "web", "shop")
+    assert restored is not None
+    assert restored["metadata"].get("annotations") == after

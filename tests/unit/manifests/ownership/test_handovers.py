@@ -103,6 +103,7 @@ FINALIZERS = {"f:metadata": {"f:finalizers": {'v:"a"': {}}}}
         ("kubectl-client-side-apply", NOTE, True),
         ("kubectl-client-side-apply", LAST_APPLIED, True),
         ("kubectl-client-side-apply", PRUNE, False),
+        ("kubectl-client-side-apply", {"f:metadata": {"f:labels": {}}}, False),
         ("kubectl-client-side-apply", FINALIZERS, False),
         ("kubectl-client-side-apply", {"f:spec": {"f:replicas": {}}}, False),
         ("kubectl-client-side-apply", {"f:status": {"f:phase": {}}}, False),
@@ -129,9 +130,13 @@ def test_what_is_left_keeps_its_owner() -> None:
     status = entry("kubectl-client-side-apply", IMAGE, subresource="status")
     old = entry("kubectl-client-side-apply", IMAGE, apiVersion="apps/v1beta1")
     own = entry("volary", IMAGE, operation="Apply", time="then")
+    restored = entry("volary", NOTE)
+    scale = entry("volary", NOTE, operation="Apply", subresource="scale")
 
     planned = handovers.plan(
-        live(entry("kubectl-client-side-apply", mixed), controller, status, old, own),
+        live(
+            entry("kubectl-client-side-apply", mixed), restored, scale, controller, status, old, own
+        ),
         manager="volary",
         api_version="apps/v1",
         conflicts=DEFAULT,
@@ -143,7 +148,8 @@ def test_what_is_left_keeps_its_owner() -> None:
     assert ours["fieldsV1"] == {"f:spec": {**IMAGE["f:spec"], "f:paused": {}}}
     assert (ours["manager"], ours["operation"], ours["time"]) == ("volary", "Apply", "then")
     rest = {**PRUNE, "f:spec": {".": {}, "f:replicas": {}}}
-    assert others == [entry("kubectl-client-side-apply", rest), controller, status, old]
+    left = [entry("kubectl-client-side-apply", rest), restored, scale, controller, status, old]
+    assert others == left
 
 
 def test_who_refuses_conflicts_is_handed_nothing_but_exceptions() -> None:
