@@ -7,7 +7,7 @@ then takes the answers to `tick`. Nothing here asks, waits or writes.
 The traces are Flagger's, with its dead ends mended: a step is cut at the maximum unless
 overshoot is asked for, a weight that somebody set by hand goes on to the next weight of the
 list (Flagger jumps to 100), and a refused promotion does not begin the iterations anew.
-Plans that can never end are refused when they are read (`config.progression.problems`).
+Plans that can never end are refused when they are read (`config.stages.progressive_rules`).
 """
 
 from collections.abc import Callable, Sequence

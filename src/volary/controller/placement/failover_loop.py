@@ -1,6 +1,6 @@
 """Moves applications between clusters: looks after each probing, decides, asks reconcilers.
 
-What is decided is pure (`placement.failover`, `following`, `losses`); here is only looked and
+What is decided is pure (`placement.failover`, `runs.preemption`); here is only looked and
 kept. A decision is kept with its application before anything follows from it, so another
 process goes on where this one ended.
 """

@@ -36,9 +36,9 @@ left.
     soon as somebody sees that it answers. One failure more than the budget allows fails the
     step, and its wave's rule decides: stop, hold, roll back the wave, or everything, the last
     wave first.
-12. While a window is closed, no stage that changes a cluster starts on it (`openings`): what
+12. While a window is closed, no stage that changes a cluster starts on it (`windows`): what
     runs finishes, limits stand still when nothing does, and a rollback is never held up.
-13. People let a run do something before its time (`permits`), by name and reason: end the soak of
+13. People let a run do something before its time (`requests`), by name and reason: end the soak of
     a wave, whose clusters are seen healthy once more; go through closed windows. An approval is
     withdrawn for as long as nothing came of it. What was tolerated is reported at the end.
 

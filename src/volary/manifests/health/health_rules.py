@@ -1,7 +1,7 @@
 """Health as users say it: expressions in CEL over the object, or a word for the whole kind.
 
 An expression that cannot be evaluated is never health: what nobody could find out is unknown,
-and says why. `config.expressions` keeps them within bounds.
+and says why. `config.text.expressions` keeps them within bounds.
 """
 
 from collections.abc import Iterable, Sequence

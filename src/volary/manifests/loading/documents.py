@@ -1,6 +1,6 @@
 """Text becomes manifests, or a list of everything that is wrong with it.
 
-Reading YAML and JSON as kubectl does is `config.yaml`'s work. Here lists are
+Reading YAML and JSON as kubectl does is `config.text.yaml`'s work. Here lists are
 expanded and every document is checked for what makes it a Kubernetes object.
 Better than PipeCD, which cuts at the text ``---`` and does not expand lists.
 """

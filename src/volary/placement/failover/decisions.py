@@ -8,8 +8,9 @@ The evidence that is needed (docs/explanation/failover.md says why):
   our own lost connection, and moves nothing;
 - the application was unhealthy without a break on a cluster that answers, and is healthy elsewhere.
 
-Each of them besides: the fleet looks well enough (`losses`), the rate allows it, and there is
-somewhere to go. A person's drain does not wait for the rate, but for a fleet that can be seen.
+Each of them besides: the fleet looks well enough (`eviction_limits`), the rate allows it, and
+there is somewhere to go. A person's drain does not wait for the rate, but for a fleet that can be
+seen.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

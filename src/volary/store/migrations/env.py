@@ -1,4 +1,4 @@
-"""What Alembic runs: our scripts on the connection that `migrating` hands over."""
+"""What Alembic runs: our scripts on the connection that `migrator` hands over."""
 
 from alembic import context
 

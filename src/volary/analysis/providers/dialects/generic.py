@@ -1,4 +1,4 @@
-"""Any system that answers with JSON over HTTP; `config.http_queries` says what a query is.
+"""Any system that answers with JSON over HTTP; `config.stages.http_queries` says what a query is.
 
 `${START}` and `${END}` stand for the time it is about, in seconds since 1970.
 """

@@ -1,6 +1,6 @@
 """Traffic by weight, in the HTTP routes of an Istio VirtualService.
 
-The arithmetic is `manifests.virtual_services`'; here are the questions that stages ask:
+The arithmetic is `manifests.routes.virtual_services`'; here are the questions that stages ask:
 what is live, how a variant is drained, how live routes are held during a promotion.
 """
 
