@@ -1,13 +1,11 @@
 """From the options of a run to its plan: sources, manifests, and the running commit."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from volary.clusters.client import client_pool
-from volary.config.application import application_files, cluster_strategies
-from volary.config.crosscheck import lint
+from volary.config.application import cluster_strategies
 from volary.config.placement import wave_rules
 from volary.controller.planning import (
     cluster_questions,
@@ -16,6 +14,7 @@ from volary.controller.planning import (
     recognition,
     replica_assignment,
     run_renderer,
+    run_sources,
     run_waves,
     running_commit,
     target_selection,
@@ -29,9 +28,7 @@ from volary.placement.failover import situations
 from volary.placement.replicas import assignment
 from volary.planner import plans
 from volary.planner import targets as target_choice
-from volary.sources import application_discovery
 from volary.sources.rendering import renderers
-from volary.sources.trees import trees
 
 Manifests = run_renderer.Manifests
 
@@ -133,14 +130,14 @@ async def prepare(
     renderer = renderer or renderers.Renderer()
     questions = cluster_questions.ClusterQuestions(clusters, options.patience, told=told)
     recognised = await recognise(project, questions, names, renderer, remembered=options.owners)
-    sides = {project.commit: _side(project)}
+    sides = {project.commit: run_sources.of(project)}
     rendering = run_renderer.RunRenderer(sides, renderer, clusters.fleet, new=project.commit)
     rendering.numbers = await _numbers(options, questions, rendering, recognised)
     manifests = await _each(rendering.render, project.commit, names)
     running = await _running(options, questions, project, manifests, recognised)
     warnings = [*project.warnings, *selection.warnings, *rendering.numbers.warnings]
     before = {name: running.of(name) for name in names}
-    sides.update(await _running_sides(project, before.values()))
+    sides.update(await run_sources.of_running(project, before.values()))
     old, missing = await _render_known(rendering, before)
     warnings += missing
     decided = plans.make(
@@ -201,7 +198,10 @@ async def recognise(
         errors.UserError: That cannot be told, or the commit cannot be rendered.
     """
     rendering = run_renderer.RunRenderer(
-        {project.commit: _side(project)}, renderer, questions.clusters.fleet, new=project.commit
+        {project.commit: run_sources.of(project)},
+        renderer,
+        questions.clusters.fleet,
+        new=project.commit,
     )
     manifests = await _each(rendering.undivided, project.commit, names)
     observed = await recognition.observe(questions, project.application, manifests)
@@ -239,10 +239,10 @@ async def reopen(
     Raises:
         errors.UserError: The commits cannot be rendered any more.
     """
-    sides = {project.commit: _side(project)}
+    sides = {project.commit: run_sources.of(project)}
     rendering = run_renderer.RunRenderer(sides, renderer, members, numbers, project.commit)
     manifests = await _each(rendering.render, project.commit, tuple(running))
-    sides.update(await _running_sides(project, running.values()))
+    sides.update(await run_sources.of_running(project, running.values()))
     old, _ = await _render_known(rendering, running)
     return ReopenedRun(rendering, manifests, old)
 
@@ -252,53 +252,6 @@ async def _changed(project: projects.Project, running: str) -> tuple[str, ...] |
     if project.repository is None or not running:
         return None
     return await project.repository.changed_paths(running, project.commit)
-
-
-def _side(project: projects.Project) -> run_renderer.RunSource:
-    return run_renderer.RunSource(
-        project.commit, project.files, project.application, project.directory
-    )
-
-
-async def _running_sides(
-    project: projects.Project, commits: Iterable[str]
-) -> Mapping[str, run_renderer.RunSource]:
-    """Return the running sources by commit; the new commit's own side stays as it is."""
-    wanted = dict.fromkeys(commit for commit in commits if commit and commit != project.commit)
-    return {commit: await _running_side(project, commit) for commit in wanted}
-
-
-async def _running_side(project: projects.Project, commit: str) -> run_renderer.RunSource:
-    """Return the running source, described by its own application file where it has one."""
-    files = project.files
-    if project.commit != commit:
-        files = await projects.at_commit(project, commit)
-    path = await asyncio.to_thread(_description, project, files)
-    described = project.application
-    if path:
-        text = (await asyncio.to_thread(files.read, path)).decode("utf-8", errors="replace")
-        beside = await asyncio.to_thread(application_discovery.sibling_files, files, path)
-        loaded = application_files.parse(
-            text, file=path, default_name=lint.default_name(path), neighbours=beside
-        )
-        if loaded.application is not None:
-            described = replace(loaded.application, name=project.application.name)
-    return run_renderer.RunSource(commit, files, described, project.directory)
-
-
-def _description(project: projects.Project, files: trees.Tree) -> str:
-    """Return the application file of another commit; empty when it has none.
-
-    It may have been another one: a Canary that was converted since, for instance.
-    """
-    path = project.loaded.document.file if project.loaded.document else ""
-    entry = files.entry(path) if path else None
-    if entry is not None and entry.kind is trees.Kind.FILE:
-        return path
-    directory = files.entry(project.directory) if project.directory else None
-    if project.directory and (directory is None or directory.kind is not trees.Kind.DIRECTORY):
-        return ""
-    return application_discovery.in_directory(files, project.directory)
 
 
 async def _numbers(
