@@ -10,7 +10,7 @@ from volary.sources.git import mirrors, repositories
 class DiscoveredApplication:
     """One application at a branch's head."""
 
-    #: Unique in the settings, but for those with problems: as far as it could be read.
+    #: As its file says; where that cannot be read, as it said before.
     name: str
     #: Name of the repository in the settings.
     repository: str
@@ -40,8 +40,6 @@ class RepositoryState:
     head: repositories.Commit | None
     #: All of them, by path; also those that did not change.
     applications: tuple[DiscoveredApplication, ...] = ()
-    #: Names that were there the last time, and are not any more.
-    removed: tuple[str, ...] = ()
     #: What happened to the branch since the last time; None: nothing did.
     update: mirrors.RefUpdate | None = None
     #: One sentence: why this may be out of date; empty: it is not. While the host is down,

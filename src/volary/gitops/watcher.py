@@ -4,12 +4,12 @@ import asyncio
 import dataclasses
 import logging
 import random as randomness
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
-from volary.gitops import application_names, discovery, repository_state
+from volary.gitops import discovery, repository_state
 from volary.model import backoffs, errors, server_settings
 from volary.sources.git import mirrors, repositories
 
@@ -107,7 +107,7 @@ class _RepositoryPoller:
     hint: asyncio.Event = field(default_factory=asyncio.Event)
     #: Last reported.
     last: repository_state.RepositoryState | None = None
-    #: A name got free that this repository claims, or nobody processed what was reported.
+    #: Nobody processed what was reported.
     again: bool = False
     #: What happened to the branch and was not taken in yet.
     update: mirrors.RefUpdate | None = None
@@ -116,32 +116,19 @@ class _RepositoryPoller:
 
 
 class Watcher:
-    """Watches all repositories of the settings.
-
-    `owners` are names of applications known from before, with repository and path: nobody else
-    gets them as long as their file is there. `random` is for the jitter.
-    """
+    """Watches all repositories of the settings; `random` is for the jitter."""
 
     def __init__(
         self,
         settings: server_settings.Settings,
         all_mirrors: Mirrors,
         *,
-        owners: Mapping[str, tuple[str, str]] | None = None,
         random: randomness.Random | None = None,
         pace: PollIntervals | None = None,
     ) -> None:
-        watched = {repository.name for repository in settings.repositories}
         self._mirrors = all_mirrors
         self._random = random or randomness.Random()
         self._pace = pace or PollIntervals()
-        self._names = application_names.ApplicationNames(
-            {
-                name: application_names.ApplicationLocation(*place)
-                for name, place in (owners or {}).items()
-                if place[0] in watched
-            }
-        )
         listed: dict[str, list[server_settings.ListedApplication]] = {}
         for application in settings.applications:
             listed.setdefault(application.repository, []).append(application)
@@ -235,13 +222,11 @@ class Watcher:
         commit_tree = await mirror.repository.tree(fetched.head)
         discovered = await asyncio.to_thread(follower.finder.look, commit_tree)
         applications = self._named(follower, discovered.readings, fetched.head)
-        before = {application.name for application in last.applications} if last else set()
         return repository_state.RepositoryState(
             name=follower.spec.name,
             branch=fetched.branch,
             head=head,
             applications=applications,
-            removed=tuple(sorted(before - {application.name for application in applications})),
             update=follower.update,
             warnings=discovered.warnings,
         )
@@ -279,56 +264,24 @@ class Watcher:
         last = follower.last or repository_state.RepositoryState(
             follower.spec.name, follower.spec.branch, None
         )
-        return dataclasses.replace(last, removed=(), update=None, problem=sentence)
+        return dataclasses.replace(last, update=None, problem=sentence)
 
     def _named(
         self, follower: _RepositoryPoller, readings: tuple[discovery.ParsedFile, ...], commit: str
     ) -> tuple[repository_state.DiscoveredApplication, ...]:
-        """Give every application its name; a name that is taken is a problem."""
-        spec = follower.spec
-        before = (
-            {application.path: application.name for application in follower.last.applications}
-            if follower.last
-            else {}
-        )
-        wanted = {
-            reading.path: reading.name
-            if reading.application
-            else before.get(reading.path)
-            or self._names.of(application_names.ApplicationLocation(spec.name, reading.path))
-            or reading.name
-            for reading in readings
-        }
-        freed = self._names.keep(spec.name, wanted)
-        applications = tuple(
-            self._claimed(spec, reading, wanted[reading.path], commit) for reading in readings
-        )
-        for name in freed - {spec.name}:
-            self._followers[name].again = True
-            self._followers[name].hint.set()
-        return applications
-
-    def _claimed(
-        self,
-        spec: server_settings.Repository,
-        reading: discovery.ParsedFile,
-        name: str,
-        commit: str,
-    ) -> repository_state.DiscoveredApplication:
-        place = application_names.ApplicationLocation(spec.name, reading.path)
-        owner = place
-        if reading.application is not None:
-            owner = self._names.claim(name, place)
-        usable, problems = reading.application, reading.problems
-        if owner != place:
-            message = (
-                f"{name} is the name of two applications: {owner} has it, so {place} is left out"
+        """Return what the files describe; one that cannot be read is called as it was before."""
+        last = follower.last.applications if follower.last else ()
+        before = {application.path: application.name for application in last}
+        return tuple(
+            repository_state.DiscoveredApplication(
+                reading.name if reading.application else before.get(reading.path, reading.name),
+                follower.spec.name,
+                reading.path,
+                commit,
+                reading.application,
+                reading.problems,
             )
-            hint = "give one of them another name"
-            usable = None
-            problems = (*problems, errors.Problem(message, errors.Location(reading.path), hint))
-        return repository_state.DiscoveredApplication(
-            name, spec.name, reading.path, commit, usable, problems
+            for reading in readings
         )
 
     def _log(self, follower: _RepositoryPoller, now: repository_state.RepositoryState) -> None:

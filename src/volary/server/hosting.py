@@ -21,7 +21,6 @@ from volary.model.fleet import fleets
 from volary.server import app, fleet_file, serving
 from volary.server.authentication import logins, tokens
 from volary.sources.git import mirrors
-from volary.store import records
 
 _LOG = logging.getLogger(__name__)
 
@@ -91,11 +90,10 @@ class _RepositoryWatch:
         self._settings = settings
         self._mirrors = all_mirrors
         self._current: watcher.Watcher | None = None
-        self.controller: composition.Controller | None = None
 
     async def watch(self, on_change: inputs.OnSeen) -> None:
         """Watch until cancelled."""
-        self._current = watcher.Watcher(self._settings, self._mirrors, owners=await self._owners())
+        self._current = watcher.Watcher(self._settings, self._mirrors)
         try:
             await self._current.watch(on_change)
         finally:
@@ -105,13 +103,6 @@ class _RepositoryWatch:
         """Look at a repository soon; a process that stands by leaves it to the interval."""
         if self._current is not None:
             self._current.request_refresh(repository)
-
-    async def _owners(self) -> dict[str, tuple[str, str]]:
-        """Return who has which name, so that another application does not take it."""
-        if self.controller is None:
-            return {}
-        everything = self.controller.service.every_application(records.ApplicationFilter())
-        return {item.name: (item.repository, item.path) async for item in everything}
 
 
 async def run(
@@ -149,7 +140,6 @@ async def run(
                 rules=inputs.Rules(secrets=secrets_of(settings)),
             )
             async with composition.open_controller(settings, parts) as made:
-                watching.controller = made
                 application = app.build(
                     made.service, settings, kept, clock, request_refresh=watching.request_refresh
                 )

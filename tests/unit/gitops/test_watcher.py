@@ -62,7 +62,6 @@ async def watching(
     repositories: Sequence[server_settings.Repository],
     listed: Sequence[server_settings.ListedApplication] = (),
     *,
-    owners: dict[str, tuple[str, str]] | None = None,
     failing: int = 0,
 ) -> AsyncIterator[tuple[watcher.Watcher, Listener]]:
     settings = server_settings.Settings(
@@ -75,7 +74,7 @@ async def watching(
     listener = Listener()
     listener.failing = failing
     async with mirrors.open_mirrors(directory / "mirrors") as opened, asyncio.TaskGroup() as group:
-        watched = watcher.Watcher(settings, opened, owners=owners, pace=QUICK)
+        watched = watcher.Watcher(settings, opened, pace=QUICK)
         task = group.create_task(watched.watch(listener))
         try:
             yield watched, listener
@@ -128,7 +127,6 @@ async def test_applications_are_found_added_changed_and_removed(
         shop.push()
         told = await listener.until(lambda each: True)
         assert names_of(told) == ["api"]
-        assert told.removed == ("web",)
 
 
 async def test_nothing_is_told_when_nothing_changed(shop: Upstream, tmp_path: Path) -> None:
@@ -154,7 +152,6 @@ async def test_a_broken_file_breaks_only_its_own_application(
         assert (web.name, web.application) == ("web", None)
         assert "unknown field pipelin" in str(web.problems[0])
         assert api.application is not None
-        assert told.removed == ()
 
 
 @pytest.mark.parametrize(
@@ -222,50 +219,15 @@ async def test_a_listed_application_that_is_also_found_counts_once(
     assert found == [("us",), ()]
 
 
-async def test_a_name_belongs_to_one_application_until_it_is_gone(
-    shop: Upstream, other: Upstream, tmp_path: Path
-) -> None:
-    shop.publish({"a/volary.yaml": WEB % "web"})
-    other.publish({"x/volary.yaml": WEB % "api"})
-    both = [spec_of(shop), spec_of(other, "other")]
-    async with watching(tmp_path, both) as (_, listener):
-        # In whichever order they come.
-        first = {(await listener.until(lambda each: True)).name for _ in both}
-        assert first == {"shop", "other"}
-        other.publish({"x/volary.yaml": WEB % "web"})
-        told = await listener.until(lambda each: each.name == "other")
-        [found] = told.applications
-        assert found.application is None
-        assert found.problems[-1].message == (
-            "web is the name of two applications: a/volary.yaml of shop has it,"
-            " so x/volary.yaml of other is left out"
-        )
-
-        shop.remove(["a"])
-        shop.push()
-        told = await listener.until(lambda each: each.name == "other")
-        [found] = told.applications
-        assert found.application is not None
-
-
-async def test_two_files_of_one_repository_cannot_share_a_name(
+async def test_two_files_may_call_their_applications_the_same(
     shop: Upstream, tmp_path: Path
 ) -> None:
     shop.publish({"a/volary.yaml": WEB % "web", "b/volary.yaml": WEB % "web"})
     async with watching(tmp_path, [spec_of(shop)]) as (_, listener):
         told = await listener.until(lambda each: True)
 
-    assert [each.application is not None for each in told.applications] == [True, False]
-
-
-async def test_who_had_a_name_before_a_restart_keeps_it(shop: Upstream, tmp_path: Path) -> None:
-    shop.publish({"a/volary.yaml": WEB % "web", "b/volary.yaml": WEB % "web", "c/volary.yaml": "?"})
-    owners = {"web": ("shop", "b/volary.yaml"), "see": ("shop", "c/volary.yaml")}
-    async with watching(tmp_path, [spec_of(shop)], owners=owners) as (_, listener):
-        told = await listener.until(lambda each: True)
-
-    usable = [(each.name, each.application is not None) for each in told.applications]
-    assert usable == [("web", False), ("web", True), ("see", False)]
+    found = [(each.name, each.path, bool(each.application)) for each in told.applications]
+    assert found == [("web", "a/volary.yaml", True), ("web", "b/volary.yaml", True)]
 
 
 async def test_a_deleted_branch_and_a_force_push_are_said(
@@ -278,7 +240,6 @@ async def test_a_deleted_branch_and_a_force_push_are_said(
         gone = await listener.until(lambda each: True)
         assert gone.head is None
         assert gone.problem == "the branch main was deleted"
-        assert gone.removed == ()
         assert names_of(gone) == ["web"]
         assert gone.update == mirrors.RefUpdate("main", first, "")
 

@@ -123,18 +123,20 @@ def load_applications(files: Mapping[str, str]) -> Mapping[str, application_file
 
 
 def _same_names(described: Mapping[str, application_files.Loaded]) -> list[errors.Problem]:
-    """Two applications with one name would prune each other's objects."""
-    first: dict[str, str] = {}
+    """Two of one name, directory and namespace would be one to the clusters."""
+    first: dict[tuple[str, str, str], str] = {}
     problems: list[errors.Problem] = []
     for path, loaded in described.items():
         if loaded.application is None:
             continue
         name = loaded.application.name
-        if name in first:
-            message = f"the application {name} is also described by {first[name]}"
-            hint = "give each application its own name"
+        known = first.setdefault(
+            (name, posixpath.dirname(path), loaded.application.input.namespace), path
+        )
+        if known != path:
+            message = f"the application {name} is also described by {known}"
+            hint = "give one of them another name, or put it into a directory of its own"
             problems.append(errors.Problem(message, errors.Location(path), hint))
-        first.setdefault(name, path)
     return problems
 
 

@@ -16,7 +16,7 @@ from volary.controller.leadership import context
 from volary.controller.persistence import retry
 from volary.controller.status import application_identity, application_statuses, run_origins
 from volary.engine.persistence import codec
-from volary.gitops import application_names, repository_state
+from volary.gitops import repository_state
 from volary.model import errors
 from volary.model.runs import run_records
 from volary.store import pagination, records
@@ -39,7 +39,7 @@ class ApplicationRegistry:
         self._leader = leader
         self._repository_errors = repository_errors
         self._reconcilers: dict[str, reconcilers.ApplicationReconciler] = {}
-        self._names = application_names.ApplicationNames()
+        self._names: application_identity.Names = {}
         #: What was seen last, by the name of the reconciler.
         self._newest: dict[str, repository_state.DiscoveredApplication] = {}
         #: What was seen last, by the name of the repository.
@@ -72,7 +72,7 @@ class ApplicationRegistry:
         ):
             await self._drop(reconciler)
         elif known.removed is None and known.repository:
-            self._names.owners[known.name] = application_names.ApplicationLocation(
+            self._names[known.name] = application_identity.ApplicationLocation(
                 known.repository, known.path
             )
             if (
@@ -97,6 +97,7 @@ class ApplicationRegistry:
             self._names,
             seen,
             lambda candidate: self._continued(candidate, seen, orphans.get(candidate.path, ())),
+            self._is_orphaned,
         )
         async with asyncio.TaskGroup() as group:
             for name, discovered in found_names.items():
@@ -109,7 +110,7 @@ class ApplicationRegistry:
             known = reconciler.record
             if known.repository != seen.name or name in found_names or known.removed is not None:
                 continue
-            self._names.owners.pop(name, None)
+            self._names.pop(name, None)
             gone = (
                 self._drop(reconciler)
                 if application_identity.is_placeholder(name)
@@ -135,11 +136,16 @@ class ApplicationRegistry:
         async with self._locks[repository]:
             seen = self._seen.get(repository)
             name, applications = reconciler.name, seen.applications if seen else ()
-            paths = [discovered.path for discovered in applications if discovered.name == name]
+            lost = reconciler.record
+            paths = [
+                discovered.path
+                for discovered in applications
+                if application_identity.is_called(name, discovered.name, lost.repository, lost.path)
+            ]
             if seen is None or not paths:
                 return f"{repository} has no application called {name}, as it was seen last"
-            location = application_names.ApplicationLocation(repository, paths[0])
-            self._names.owners[name] = location
+            location = application_identity.ApplicationLocation(repository, paths[0])
+            self._names[name] = location
             _LOG.warning("application %s goes on with %s: %s says so", name, repository, by)
             await self._take(seen)
         return ""
@@ -194,7 +200,7 @@ class ApplicationRegistry:
 
     def _leave(self, name: str) -> None:
         self._reconcilers.pop(name, None)
-        self._names.owners.pop(name, None)
+        self._names.pop(name, None)
         self._newest.pop(name, None)
 
     # All of them.
@@ -227,11 +233,14 @@ class ApplicationRegistry:
         seen: repository_state.RepositoryState,
     ) -> None:
         reconciler = self.reconciler_of(name)
-        if name != discovered.name and discovered.application is not None:
+        described = discovered.application
+        if described is not None and application_identity.is_placeholder(name):
             taken = errors.Problem(self._why_taken(discovered.name))
-            discovered = self._newest[name] = replace(
-                discovered, application=None, problems=(taken,)
-            )
+            discovered = replace(discovered, application=None, problems=(taken,))
+        elif described is not None and name != discovered.name:
+            described = replace(described, name=name, declared=discovered.name)
+            discovered = replace(discovered, application=described)
+        self._newest[name] = discovered
         lost, why = reconciler.record.repository, reconciler.why_orphaned
         try:
             await repository_events.apply(self._leader, reconciler, discovered, seen)
@@ -243,15 +252,17 @@ class ApplicationRegistry:
             again = context.isolate_errors(work, name, _NOT_RECONCILED)
             self._leader.group.create_task(again, name=f"look at {name} again")
 
+    def _is_orphaned(self, name: str) -> bool:
+        known = self._reconcilers.get(name)
+        return known is not None and bool(known.why_orphaned)
+
     def _why_taken(self, name: str) -> str:
-        owner = self._reconcilers.get(name)
-        if owner is not None and owner.why_orphaned:
-            return (
-                f"{name} is the name of another application, and {owner.why_orphaned}:"
-                " somebody has to say whether this is the same one (`volary application adopt`) or"
-                " the other one is over (`volary application forget`)"
-            )
-        return f"another file is called {name} already; names are unique"
+        return (
+            f"{name} is the name of another application, and"
+            f" {self.reconciler_of(name).why_orphaned}: somebody has to say whether this is the"
+            " same one (`volary application adopt`) or the other one is over (`volary application"
+            " forget`)"
+        )
 
     async def _tell_found_again(
         self, reconciler: reconcilers.ApplicationReconciler, lost: str

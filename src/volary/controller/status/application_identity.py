@@ -1,23 +1,43 @@
-"""Who owns a name, and which repository an application belongs to. Pure.
+"""What applications are called here, and which repository an application belongs to. Pure.
 
-No two application files share a name: who had it keeps it while its file is there. An
+An application is called as its file says. Where another file had that name before, it is told
+apart by its repository and directory, and is an application like any other: whoever has a name
+keeps it while its file is there. In clusters they are told apart by their ids anyway. An
 application whose repository is not in the settings any more is *orphaned*: what runs stays, and
 nothing is started for it. What has the same file on the same branch at the same address is the
 same application, under whatever name the settings have for the repository by now. Where that is
 not evident a person says so.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import hashlib
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 
 from volary.config.text import git_addresses
 from volary.controller.status import application_statuses, run_origins
-from volary.gitops import application_names, repository_state
+from volary.gitops import repository_state
 from volary.store import records
 
 #: Addresses of the repositories of the settings, without what is secret in them, by name. Empty:
 #: nobody knows which there are, so none is missing.
 Addresses = Mapping[str, str]
+#: The longest part of a name that tells it from others.
+_LONGEST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationLocation:
+    """Where an application's file is."""
+
+    #: In the settings.
+    repository: str
+    #: Relative to the root.
+    path: str
+
+
+#: Who has which name.
+Names = dict[str, ApplicationLocation]
 
 
 def why_orphaned(addresses: Addresses, repository: str) -> str:
@@ -46,8 +66,26 @@ def is_same_application(
         bool(before)
         and git_addresses.is_same(before, now)
         and (known.path, known.branch) == (discovered.path, seen.branch)
-        and (discovered.application is None or discovered.name == known.name)
+        and (
+            discovered.application is None
+            or is_called(known.name, discovered.name, known.repository, known.path)
+        )
     )
+
+
+def is_called(name: str, declared: str, repository: str, path: str) -> bool:
+    """Say whether an application of this name is one that its file calls `declared`."""
+    return name in (declared, qualified_name(declared, ApplicationLocation(repository, path)))
+
+
+def qualified_name(declared: str, location: ApplicationLocation) -> str:
+    """Return what an application is called whose name another file has: ``shop.infra-eu``."""
+    directory = location.path.rpartition("/")[0]
+    words = re.sub(r"[^A-Za-z0-9]+", "-", f"{location.repository}/{directory}").strip("-")
+    if len(words) > _LONGEST:
+        digest = hashlib.sha256(str(location).encode()).hexdigest()[:8]
+        words = f"{words[:_LONGEST]}-{digest}"
+    return f"{declared}.{words}"
 
 
 def with_current_repository(
@@ -59,19 +97,20 @@ def with_current_repository(
     return replace(origin, repository=known.repository)
 
 
-#: In names of those that stand in for a file whose name another one has; in no other name.
+#: In names of those that stand in for a file whose name an orphaned application has; in no other.
 _PLACEHOLDER_MARK = "@"
 
 
 def is_placeholder(name: str) -> bool:
-    """Say whether an application is only there to say that its name is taken."""
+    """Say whether an application is only there to say that a person has to decide."""
     return _PLACEHOLDER_MARK in name
 
 
 def names_of_seen(
-    names: application_names.ApplicationNames,
+    names: Names,
     seen: repository_state.RepositoryState,
     continued: Callable[[repository_state.DiscoveredApplication], str] = lambda _: "",
+    is_orphaned: Callable[[str], bool] = lambda _: False,
 ) -> Mapping[str, repository_state.DiscoveredApplication]:
     """Return what was found by what it is called here; who has which name is kept in `names`.
 
@@ -83,24 +122,43 @@ def names_of_seen(
         seen: A repository and its files.
         continued: Says which application that lost its repository a file goes on with; empty:
             with none.
+        is_orphaned: Says whether an application has lost its repository. What is called like it
+            may be the same, which a person has to say.
     """
     applications: dict[str, repository_state.DiscoveredApplication] = {}
     here = {application.path for application in seen.applications}
     for discovered in sorted(
         seen.applications, key=lambda candidate: candidate.application is None
     ):
-        mine = application_names.ApplicationLocation(seen.name, discovered.path)
+        mine = ApplicationLocation(seen.name, discovered.path)
         if name := continued(discovered):
-            names.owners[name] = mine
-        name = discovered.name
-        if discovered.application is None:
-            name = names.of(mine) or name
-        owner = names.owners.get(name, mine)
-        gone = owner.repository == seen.name and owner.path not in here
-        if owner == mine or gone:
-            names.owners[name] = mine
-            applications[name] = discovered
+            names[name] = mine
+        candidates = _candidates(names, discovered, mine)
+        free = (name for name in candidates if _is_free(names, name, mine, here))
+        if is_orphaned(discovered.name) and names.get(discovered.name, mine) != mine:
+            name = f"{discovered.name}{_PLACEHOLDER_MARK}{seen.name}/{discovered.path}"
         else:
-            placeholder = f"{discovered.name}{_PLACEHOLDER_MARK}{seen.name}/{discovered.path}"
-            applications[placeholder] = discovered
+            name = next(free)
+            names[name] = mine
+        applications[name] = discovered
     return applications
+
+
+def _is_free(names: Names, name: str, mine: ApplicationLocation, here: Collection[str]) -> bool:
+    """Say whether a file may have a name: nobody has it, or who had it is gone."""
+    owner = names.get(name, mine)
+    return owner == mine or (owner.repository == mine.repository and owner.path not in here)
+
+
+def _candidates(
+    names: Names, discovered: repository_state.DiscoveredApplication, mine: ApplicationLocation
+) -> tuple[str, ...]:
+    """Return what a file may be called here: as before, as it says, or told apart."""
+    before = tuple(name for name, owner in names.items() if owner == mine)
+    qualified = qualified_name(discovered.name, mine)
+    if discovered.application is None and before:
+        return before[:1]
+    if qualified in before:
+        return (qualified,)
+    digest = hashlib.sha256(str(mine).encode()).hexdigest()[:8]
+    return discovered.name, qualified, f"{qualified}-{digest}"

@@ -3,6 +3,7 @@
 import pytest
 
 from volary.config.crosscheck import lint
+from volary.model import errors
 
 SETTINGS = "apiVersion: volary.dev/v1\nkind: Controller\nfleet: fleet.yaml\nnonsense: 1\n"
 FLEET = "apiVersion: volary.dev/v1\nkind: Fleet\nclusters: [{name: us, zone: a}]\n"
@@ -27,3 +28,18 @@ def test_settings_and_fleets_are_known_by_their_kind(text: str, message: str) ->
 def test_other_files_alone_are_not_looked_at(text: str) -> None:
     assert not lint.is_checked("web.yaml", {"web.yaml": text})
     assert lint.check({"web.yaml": text}) == ()
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("b/x.pipecd.yaml", []),
+        ("a/x.pipecd.yaml", ["the application web is also described by a/w.pipecd.yaml"]),
+    ],
+)
+def test_two_of_one_name_are_others_in_other_directories(place: str, said: list[str]) -> None:
+    text = "apiVersion: pipecd.dev/v1beta1\nkind: Application\nspec:\n  name: web\n"
+
+    found = lint.check({"a/w.pipecd.yaml": text, place: text})
+
+    assert [each.message for each in found if each.severity is errors.Severity.ERROR] == said

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from volary.controller.status import application_identity, application_statuses, run_origins
-from volary.gitops import application_names, repository_state
+from volary.gitops import repository_state
 from volary.model import applications
 from volary.store import records
 
@@ -81,11 +81,12 @@ def test_an_older_runs_commits_are_looked_for_where_the_application_is_now() -> 
     assert (kept.repository, mapped.repository) == ("old", "platform")
 
 
+def holding(name: str, repository: str = "infra") -> application_identity.Names:
+    return {name: application_identity.ApplicationLocation(repository, "shop/app.yaml")}
+
+
 def test_a_file_that_goes_on_with_an_application_has_its_name_also_while_it_is_broken() -> None:
-    broken = replace(FOUND, name="directory", application=None)
-    held = application_names.ApplicationNames(
-        {"shop": application_names.ApplicationLocation("infra", "shop/app.yaml")}
-    )
+    broken, held = replace(FOUND, name="directory", application=None), holding("shop")
 
     first = application_identity.names_of_seen(
         held, replace(SEEN, applications=(broken,)), lambda _: "shop"
@@ -95,15 +96,36 @@ def test_a_file_that_goes_on_with_an_application_has_its_name_also_while_it_is_b
     assert (set(first), set(later)) == ({"shop"}, {"shop"})
 
 
-def test_a_name_stays_with_its_file_and_another_one_gets_a_stand_in() -> None:
-    held = application_names.ApplicationNames(
-        {"shop": application_names.ApplicationLocation("infra", "shop/app.yaml")}
-    )
+def test_a_name_stays_with_its_file_and_another_one_is_told_apart_for_good() -> None:
+    held = holding("shop")
 
-    refused = application_identity.names_of_seen(held, SEEN)
-    del held.owners["shop"]
-    taken = application_identity.names_of_seen(held, SEEN)
+    beside = application_identity.names_of_seen(held, SEEN)
+    del held["shop"]
+    alone = application_identity.names_of_seen(held, SEEN)
 
-    assert (set(refused), set(taken)) == ({"shop@platform/shop/app.yaml"}, {"shop"})
+    assert (set(beside), set(alone)) == ({"shop.platform-shop"}, {"shop.platform-shop"})
+
+
+def test_a_name_that_is_told_apart_may_be_taken_too() -> None:
+    held = {**holding("shop"), **holding("shop.platform-shop", "elsewhere")}
+
+    [name] = application_identity.names_of_seen(held, SEEN)
+
+    assert name.startswith("shop.platform-shop-")
+    assert held[name] == application_identity.ApplicationLocation("platform", FOUND.path)
+
+
+def test_what_is_called_as_an_orphan_waits_for_a_person() -> None:
+    held = holding("shop")
+
+    refused = application_identity.names_of_seen(held, SEEN, is_orphaned=lambda name: True)
+
+    assert set(refused) == {"shop@platform/shop/app.yaml"}
     assert application_identity.is_placeholder(next(iter(refused)))
-    assert not application_identity.is_placeholder("shop")
+    assert held == holding("shop")
+
+
+def test_a_renamed_file_is_called_as_it_says_now() -> None:
+    held = holding("old", "platform")
+
+    assert set(application_identity.names_of_seen(held, SEEN)) == {"shop"}
