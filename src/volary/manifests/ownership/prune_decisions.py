@@ -19,6 +19,7 @@ from volary.model.pipeline import variant as variant_words
 _SHARE = 50
 #: Up to this many objects the share does not count: small applications change a lot.
 _ALWAYS = 5
+_COPIES = (variant_words.Variant.CANARY, variant_words.Variant.BASELINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ def decide_prune(
     further reason for which an object stays.
 
     Objects that are going already are among those to delete: they are still to be waited for.
-    Neither they nor what may never go count for how much may go at once.
+    Neither they nor what may never go count for how much may go at once, nor do copies of
+    variants, which are made to go again.
     """
     wanted = {object_keys.normalise(item.key, known) for item in desired}
     to_delete: list[manifest.Manifest] = []
@@ -67,7 +69,7 @@ def decide_prune(
         if values and objects.text(body, "metadata", "labels", label.key) not in values:
             continue
         reason = unprunable(body, owner) or keep(body)
-        considered += not reason and not objects.is_terminating(body)
+        considered += not reason and _counts(body, label)
         if object_keys.normalise(object_keys.of(body), known) in wanted:
             continue
         if not reason and objects.uid(body) in kept_uids:
@@ -78,7 +80,7 @@ def decide_prune(
         else:
             to_delete.append(manifest.Manifest(body))
     to_delete = _without_duplicates(to_delete)
-    losing = [item for item in to_delete if not objects.is_terminating(item.body)]
+    losing = [item for item in to_delete if _counts(item.body, label)]
     refusal = _refusal(desired, losing, considered, allow_mass_deletion=allow_mass_deletion)
     return PruneDecision(
         () if refusal else tuple(apply_order.for_deletion(to_delete)), tuple(skipped), refusal
@@ -161,6 +163,15 @@ def _refusal(
             f"{allowed} are allowed at once (`volary run --allow-mass-deletion` deletes them)"
         )
     return ""
+
+
+def _counts(body: json.JsonObject, label: variant_words.VariantLabel) -> bool:
+    """Whether losing an object is a loss, for how much may go at once."""
+    copies = [label.value(which) for which in _COPIES]
+    return (
+        not objects.is_terminating(body)
+        and objects.text(body, "metadata", "labels", label.key) not in copies
+    )
 
 
 def _skipped(body: json.JsonObject, reason: str) -> apply_results.Change:

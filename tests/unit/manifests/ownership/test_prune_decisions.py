@@ -109,6 +109,20 @@ def test_what_may_never_go_does_not_count_for_too_much_at_once() -> None:
     assert len(found.skipped) == 9
 
 
+def test_copies_of_variants_do_not_count_for_too_much_at_once() -> None:
+    """A release that was abandoned leaves them, and a small application as many as its own."""
+    left = [
+        live(f"{name}-{which.value}", which=which)
+        for name in ("a", "b", "c")
+        for which in (variant.Variant.CANARY, variant.Variant.BASELINE)
+    ]
+    own = [live(name) for name in ("a", "b", "c", "d")]
+
+    assert len(names(decide([wish("a")], [*own, *left]))) == 9
+    refused = decide([wish("a")], [*left, *(live(f"n{number}") for number in range(9)), *own])
+    assert "12 of 13 objects would be deleted, 6 are allowed at once" in refused.refusal
+
+
 def test_small_applications_may_change_a_lot() -> None:
     assert names(decide([wish("new")], [live("a"), live("b")])) == ["a", "b"]
 
