@@ -72,3 +72,26 @@ async def test_an_image_is_taken_back_and_said(
             assert ended.code == 1, ended
             assert f"{stage} failed: {changed}" in said
             assert world.images("us") == "example/simple:v1 2/2"
+
+
+async def test_a_variable_that_somebody_adds_goes_again(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", tls=True) as world:
+        await world.deployed()
+        (cluster,) = world.running.clusters.values()
+        world.edit("deployment.yaml", "example/simple:v1", SLOW)
+        cluster.faults.images.add("*:v2", "never-ready")
+        words = ("run", ".", "--fleet", world.fleet, "--strategy", "quick")
+        async with world.start(*words) as started:
+            await started.until("us K8S_SYNC: configured Deployment .*/simple[ \n]")
+            await kubectl.run(cluster, "set", "env", "deployment/simple", "DEBUG=1")
+            cluster.faults.clear()
+            ended = await started.ended()
+
+        said = " ".join((ended.out + ended.err).split())
+        assert ended.code == 0, ended
+        assert "somebody (kubectl-set) added .spec.template.spec.containers" in said, ended
+        live = cluster.view.get("Deployment", "default", "simple")
+        assert live is not None
+        (container,) = live["spec"]["template"]["spec"]["containers"]
+        assert "env" not in container
+        assert world.images("us") == f"{SLOW} 2/2"

@@ -1,15 +1,16 @@
 """What somebody changed of what was applied, while a stage waited for it: pure.
 
 When an object was applied, its fields were ours. A field that another manager has at the end,
-with another value, was changed meanwhile. What was left to its owner at the apply, as replicas
-are to an autoscaler, is no interference.
+with another value, was changed meanwhile; one that an apply would have handed over, and that Git
+does not have, was added. What was left to its owner at the apply, as replicas are to an
+autoscaler, is no interference.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from volary.manifests import objects, redaction
-from volary.manifests.ownership import field_managers, field_sets
+from volary.manifests.ownership import field_managers, field_sets, handovers
 from volary.model import json
 from volary.model.objects import manifest, ownership
 
@@ -30,16 +31,16 @@ class Interference:
     #: As API servers write it.
     path: str
     #: For a sentence; empty: it is not to be shown.
-    value: str
+    value: str = ""
+    #: Git does not have it.
+    is_added: bool = False
 
     @property
     def sentence(self) -> str:
         """Who changed what to what."""
         now = f" to {self.value}" if self.value else ""
-        return (
-            f"{self.key.title}: somebody ({self.manager}) changed {self.path}{now} while the stage"
-            " waited"
-        )
+        did = f"added {self.path}" if self.is_added else f"changed {self.path}{now}"
+        return f"{self.key.title}: somebody ({self.manager}) {did} while the stage waited"
 
     @property
     def is_by_person(self) -> bool:
@@ -57,13 +58,20 @@ class Interference:
         return excepted and not self.is_taken_back(conflicts)
 
 
-def find(desired: json.JsonObject, live: json.JsonObject) -> list[Interference]:
-    """Return what is not as it was applied, because somebody else has written it since."""
-    found = {one.path: one for one in _of_others(desired, live)}
+def find(
+    desired: json.JsonObject, live: json.JsonObject, conflicts: ownership.Conflicts | None = None
+) -> list[Interference]:
+    """Return what is not as it was applied, because somebody else has written it since.
+
+    Without `conflicts`, by which an apply hands fields over, additions are not looked for.
+    """
+    found = {one.path: one for one in _of_others(desired, live, conflicts)}
     return [found[path] for path in sorted(found)]
 
 
-def _of_others(desired: json.JsonObject, live: json.JsonObject) -> Iterator[Interference]:
+def _of_others(
+    desired: json.JsonObject, live: json.JsonObject, conflicts: ownership.Conflicts | None
+) -> Iterator[Interference]:
     key = manifest.Manifest(live).key
     for entry in field_managers.entries(live):
         manager, operation = objects.text(entry, "manager"), objects.text(entry, "operation")
@@ -78,6 +86,13 @@ def _of_others(desired: json.JsonObject, live: json.JsonObject) -> Iterator[Inte
             if wanted is not field_sets.ABSENT and not is_scaled:
                 shown = field_sets.shown(path)
                 yield Interference(key, manager, operation, shown, _value(live, path, now))
+        if conflicts is None:
+            continue
+        added, _ = handovers.divide(entry, objects.text(desired, "apiVersion"), conflicts)
+        for path, _, wanted in field_sets.differences(added, live, desired):
+            if wanted is field_sets.ABSENT:
+                shown = field_sets.shown(path)
+                yield Interference(key, manager, operation, shown, is_added=True)
 
 
 def _value(live: json.JsonObject, path: field_sets.Path, now: object) -> str:

@@ -55,7 +55,7 @@ def plan(
             own = entry
             kept = field_sets.union(kept, fields)
             continue
-        taken, rest = _divided(entry, api_version, conflicts)
+        taken, rest = divide(entry, api_version, conflicts)
         given = field_sets.union(given, taken)
         kept = field_sets.union(kept, rest)
         if rest:
@@ -83,10 +83,10 @@ def apply_to(answer: json.JsonObject, handover: Handover) -> json.JsonObject:
     return body
 
 
-def _divided(
+def divide(
     entry: json.JsonObject, api_version: str, conflicts: ownership.Conflicts
 ) -> tuple[json.JsonObject, json.JsonObject]:
-    """Return what of an entry is handed over, and what is not."""
+    """Return which fields of an entry are handed over, and which are not."""
     fields = entry.get("fieldsV1") or {}
     name, operation = str(entry.get("manager")), str(entry.get("operation"))
     role = field_managers.role_of(name, operation)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Container, Sequence
 from volary.clusters.apply import applier, interferences
 from volary.clusters.watching import waits
 from volary.manifests.workloads import secret_data
-from volary.model.objects import apply_results, manifest
+from volary.model.objects import apply_results, manifest, ownership
 from volary.stages.runtime import cluster_changes, execution
 
 #: So often what somebody changes is taken back.
@@ -31,7 +31,8 @@ async def wait(work: execution.Work, manifests: Sequence[manifest.Manifest]) -> 
     taken_back = 0
     while True:
         result = await work.watch_ready(manifests)
-        changed = [one for one in _changed(manifests, result, left) if not one.is_left(conflicts)]
+        found = _changed(manifests, result, left, conflicts)
+        changed = [one for one in found if not one.is_left(conflicts)]
         if not changed or result.end is waits.End.STOPPED:
             return work.settled(result)
         for interference in changed:
@@ -69,14 +70,19 @@ async def _take_back(
 
 
 def _changed(
-    manifests: Sequence[manifest.Manifest], result: waits.WaitResult, left: Container[str]
+    manifests: Sequence[manifest.Manifest],
+    result: waits.WaitResult,
+    left: Container[str],
+    conflicts: ownership.Conflicts,
 ) -> list[interferences.Interference]:
     """Return what somebody changed of what was applied, but for what is left to them."""
     return [
         interference
         for item in manifests
         if (key := _key_of(item, result.observed)) is not None
-        for interference in interferences.find(secret_data.stored(item).body, result.observed[key])
+        for interference in interferences.find(
+            secret_data.stored(item).body, result.observed[key], conflicts
+        )
         if interference.sentence not in left
     ]
 

@@ -6,10 +6,13 @@ import pytest
 
 from volary.clusters.apply import interferences
 from volary.model import json
+from volary.model.objects import ownership
 
 IMAGE = {"f:spec": {"f:template": {"f:spec": {"f:image": {}}}}}
 REPLICAS = {"f:spec": {"f:replicas": {}}}
 DATA = {"f:data": {"f:password": {}}}
+TAKE_BACK = ownership.Conflicts()
+REFUSE = ownership.Conflicts(ownership.ConflictPolicy.REFUSE)
 
 
 def deployment(image: str = "shop:v2", replicas: int = 2, **metadata: Any) -> json.JsonObject:
@@ -104,3 +107,25 @@ def test_the_value_of_a_secret_is_not_said() -> None:
     assert found.sentence == (
         "Secret shop: somebody (kubectl-edit) changed .data.password while the stage waited"
     )
+
+
+@pytest.mark.parametrize(
+    ("owner", "conflicts", "said"),
+    [
+        ("kubectl-set", TAKE_BACK, ["added .spec.template.spec.debug"]),
+        ("kubectl-set", REFUSE, []),
+        ("keel", TAKE_BACK, []),
+    ],
+)
+def test_what_people_add_is_an_interference_where_it_would_be_handed_over(
+    owner: str, conflicts: ownership.Conflicts, said: list[str]
+) -> None:
+    added = {"f:spec": {"f:template": {"f:spec": {"f:debug": {}}}}}
+    seen = deployment(managedFields=[{**entry(owner, added), "apiVersion": "apps/v1"}])
+    seen["spec"]["template"]["spec"]["debug"] = True
+
+    found = interferences.find(deployment(), seen, conflicts)
+
+    assert [one.sentence for one in found] == [
+        f"Deployment shop: somebody ({owner}) {what} while the stage waited" for what in said
+    ]
