@@ -108,7 +108,7 @@ async def test_who_had_a_name_keeps_it() -> None:
         await world.registry.see(replace(other, name="copy"))
 
         names = sorted(each.name for each in world.registry.all())
-        assert names == ["shop", "shop@copy/shop/another.yaml"]
+        assert names == ["shop", "shop.copy-shop"]
         assert (await world.stored()).path == "shop/volary.yaml"
 
 

@@ -8,6 +8,8 @@ in memory is one connection for everybody, and works in the event loop's own thr
 
 import asyncio
 import functools
+import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -24,6 +26,9 @@ _READERS, _WRITERS = 4, 3
 
 #: SQLite's number for `auto_vacuum = INCREMENTAL`; a file of another origin has another one.
 _INCREMENTAL = 2
+
+#: Seconds between two tries to have a database file written ahead.
+_WAL_PAUSE = 0.01
 
 #: Pages given back in one transaction, 4 KiB each: others wait for it.
 _PAGES = 2_000
@@ -71,13 +76,13 @@ class Database:
         self.is_sqlite = url.get_backend_name() == "sqlite"
         if self.is_sqlite and not url.database:
             self._writer = self._reader = _in_memory()
-            _prepare_sqlite(self._writer, "BEGIN")
+            _prepare_sqlite(self._writer, "BEGIN", busy)
             self._writing = self._urgently = connection_queue.ConnectionQueue(1)
         elif self.is_sqlite:
             self._writer = _sqlite(url, busy, size=1)
             self._reader = _sqlite(url, busy, size=_READERS)
-            _prepare_sqlite(self._writer, "BEGIN IMMEDIATE")
-            _prepare_sqlite(self._reader, "BEGIN")
+            _prepare_sqlite(self._writer, "BEGIN IMMEDIATE", busy)
+            _prepare_sqlite(self._reader, "BEGIN", busy)
             self._writing = self._urgently = connection_queue.ConnectionQueue(1)
         else:
             self._writer = self._reader = _postgres(url, busy)
@@ -192,7 +197,7 @@ def _in_memory() -> sa_async.AsyncEngine:
     )
 
 
-def _prepare_sqlite(engine: sa_async.AsyncEngine, begin: str) -> None:
+def _prepare_sqlite(engine: sa_async.AsyncEngine, begin: str, busy: timedelta) -> None:
     """Set up each connection, and begin transactions ourselves: the driver begins too late."""
 
     @sa.event.listens_for(engine.sync_engine, "connect")
@@ -201,7 +206,7 @@ def _prepare_sqlite(engine: sa_async.AsyncEngine, begin: str) -> None:
         cursor = connection.cursor()
         # Taken before the first table only; pages of deleted rows can then be given back.
         cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        cursor.execute("PRAGMA journal_mode = WAL")
+        _use_wal(connection, cursor, busy)
         # What was committed survives a power cut too.
         cursor.execute("PRAGMA synchronous = FULL")
         cursor.execute("PRAGMA foreign_keys = ON")
@@ -210,6 +215,23 @@ def _prepare_sqlite(engine: sa_async.AsyncEngine, begin: str) -> None:
     @sa.event.listens_for(engine.sync_engine, "begin")
     def begun(connection: sa.Connection) -> None:
         connection.exec_driver_sql(begin)
+
+
+def _use_wal(connection: Any, cursor: Any, busy: timedelta) -> None:
+    """Have changes written ahead, which a database file remembers.
+
+    SQLite does not wait for a lock to change this: of processes that start at once with a new
+    file one does it, and the others are refused.
+    """
+    until = time.monotonic() + busy.total_seconds()
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() >= until:
+                raise
+        connection.run_async(lambda _: asyncio.sleep(_WAL_PAUSE))
 
 
 def _postgres(url: sa.URL, busy: timedelta) -> sa_async.AsyncEngine:
