@@ -77,7 +77,7 @@ async def test_a_short_loss_of_credentials_leaves_no_canary_behind() -> None:
 
         async with asyncio.timeout(process_time.HANG), asyncio.TaskGroup() as group:
             back = group.create_task(given.run(added_stages.ROLLBACK.name, BACK, limit=60))
-            while not is_told():  # noqa: ASYNC110
+            while not is_told():  # noqa: ASYNC110 - lines have no event
                 await asyncio.sleep(0.05)
             faults.change({"expiredTokens": False})
 

@@ -31,7 +31,7 @@ EVENTS: tuple[feed.RunEvent, ...] = (
     feed.TaskProgressed(**TASK, sentence="s", ready=1, total=2, wanted_weights={"canary": 5}),  # type: ignore[arg-type]
     feed.TaskLogged(**TASK, level=executor.LogLevel.INFO, line="l"),  # type: ignore[arg-type]
     feed.TaskFinding(**TASK, kind="verdict", metric="m", document={"values": [1.5]}),  # type: ignore[arg-type]
-    feed.TaskTookOver(**TASK, object="Service default/shop", claimant="PipeCD"),  # type: ignore[arg-type]
+    feed.TaskTookOver(**TASK, object="Service default/shop", claimant="PipeCD"),  # type: ignore[arg-type] # by name
     feed.TaskStopping(**TASK, how=state.Stopping.NOW, reason="w"),  # type: ignore[arg-type]
     feed.TaskFinished(**TASK, status=statuses.TaskStatus.SUCCEEDED, reason="w", details=("d",)),  # type: ignore[arg-type]
 )

@@ -186,7 +186,7 @@ async def test_a_crash_loop_ends_the_wait_when_it_is_plain(
     cluster = MemoryCluster()
     cluster.put(DEPLOYMENTS, deployment(ready=0))
     for number, count in enumerate(counts):
-        later(number * 10, lambda count=count: cluster.put(PODS, crashing(count)))  # type: ignore[misc]
+        later(number * 10, lambda count=count: cluster.put(PODS, crashing(count)))  # type: ignore[misc] # a default in a lambda
 
     result, took = await wait(cluster, deployment())
 
