@@ -15,7 +15,7 @@ PROGRAM = str(_BESIDE) if _BESIDE.exists() else shutil.which("kubectl")
 needed = pytest.mark.skipif(PROGRAM is None, reason="kubectl is not installed")
 
 
-async def run(cluster: fleet.Cluster, *words: str, text: str = "") -> str:
+async def run(cluster: fleet.Cluster, *words: str, text: str = "", **environment: str) -> str:
     """Run ``kubectl …`` with `text` as its input, and return what it printed."""
     assert PROGRAM is not None
     process = await asyncio.create_subprocess_exec(
@@ -25,7 +25,11 @@ async def run(cluster: fleet.Cluster, *words: str, text: str = "") -> str:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={"HOME": str(cluster.kubeconfig_path.parent), "PATH": os.environ["PATH"]},
+        env={
+            "HOME": str(cluster.kubeconfig_path.parent),
+            "PATH": os.environ["PATH"],
+            **environment,
+        },
     )
     out, err = await process.communicate(text.encode())
     assert process.returncode == 0, f"kubectl {' '.join(words)}: {err.decode()}"

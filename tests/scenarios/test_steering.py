@@ -310,7 +310,7 @@ async def test_sync_plan_and_rollback_of_an_application(tmp_path: Path) -> None:
             each.commit: each.status for each in (await given.service.commits("simple")).items
         }
         assert commits[second] == "rolled_back"
-        with pytest.raises(refusals.Conflict, match="nothing ran on us before run"):
+        with pytest.raises(refusals.Conflict, match="nothing of simple ran on us before run"):
             await given.service.ask_application("rollback", "simple", BEN)
         again = await given.service.ask_application("rollback", "simple", BEN, to=runs[1].id)
         await given.synced(second)

@@ -5,6 +5,7 @@ from typing import TypeVar
 from volary.model import errors, phrases
 
 Value = TypeVar("Value")
+_HINT = "\nhint: "
 
 
 class NotFound(errors.UserError):
@@ -35,9 +36,21 @@ def required(value: Value | None, what: str, name: str) -> Value:
     return value
 
 
-def conflict(reason: str) -> Conflict:
-    """Return the refusal with its sentence."""
-    return Conflict(errors.Problem(reason))
+def conflict(reason: str, *, hint: str = "") -> Conflict:
+    """Return the refusal with its sentence, and what to do instead."""
+    return Conflict(errors.Problem(reason, hint=hint))
+
+
+def to_text(error: errors.UserError) -> str:
+    """Return the first problem as it is kept with a request."""
+    problem = error.problems[0]
+    return f"{problem.message}{_HINT}{problem.hint}" if problem.hint else problem.message
+
+
+def from_text(text: str) -> Conflict:
+    """Return the refusal that was kept with a request."""
+    reason, _, hint = text.partition(_HINT)
+    return conflict(reason, hint=hint)
 
 
 def sentence(error: errors.UserError) -> str:

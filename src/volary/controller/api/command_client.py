@@ -118,7 +118,7 @@ class CommandClient:
                 "the request is kept, but there is no leader at the moment; look again later"
             ) from None
         if answered.refusal:
-            raise refusals.conflict(answered.refusal)
+            raise refusals.from_text(answered.refusal)
         return request.id
 
     async def _answer(self, request_id: str) -> records.RequestRecord:

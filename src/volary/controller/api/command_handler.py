@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
+from volary.controller import refusals
 from volary.controller.api import cluster_service
 from volary.controller.applications import reconcilers, registry
 from volary.controller.fleet import taint_commands
@@ -88,7 +89,7 @@ class CommandHandler:
         try:
             refusal = await self.carry_out(request)
         except errors.UserError as error:
-            refusal = str(error.problems[0].message)
+            refusal = refusals.to_text(error)
         except errors.TemporaryError as error:
             refusal = f"not now: {error}"
         except (errors.PermanentError, LookupError, TypeError, ValueError) as error:

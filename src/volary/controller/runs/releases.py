@@ -87,8 +87,14 @@ class Release:
             )
         if request is not None:
             status = replace(status, run_request=replace(request, reverts=""), waiting_reason="")
-        columns |= application_state.columns_of_end(application.record, status, word, run.reason)
+        columns |= application_state.columns_of_end(
+            application.record, status, word, self.reason(ended)
+        )
         return application_state.StateChange(status, columns, (commit,))
+
+    def reason(self, ended: run_kinds.EndedRun) -> str:
+        """Return why the application stands as it does after a run that has ended."""
+        return ended.run.reason
 
     def refused(
         self, requested: run_kinds.RequestedRun, reason: str

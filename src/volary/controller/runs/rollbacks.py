@@ -15,7 +15,7 @@ from volary.controller.status import (
 )
 from volary.engine.persistence import codec
 from volary.engine.runs import rollback, state
-from volary.model import statuses
+from volary.model import phrases, statuses
 from volary.model.runs import run_plans
 from volary.store import records, stores
 
@@ -27,6 +27,9 @@ async def request_rollback(
     store: stores.Store, name: str, request: records.RequestRecord
 ) -> run_requests.RunRequest:
     """Return the request that rolls back the application's last change.
+
+    Where nothing ran before, only a run that has not succeeded can be rolled back: what was there
+    before is kept until then.
 
     Raises:
         refusals.Conflict: There is nothing to go back to.
@@ -43,11 +46,21 @@ async def request_rollback(
         [codec.read_run(stored_run) for stored_run in loaded if stored_run is not None]
     )
     if chosen is None:
-        raise refusals.conflict("there is no run whose change is still there; name a commit")
-    first = [name for name in rollback.clusters_left(chosen) if not chosen.running_commit_of(name)]
-    if first:
         raise refusals.conflict(
-            f"nothing ran on {', '.join(first[:5])} before run {chosen.id}; name a commit"
+            "there is no run whose change is still there",
+            hint=f"`volary rollback {name} --to COMMIT` goes to a commit",
+        )
+    first = [
+        cluster
+        for cluster in rollback.clusters_left(chosen)
+        if not chosen.running_commit_of(cluster)
+    ]
+    if first and chosen.status in statuses.GOOD_ENDS:
+        raise refusals.conflict(
+            f"nothing of {name} ran on {phrases.join_names(first)} before run {chosen.id}, and"
+            " what others had there was kept only until it had succeeded",
+            hint=f"`volary rollback {name} --to COMMIT` goes to another commit; how adopted objects"
+            " are given back to somebody else is in docs/how-to/adopt.md",
         )
     return run_requests.RunRequest(
         id=request.id,
@@ -63,6 +76,8 @@ async def request_rollback(
 
 def _summary_of(chosen: state.Run) -> str:
     commits = {chosen.running_commit_of(name) for name in rollback.clusters_left(chosen)}
+    if commits == {""}:
+        return f"undoes the first release, run {chosen.id}"
     if len(commits) == 1:
         return f"rolls back to {commits.pop()[:7]}"
     return f"rolls run {chosen.id} back, each cluster to what it ran before"
@@ -89,6 +104,12 @@ class CommitRollback(releases.Release):
     """
 
     name = run_requests.KindName.ROLLBACK_TO_COMMIT
+
+    def reason(self, ended: run_kinds.EndedRun) -> str:
+        """Say that what runs is not what Git has because somebody wanted it so."""
+        if ended.run.status not in statuses.GOOD_ENDS:
+            return ended.run.reason
+        return f"rolled back by {ended.origin.by}: {ended.run.reason}"
 
 
 class Rollback(releases.Release):
