@@ -112,6 +112,45 @@ async def test_created_changed_pruned_and_kept_are_told_apart(given: command_wor
     assert "  -b\n  +B\n" in comment.out
 
 
+async def test_a_refused_mass_deletion_is_no_green_run_without_a_word(
+    given: command_world.World,
+) -> None:
+    many = {f"c{number}.yaml": config(f"c{number}", "x") for number in range(9)}
+    pruning = f"{PLUGIN}      quickSync: {{prune: true}}\n"
+    given.write(many)
+    given.edit("app.pipecd.yaml", PLUGIN, pruning, message="More objects, and prune")
+    await given.deployed()
+    for name in many:
+        (given.directory / name).unlink()
+    given.write({}, message="Remove them")
+    quick = ("--strategy", "quick")
+    refusal = "nothing is pruned: 9 of 12 objects would be deleted, 6 are allowed at once"
+
+    foreseen = await plan(given, *quick)
+    tried = await given.run("--dry-run", *quick)
+    ended = await given.run("--output", "json", *quick)
+    after = await plan(given, *quick)
+    allowed = await given.run("--allow-mass-deletion", *quick)
+    done = await plan(given, *quick)
+
+    for one in (foreseen, after):
+        assert one.code == 4, one
+        assert "  = kept ConfigMap default/c8 (not pruned: too many would go at once)" in one.out
+        assert f"  refused: {refusal}" in one.out
+        assert one.out.endswith("2 of 2 clusters would keep what Git no longer has\n")
+    assert refusal in tried.out
+    assert ended.code == 0, ended
+    last = ended.events[-1]
+    assert last["status"] == "succeeded_with_exceptions"
+    assert f"every stage is done on us and eu, but us and eu: {refusal}" in last["reason"]
+    assert {name: why.startswith(refusal) for name, why in last["exceptions"].items()} == {
+        "us": True,
+        "eu": True,
+    }
+    assert allowed.out.startswith("succeeded after"), allowed
+    assert (done.code, given.find("us", "ConfigMap", "c8")) == (0, None), done
+
+
 async def test_what_was_foreseen_is_what_a_run_does(given: command_world.World) -> None:
     await given.deployed()
     given.edit(WORKLOAD, "simple:v1", "simple:v2", message="Release v2")

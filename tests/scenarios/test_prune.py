@@ -104,6 +104,7 @@ async def test_most_of_an_application_does_not_go_by_accident() -> None:
         refusal = "nothing is pruned: 20 of 23 objects would be deleted, 11 are allowed at once"
         assert any(refusal in line for line in outcomes["us"].details)
         assert refusal in outcomes["us"].reason
+        assert outcomes["us"].exception.startswith(refusal)
         assert given.count("us", "ConfigMap", **{KEY: "primary"}) == 21
 
         given.options = replace(given.options, allow_mass_deletion=True)

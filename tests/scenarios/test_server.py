@@ -180,6 +180,32 @@ async def test_a_script_waits_for_what_git_says(tmp_path: Path) -> None:
     assert image.startswith("example/simple:v3 ")
 
 
+async def test_a_refused_mass_deletion_is_no_green_run_without_a_word(tmp_path: Path) -> None:
+    plugin = "kubernetes_multicluster:\n"
+    settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{}}}\n"
+    many = {f"c{number}.yaml": settings.format(number) for number in range(9)}
+    async with command_world.world(tmp_path, "us") as world:
+        world.write(many)
+        world.edit("app.pipecd.yaml", plugin, f"{plugin}      quickSync: {{prune: true}}\n")
+        async with team(tmp_path, world, interval="1h") as people:
+            await people.known()
+            for name in many:
+                (world.directory / name).unlink()
+            world.write({}, message="Remove them")
+            ended = await people.volary("sync", "simple", "--strategy", "quick", "--watch")
+            apps = await people.volary("get", "apps")
+            run = json.loads(
+                (await people.volary("describe", ended.out.split()[0], "-o", "json")).out
+            )
+
+    refusal = "nothing is pruned: 9 of 12 objects would be deleted, 6 are allowed at once"
+    assert ended.code == 0, ended
+    assert f"succeeded_with_exceptions: every stage is done on us, but us: {refusal}" in ended.out
+    assert "out_of_sync" in apps.out, apps
+    assert refusal in apps.out
+    assert run["targets"][0]["exception"].startswith(refusal)
+
+
 async def test_a_person_decides(tmp_path: Path) -> None:
     first = "  pipeline:\n    stages:\n"
     always = "  planner:\n    alwaysUsePipeline: true\n"

@@ -12,7 +12,7 @@ class Exit(IntEnum):
     USAGE = 2
     #: A person has to decide before it goes on.
     WAITING = 3
-    #: `volary plan`: a run would change something.
+    #: `volary plan`: a run would change something, or leave what Git no longer has.
     CHANGES = 4
     #: Ended by Ctrl-C, as shells report it.
     INTERRUPTED = 130

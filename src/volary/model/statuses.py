@@ -27,7 +27,8 @@ class RunStatus(StrEnum):
     WAITING = "waiting"
     ROLLING_BACK = "rolling_back"
     SUCCEEDED = "succeeded"
-    #: Done, but for clusters that somebody skipped or a budget or policy let it go without.
+    #: Done, but for clusters that somebody skipped or a budget or policy let it go without, or
+    #: for what a stage left undone.
     SUCCEEDED_WITH_EXCEPTIONS = "succeeded_with_exceptions"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -62,3 +63,6 @@ class Outcome:
     touched: bool = False
     #: It is not the cluster that failed: whoever was asked about the release said no to it.
     refused: bool = False
+    #: What it left undone although it succeeded, one sentence; empty: nothing. Its run then has
+    #: not simply succeeded.
+    exception: str = ""

@@ -74,12 +74,15 @@ class Conversation:
         return asked[verb]() if verb in asked else self.finished(verb, rest)
 
     def finished(self, target: str, rest: str) -> events.Event:
-        """``us succeeded``; ``eu failed untouched: no such image``."""
+        """``us succeeded``; ``us succeeded undone: why``; ``eu failed untouched: no image``."""
         how, _, reason = rest.partition(": ")
         status, _, touched = how.partition(" ")
         task = self.run.current.task(target)
         told = statuses.Outcome(
-            TaskStatus(status), reason or "done", touched=touched != "untouched"
+            TaskStatus(status),
+            reason or "done",
+            touched=touched != "untouched",
+            exception=reason if touched == "undone" else "",
         )
         attempt = task.attempt if task else 1
         return events.TaskFinished(self.now, self.run.current.id, target, attempt, told)

@@ -254,7 +254,8 @@ def plan(
 ) -> None:
     """Show what a commit would change in every cluster; write nothing.
 
-    Exit code 0: no changes, 4: changes, 1: a cluster would refuse or cannot be asked.
+    Exit code 0: no changes, 4: changes, or objects that Git no longer has would be left;
+    1: a cluster would refuse or cannot be asked.
     """
     from volary.cli.local import planning
     from volary.controller.planning import preparation

@@ -248,7 +248,9 @@ async def _plan(
             console.write_json(plan_text.to_json(prepared))
         else:
             plan_text.show(messages, prepared)
-        return prepared, await preflight.try_run(prepared, clusters, told=console.tell)
+        return prepared, await preflight.try_run(
+            prepared, clusters, told=console.tell, closely=mode.dry_run
+        )
 
 
 def _refusal(

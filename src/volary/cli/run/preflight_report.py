@@ -71,7 +71,12 @@ def refusal_to_json(problems: Sequence[errors.Problem]) -> json.JsonObject:
     }
 
 
-_SHOWN_ACTIONS = (apply_results.Action.CREATED, apply_results.Action.CONFIGURED)
+_SHOWN_ACTIONS = (
+    apply_results.Action.CREATED,
+    apply_results.Action.CONFIGURED,
+    apply_results.Action.DELETED,
+    apply_results.Action.SKIPPED,
+)
 
 
 def show_trials(trials: Sequence[preflight.Trial], *, as_json: bool) -> None:
@@ -99,6 +104,8 @@ def trial_to_json(trial: preflight.Trial) -> json.JsonObject:
             }
             for change in trial.changes.changes
         ]
+        if trial.prune_refusal:
+            body["pruneRefusal"] = trial.prune_refusal
         if trial.warnings:
             body["warnings"] = list(trial.warnings)
     return body
@@ -114,5 +121,7 @@ def _show_trial(trial: preflight.Trial) -> None:
         if change.taken_from:
             taken = f"  takes {change.key.title} over from {change.taken_from}"
             data.print(taken, markup=False)
+    if trial.prune_refusal:
+        data.print(f"  refused: {trial.prune_refusal}", markup=False)
     for warning in trial.warnings:
         data.print(f"  warning: {warning}", markup=False)

@@ -29,6 +29,7 @@ _CONTAINERS = {
 }
 #: Why these are never deleted.
 PROTECTIONS = frozenset(_CONTAINERS.values())
+_NOT_PRUNED = "not pruned: too many would go at once"
 #: ``disabled`` on a live object keeps it.
 PRUNE = "volary.dev/prune"
 
@@ -78,7 +79,8 @@ async def prune(
     """
     decided = await _decide(client, desired, scope, check)
     if isinstance(decided, PruneResult):
-        return decided
+        # Which objects stay is for who looks beforehand.
+        return dataclasses.replace(decided, changes=())
     owned, decision, stays = decided
     return await _delete(
         client, owned, decision, stays, timeout, followed=followed, waiting=waiting
@@ -129,7 +131,12 @@ async def _decide(
         variants=scope.variants,
     )
     if decision.refusal:
-        return PruneResult(refusal=decision.refusal, warnings=owned.warnings)
+        stay = (
+            apply_results.Change(item.key, apply_results.Action.SKIPPED, _NOT_PRUNED)
+            for item in decision.refused
+        )
+        changes = (*stay, *decision.skipped)
+        return PruneResult(changes, refusal=decision.refusal, warnings=owned.warnings)
     return owned, decision, stays
 
 

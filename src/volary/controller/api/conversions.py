@@ -15,7 +15,7 @@ from volary.controller.status import (
 from volary.engine.observers import explanations
 from volary.engine.persistence import codec
 from volary.engine.runs import state
-from volary.engine.state_machine import deadlines, requests
+from volary.engine.state_machine import deadlines, failures, requests
 from volary.manifests.diff import value_diff
 from volary.model import json
 from volary.model.runs import run_records
@@ -82,6 +82,7 @@ def of_run(
         known: Its application, for what waits for the run; None: nothing is said about that.
     """
     run, origin = codec.read_run(stored), _origin(stored.origin)
+    undone = failures.undone(run)
     application_status = application_statuses.from_document(known.document) if known else None
     return representations.build(
         representations.Run,
@@ -92,7 +93,10 @@ def of_run(
         stages=tuple(_stage(stage) for stage in run.stages),
         rollback=_stage(run.rollback) if run.rollback else None,
         targets=tuple(
-            representations.build(representations.Target, cluster) for cluster in run.clusters
+            representations.build(
+                representations.Target, cluster, exception=undone.get(cluster.name, "")
+            )
+            for cluster in run.clusters
         ),
         approvals=tuple(
             representations.build(representations.Approval, approval) for approval in approvals

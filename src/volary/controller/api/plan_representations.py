@@ -32,7 +32,7 @@ class PlannedCluster(representations.Representation, frozen=True):
     """What one cluster would do."""
 
     name: str
-    #: ``changes``, ``unchanged``, ``refused`` or ``unreachable``.
+    #: ``changes``, ``unchanged``, ``not_pruned``, ``refused`` or ``unreachable``.
     status: str
     created: int
     changed: int
@@ -45,6 +45,8 @@ class PlannedCluster(representations.Representation, frozen=True):
     #: Why it could not be asked; empty: it could.
     unreachable_reason: str
     warnings: tuple[str, ...]
+    #: Why nothing that Git no longer has would go; empty: it would.
+    prune_refusal: str
 
 
 class Plan(representations.Representation, frozen=True):
@@ -60,6 +62,7 @@ class Plan(representations.Representation, frozen=True):
     #: Why this strategy.
     reason: str
     images: tuple[str, ...]
+    #: A cluster would change, or be left with what Git no longer has.
     has_changes: bool
     #: A cluster would refuse, or could not be asked.
     failed: bool

@@ -164,6 +164,8 @@ class Target(Representation, frozen=True):
     touched: bool
     #: Why the run goes on without it; empty: it does not.
     left_out: str
+    #: What stages left undone there although they succeeded; empty: nothing.
+    exception: str
 
 
 class Approval(Representation, frozen=True):

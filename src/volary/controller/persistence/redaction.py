@@ -6,7 +6,7 @@ those that are learnt late.
 """
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -21,10 +21,11 @@ from volary.model.runs import run_records
 PROSE = frozenset(
     {
         *("reason", "stop_reason", "left_out", "sentence", "details", "comment", "summary"),
-        *("line", "subject", "message", "description", "warnings", "promoted"),
+        *("line", "subject", "message", "description", "warnings", "promoted", "exception"),
     }
 )
-
+#: Keys of objects that hold a sentence for each name.
+_PROSE_BY_NAME = frozenset({"exceptions"})
 
 #: More sentences, in what analyses find: queries may bear what a Secret holds.
 _FINDING_PROSE = frozenset({"query"})
@@ -50,11 +51,13 @@ class RedactingObserver:
             )
         changed: dict[str, object] = {}
         for name in event.__struct_fields__:
-            if name not in PROSE:
+            if name not in PROSE | _PROSE_BY_NAME:
                 continue
             value = getattr(event, name)
-            if isinstance(value, str):
-                cleaned: object = self._masker.clean(str(value))
+            if isinstance(value, Mapping):
+                cleaned: object = _clean_by_name(self._masker, value)
+            elif isinstance(value, str):
+                cleaned = self._masker.clean(str(value))
             elif isinstance(value, tuple):
                 cleaned = tuple(
                     self._masker.clean(part) if type(part) is str else part for part in value
@@ -100,10 +103,19 @@ def clean_document(
     also: frozenset[str] = frozenset(),
 ) -> json.JsonObject:
     """Return the document with its sentences cleaned, at any depth; `also` of more keys."""
-    return {
-        key: _clean_prose(masker, value) if key in PROSE or key in also else _descend(masker, value)
-        for key, value in document.items()
-    }
+    return {key: _clean_value(masker, key, value, also) for key, value in document.items()}
+
+
+def _clean_value(masker: redaction.Masker, key: str, value: object, also: frozenset[str]) -> object:
+    if key in PROSE or key in also:
+        return _clean_prose(masker, value)
+    if key in _PROSE_BY_NAME and isinstance(value, Mapping):
+        return _clean_by_name(masker, value)
+    return _descend(masker, value)
+
+
+def _clean_by_name(masker: redaction.Masker, reasons: Mapping[str, object]) -> dict[str, object]:
+    return {name: _clean_prose(masker, reason) for name, reason in reasons.items()}
 
 
 def _descend(masker: redaction.Masker, value: object) -> object:

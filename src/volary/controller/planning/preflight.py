@@ -48,9 +48,10 @@ class Trial:
     unreachable_reason: str = ""
     #: The objects of `changes` with their two sides, when somebody wanted to look closely.
     previewed: tuple[dry_runs.ObjectPreview, ...] = ()
-    #: What the API server warns of; after looking closely, also what could not be read, or will
-    #: not be done.
+    #: What the API server warns of; after looking closely, also what could not be read.
     warnings: tuple[str, ...] = ()
+    #: After looking closely: why nothing that Git no longer has would go; empty: it would.
+    prune_refusal: str = ""
 
 
 async def try_run(
@@ -249,9 +250,14 @@ async def _inspect(
     if not last.prune:
         return Trial(client.name, apply_results.ChangeSet(changes), previewed=previewed)
     pruned = await pruning.preview(client, last.manifests, scope)
-    warnings = (*pruned.warnings, pruned.refusal) if pruned.refusal else pruned.warnings
     every = apply_results.ChangeSet((*changes, *pruned.changes))
-    return Trial(client.name, every, previewed=previewed, warnings=warnings)
+    return Trial(
+        client.name,
+        every,
+        previewed=previewed,
+        warnings=pruned.warnings,
+        prune_refusal=pruned.refusal,
+    )
 
 
 def _scope(

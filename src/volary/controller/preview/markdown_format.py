@@ -95,8 +95,13 @@ def _row(preview: previews.TargetPreview) -> str:
         return f"| {_text(preview.target)} | | | | | **would refuse**: {first}{more} |"
     shown = (previews.Verb.CREATED, previews.Verb.CHANGED, previews.Verb.PRUNED)
     counts = " | ".join(str(preview.count(verb)) for verb in shown)
-    note = f"{preview.count(previews.Verb.KEPT)} kept" if preview.count(previews.Verb.KEPT) else ""
-    note = ", ".join(filter(None, (note, "see the warning below" if preview.warnings else "")))
+    kept = preview.count(previews.Verb.KEPT)
+    notes = (
+        f"{kept} kept" if kept else "",
+        "**nothing is pruned**" if preview.prune_refusal else "",
+        "see the warning below" if preview.warnings else "",
+    )
+    note = ", ".join(filter(None, notes))
     return f"| {_text(preview.target)} | {counts} | {preview.unchanged} | {note} |"
 
 
@@ -132,12 +137,13 @@ def _warnings(warnings: Iterable[str]) -> Iterator[str]:
 
 def _block(names: list[str], preview: previews.TargetPreview, most_lines: int) -> Iterator[str]:
     """Yield what clusters that would do the same do; nothing where the table says it all."""
-    if not (preview.objects or preview.problems or preview.warnings):
+    refusal = [f"refused: {preview.prune_refusal}"] if preview.prune_refusal else []
+    if not (preview.objects or preview.problems or preview.warnings or refusal):
         return
     what = "would refuse" if preview.problems else preview.summary
     yield f"\n<details><summary>{_text(', '.join(names))}: {_text(what)}</summary>"
     yield ""
-    for problem in preview.problems[:_MOST_OBJECTS]:
+    for problem in (*preview.problems[:_MOST_OBJECTS], *refusal):
         yield f"- {_text(' '.join(problem.split()))}"
     for item in preview.objects[:_MOST_OBJECTS]:
         yield from _object(item, most_lines)

@@ -66,6 +66,8 @@ class TargetStatus(StrEnum):
 
     CHANGES = "changes"
     UNCHANGED = "unchanged"
+    #: Nothing would be written, and what Git no longer has would be left.
+    NOT_PRUNED = "not_pruned"
     REFUSED = "refused"
     UNREACHABLE = "unreachable"
 
@@ -83,6 +85,8 @@ class TargetPreview:
     #: Why it could not be asked; empty: it could.
     unreachable_reason: str = ""
     warnings: tuple[str, ...] = ()
+    #: Why nothing that Git no longer has would go; empty: it would.
+    prune_refusal: str = ""
 
     @property
     def status(self) -> TargetStatus:
@@ -91,7 +95,9 @@ class TargetPreview:
             return TargetStatus.UNREACHABLE
         if self.problems:
             return TargetStatus.REFUSED
-        return TargetStatus.CHANGES if self.has_changes else TargetStatus.UNCHANGED
+        if self.has_changes:
+            return TargetStatus.CHANGES
+        return TargetStatus.NOT_PRUNED if self.prune_refusal else TargetStatus.UNCHANGED
 
     @property
     def has_changes(self) -> bool:
@@ -106,7 +112,8 @@ class TargetPreview:
     def summary(self) -> str:
         """``1 created, 2 changed``; ``no changes`` when there are none."""
         parts = [f"{self.count(verb)} {verb.value}" for verb in Verb if self.count(verb)]
-        return ", ".join(parts) if self.has_changes else ", ".join(["no changes", *parts])
+        calm = self.status is TargetStatus.UNCHANGED
+        return ", ".join(["no changes", *parts] if calm else parts or ["nothing pruned"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +149,8 @@ class Preview:
 
     @property
     def has_changes(self) -> bool:
-        """Whether any cluster would change."""
-        return any(target.has_changes for target in self.targets)
+        """Whether any cluster would change, or be left with what Git no longer has."""
+        return any(target.has_changes or target.prune_refusal for target in self.targets)
 
     @property
     def failed(self) -> bool:
@@ -240,6 +247,7 @@ def _target(
                 *preflight.warn_of_unknown_kinds(trial.previewed, rules),
             )
         ),
+        "" if trial.problems else masker.clean(trial.prune_refusal),
     )
 
 

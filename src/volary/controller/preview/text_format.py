@@ -32,6 +32,9 @@ def conclusion(shown: previews.Preview) -> str:
         count = sum(target.status is status for target in shown.targets)
         if count:
             parts.append(f"{count} of {total} clusters {words}")
+    left = sum(bool(target.prune_refusal) for target in shown.targets)
+    if left:
+        parts.append(f"{left} of {total} clusters would keep what Git no longer has")
     return ", ".join(parts) or "no changes"
 
 
@@ -72,6 +75,7 @@ def groups(shown: previews.Preview) -> list[tuple[list[str], previews.TargetPrev
                 target.problems,
                 target.unreachable_reason,
                 target.warnings,
+                target.prune_refusal,
             )
         )
         cluster_groups.setdefault(same, ([], target))[0].append(target.target)
@@ -94,5 +98,7 @@ def _of_target(names: str, preview: previews.TargetPreview) -> Iterator[str]:
         yield f"  {_SIGNS[item.verb]} {item.verb.value} {plain(item.key.title)}{reason}"
         for line in diff_lines.of_object(item, most=_MOST_LINES):
             yield f"      {line}"
+    if preview.prune_refusal:
+        yield f"  refused: {plain(preview.prune_refusal)}"
     for warning in preview.warnings:
         yield f"  warning: {plain(warning)}"

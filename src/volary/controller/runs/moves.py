@@ -161,7 +161,7 @@ def after_release(
         chosen: Where it was to be; empty: on all of the run's clusters.
         now: When its end is written down.
     """
-    if run.status is not statuses.RunStatus.SUCCEEDED:
+    if not run.is_everywhere:
         first = not placed.chosen and run.status is not statuses.RunStatus.ROLLED_BACK
         return replace(placed, chosen=run.touched) if first else placed
     chosen = chosen or run.targets

@@ -29,7 +29,7 @@ def _covered(
 
 def is_completed(run: state.Run) -> bool:
     """Say whether a run that has ended brought its release to all who were there."""
-    if run.status is statuses.RunStatus.SUCCEEDED:
+    if run.is_everywhere:
         return True
     if run.status is not statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS:
         return False
@@ -70,11 +70,10 @@ def after_release(
             if cluster.left_out
             else _covered(before, run.commit, identity(cluster.name))
         )
-    succeeded = run.status is statuses.RunStatus.SUCCEEDED
     return replace(
         releases.with_changed(changed),
         completed=run.commit,
-        running=run.commit if succeeded else releases.running,
+        running=run.commit if run.is_everywhere else releases.running,
     )
 
 
@@ -85,7 +84,7 @@ def divided_by_release(
 
     Unless it succeeded only the clusters that hold the release have what it gave them.
     """
-    if run.status is not statuses.RunStatus.SUCCEEDED:
+    if not run.is_everywhere:
         return releases.with_shares(assigned, rollback.clusters_with_release(run))
     had = {
         name: structs.replace(one, shares_before=one.shares)

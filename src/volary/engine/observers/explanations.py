@@ -59,7 +59,8 @@ def _commands_after_end(run: state.Run) -> tuple[str, ...]:
     if run.status in (statuses.RunStatus.SUCCEEDED, statuses.RunStatus.ROLLED_BACK):
         return ()
     back = (f"volary rollback {run.application}",) if rollback.would_change(run) else ()
-    return (f"volary sync {run.application}", *back)
+    # What a stage left undone it would leave again; its reason says how it is done.
+    return back if run.is_everywhere else (f"volary sync {run.application}", *back)
 
 
 def _skip(run_id: str, cluster: str) -> str:

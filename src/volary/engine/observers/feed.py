@@ -74,7 +74,7 @@ class RunFinished(RunEvent, frozen=True, kw_only=True, tag="run-finished"):
     reason: str
     #: Clusters the run wrote to.
     touched: tuple[str, ...]
-    #: Why the run went on without a cluster, by its name.
+    #: Why the run went on without a cluster, or what is left undone there, by its name.
     exceptions: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 

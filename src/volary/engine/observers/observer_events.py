@@ -9,6 +9,7 @@ from typing import Any
 
 from volary.engine.observers import feed
 from volary.engine.runs import state, updates
+from volary.engine.state_machine import failures
 from volary.model import statuses
 
 
@@ -60,7 +61,8 @@ def _of_run(before: state.Run | None, after: state.Run, at: datetime) -> Iterato
             reason=after.reason,
             touched=after.touched,
             exceptions={
-                cluster.name: cluster.left_out for cluster in after.clusters if cluster.left_out
+                **{one.name: one.left_out for one in after.clusters if one.left_out},
+                **(failures.undone(after) if after.status in statuses.GOOD_ENDS else {}),
             },
         )
     else:

@@ -125,6 +125,8 @@ class TaskState:
     rolling_back: str = ""
     #: A gate said no to the release; no budget for clusters that fail allows for that.
     refused: bool = False
+    #: What it left undone although it succeeded; empty: nothing.
+    exception: str = ""
 
     @property
     def is_final(self) -> bool:
@@ -327,6 +329,13 @@ class Run:
     def is_final(self) -> bool:
         """Whether it has ended and never changes again."""
         return self.status in FINAL_RUN
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether it has ended well on each of its clusters, be it with something left undone."""
+        if self.status is statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS:
+            return not counters.clusters(self.clusters).left_out
+        return self.status is statuses.RunStatus.SUCCEEDED
 
     @property
     def current(self) -> StageState:

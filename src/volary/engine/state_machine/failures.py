@@ -1,4 +1,6 @@
-"""Which tasks make a stage or run a failure, and the sentence about it."""
+"""What makes a stage or run a failure, or less than a success, and the sentence about it."""
+
+from collections.abc import Mapping
 
 from volary.engine.runs import counters, state
 from volary.model import phrases
@@ -41,3 +43,23 @@ def left_out(run: state.Run) -> str:
     return phrases.join_names(
         [f"{cluster.name} ({cluster.left_out})" for cluster in run.clusters if cluster.left_out]
     )
+
+
+def undone(run: state.Run) -> Mapping[str, str]:
+    """Return what stages left undone on clusters that the run went on with, by their names."""
+    without = counters.clusters(run.clusters).left_out
+    said: dict[str, dict[str, None]] = {}
+    for stage in run.stages:
+        for task in stage.tasks:
+            if task.exception and task.target not in without:
+                said.setdefault(task.target, {})[task.exception] = None
+    return {name: "; ".join(said[name]) for name in run.targets if name in said}
+
+
+def undone_sentence(run: state.Run) -> str:
+    """Return ``us and eu: nothing is pruned: …``, each reason once; empty: nothing was left."""
+    clusters: dict[str, list[str]] = {}
+    for name, why in undone(run).items():
+        clusters.setdefault(why, []).append(name)
+    reasons = (f"{phrases.join_names(names)}: {why}" for why, names in clusters.items())
+    return phrases.first_of(reasons, _MOST_REASONS, "; ")

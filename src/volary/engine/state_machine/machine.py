@@ -20,8 +20,8 @@ The rules, in words:
 left.
 6.  An unreachable cluster fails its stage, or is left out of the rest of the run, by policy. A
     cluster left out, also one skipped by a person, is named at the end: the run is `succeeded`
-    only if every cluster is, else `succeeded_with_exceptions`. A rollback visits a left-out
-    cluster too, if it was touched.
+    only if every cluster is, else `succeeded_with_exceptions`. So it ends, too, when a task that
+    succeeded left something undone. A rollback visits a left-out cluster too, if it was touched.
 7.  A cancel lets running tasks finish their write, then stays as it is or rolls back, by
     choice; it can be changed until the rollback has begun. With `now` they are broken off. A
     rollback goes on through a polite cancel and is broken off by one with `now`.

@@ -60,6 +60,7 @@ def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) 
         deadline=None,
         rolling_back="",
         refused=_is_refusal(run, task, outcome),
+        exception=outcome.exception if status is statuses.TaskStatus.SUCCEEDED else "",
     )
     limit = updates.retry_deadline(run.current, ended)
     if _is_waited_for(run, ended) and (limit is None or event.at < limit):

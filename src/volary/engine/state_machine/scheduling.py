@@ -175,15 +175,14 @@ def _completed(stage: state.StageState, now: datetime) -> state.StageState:
 
 
 def _finished(run: state.Run, now: datetime) -> state.Run:
-    """Succeed without exceptions only when every cluster has; else name those."""
-    missing = failures.left_out(run)
+    """Succeed without exceptions only when every cluster has, with nothing left undone."""
+    missing, undone = failures.left_out(run), failures.undone_sentence(run)
     done = phrases.join_names([cluster.name for cluster in run.clusters if not cluster.left_out])
-    if missing:
+    status, reason = statuses.RunStatus.SUCCEEDED, f"every stage is done on {done}"
+    if missing or undone:
         status = statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS
-        reason = f"every stage is done on {done}, but the run went on without {missing}"
-    else:
-        status = statuses.RunStatus.SUCCEEDED
-        reason = f"every stage is done on {done}"
+        without = f"the run went on without {missing}" if missing else ""
+        reason += f", but {'; '.join(filter(None, (without, undone)))}"
     reason += f"; left out: {run.absent}" if run.absent else ""
     before_time = requests.exceptions(run)
     reason += f" ({before_time})" if before_time else ""

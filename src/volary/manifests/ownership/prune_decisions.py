@@ -30,6 +30,8 @@ class PruneDecision:
     skipped: tuple[apply_results.Change, ...] = ()
     #: Not empty: nothing at all may be deleted, and this is why.
     refusal: str = ""
+    #: What would go, was it not for the refusal.
+    refused: tuple[manifest.Manifest, ...] = ()
 
 
 def decide_prune(
@@ -82,9 +84,10 @@ def decide_prune(
     to_delete = _without_duplicates(to_delete)
     losing = [item for item in to_delete if _counts(item.body, label)]
     refusal = _refusal(desired, losing, considered, allow_mass_deletion=allow_mass_deletion)
-    return PruneDecision(
-        () if refusal else tuple(apply_order.for_deletion(to_delete)), tuple(skipped), refusal
-    )
+    going = tuple(apply_order.for_deletion(to_delete))
+    if refusal:
+        return PruneDecision((), tuple(skipped), refusal, going)
+    return PruneDecision(going, tuple(skipped))
 
 
 def unprunable(body: json.JsonObject, owner: ownership.Owner) -> str:
@@ -160,7 +163,7 @@ def _refusal(
     if len(to_delete) > allowed and not allow_mass_deletion:
         return (
             f"nothing is pruned: {len(to_delete)} of {considered} objects would be deleted, "
-            f"{allowed} are allowed at once (`volary run --allow-mass-deletion` deletes them)"
+            f"{allowed} are allowed at once (`volary run . --allow-mass-deletion` deletes them)"
         )
     return ""
 

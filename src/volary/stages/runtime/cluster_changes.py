@@ -147,6 +147,7 @@ def record_removal(work: execution.Work, result: pruning.PruneResult) -> None:
         work.caution(warning)
     if result.refusal:
         work.caution(result.refusal)
+        work.exceptions.append(result.refusal)
     for failure in result.failures:
         work.caution(failure)
     if result.failures:

@@ -48,6 +48,8 @@ class Work:
     #: Time of the event loop after which nothing is waited for any more.
     until: float
     lines: list[str] = field(default_factory=list)
+    #: What is left undone, although the stage does not fail of it.
+    exceptions: list[str] = field(default_factory=list)
     #: Something was, or may have been, written to the cluster.
     touched: bool = False
     #: Namespaces that the application's manifests were seen to use.

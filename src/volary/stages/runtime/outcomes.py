@@ -32,7 +32,8 @@ async def carry_out(context: contexts.StageContext, run: Run) -> statuses.Outcom
         return _failed(work, error)
     finally:
         context.rendezvous.leave(context.target)
-    return _outcome(work, statuses.TaskStatus.SUCCEEDED, reason)
+    done = _outcome(work, statuses.TaskStatus.SUCCEEDED, reason)
+    return replace(done, exception="; ".join(dict.fromkeys(work.exceptions)))
 
 
 def _failed(work: execution.Work, error: errors.VolaryError) -> statuses.Outcome:

@@ -32,6 +32,7 @@ def test_sentences_are_cleaned_at_any_depth_and_names_are_not() -> None:
         "details": [f"a {SECRET}", {"cluster": SECRET, "message": SECRET}],
         "tasks": ({"reason": SECRET, "target": SECRET}, [SECRET]),
         "query": SECRET,
+        "exceptions": {SECRET: f"left out: {SECRET}"},
         "count": 3,
     }
 
@@ -41,6 +42,7 @@ def test_sentences_are_cleaned_at_any_depth_and_names_are_not() -> None:
         "details": ["a *****", {"cluster": SECRET, "message": "*****"}],
         "tasks": [{"reason": "*****", "target": SECRET}, [SECRET]],
         "query": SECRET,
+        "exceptions": {SECRET: "left out: *****"},
         "count": 3,
     }
     assert redaction.clean_finding(MASKER, {"query": SECRET}) == {"query": "*****"}

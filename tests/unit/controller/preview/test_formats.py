@@ -68,13 +68,21 @@ SHOWN = previews.Preview(
     reason="Sync with the specified pipeline because images were updated",
     images=("shop:v2",),
     stages=(
-        previews.StagePreview("K8S_CANARY_ROLLOUT", "One pod", ("us", "eu", "asia", "lost")),
+        previews.StagePreview(
+            "K8S_CANARY_ROLLOUT", "One pod", ("us", "eu", "full", "asia", "lost")
+        ),
         previews.StagePreview("WAIT", skipped="the commit message starts with 'Release'"),
         previews.StagePreview("K8S_PRIMARY_ROLLOUT", "Everything", ("us",)),
     ),
     targets=(
         previews.TargetPreview("us", OBJECTS, unchanged=4),
         previews.TargetPreview("eu", OBJECTS, unchanged=4),
+        previews.TargetPreview(
+            "full",
+            (previews.ObjectPreview(key("ConfigMap", "old"), previews.Verb.KEPT, "not pruned"),),
+            unchanged=2,
+            prune_refusal="nothing is pruned: 20 of 23 objects",
+        ),
         previews.TargetPreview(
             "asia", problems=("ConfigMap shop/a: kubectl owns .data | x\nhint: y",)
         ),

@@ -90,6 +90,8 @@ def test_a_release_that_succeeded_is_what_its_clusters_have() -> None:
     new = covered("new", us="uid-us", eu="uid-eu")
     new = replace(new, running="new")
     assert after == changed(new, ap=Cluster("old", State.MISSED)), "ap stays on what it had"
+    undone = replace(run, status=statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS)
+    assert release_changes.after_release(OLD, undone, identity) == after, "it went without nobody"
     newer = ended(statuses.RunStatus.SUCCEEDED, "us", "eu", commit="newer")
     assert release_changes.after_release(after, newer, identity).missed == ("ap",)
 

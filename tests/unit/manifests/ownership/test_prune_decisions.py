@@ -83,7 +83,7 @@ def test_too_much_at_once_needs_to_be_allowed() -> None:
 
     assert decide(desired, objects).refusal == (
         "nothing is pruned: 7 of 12 objects would be deleted, 6 are allowed at once"
-        " (`volary run --allow-mass-deletion` deletes them)"
+        " (`volary run . --allow-mass-deletion` deletes them)"
     )
     assert len(names(decide(desired, objects, allow_mass_deletion=True))) == 7
     assert len(names(decide([*desired, wish("n5")], objects))) == 6
