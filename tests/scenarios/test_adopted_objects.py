@@ -271,3 +271,30 @@ async def test_they_are_kept_until_a_run_succeeds(tmp_path: Path) -> None:
         assert again.code == 0, again
         assert before
         assert kept(world) == []
+
+
+async def test_a_release_of_other_clusters_is_not_what_was_there_before(tmp_path: Path) -> None:
+    """us has a release, eu what people made: us goes back to the one, eu to the other."""
+    async with command_world.world(tmp_path, "us", "eu", tls=True) as world:
+        us, eu = (world.running.clusters[name] for name in ("us", "eu"))
+        await kubectl.run(eu, "apply", "-f", "-", text=BEFORE)
+        await kubectl.run(eu, "rollout", "status", "deployment/simple", "--timeout=120s")
+        before = states(world, "eu")
+        config = f"{us.kubeconfig_path}:{eu.kubeconfig_path}"
+        first = await world.volary("run", ".", "--contexts", "us", KUBECONFIG=config)
+        assert first.code == 0, first
+        eu.faults.images.add("*:v2", "bad")
+        world.edit("deployment.yaml", "example/simple:v1", "example/simple:v2")
+        asked = (".", "--contexts", "us,eu", "--strategy", "quick")
+
+        planned = await world.volary("plan", *asked, KUBECONFIG=config)
+        ended = await world.volary("run", *asked, KUBECONFIG=config)
+
+        said = " ".join((ended.out + ended.err).split())
+        assert "us runs it; eu runs what was there before Volary" in planned.out, planned
+        assert ended.code == 1, ended
+        assert "first deployment undone: 3 objects restored as before" in said, ended
+        assert "rollback verified on us and eu" in said, ended
+        assert states(world, "eu") == before
+        pods = world.find("us", "Deployment", "simple")["spec"]["template"]["spec"]
+        assert pods["containers"][0]["image"] == "example/simple:v1"

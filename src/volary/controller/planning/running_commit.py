@@ -5,15 +5,17 @@ the annotations of the live workloads do. What a process remembers counts only f
 cannot be asked, and where clusters differ to say which of them are the exceptions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from volary.clusters.api import api_errors
 from volary.clusters.apply import live_objects
 from volary.clusters.client import client_pool, clients, resource_mapping
+from volary.concurrency import fan_out
 from volary.controller.planning import cluster_questions, recognition
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import workloads
-from volary.model import applications, errors
+from volary.model import applications, errors, json
 from volary.model.objects import manifest, ownership
 
 #: What a user passes to say that nothing was deployed before.
@@ -28,12 +30,13 @@ class RunningCommits:
     commit: str
     #: One sentence.
     reason: str
-    #: What single clusters run instead, since a release did not reach all of them.
+    #: What single clusters run instead, since a release did not reach all of them; empty: what
+    #: was there before the application, and to that they go back.
     others: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, target: str) -> str:
-        """Return what a cluster runs; empty: nothing yet."""
-        return self.others.get(target) or self.commit
+        """Return what a cluster runs, or would, as a new one; empty: none of ours yet."""
+        return self.others.get(target, self.commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,11 @@ class ObservedCommits:
     unfinished: str = ""
     #: Why nothing could be read; empty: it could.
     trouble: str = ""
+
+    @property
+    def is_before_us(self) -> bool:
+        """Whether what runs, or is kept to go back to, is not of the application's making."""
+        return not self.commits and (self.unmarked or bool(self.unfinished))
 
 
 async def observe(
@@ -95,12 +103,27 @@ async def _look(
     placement = await resource_mapping.map_manifests(client, wanted)
     commits: set[str] = set()
     unmarked = False
-    for body in (await live_objects.read(client, placement.mapped)).values():
+    live = await live_objects.read(client, placement.mapped)
+    # What others made may be without the labels that it was listed by.
+    missing = [mapped for mapped in placement.mapped if mapped.key not in live]
+    asked = await fan_out.attempt_all(missing, lambda one: live_objects.get(client, one))
+    for body in (*live.values(), *_readable(asked)):
         whose = tracking.owner_of(body)
         commit = tracking.commit_of(body) if whose in (None, owner) else ""
         commits |= {commit} - {""}
         unmarked = unmarked or not commit
     return ObservedCommits(client.name, frozenset(commits), unmarked)
+
+
+def _readable(
+    answers: Sequence[json.JsonObject | errors.VolaryError | None],
+) -> Iterator[json.JsonObject]:
+    for answer in answers:
+        if isinstance(answer, errors.VolaryError):
+            if not isinstance(answer, api_errors.Forbidden):
+                raise answer
+        elif answer is not None:
+            yield answer
 
 
 def decide(
@@ -119,14 +142,14 @@ def decide(
     """
     said = {observation.target: observation.commits for observation in seen if observation.commits}
     commits = sorted({commit for one in said.values() for commit in one})
+    before_us = {observation.target: "" for observation in seen if observation.is_before_us}
     silent = [observation.target for observation in seen if observation.trouble]
     if not commits:
         if remembered and silent:
-            return _with_others(
-                remembered,
-                "the last commit that succeeded from here; no cluster says which it runs",
-                {name: exceptions[name] for name in silent if name in exceptions},
-            )
+            reason = "the last commit that succeeded from here; no cluster says which it runs"
+            others = {name: exceptions[name] for name in silent if name in exceptions}
+            reason = f"{reason}{_but(others)}{_without_us(seen)}"
+            return RunningCommits(remembered, reason, {**others, **before_us})
         return RunningCommits("", f"no cluster says which commit it runs{_without_us(seen)}")
     is_clear = all(len(one) == 1 for one in said.values())
     if len(commits) > 1 and not (is_clear and remembered in commits):
@@ -136,24 +159,24 @@ def decide(
     others |= {name: exceptions[name] for name in silent if exceptions.get(name, commit) != commit}
     agreeing = [name for name, (one,) in said.items() if one == commit]
     verb = "runs" if len(agreeing) == 1 else "run"
-    return _with_others(commit, f"{', '.join(agreeing)} {verb} it", others)
+    reason = f"{', '.join(agreeing)} {verb} it{_but(others)}{_without_us(seen)}"
+    return RunningCommits(commit, reason, {**others, **before_us})
 
 
-def _with_others(commit: str, reason: str, others: Mapping[str, str]) -> RunningCommits:
-    if not others:
-        return RunningCommits(commit, reason)
+def _but(others: Mapping[str, str]) -> str:
     exceptions = [
         f"{other[:7]} on {', '.join(name for name, one in others.items() if one == other)}"
         for other in dict.fromkeys(others.values())
     ]
-    return RunningCommits(commit, f"{reason}; but {'; '.join(exceptions)}", others)
+    return f"; but {'; '.join(exceptions)}" if exceptions else ""
 
 
 def _without_us(seen: Sequence[ObservedCommits]) -> str:
-    unmarked = [observation.target for observation in seen if observation.unmarked]
+    before_us = [observation for observation in seen if observation.is_before_us]
+    unmarked = [observation.target for observation in before_us if observation.unmarked]
     verb = "runs" if len(unmarked) == 1 else "run"
-    said = f"; {', '.join(unmarked)} {verb} it without Volary so far" if unmarked else ""
-    unfinished = [observation for observation in seen if observation.unfinished]
+    said = f"; {', '.join(unmarked)} {verb} what was there before Volary" if unmarked else ""
+    unfinished = [observation for observation in before_us if observation.unfinished]
     for begun in dict.fromkeys(observation.unfinished for observation in unfinished):
         where = ", ".join(one.target for one in unfinished if one.unfinished == begun)
         said += f"; the first release, of {begun[:7]}, has not succeeded on {where}"

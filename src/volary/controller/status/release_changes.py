@@ -27,6 +27,11 @@ def _covered(
     )
 
 
+def _uncovered(before: cluster_releases.ClusterRelease) -> cluster_releases.ClusterRelease:
+    """Return what a cluster has that is not said to have the completed release any more."""
+    return structs.replace(before, state=cluster_releases.ReleaseState.NONE, identity="", reason="")
+
+
 def is_completed(run: state.Run) -> bool:
     """Say whether a run that has ended brought its release to all who were there."""
     if run.is_everywhere:
@@ -174,15 +179,15 @@ def after_rollback(
         after = replace(after, running=run.running_commit).with_shares(assigned_before, names)
         if after.running and not after.exceptions(after.running):
             covered = {
-                name: _covered(after.of(name), after.running, identity(name)) for name in held
+                name: _covered(after.of(name), after.running, identity(name))
+                if one
+                else _uncovered(after.of(name))
+                for name, one in held.items()
             }
             return replace(after.with_changed(covered), completed=after.running)
     else:
         after = after.with_shares(assigned_before, rollback.clusters_rolled_back(run))
-    uncovered = {
-        name: structs.replace(one, state=cluster_releases.ReleaseState.NONE, identity="", reason="")
-        for name, one in after.clusters.items()
-    }
+    uncovered = {name: _uncovered(one) for name, one in after.clusters.items()}
     return replace(after.with_changed(uncovered), completed="")
 
 

@@ -52,7 +52,7 @@ class RunSpec:
     waves: tuple[policies.WaveRule, ...] = ()
     #: What is done in which order, with waves; each stage of `stages` is in it.
     steps: tuple[WaveStep, ...] = ()
-    #: Of the clusters that run another commit than the others.
+    #: Of the clusters that run another commit than the others; empty: none.
     running_commits: Mapping[str, str] = field(default_factory=dict)
     #: When the clusters may be changed; empty: at any time.
     windows: tuple[policies.WindowRule, ...] = ()
@@ -85,7 +85,9 @@ def new_run(run_id: str, plan: RunSpec, at: datetime) -> state.Run:
         commit=plan.commit,
         running_commit=plan.running_commit,
         clusters=tuple(
-            state.ClusterState(target, running_commit=plan.running_commits.get(target, ""))
+            state.ClusterState(
+                target, running_commit=plan.running_commits.get(target, plan.running_commit)
+            )
             for target in targets
         ),
         stages=tuple(_steps(plan)) if plan.steps else tuple(_stages(plan)),

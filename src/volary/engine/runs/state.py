@@ -248,7 +248,7 @@ class ClusterState:
     #: Why the rest of the run goes on without it; empty: it does not.
     left_out: str = ""
     left_out_for: LeftOut = LeftOut.NOT
-    #: What it runs and goes back to, where that is not the run's; empty: it is.
+    #: What it runs and goes back to; empty: none yet.
     running_commit: str = ""
 
 
@@ -368,7 +368,7 @@ class Run:
     def running_commit_of(self, target: str) -> str:
         """Return the commit that a cluster runs besides the new one; empty: none yet."""
         cluster = self.cluster(target)
-        return (cluster.running_commit if cluster else "") or self.running_commit
+        return cluster.running_commit if cluster else self.running_commit
 
     def cluster(self, name: str) -> ClusterState | None:
         """Return the cluster called `name`; None when it is not the run's."""

@@ -1,18 +1,21 @@
 """What runs is what the clusters say; memory counts for the silent, and tells the exceptions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import cast
 
 import pytest
 
+import memory_client
 from fixed_clock import FixedClock
-from volary.clusters.client import client_pool
+from volary.clusters.client import client_pool, clients
 from volary.clusters.inventory import inventory
 from volary.controller.planning import cluster_questions, recognition, running_commit
 from volary.controller.planning.running_commit import ObservedCommits, RunningCommits
-from volary.model import applications, errors
+from volary.model import applications, errors, json
 from volary.model.fleet import fleets
-from volary.model.objects import ownership
+from volary.model.objects import manifest, ownership
 
 A, B, C = "a" * 40, "b" * 40, "c" * 40
 SILENT = "no answer within 5 s"
@@ -114,7 +117,32 @@ def test_workloads_of_somebody_else_are_mentioned() -> None:
     running = decide(ObservedCommits("us", unmarked=True))
 
     assert running.commit == ""
-    assert "us runs it without Volary" in running.reason
+    assert "us runs what was there before Volary" in running.reason
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        (ObservedCommits("eu", unmarked=True), "eu runs what was there before Volary"),
+        (
+            ObservedCommits("eu", unfinished=B),
+            f"the first release, of {B[:7]}, has not succeeded on eu",
+        ),
+    ],
+)
+def test_what_was_there_before_is_no_release_of_other_clusters(
+    before: ObservedCommits, words: str
+) -> None:
+    """It goes back to what it was, and not to what the others run."""
+    new = ObservedCommits("new")
+    known = decide(says("us", A), before, new)
+    remembered = decide(silent("us"), before, new, remembered=A, exceptions={"us": C})
+
+    assert (known.commit, remembered.commit) == (A, A)
+    assert [known.of(name) for name in ("us", "eu", "new")] == [A, "", A]
+    assert [remembered.of(name) for name in ("us", "eu", "new")] == [C, "", A]
+    assert known.reason == f"us runs it; {words}"
+    assert remembered.reason.endswith(f"says which it runs; but {C[:7]} on us; {words}")
 
 
 async def test_an_inventory_says_what_runs_and_who_has_none_is_asked() -> None:
@@ -149,6 +177,46 @@ def test_what_a_first_run_left_unfinished_does_not_run() -> None:
 
     assert running == RunningCommits(
         "",
-        "no cluster says which commit it runs; asia runs it without Volary so far;"
+        "no cluster says which commit it runs; asia runs what was there before Volary;"
         f" the first release, of {A[:7]}, has not succeeded on us, eu",
     )
+
+
+@dataclass
+class Pool:
+    """A cluster in memory."""
+
+    cluster: memory_client.MemoryCluster
+
+    async def client(self, name: str) -> clients.Client:
+        assert name == self.cluster.name
+        return self.cluster.client
+
+
+def deployment(name: str, labels: Mapping[str, str]) -> json.JsonObject:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default", "labels": dict(labels)},
+        "spec": {},
+    }
+
+
+@pytest.mark.parametrize("names", [("web",), ("web", "worker", "queue")])
+async def test_what_was_there_before_is_seen_without_our_labels(names: Sequence[str]) -> None:
+    """Several of one kind are listed by label, which others need not have given."""
+    cluster = memory_client.MemoryCluster(name="eu")
+    for name in names:
+        cluster.put(memory_client.DEPLOYMENTS, deployment(name, {}))
+    wanted = [manifest.Manifest(deployment(name, {"app": "shop"})) for name in names]
+    questions = cluster_questions.ClusterQuestions(
+        cast("client_pool.ClientPool", Pool(cluster)), timedelta(seconds=5)
+    )
+    owner = ownership.Owner("shop", "1")
+    application = applications.Application("shop", applications.Dialect.VOLARY)
+
+    seen = await running_commit.observe(
+        questions, application, {"eu": wanted}, {"eu": recognition.Recognised(owner)}
+    )
+
+    assert seen == [ObservedCommits("eu", unmarked=True)]

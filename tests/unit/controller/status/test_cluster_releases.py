@@ -380,3 +380,26 @@ def test_what_a_cluster_outside_of_a_release_waited_for_is_over() -> None:
 
     assert after.waiting == {}
     assert after.of("ap") == Cluster("old", State.MISSED)
+
+
+def test_who_is_back_at_what_was_there_before_has_no_release() -> None:
+    """It joins anew, and is not said to have what the others went back to."""
+    made = run_builder.RunSpec(
+        "shop",
+        "new",
+        run_builder.one_group(("us", "eu")),
+        (SYNC,),
+        running_commit="old",
+        running_commits={"eu": ""},
+    )
+    done = replace(run_builder.new_run("run-1", made, AT), status=statuses.RunStatus.SUCCEEDED)
+
+    after = release_changes.after_rollback(
+        covered("new", us="uid-us", eu="uid-eu"), done, assignment.EMPTY, identity
+    )
+
+    assert (after.completed, after.running) == ("old", "old")
+    assert after.of("us") == Cluster("old", State.COVERED, "uid-us")
+    assert cluster_releases.missing_clusters(after, ("us", "eu"), identity) == {
+        "eu": "it was not there"
+    }

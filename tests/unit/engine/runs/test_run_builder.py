@@ -30,7 +30,7 @@ PLAN = run_builder.RunSpec(
     (SYNC,),
     "old",
     policies.Policy(rollback_timeout=timedelta(minutes=7)),
-    running_commits={"eu": "older"},
+    running_commits={"eu": "older", "asia": ""},
     windows=(WINDOW,),
     absent="lab (suspended)",
 )
@@ -52,7 +52,7 @@ def test_a_run_has_all_that_its_plan_says() -> None:
     )
     assert (run.policy, run.windows, run.absent) == (PLAN.policy, (WINDOW,), "lab (suspended)")
     assert (run.created, run.status, run.waves) == (START, RunStatus.PLANNED, ())
-    assert [run.running_commit_of(name) for name in run.targets] == ["old", "older", "old"]
+    assert [run.running_commit_of(name) for name in run.targets] == ["old", "older", ""]
     (stage,) = run.stages
     assert (stage.id, stage.stage.index, stage.wave) == ("1-K8S_SYNC", 0, "")
     (group,) = stage.groups
