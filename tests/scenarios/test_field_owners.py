@@ -275,3 +275,39 @@ async def test_who_refuses_conflicts_is_stopped_by_them(tmp_path: Path) -> None:
 
         assert ended.code == 0, ended
         mended(world, "example/simple:v1")
+
+
+async def test_plain_values_that_somebody_applied_before_are_adopted(tmp_path: Path) -> None:
+    """Keys that went from it are nobody's in ``managedFields``, and stay live without this."""
+    plain = "apiVersion: v1\nkind: Secret\nmetadata: {{name: simple}}\nstringData: {{{0}}}\n"
+    values = "password: hunter2hunter2, old: letmeinletmein"
+    async with command_world.world(tmp_path, "us", tls=True) as world:
+        us = world.running.clusters["us"]
+        for keys in (f"{values}, dropped: letmeinletmein", values):
+            apply = ("apply", "--server-side", "-f", "-")
+            await kubectl.run(us, *apply, text=plain.format(keys))
+        live = world.find("us", "Secret", "simple")["data"]
+        assert set(live) == {"password", "old", "dropped"}
+        secret = {"secret.yaml": plain.format("password: hunter2hunter2")}
+        world.write(secret, message="One key")
+
+        planned = await plan(world)
+
+        said = " ".join(planned.out.split())
+        adopted = "adopts Secret default/simple from kubectl, removes .data.old, .data.dropped"
+        assert adopted in said, planned
+        ended = await world.run("--strategy", "quick")
+
+        assert ended.code == 0, ended
+        assert adopted in " ".join((ended.out + ended.err).split())
+        assert world.find("us", "Secret", "simple")["data"] == {"password": PASSWORD}
+        assert not {"hunter2hunter2", "letmeinletmein"} & set(said.split())
+
+        changed = plain.format("password: letmeinletmein, more: letmeinletmein")
+        await kubectl.run(us, "apply", "--server-side", "-f", "-", text=changed)
+        planned = await plan(world)
+
+        said = " ".join(planned.out.split())
+        assert "takes back .data.more from kubectl; takes back .data.password from kubectl" in said
+        assert (await world.run("--strategy", "quick")).code == 0
+        assert world.find("us", "Secret", "simple")["data"] == {"password": PASSWORD}

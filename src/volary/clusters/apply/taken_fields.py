@@ -31,7 +31,7 @@ def describe(
     adopts = owner is None or not tracking.is_ours(live, owner)
     appliers: dict[str, list[str]] = {}
     taken_back: dict[str, None] = {}
-    for entry in field_managers.entries(live):
+    for entry in field_managers.stored_entries(live):
         name, operation = str(entry.get("manager")), str(entry.get("operation"))
         role, fields = field_managers.role_of(name, operation), entry.get("fieldsV1")
         if role is field_managers.Role.OURS or entry.get("subresource") == "status" or not fields:

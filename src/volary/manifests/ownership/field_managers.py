@@ -44,6 +44,8 @@ _TOOLS = frozenset(
     {"k9s", "node-fetch", "Lens", "dashboard", "dashboard-api", "headlamp", "Mozilla", "oc"}
 )
 _KUBECTL = "kubectl"
+#: Where a Secret's values are applied, and where they are.
+_PLAIN, _DATA = "f:stringData", "f:data"
 
 
 class Role(Enum):
@@ -71,6 +73,37 @@ def role_of(name: str, operation: str) -> Role:
 def entries(body: json.JsonObject) -> Iterator[json.JsonObject]:
     """Yield what an object says of each of its managers."""
     return objects.mappings(body, "metadata", "managedFields")
+
+
+def stored_entries(body: json.JsonObject) -> list[json.JsonObject]:
+    """Return what an object says of its managers, by the names that API servers keep fields under.
+
+    Who applies a Secret's ``stringData`` owns the keys under that name, and nobody owns them in
+    ``data``, where they are. A key that was dropped from ``stringData`` is nobody's at all and
+    stays: it is counted to who applies the Secret so, unless a controller does.
+    """
+    listed = list(entries(body))
+    plain = [entry for entry in listed if _PLAIN in objects.mapping(entry, "fieldsV1")]
+    if not plain or body.get("kind") != "Secret" or body.get("apiVersion") != "v1":
+        return listed
+    named: set[str] = set()
+    for entry in listed:
+        for part in (_DATA, _PLAIN):
+            named |= set(objects.mapping(entry, "fieldsV1", part))
+    nobodys = {f"f:{key}" for key in objects.mapping(body, "data")} - named
+    roles = {role_of(str(entry.get("manager")), str(entry.get("operation"))) for entry in plain}
+    if roles & {Role.CONTROLLER, Role.OURS}:
+        nobodys = set()
+    stored: list[json.JsonObject] = []
+    for entry in listed:
+        if entry not in plain:
+            stored.append(entry)
+            continue
+        fields = dict(entry["fieldsV1"])
+        keys = [*fields.pop(_PLAIN), *(sorted(nobodys) if entry is plain[0] else ())]
+        data = {key: {} for key in keys if key != "."}
+        stored.append({**entry, "fieldsV1": {**fields, _DATA: {**fields.get(_DATA, {}), **data}}})
+    return stored
 
 
 def is_applied_by(entry: json.JsonObject, manager: str) -> bool:

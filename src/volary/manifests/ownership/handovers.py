@@ -49,7 +49,8 @@ def plan(
     kept: json.JsonObject = {}
     entries: list[json.JsonObject] = []
     own: json.JsonObject | None = None
-    for entry in field_managers.entries(live):
+    as_written = field_managers.entries(live)
+    for entry, written in zip(field_managers.stored_entries(live), as_written, strict=True):
         fields = entry.get("fieldsV1") or {}
         if field_managers.is_applied_by(entry, manager):
             own = entry
@@ -58,7 +59,9 @@ def plan(
         taken, rest = divide(entry, api_version, conflicts)
         given = field_sets.union(given, taken)
         kept = field_sets.union(kept, rest)
-        if rest:
+        if not taken:
+            entries.append(written)
+        elif rest:
             entries.append({**entry, "fieldsV1": rest})
     if not given or (own is not None and own.get("apiVersion") != api_version):
         return None

@@ -255,3 +255,45 @@ def test_paths_are_shown_as_api_servers_write_them() -> None:
 
     assert field_sets.shown(path) == '.spec.ports[port=80,protocol="TCP"].name'
     assert field_sets.shown(("f:metadata", "f:finalizers", 'v:"a"')) == '.metadata.finalizers[="a"]'
+
+
+def plain(*keys: str) -> dict[str, Any]:
+    return {"f:stringData": {f"f:{key}": {} for key in keys}}
+
+
+def data(*keys: str) -> dict[str, Any]:
+    return {"f:data": {f"f:{key}": {} for key in keys}}
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ([entry("kubectl", plain("a"), operation="Apply")], [data("a", "b", "c")]),
+        ([entry("kubectl", plain("a"), operation="Apply"), entry("x", data("b"))], [data("a", "c"), None]),
+        (
+            [entry("helm", {**plain("a"), **data("b")}, operation="Apply"), entry("k9s", plain("c"))],
+            [data("b", "a"), data("c")],
+        ),
+        ([entry("kubectl", plain("a"), operation="Apply"), entry("x", plain("b"))], [data("a"), data("b")]),
+        ([entry("kubectl", data("a"), operation="Apply")], [None]),
+    ],
+)
+def test_plain_values_of_a_secret_are_known_by_where_they_are_kept(
+    entries: list[dict[str, Any]], expected: list[dict[str, Any] | None]
+) -> None:
+    """Nobody's keys count to who applies it so, unless a controller does; None: as written."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"managedFields": entries},
+        "data": {"a": "", "b": "", "c": ""},
+    }
+
+    stored = field_managers.stored_entries(body)
+
+    wanted = [
+        one if fields is None else {**one, "fieldsV1": fields}
+        for one, fields in zip(entries, expected, strict=True)
+    ]
+    assert stored == wanted
+    assert field_managers.stored_entries({**body, "kind": "ConfigMap"}) == entries
