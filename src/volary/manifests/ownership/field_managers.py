@@ -101,7 +101,7 @@ def stored_entries(body: json.JsonObject) -> list[json.JsonObject]:
             continue
         fields = dict(entry["fieldsV1"])
         keys = [*fields.pop(_PLAIN), *(sorted(nobodys) if entry is plain[0] else ())]
-        data = {key: {} for key in keys if key != "."}
+        data: json.JsonObject = {key: {} for key in keys if key != "."}
         stored.append({**entry, "fieldsV1": {**fields, _DATA: {**fields.get(_DATA, {}), **data}}})
     return stored
 

@@ -269,12 +269,21 @@ def data(*keys: str) -> dict[str, Any]:
     ("entries", "expected"),
     [
         ([entry("kubectl", plain("a"), operation="Apply")], [data("a", "b", "c")]),
-        ([entry("kubectl", plain("a"), operation="Apply"), entry("x", data("b"))], [data("a", "c"), None]),
         (
-            [entry("helm", {**plain("a"), **data("b")}, operation="Apply"), entry("k9s", plain("c"))],
+            [entry("kubectl", plain("a"), operation="Apply"), entry("x", data("b"))],
+            [data("a", "c"), None],
+        ),
+        (
+            [
+                entry("helm", {**plain("a"), **data("b")}, operation="Apply"),
+                entry("k9s", plain("c")),
+            ],
             [data("b", "a"), data("c")],
         ),
-        ([entry("kubectl", plain("a"), operation="Apply"), entry("x", plain("b"))], [data("a"), data("b")]),
+        (
+            [entry("kubectl", plain("a"), operation="Apply"), entry("x", plain("b"))],
+            [data("a"), data("b")],
+        ),
         ([entry("kubectl", data("a"), operation="Apply")], [None]),
     ],
 )
