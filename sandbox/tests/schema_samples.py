@@ -3,12 +3,12 @@
 import copy
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 
 from kube_sandbox.apimachinery.scheme import decoding, defaults, schema
 
 #: For property tests: enough examples to matter, no deadline on a busy machine.
-BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+BOUNDED = settings(max_examples=60)
 
 NOW = "2026-01-02T03:04:05Z"
 LATER = "2026-01-02T03:04:06Z"

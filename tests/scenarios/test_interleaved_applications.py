@@ -317,7 +317,6 @@ async def _carry_out(directory: Path, both: list[Deployed], seed: int) -> None:
 # An example takes a second: to look for the smallest would take minutes.
 @hypothesis.settings(
     max_examples=8,
-    derandomize=True,
     phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
 )
 @hypothesis.given(

@@ -30,7 +30,7 @@ RULE = object_health.Rule(
 KINDS = (*assessment.kinds(), ("example.org", "Thing"), ("x.org", "Thing"))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(spec=VALUES, status=VALUES, generation=VALUES)
 def test_every_kind_judges_any_object(spec: object, status: object, generation: object) -> None:
     for group, name in KINDS:

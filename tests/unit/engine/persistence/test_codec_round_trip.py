@@ -128,7 +128,6 @@ class ConversationInLots(StoredConversation):
 SETTINGS = settings(
     max_examples=40,
     stateful_step_count=30,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 StoredConversation.TestCase.settings = SETTINGS

@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.manifests.diff import value_diff
@@ -40,7 +40,6 @@ def put(value: Any, path: value_diff.Path, new: object) -> Any:
     return copy
 
 
-@settings(deadline=None)
 @given(trees, trees)
 def test_carrying_out_the_differences_leaves_none(old: object, new: object) -> None:
     for rules in (value_diff.PLAIN, value_diff.PREVIEW):
@@ -49,14 +48,12 @@ def test_carrying_out_the_differences_leaves_none(old: object, new: object) -> N
         assert value_diff.compare(carried_out, new, rules) == []
 
 
-@settings(deadline=None)
 @given(trees)
 def test_a_value_never_differs_from_itself(value: object) -> None:
     for rules in (value_diff.PLAIN, value_diff.PREVIEW):
         assert value_diff.compare(value, value, rules) == []
 
 
-@settings(deadline=None)
 @given(trees, trees)
 def test_tolerant_rules_never_find_more(old: object, new: object) -> None:
     """What is a difference in a preview, is one plainly."""

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.manifests.loading import apply_order
@@ -98,7 +98,6 @@ def test_a_knative_service_is_not_deleted_as_a_service() -> None:
     )
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(sorted(API)), st.sampled_from(["1", "0", "-3", "x", ""])))
 )

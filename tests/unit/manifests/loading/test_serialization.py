@@ -1,6 +1,6 @@
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.config.text import yaml
@@ -24,7 +24,6 @@ trees = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(trees)
 def test_what_is_written_is_read_back(value: object) -> None:
     """Strings stay strings, whatever they look like to some reader."""

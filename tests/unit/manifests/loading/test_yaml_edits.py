@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.config.text import yaml
@@ -23,7 +23,6 @@ def leaves(value: object, path: str = "$") -> list[str]:
     return [path]
 
 
-@settings(deadline=None)
 @given(st.dictionaries(names, trees, min_size=1, max_size=3), st.data())
 def test_one_value_changes_and_all_others_stay(
     tree: dict[str, object], data: st.DataObject

@@ -1,7 +1,7 @@
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.manifests.routes import virtual_services
@@ -170,7 +170,6 @@ entries = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(entries, st.lists(st.integers(0, 100), min_size=2, max_size=2), st.integers(0, 100))
 def test_weights_add_up_and_agree_with_what_is_read_back(
     parts: list[tuple[str, str]], cuts: list[int], canary: int

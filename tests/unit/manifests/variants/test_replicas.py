@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.manifests.variants import variants
@@ -22,7 +22,6 @@ def test_zero_and_nothing_mean_the_default() -> None:
     assert variants.calculate_replicas(rollout_stages.Replicas(3), 9) == 3
 
 
-@settings(deadline=None)
 @given(st.integers(1, 100), st.integers(0, 100_000))
 def test_a_share_is_never_more_than_one_pod_too_many(percent: int, total: int) -> None:
     found = variants.calculate_replicas(rollout_stages.Replicas(percent, True), total)
