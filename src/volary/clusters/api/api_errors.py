@@ -30,7 +30,6 @@ from volary.model import errors, json
 
 _LONGEST_MESSAGE = 600
 _LONGEST_END = 200
-_MOST_CAUSES = 500
 #: How API servers say, with code 500 and no reason, that an applied object does not fit its
 #: schema: `kube-apiserver` 1.36 for unknown fields and duplicate keys of list entries.
 _MISFIT = re.compile(r"failed to create typed patch object")
@@ -233,7 +232,8 @@ def _causes(body: json.JsonObject) -> tuple[Cause, ...]:
             str(cause.get("field") or ""),
             _short(str(cause.get("message") or "")),
         )
-        for cause in (details.get("causes") or ())[:_MOST_CAUSES]
+        # All of them: each field decides whether it may be taken. Who words them bounds that.
+        for cause in details.get("causes") or ()
         if isinstance(cause, dict)
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from volary.clusters.api import api_errors
 from volary.manifests.ownership import claims
-from volary.model import errors
+from volary.model import errors, phrases
 from volary.model.objects import manifest
 
 #: How API servers word it that a field cannot be changed on a live object.
@@ -46,6 +46,8 @@ _AS_IT_IS = "write it as it is on the cluster, or give the object another name"
 #: RBAC says it so; quotas, limits, policies and webhooks refuse with 403 too.
 _NOT_PERMITTED = re.compile(r"\bcannot \w+ ")
 _OVER_QUOTA = re.compile(r"exceeded quota|failed quota")
+#: Fields that are named of those that keep an object from being written.
+_MOST_FIELDS = 8
 TAKE_OVER = "volary.dev/force-conflicts"
 
 
@@ -79,7 +81,8 @@ def problem_of(
                 " to take it over"
             )
         case api_errors.Invalid() if fields := immutable_fields(error):
-            message = f"{place}: {', '.join(fields)} cannot be changed on a live object"
+            shown = phrases.first_of(fields, _MOST_FIELDS)
+            message = f"{place}: {shown} cannot be changed on a live object"
             hint = _way_out(item, fields)
         case api_errors.NotFound() if is_namespace_missing(error):
             message = f"namespace {item.namespace} does not exist on cluster {cluster}"
@@ -139,6 +142,6 @@ def _owners(error: api_errors.ApplyConflict) -> str:
     for cause in error.causes:
         by_manager.setdefault(cause.manager, []).append(cause.field)
     return "; ".join(
-        f"{manager} owns {', '.join(sorted(fields))}"
+        f"{manager} owns {phrases.first_of(sorted(fields), _MOST_FIELDS)}"
         for manager, fields in sorted(by_manager.items())
     )

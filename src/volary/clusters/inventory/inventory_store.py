@@ -76,27 +76,38 @@ async def list_kind(
     namespaces: Sequence[str],
     *,
     everywhere: bool = True,
+    name: str = "",
 ) -> tuple[json.JsonObject, ...]:
     """List a kind: `everywhere`, else, or where that is not allowed, in those of `namespaces`.
+
+    With a `name` only the objects that are called so.
 
     Raises:
         Forbidden: when it is allowed nowhere.
         VolaryError: when a list failed for another reason.
     """
+    fields = f"metadata.name={name}" if name else ""
     if everywhere or not kind.namespaced:
         try:
-            return (await client.list(kind, label_selector=selector)).items
+            return (await client.list(kind, label_selector=selector, field_selector=fields)).items
         except api_errors.Forbidden:
             if not kind.namespaced:
                 raise
-    return await _list_allowed(client, kind, namespaces, selector)
+    return await _list_allowed(client, kind, namespaces, selector, fields)
 
 
 async def _list_allowed(
-    client: clients.Client, kind: discovery.Resource, namespaces: Sequence[str], selector: str
+    client: clients.Client,
+    kind: discovery.Resource,
+    namespaces: Sequence[str],
+    selector: str,
+    fields: str,
 ) -> tuple[json.JsonObject, ...]:
     answers = await fan_out.attempt_all(
-        namespaces, lambda place: client.list(kind, namespace=place, label_selector=selector)
+        namespaces,
+        lambda place: client.list(
+            kind, namespace=place, label_selector=selector, field_selector=fields
+        ),
     )
     refused: api_errors.Forbidden | None = None
     pages: list[clients.ObjectList] = []

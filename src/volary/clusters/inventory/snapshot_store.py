@@ -69,10 +69,25 @@ async def forget(
 
 async def _find(
     client: clients.Client, owner: ownership.Owner, namespaces: Sequence[str]
-) -> tuple[json.JsonObject, ...]:
+) -> list[json.JsonObject]:
+    """Return the Secrets of an application, by their label, and by name where that is gone."""
     kind = await _secret(client)
     places = sorted(set(namespaces))
-    return await inventory_store.list_kind(client, kind, snapshots.selector(owner), places)
+    secrets = [*await inventory_store.list_kind(client, kind, snapshots.selector(owner), places)]
+    for part in range(snapshots.MOST_PARTS):
+        name = snapshots.name(owner, part)
+        if any(objects.text(secret, "metadata", "name") == name for secret in secrets):
+            continue
+        named = await inventory_store.list_kind(client, kind, "", places, name=name)
+        unmarked = [secret for secret in named if snapshots.is_one(secret)]
+        if not unmarked:
+            break
+        secrets += unmarked
+    return sorted(secrets, key=_place)
+
+
+def _place(secret: json.JsonObject) -> tuple[str, str]:
+    return objects.text(secret, "metadata", "namespace"), objects.text(secret, "metadata", "name")
 
 
 async def _secret(client: clients.Client) -> discovery.Resource:

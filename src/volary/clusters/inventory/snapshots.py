@@ -127,6 +127,11 @@ def to_object(
     }
 
 
+def is_one(secret: json.JsonObject) -> bool:
+    """Say whether a Secret is one of these, by its type, which nobody can change."""
+    return secret.get("type") == _TYPE
+
+
 def read_all(secrets: Iterable[json.JsonObject]) -> list[Snapshot]:
     """Return what Secrets hold; of an object that several hold, what the last of them does."""
     snapshots: dict[manifest.ResourceKey, Snapshot] = {}

@@ -67,6 +67,23 @@ def test_a_conflict_says_who_owns_what() -> None:
     assert found.where.file == "deployment.yaml"
 
 
+def test_of_many_fields_in_conflict_every_owner_is_named_and_the_first_fields() -> None:
+    def cause(field: str, manager: str) -> dict[str, str]:
+        message = f'conflict with "{manager}"'
+        return {"reason": "FieldManagerConflict", "message": message, "field": field}
+
+    causes = [cause(f".data.k{number:03}", "helm") for number in range(600)]
+    body = {"causes": [*causes, cause(".data.last", "operator")]}
+
+    found = worded(409, reason="Conflict", message="Apply failed", details=body)
+
+    names = ", ".join(f".data.k{number:03}" for number in range(8))
+    assert found.message == (
+        f"Deployment web/shop on cluster us: helm owns {names} and 592 more;"
+        " operator owns .data.last"
+    )
+
+
 def test_an_immutable_field_is_named_with_the_way_out() -> None:
     found = worded(
         422,

@@ -1,5 +1,9 @@
 """What was there before is kept as it was before it is written to, until the run has ended well."""
 
+import base64
+import random
+from typing import Any
+
 import pytest
 
 import memory_client
@@ -78,3 +82,63 @@ async def test_where_nothing_was_kept_nothing_is_asked() -> None:
     await known.forget()
 
     assert cluster.asked == []
+
+
+def _relabel(cluster: memory_client.MemoryCluster, part: str, **labels: str) -> None:
+    name = f"volary-snapshot-{SHOP.id}{part}"
+    secret: Any = cluster.find(memory_client.SECRETS, name)
+    assert secret is not None
+    cluster.put(
+        memory_client.SECRETS, {**secret, "metadata": {**secret["metadata"], "labels": labels}}
+    )
+
+
+@pytest.mark.parametrize("labels", [{}, {"volary.dev/snapshot": "another"}])
+async def test_what_is_kept_is_not_written_over_when_somebody_changes_its_label(
+    labels: dict[str, str],
+) -> None:
+    cluster = memory_client.MemoryCluster()
+    await adoptions.Adoption().keep(cluster.client, EMPTY, [config("a")], "run-1")
+    _relabel(cluster, "", **labels)
+
+    await adoptions.Adoption().keep(cluster.client, EMPTY, [config("b")], "run-2")
+
+    assert await snapshots_of(cluster) == ["a", "b"]
+
+
+async def test_all_parts_are_found_without_their_labels_and_let_go_of() -> None:
+    cluster, known = memory_client.MemoryCluster(), adoptions.Adoption()
+    bulky = base64.b85encode(random.Random(7).randbytes(800_000)).decode()
+    bodies = [{**config(name), "data": {"x": f"{name}{bulky}"}} for name in "ab"]
+    await known.keep(cluster.client, EMPTY, bodies, "run-1")
+    _relabel(cluster, "-2")
+
+    assert await snapshots_of(cluster) == ["a", "b"]
+    _relabel(cluster, "")
+    assert await snapshots_of(cluster) == ["a", "b"]
+
+    await known.forget(["default"])
+
+    assert not [
+        body
+        for body in (await cluster.list(memory_client.SECRETS)).items
+        if body["metadata"]["name"].startswith("volary-snapshot")
+    ]
+
+
+async def test_a_secret_of_somebody_else_by_that_name_is_none() -> None:
+    cluster = memory_client.MemoryCluster()
+    name = f"volary-snapshot-{SHOP.id}"
+    metadata = {"name": name, "namespace": "default"}
+    cluster.put(
+        memory_client.SECRETS,
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "Opaque",
+            "metadata": metadata,
+            "data": {"a": ""},
+        },
+    )
+
+    assert await snapshots_of(cluster) == []

@@ -124,3 +124,56 @@ async def test_who_does_not_rest_wins_after_two_times() -> None:
         await given.wait()
 
     assert len(given.warnings) == 3
+
+
+def deployment(replicas: int) -> json.JsonObject:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "shop", "namespace": "default"},
+        "spec": {"replicas": replicas},
+    }
+
+
+async def test_what_an_autoscaler_decides_stays_and_is_told_once() -> None:
+    """Taking it back would change nothing, so it is neither tried for ever nor a failure."""
+    given = World()
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}
+    given.cluster.put(
+        memory_client.AUTOSCALERS,
+        {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "shop", "namespace": "default"},
+            "spec": {"scaleTargetRef": target, "maxReplicas": 9},
+        },
+    )
+    rule = object_health.Rule("apps", "Deployment", treat_as="healthy")
+    conflicts = ownership.Conflicts(ownership.ConflictPolicy.TAKE_BACK)
+    application = applications.Application("shop", conflicts=conflicts, health=(rule,))
+    work = stage_contexts.work(client=given.cluster.client, application=application)
+    item = manifest.Manifest(deployment(2))
+    await cluster_changes.apply(work, [item])
+    live = given.cluster.find(memory_client.DEPLOYMENTS, "shop")
+    assert live is not None
+    scaled = {
+        "manager": "kubectl-scale",
+        "operation": "Update",
+        "apiVersion": "apps/v1",
+        "fieldsV1": {"f:spec": {"f:replicas": {}}},
+    }
+    metadata = {**live["metadata"], "managedFields": [*live["metadata"]["managedFields"], scaled]}
+    given.cluster.put(
+        memory_client.DEPLOYMENTS, {**live, "metadata": metadata, "spec": {"replicas": 5}}
+    )
+
+    assert await applied_waits.wait(work, [item])
+
+    after = given.cluster.find(memory_client.DEPLOYMENTS, "shop")
+    assert after is not None
+    assert after["spec"]["replicas"] == 5
+    told = [line for line in stage_contexts.said(work).warnings if "replicas" in line]
+    assert told == [
+        "Deployment default/shop: somebody (kubectl-scale) changed .spec.replicas to 5"
+        " while the stage waited"
+    ]
