@@ -38,10 +38,25 @@ _APPLIERS = frozenset(
         "piped",
     }
 )
-#: Tools with a person in front of them. Lens writes under the name of its HTTP library, browsers
-#: (Headlamp, OpenShift's console) under their own.
+#: Helm names its manager after the binary that it is built into, version and all.
+_HELM_IN_TERRAFORM = "terraform-provider-helm"
+#: Tools with a person in front of them. Lens writes under the name of its HTTP library, as other
+#: programs for Node.js do that give themselves no name; pages in browsers (Headlamp, Rancher,
+#: OpenShift's console) write under the browser's; Argo CD's page through its server, while its
+#: controller syncs.
 _TOOLS = frozenset(
-    {"k9s", "node-fetch", "Lens", "dashboard", "dashboard-api", "headlamp", "Mozilla", "oc"}
+    {
+        "k9s",
+        "node-fetch",
+        "Lens",
+        "Freelens",
+        "dashboard",
+        "dashboard-api",
+        "headlamp",
+        "Mozilla",
+        "oc",
+        "argocd-server",
+    }
 )
 _KUBECTL = "kubectl"
 #: Where a Secret's values are applied, and where they are.
@@ -63,7 +78,7 @@ def role_of(name: str, operation: str) -> Role:
     """Return what a manager is, by its name and the operation of its entry."""
     if name in OURS:
         return Role.OURS
-    if name in _APPLIERS:
+    if name in _APPLIERS or name.startswith(_HELM_IN_TERRAFORM):
         return Role.APPLIER
     if name == _KUBECTL or name.startswith(f"{_KUBECTL}-"):
         return Role.APPLIER if operation == APPLY else Role.PERSON
