@@ -1,5 +1,7 @@
 """Somebody changes with kubectl what a stage has applied, while it waits for it."""
 
+import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,26 @@ import kubectl
 pytestmark = kubectl.needed
 
 SLOW = "example/simple:v2"
+APPLICATION = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {{name: simple}}
+spec: {{conflicts: {}}}
+"""
+BESIDE = """\
+apiVersion: v1
+kind: Service
+metadata:
+  name: beside
+spec:
+  selector:
+    app: simple
+  ports:
+    - port: 80
+      targetPort: 9085
+"""
+#: A wait that is over sooner asks for nothing but what it waits for.
+LONG = 5.5
 CANARY = """\
       - name: K8S_CANARY_ROLLOUT
         desc: The new version, one pod
@@ -95,3 +117,50 @@ async def test_a_variable_that_somebody_adds_goes_again(tmp_path: Path) -> None:
         (container,) = live["spec"]["template"]["spec"]["containers"]
         assert "env" not in container
         assert world.images("us") == f"{SLOW} 2/2"
+
+
+@pytest.mark.parametrize("conflicts", ["takeBack", "refuse"])
+async def test_what_is_not_waited_for_is_compared_too(tmp_path: Path, conflicts: str) -> None:
+    """A ConfigMap is changed, a key of it removed, a Service changed, and another deleted."""
+    async with command_world.world(tmp_path, "us", tls=True, speed=10.0) as world:
+        (world.directory / "app.pipecd.yaml").unlink()
+        world.edit("config.yaml", "GREETING", "PLACE: here\n  GREETING", message="")
+        files = {"volary.yaml": APPLICATION.format(conflicts), "beside.yaml": BESIDE}
+        world.write(files, message="More objects")
+        await world.deployed()
+        (cluster,) = world.running.clusters.values()
+        world.edit("deployment.yaml", "example/simple:v1", SLOW)
+        cluster.faults.images.add("*:v2", "never-ready")
+        words = ("run", ".", "--fleet", world.fleet, "--strategy", "quick")
+        async with world.start(*words) as started:
+            await started.until(r"us K8S_SYNC: simple: \d of 2 pods")
+            value = {"op": "replace", "path": "/data/GREETING", "value": "theirs"}
+            gone = {"op": "remove", "path": "/data/PLACE"}
+            patch = json.dumps([value, gone])
+            await kubectl.run(cluster, "patch", "configmap", "simple", "--type=json", "-p", patch)
+            await kubectl.run(cluster, "set", "selector", "service/simple", "app=theirs")
+            await kubectl.run(cluster, "delete", "service", "beside")
+            await asyncio.sleep(LONG)
+            cluster.faults.clear()
+            # Those that take their place are as healthy as any.
+            await kubectl.run(cluster, "delete", "pods", "--selector=app=simple", "--wait=false")
+            ended = await started.ended()
+
+        said = " ".join((ended.out + ended.err).split())
+        for deed in (
+            "ConfigMap default/simple: somebody (kubectl-patch) changed .data.GREETING to theirs",
+            "ConfigMap default/simple: somebody removed .data.PLACE",
+            "Service default/simple: somebody (kubectl-set) changed .spec.selector",
+            "Service default/beside: somebody deleted it",
+        ):
+            assert deed in said, ended
+        failed = "K8S_SYNC failed: ConfigMap default/simple: somebody" in said
+        assert (ended.code, failed) == ((0, False) if conflicts == "takeBack" else (1, True)), ended
+        # What a stage does not take back its rollback does.
+        data = world.find("us", "ConfigMap", "simple")["data"]
+        assert data == {"GREETING": "hello", "PLACE": "here"}
+        selector = world.find("us", "Service", "simple")["spec"]["selector"]
+        assert selector["app"] == "simple"
+        assert world.find("us", "Service", "beside") is not None
+        image = SLOW if conflicts == "takeBack" else "example/simple:v1"
+        assert world.images("us") == f"{image} 2/2"

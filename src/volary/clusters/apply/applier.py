@@ -86,6 +86,8 @@ class Options:
     hold: Hold | None = None
     #: Is given the live objects that are about to be written, before the first of them is.
     before_writing: BeforeWriting = accept
+    #: Told of every object that is as it is to be, written or not.
+    applied: steps.Applied = steps.forget
 
 
 DEFAULTS = Options()
@@ -108,6 +110,7 @@ class SetApply:
             commit=options.commit,
             marks_commit=options.marks_commit,
             conflicts=options.conflicts,
+            applied=options.applied,
         )
         self._changes: list[apply_results.Change] = []
         self._trials = trials.of(client)

@@ -2,13 +2,16 @@
 
 When an object was applied, its fields were ours. A field that another manager has at the end,
 with another value, was changed meanwhile; one that an apply would have handed over, and that Git
-does not have, was added. What was left to its owner at the apply, as replicas are to an
-autoscaler, is no interference.
+does not have, was added. A field that nobody has any more was removed, and an object that is gone
+was deleted; API servers do not note by whom. What was left to its owner at the apply, as replicas
+are to an autoscaler, is no interference.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 
+from volary.clusters.apply import applied_objects
 from volary.manifests import objects, redaction
 from volary.manifests.ownership import field_managers, field_sets, handovers
 from volary.model import json
@@ -18,38 +21,60 @@ from volary.model.objects import manifest, ownership
 _REPORTS = ("status", "scale")
 #: How many pods there are is for controllers to say, also those that do not say it by `scale`.
 _REPLICAS = ("f:spec", "f:replicas")
+#: They go when they are done, or with their node: that they are gone says nothing of people.
+_PASSING = (("batch", "Job"), ("", "Pod"))
+
+
+class Deed(Enum):
+    """What somebody did."""
+
+    CHANGED = "changed {path}"
+    #: Git does not have it.
+    ADDED = "added {path}"
+    REMOVED = "removed {path}"
+    DELETED = "deleted it"
+    #: That one is theirs.
+    REPLACED = "deleted it and made another one"
 
 
 @dataclass(frozen=True, slots=True)
 class Interference:
-    """One field that somebody else has by now, with another value."""
+    """One field that somebody else has by now, with another value, or that is not there."""
 
     key: manifest.ResourceKey
-    manager: str
+    #: Empty: nobody knows who did it.
+    manager: str = ""
     #: With which it wrote it.
-    operation: str
-    #: As API servers write it.
-    path: str
+    operation: str = ""
+    #: As API servers write it; empty: the whole object.
+    path: str = ""
     #: For a sentence; empty: it is not to be shown.
     value: str = ""
-    #: Git does not have it.
-    is_added: bool = False
+    deed: Deed = Deed.CHANGED
 
     @property
     def sentence(self) -> str:
         """Who changed what to what."""
+        who = f"somebody ({self.manager})" if self.manager else "somebody"
         now = f" to {self.value}" if self.value else ""
-        did = f"added {self.path}" if self.is_added else f"changed {self.path}{now}"
-        return f"{self.key.title}: somebody ({self.manager}) {did} while the stage waited"
+        did = self.deed.value.format(path=self.path)
+        return f"{self.key.title}: {who} {did}{now} while the stage waited"
 
     @property
     def is_by_person(self) -> bool:
-        """Whether it was done with a tool of people, or of those who apply in our place."""
+        """Whether it was done with a tool of people, or of those who apply in our place.
+
+        What nobody is known for counts as theirs: controllers write, they do not take away.
+        """
         role = field_managers.role_of(self.manager, self.operation)
-        return role is not field_managers.Role.CONTROLLER
+        return not self.manager or role is not field_managers.Role.CONTROLLER
 
     def is_taken_back(self, conflicts: ownership.Conflicts) -> bool:
         """Whether the application's rule says that the field is taken back."""
+        if not self.manager:
+            takes = conflicts.policy is ownership.ConflictPolicy.TAKE_BACK
+            is_ours = self.deed is not Deed.REPLACED
+            return is_ours and takes is not conflicts.is_exception("", self.path)
         return field_managers.takes(conflicts, self.manager, self.operation, self.path)
 
     def is_left(self, conflicts: ownership.Conflicts) -> bool:
@@ -92,7 +117,35 @@ def _of_others(
         for path, _, wanted in field_sets.differences(added, live, desired):
             if wanted is field_sets.ABSENT:
                 shown = field_sets.shown(path)
-                yield Interference(key, manager, operation, shown, is_added=True)
+                yield Interference(key, manager, operation, shown, deed=Deed.ADDED)
+
+
+def find_since(
+    applied: applied_objects.AppliedObject,
+    live: json.JsonObject | None,
+    conflicts: ownership.Conflicts,
+) -> list[Interference]:
+    """Return what somebody did to an object since it was applied; it is gone where `live` is None.
+
+    What a Job or a pod leaves behind by going is not looked at.
+    """
+    key = applied.key
+    if live is None or objects.is_terminating(live) or applied.is_replaced(live):
+        is_gone = live is None or objects.is_terminating(live)
+        deed = Deed.DELETED if is_gone else Deed.REPLACED
+        return [] if (key.group, key.kind) in _PASSING else [Interference(key, deed=deed)]
+    if applied.is_untouched(live):
+        return []
+    desired = applied.mapped.item.body
+    lost = field_sets.minus(applied.owned, applied_objects.owned_fields(live))
+    removed = [
+        Interference(key, path=field_sets.shown(path), deed=Deed.REMOVED)
+        for path, now, wanted in field_sets.differences(lost, live, desired)
+        if now is field_sets.ABSENT and wanted is not field_sets.ABSENT
+    ]
+    changed = find(desired, live, conflicts)
+    said = {one.path for one in changed}
+    return [*changed, *(one for one in removed if one.path not in said)]
 
 
 def _value(live: json.JsonObject, path: field_sets.Path, now: object) -> str:

@@ -103,13 +103,21 @@ async def read(
 
 
 async def _read_group(client: clients.Client, group: list[resource_mapping.MappedManifest]) -> Live:
+    listed = await _list_many(client, group)
+    return await _get_each(client, group) if listed is None else listed
+
+
+async def _list_many(
+    client: clients.Client, group: list[resource_mapping.MappedManifest]
+) -> Live | None:
+    """Return what a list shows of a group; None: it is small, or may not be listed."""
     selector = label_selectors.covering(placed.item.labels for placed in group)
-    if len(group) >= _LIST_FROM and selector:
-        try:
-            return await _list(client, group, selector)
-        except api_errors.Forbidden:
-            pass
-    return await _get_each(client, group)
+    if len(group) < _LIST_FROM or not selector:
+        return None
+    try:
+        return await _list(client, group, selector)
+    except api_errors.Forbidden:
+        return None
 
 
 async def _list(
@@ -144,6 +152,36 @@ async def get(
 ) -> json.JsonObject | None:
     """Return the live counterpart of one manifest; None when there is none."""
     return await client.get(mapped.resource, mapped.item.name, namespace=mapped.item.namespace)
+
+
+async def look(
+    client: clients.Client, mapped: Sequence[resource_mapping.MappedManifest]
+) -> dict[manifest.ResourceKey, json.JsonObject | None]:
+    """Return the live objects, None for those that are certainly not there.
+
+    Many of one kind and namespace are listed; what no list shows is asked for by name. What may
+    not be read is missing.
+    """
+    groups: dict[Hashable, list[resource_mapping.MappedManifest]] = defaultdict(list)
+    for placed in mapped:
+        groups[placed.resource, placed.item.namespace].append(placed)
+    live: dict[manifest.ResourceKey, json.JsonObject | None] = {}
+    listed = await fan_out.attempt_all(
+        list(groups.values()), lambda group: _list_many(client, group)
+    )
+    for shown in listed:
+        if isinstance(shown, errors.VolaryError):
+            raise shown
+        live.update(shown or {})
+    unseen = [placed for placed in mapped if placed.key not in live]
+    asked = await fan_out.attempt_all(unseen, lambda placed: get(client, placed))
+    for placed, answer in zip(unseen, asked, strict=True):
+        if isinstance(answer, api_errors.Forbidden):
+            continue
+        if isinstance(answer, errors.VolaryError):
+            raise answer
+        live[placed.key] = answer
+    return live
 
 
 async def leave_to_autoscalers(

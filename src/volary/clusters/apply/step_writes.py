@@ -20,6 +20,8 @@ async def write(step: steps.Step, tools: steps.Tools) -> apply_results.Change:
         VolaryError: when the cluster refuses it.
     """
     if step.is_unchanged:
+        if step.live is not None:
+            tools.applied(step.mapped, step.live)
         return apply_results.Change(step.key, apply_results.Action.UNCHANGED)
     if step.live is not None and objects.is_terminating(step.live):
         # What is written to it now would go with it.
@@ -28,6 +30,7 @@ async def write(step: steps.Step, tools: steps.Tools) -> apply_results.Change:
     if step.method is steps.Method.APPLY and step.live is not None:
         return await _write_adopting(step, step.live, tools)
     sent, answer = await step_requests.send(step, tools, dry_run=False)
+    tools.applied(sent.mapped, answer)
     if sent.method is steps.Method.RECREATE and sent.live is not None:
         reason = "deleted and created anew"
         return apply_results.Change(
@@ -58,6 +61,7 @@ async def _write_adopting(
     if before is not None and tools.handover.plan(step.mapped, answer) is not None:
         await hand_over(answer)
         sent, answer = await step_requests.send(sent, tools, dry_run=False)
+    tools.applied(sent.mapped, answer)
     taken = () if before is None else fields_taken(step, before, answer, tools)
     return change_of(replace(sent, taken=taken), answer)
 

@@ -11,7 +11,7 @@ manifest names the claim that it takes over.
 """
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -37,6 +37,14 @@ class Method(enum.Enum):
     RECREATE = enum.auto()
 
 
+#: Is told of an object, as it was sent, how the API server has it since.
+Applied = Callable[[resource_mapping.MappedManifest, json.JsonObject], None]
+
+
+def forget(_mapped: resource_mapping.MappedManifest, _live: json.JsonObject) -> None:
+    """Nobody wants to know."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
     """What every step of a set shares."""
@@ -57,6 +65,8 @@ class Tools:
     marks_commit: bool = False
     #: Whose fields are taken.
     conflicts: ownership.Conflicts = field(default_factory=ownership.Conflicts)
+    #: Told of everything that is as it is to be.
+    applied: Applied = forget
 
     @property
     def handover(self) -> handing_over.Rule:

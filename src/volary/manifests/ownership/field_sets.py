@@ -81,6 +81,17 @@ def union(left: json.JsonObject, right: json.JsonObject) -> json.JsonObject:
     return merged
 
 
+def minus(fields: json.JsonObject, others: json.JsonObject) -> json.JsonObject:
+    """Return the fields that are not in another set."""
+    rest: json.JsonObject = {}
+    for key, below in fields.items():
+        if key != "." and key not in others:
+            rest[key] = below
+        elif key != "." and (left := minus(below, others[key])):
+            rest[key] = left
+    return rest
+
+
 def without(value: Any, given_up: json.JsonObject, kept: json.JsonObject) -> Any:
     """Return `value` as it is when nobody but the owner of `kept` wants the fields any more.
 

@@ -70,6 +70,7 @@ def apply_options(work: execution.Work) -> applier.Options:
         commit=work.context.task.commit,
         timeout=min(work.remaining, _PATIENCE),
         label=application.variant_label,
+        applied=work.note_applied,
     )
 
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
+from volary.clusters.apply import applied_objects
+from volary.clusters.client import resource_mapping
 from volary.clusters.watching import waits
 from volary.concurrency import races, single_flight
-from volary.model import errors
+from volary.model import errors, json
 from volary.model.objects import apply_results, manifest
 from volary.stages.runtime import contexts
 
@@ -56,6 +58,12 @@ class Work:
     places: set[str] = field(default_factory=set)
     #: What it applies counts, whoever owns the fields.
     force: bool = False
+    #: What it has applied, as it was then.
+    applied: dict[manifest.ResourceKey, applied_objects.AppliedObject] = field(default_factory=dict)
+
+    def note_applied(self, mapped: resource_mapping.MappedManifest, live: json.JsonObject) -> None:
+        """Remember an object as it was applied, also one that was so already."""
+        self.applied[mapped.key] = applied_objects.of(mapped, live)
 
     async def load(self, source: contexts.Loader) -> list[manifest.Manifest]:
         """Render a source, and remember the namespaces it uses."""

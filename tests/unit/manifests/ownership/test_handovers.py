@@ -212,6 +212,22 @@ def test_what_is_given_up_goes_unless_somebody_wants_it(
 
 
 @pytest.mark.parametrize(
+    ("fields", "others", "left"),
+    [
+        ({"f:a": {}}, {"f:a": {}}, {}),
+        ({"f:a": {}, "f:b": {}}, {"f:a": {}}, {"f:b": {}}),
+        ({"f:a": {".": {}, "f:b": {}, "f:c": {}}}, {"f:a": {"f:b": {}}}, {"f:a": {"f:c": {}}}),
+        ({"f:l": {ITEM: {".": {}, "f:x": {}}}}, {"f:l": {}}, {"f:l": {ITEM: {".": {}, "f:x": {}}}}),
+        ({"f:a": {}}, {"f:a": {"f:b": {}}}, {}),
+    ],
+)
+def test_a_set_without_the_fields_of_another(
+    fields: dict[str, Any], others: dict[str, Any], left: dict[str, Any]
+) -> None:
+    assert field_sets.minus(fields, others) == left
+
+
+@pytest.mark.parametrize(
     ("key", "item", "named"),
     [
         (ITEM, {"name": "main", "x": 1}, True),
