@@ -164,3 +164,22 @@ async def test_what_is_not_waited_for_is_compared_too(tmp_path: Path, conflicts:
         assert world.find("us", "Service", "beside") is not None
         image = SLOW if conflicts == "takeBack" else "example/simple:v1"
         assert world.images("us") == f"{image} 2/2"
+
+
+async def test_a_workload_that_somebody_deletes_comes_again(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", tls=True) as world:
+        await world.deployed()
+        (cluster,) = world.running.clusters.values()
+        world.edit("deployment.yaml", "example/simple:v1", SLOW)
+        cluster.faults.images.add("*:v2", "never-ready")
+        words = ("run", ".", "--fleet", world.fleet, "--strategy", "quick")
+        async with world.start(*words) as started:
+            await started.until(r"us K8S_SYNC: simple: \d of 2 pods")
+            cluster.faults.clear()
+            await kubectl.run(cluster, "delete", "deployment", "simple")
+            ended = await started.ended()
+
+        said = " ".join((ended.out + ended.err).split())
+        assert ended.code == 0, ended
+        assert "Deployment default/simple: somebody deleted it while the stage waited" in said
+        assert world.images("us") == f"{SLOW} 2/2"

@@ -311,10 +311,15 @@ async def test_what_controllers_write_beside_the_workloads_is_theirs() -> None:
     assert stage_contexts.said(given.work).warnings == []
 
 
-async def test_a_workload_that_is_deleted_is_applied_again() -> None:
+@pytest.mark.parametrize("seconds", [60, 2])
+async def test_a_workload_that_is_deleted_is_applied_again(seconds: float) -> None:
+    """At once, as a wait that ended badly is always looked into."""
     given = SlowWorld()
 
-    await given.run(lambda world: world.cluster.remove(memory_client.DEPLOYMENTS, "web"))
+    def delete_workload(world: SlowWorld) -> None:
+        world.cluster.remove(memory_client.DEPLOYMENTS, "web")
+
+    await given.run(delete_workload, seconds=seconds)
 
     assert stage_contexts.said(given.work).warnings == [
         "Deployment default/web: somebody deleted it while the stage waited"
