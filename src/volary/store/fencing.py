@@ -5,6 +5,8 @@
 2.  A transition follows from the version the run is at.
 3.  The very transition that was kept last may be repeated: it is answered as before. So a
     caller whose connection broke in mid-commit just tries again.
+4.  Under one lease an application has at most one run that has not ended; the database has an
+    index that says so too.
 """
 
 import hashlib
@@ -22,6 +24,14 @@ class LeaseLost(errors.PermanentError):
 
 class VersionConflict(errors.PermanentError):
     """Somebody else changed it first: read it again before deciding anew."""
+
+
+class RunUnfinished(errors.PermanentError):
+    """The application has a run that has not ended: that one goes on first."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"run {run_id} has not ended")
+        self.run_id = run_id
 
 
 @dataclass(frozen=True, slots=True)

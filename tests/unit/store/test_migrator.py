@@ -86,7 +86,7 @@ async def test_a_migration_that_breaks_leaves_the_schema_as_it_was(
     async with base.writing() as connection:
         # In the way of a table that is made in the middle.
         await connection.execute(sa.text("CREATE TABLE stages (x INTEGER)"))
-    with pytest.raises(sa.exc.DBAPIError):
+    with pytest.raises(errors.PermanentError, match="refused a statement"):
         await migrator.migrate(base)
     async with base.reading() as connection:
         present = await connection.run_sync(lambda sync: sa.inspect(sync).get_table_names())

@@ -1,4 +1,4 @@
-"""What errors of databases mean, as two tables; translated here and nowhere else.
+"""Turns errors of databases into ours; what each means is said by `error_meanings`.
 
 Messages name neither statements nor parameters nor addresses with passwords.
 """
@@ -10,51 +10,15 @@ from contextlib import contextmanager
 import sqlalchemy as sa
 
 from volary.model import errors
+from volary.store.sql.database import error_meanings
 
-_BUSY = "the database is locked by another process"
-_FULL = "the database's disk is full"
-_GONE = "the database cannot be reached"
-
-#: Beginning of SQLite's error name → what to tell.
-_SQLITE_TEMPORARY = {
-    "SQLITE_BUSY": _BUSY,
-    "SQLITE_LOCKED": _BUSY,
-    "SQLITE_FULL": _FULL,
-    "SQLITE_IOERR": "the database's disk does not work",
-    "SQLITE_CANTOPEN": "the database's file cannot be opened",
-    "SQLITE_READONLY": "the database's file is read-only",
-    "SQLITE_INTERRUPT": "the database broke the work off",
-}
-_SQLITE_PERMANENT = {
-    "SQLITE_CORRUPT": "the database's file is damaged; restore it from a backup",
-    "SQLITE_NOTADB": "the file is not a database",
-}
-
-#: Beginning of PostgreSQL's SQLSTATE → what to tell.
-_POSTGRES_TEMPORARY = {
-    "08": _GONE,
-    # Two made the same row at once (no statement here makes one twice by itself): whoever
-    # tries again sees the other's.
-    "23505": "another transaction came first",
-    "25006": "the database is read-only now",
-    "40001": "another transaction came first",
-    "40P01": "another transaction came first",
-    "53100": _FULL,
-    "53": "the database has no room for more work",
-    "55P03": _BUSY,
-    "57014": "the database broke the work off",
-    "57P": "the database is shutting down or starting",
-}
-_POSTGRES_USER = {
-    "28": "the database refuses the user or the password",
-    "3D000": "the database does not exist",
-    "42501": "the database's user lacks a permission",
-}
+#: asyncpg's word for a plan that the server dropped because tables changed: it is made anew.
+_STALE_PLAN = "InvalidCachedStatementError"
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn a database's errors into ours; whatever is no known fault stays a bug."""
+    """Turn a database's errors into ours; whatever no database said stays a bug."""
     try:
         yield
     except errors.VolaryError:
@@ -70,17 +34,17 @@ def translated() -> Iterator[None]:
 
 
 def translate(error: BaseException) -> errors.VolaryError | None:
-    """Return what `error` means; None when it is no fault of the database."""
+    """Return what `error` means; None when no database said it."""
     for fault in _causes(error):
         meaning = _of_sqlite(fault) or _of_postgres(fault)
         if meaning is not None:
             return meaning
     gone = isinstance(error, sa.exc.DBAPIError) and error.connection_invalidated
     if gone or any(isinstance(cause, OSError) for cause in _causes(error)):
-        return errors.TemporaryError(_GONE)
+        return errors.TemporaryError(error_meanings.GONE.sentence)
     # asyncpg's own word for a connection that went away between two statements.
     if any(type(cause).__name__ == "InterfaceError" for cause in _causes(error)):
-        return errors.TemporaryError(_GONE)
+        return errors.TemporaryError(error_meanings.GONE.sentence)
     return None
 
 
@@ -97,25 +61,30 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def _of_sqlite(error: BaseException) -> errors.VolaryError | None:
     name = getattr(error, "sqlite_errorname", "")
-    if sentence := _longest(_SQLITE_TEMPORARY, name):
-        return errors.TemporaryError(sentence)
-    if sentence := _longest(_SQLITE_PERMANENT, name):
-        return errors.PermanentError(sentence)
-    return None
+    return _raised(error_meanings.of_sqlite(name), name) if name else None
 
 
 def _of_postgres(error: BaseException) -> errors.VolaryError | None:
     code = getattr(error, "sqlstate", None) or ""
     if not re.fullmatch(r"[0-9A-Z]{5}", code):
         return None
-    if sentence := _longest(_POSTGRES_TEMPORARY, code):
-        return errors.TemporaryError(sentence)
-    if sentence := _longest(_POSTGRES_USER, code):
-        return errors.user_error(sentence)
-    return None
+    names = {type(cause).__name__ for cause in _causes(error)}
+    if _STALE_PLAN in names:
+        return errors.TemporaryError("the database's tables have just changed")
+    return _raised(error_meanings.of_postgres(code), code)
 
 
-def _longest(table: dict[str, str], code: str) -> str:
-    """Return the entry whose key is the longest beginning of `code`; empty: none is."""
-    fitting = [key for key in table if code.startswith(key)]
-    return table[max(fitting, key=len)] if fitting else ""
+def _raised(meaning: error_meanings.Meaning, code: str) -> errors.VolaryError:
+    """Return the error of a meaning; the code is named where it alone says what happened."""
+    said = f"{meaning.sentence}; {meaning.hint}" if meaning.hint else meaning.sentence
+    match meaning.kind:
+        case error_meanings.Kind.TEMPORARY:
+            return errors.TemporaryError(said)
+        case error_meanings.Kind.USER:
+            return errors.user_error(meaning.sentence, hint=meaning.hint)
+        case error_meanings.Kind.DAMAGED:
+            return errors.PermanentError(said)
+        case error_meanings.Kind.REFUSED:
+            return errors.PermanentError(f"{meaning.sentence} ({code}); {meaning.hint}")
+        case error_meanings.Kind.NO_ERROR:
+            return errors.PermanentError(f"the database answered {code}, which is no error")

@@ -84,7 +84,7 @@ class GroupCommit(Generic[Write, Kept]):
         """Write a batch; when something is wrong with one of it, each by itself."""
         try:
             return await self._writer(writes)
-        except errors.VolaryError as error:
+        except errors.TemporaryError as error:
             return [error] * len(writes)
         except Exception as error:  # noqa: BLE001 (raised by `keep`, for whom it concerns)
             if len(writes) == 1:

@@ -27,26 +27,59 @@ class _Accepted:
     transition: run_records.Transition
     digest: str
     last_event: int
+    #: The name of the lease that was shown; None: none.
+    lease: str | None
 
 
 async def write_all(connection: sa_async.AsyncConnection, writes: Sequence[Write]) -> list[Result]:
     """Write what may be written, at most one transition of each run, and say how each went."""
     refused = await fences.refusals(connection, writes)
     stored_versions = await _versions(connection, [write.item.head.id for write in writes])
+    unfinished = await _unfinished(connection, writes)
     results: list[Result] = []
     accepted: list[_Accepted] = []
     for write, refusal in zip(writes, refused, strict=True):
         transition, digest = write.item, fencing.digest(write.item)
         stored_version = stored_versions.get(transition.head.id)
-        result = refusal or fencing.judge_transition(transition, digest, stored_version)
+        result: Result | None = refusal or fencing.judge_transition(
+            transition, digest, stored_version
+        )
+        if result is None and (place := _place(write)) is not None:
+            other = unfinished.setdefault(place, transition.head.id)
+            result = fencing.RunUnfinished(other) if other != transition.head.id else None
         if result is None:
             last = stored_version.last_event if stored_version else 0
-            accepted.append(_Accepted(transition, digest, last))
+            lease = write.fence.name if write.fence else None
+            accepted.append(_Accepted(transition, digest, last, lease))
             result = run_records.KeptTransition(transition.version, last + len(transition.feed))
         results.append(result)
     if accepted:
         await _write(connection, accepted)
     return results
+
+
+def _place(write: Write) -> tuple[str, str] | None:
+    """Return the place that a new run takes, of which there is one; None: it takes none."""
+    transition = write.item
+    if write.fence is None or transition.expected_version or transition.head.finished:
+        return None
+    return transition.head.application, write.fence.name
+
+
+async def _unfinished(
+    connection: sa_async.AsyncConnection, writes: Sequence[Write]
+) -> dict[tuple[str, str], str]:
+    """Return the runs that have not ended where new ones are to begin."""
+    wanted = {place for place in map(_place, writes) if place is not None}
+    if not wanted:
+        return {}
+    runs = tables.runs.c
+    stored_rows = await connection.execute(
+        sa.select(runs.application, runs.lease, runs.id).where(
+            runs.finished.is_(None), sa.tuple_(runs.application, runs.lease).in_(sorted(wanted))
+        )
+    )
+    return {(row.application, row.lease): row.id for row in stored_rows}
 
 
 async def _versions(
@@ -126,7 +159,8 @@ async def _write_runs(connection: sa_async.AsyncConnection, accepted: Sequence[_
         if transition.document is not None:
             values["document"] = transition.document
         if transition.expected_version == 0:
-            new.append({"document": {}} | values | {"origin": transition.origin})
+            origin = {"origin": transition.origin, "lease": write.lease}
+            new.append({"document": {}} | values | origin)
         elif transition.document is not None:
             with_document.append(values)
         else:

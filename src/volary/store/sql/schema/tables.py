@@ -204,6 +204,8 @@ runs = sa.Table(
     _maybe("finished"),
     _number("version"),
     _number("last_event"),
+    #: The lease under which it was made: who holds that carries it out. None: nobody needs one.
+    sa.Column("lease", CleanText()),
     #: Of the transition that was kept last, to know a repetition.
     _words("digest"),
     _document("origin"),
@@ -213,6 +215,15 @@ runs = sa.Table(
     sa.Index("runs_by_creation", "created", "id"),
     sa.Index("runs_by_status", "status", "created", "id"),
     sa.Index("runs_by_end", "finished", "created", "id"),
+    # Of an application's runs under one lease at most one has not ended.
+    sa.Index(
+        "runs_one_unfinished",
+        "application",
+        "lease",
+        unique=True,
+        sqlite_where=sa.text("finished IS NULL"),
+        postgresql_where=sa.text("finished IS NULL"),
+    ),
 )
 
 stages = sa.Table(

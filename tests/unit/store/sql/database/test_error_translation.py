@@ -112,7 +112,7 @@ def test_a_file_that_went_away_is_temporary(tmp_path: Path) -> None:
 
     meaning = error_translation.translate(caught.value)
     assert isinstance(meaning, errors.TemporaryError)
-    assert str(meaning) == "the database's file cannot be opened"
+    assert str(meaning).startswith("the database's file cannot be opened; look at its directory")
 
 
 def test_what_is_no_fault_of_the_database_stays_a_bug() -> None:
