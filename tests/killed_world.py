@@ -26,6 +26,8 @@ SPEED = 60.0
 KINDS = ("Deployment", "Service", "ConfigMap", "VirtualService.networking.istio.io")
 #: Fields that differ from life to life of a cluster, and say nothing about the result.
 _OWN = ("resourceVersion", "uid", "creationTimestamp", "managedFields", "generation")
+#: A rollout counts in the first; the second is of the directory of the world.
+_ANNOTATIONS = ("deployment.kubernetes.io/revision", "volary.dev/checkout")
 
 Killing = Callable[[ControllerProcesses, command_world.World], Awaitable[None]]
 
@@ -39,7 +41,8 @@ def state_of(world: command_world.World) -> dict[str, Any]:
                 kept = copy.deepcopy(dict(body))
                 for each in _OWN:
                     kept["metadata"].pop(each, None)
-                kept["metadata"].get("annotations", {}).pop("deployment.kubernetes.io/revision", 0)
+                for annotation in _ANNOTATIONS:
+                    kept["metadata"].get("annotations", {}).pop(annotation, None)
                 ready = kept.pop("status", {}).get("readyReplicas", 0)
                 for each in ("clusterIP", "clusterIPs"):
                     kept.get("spec", {}).pop(each, None)

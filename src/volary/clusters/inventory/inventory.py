@@ -27,6 +27,8 @@ LABEL = "volary.dev/inventory"
 #: Annotations that say where the application is described.
 REPOSITORY = "volary.dev/repository"
 DIRECTORY = "volary.dev/directory"
+#: Annotation with the checkout that it was released from last, where that has no remote.
+CHECKOUT = "volary.dev/checkout"
 #: Annotation with the commit that it began with.
 BEGUN = "volary.dev/begun-with"
 #: Annotation that is there while adopted objects are kept as they were (`snapshots`).
@@ -65,6 +67,8 @@ class Inventory:
     adopted: frozenset[manifest.ResourceKey] = frozenset()
     #: Adopted objects are kept as they were.
     has_snapshot: bool = False
+    #: From which checkout it was released last; empty: that has a remote, or nobody knows.
+    checkout: str = ""
     #: The resourceVersion that it was read at.
     version: str = field(default="", compare=False)
 
@@ -120,6 +124,8 @@ def home_of(wished: str, allowed: Sequence[str], namespaces: Sequence[str], defa
 def to_object(inventory: Inventory) -> json.JsonObject:
     """Return the ConfigMap that holds `inventory`."""
     kept = {SNAPSHOT: _KEPT} if inventory.has_snapshot else {}
+    if inventory.checkout:
+        kept[CHECKOUT] = inventory.checkout
     data = {_DATA: "\n".join(str(reference) for reference in sorted(inventory.references))}
     if inventory.adopted:
         data[_ADOPTED] = "\n".join(str(key) for key in sorted(inventory.adopted))
@@ -159,6 +165,7 @@ def from_object(body: json.JsonObject) -> Inventory | None:
         objects.text(body, "metadata", "namespace"),
         frozenset(reference for line in lines if (reference := _parse(line))),
         ownership.Origin(*(objects.text(annotations, key) for key in (REPOSITORY, DIRECTORY))),
+        checkout=objects.text(annotations, CHECKOUT),
         begun=objects.text(annotations, BEGUN),
         commit=objects.text(annotations, tracking.COMMIT),
         adopted=frozenset(

@@ -8,6 +8,7 @@ from volary.clusters.client import client_pool
 from volary.config.application import cluster_strategies
 from volary.config.placement import wave_rules
 from volary.controller.planning import (
+    checkouts,
     cluster_questions,
     fleet_shares,
     projects,
@@ -152,6 +153,13 @@ async def prepare(
         decided,
         subject=project.subject,
         changed=await _changed(project, running.commit),
+    )
+    warnings += checkouts.check(
+        application,
+        recognised,
+        old,
+        manifests,
+        prunes=any(getattr(stage.options, "prune", False) for stage in chosen.stages),
     )
     if fleet_shares.needs_shares(chosen.stages):
         counts = await replica_assignment.read_primary_pods(questions, application, manifests)
@@ -337,7 +345,10 @@ async def _check_known(project: projects.Project, commit: str) -> None:
     """Refuse a running commit that the source does not have."""
     if not commit:
         return
-    hint = f"pass --running COMMIT, or --running {running_commit.NONE} for a first deployment"
+    hint = (
+        "fetch it; if another application released it, give one of the two another name; else pass"
+        f" --running COMMIT, or --running {running_commit.NONE} for a first deployment"
+    )
     if project.repository is None:
         if commit != project.commit:
             raise errors.user_error(

@@ -1,6 +1,7 @@
 """Opening what a command was pointed at: a directory or repository, its application, the fleet."""
 
 import asyncio
+import hashlib
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from volary.sources.trees import directories, trees
 
 #: A plain directory has no commit; the hash of its content, with this prefix, stands for one.
 CONTENT_PREFIX = "files-"
+_DIGEST = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,18 @@ async def _open_git(location: str, root: Path | None, *, app: str, commit: str) 
 
 def _origin(repository: repositories.Repository, directory: str) -> ownership.Origin:
     address = git_addresses.canonical(repository.location)
-    return ownership.Origin(address or git_addresses.canonical(repository.remote), directory)
+    address = address or git_addresses.canonical(repository.remote)
+    return ownership.Origin(address, directory, "" if address else _checkout(repository))
+
+
+def _checkout(repository: repositories.Repository) -> str:
+    """Return what tells a repository without a remote from copies of it on the same machine."""
+    root = repository.root or Path()
+    place = (repository.remote or str(repository.root or repository.location)).removeprefix(
+        "file://"
+    )
+    path = os.path.realpath(root / place).removesuffix("/.git")
+    return hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGEST]
 
 
 def _uncommitted(paths: tuple[str, ...], commit: str) -> tuple[errors.Problem, ...]:

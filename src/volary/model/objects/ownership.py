@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 _LENGTH = 16
@@ -29,6 +29,9 @@ class Origin:
     repository: str = ""
     #: The application's directory in it.
     directory: str = ""
+    #: What tells checkouts of a machine apart: a digest of where a repository without a remote is.
+    #: It says nothing elsewhere, so it decides nothing; empty: unknown.
+    checkout: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return ":".join(filter(None, (self.repository, self.directory))) or "a plain directory"

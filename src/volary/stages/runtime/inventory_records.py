@@ -32,6 +32,7 @@ async def add(work: execution.Work, manifests: Sequence[manifest.Manifest]) -> b
         return replace(
             known.with_references(added),
             origin=work.context.application.origin,
+            checkout=work.context.application.origin.checkout,
             begun=known.begun or work.context.task.commit,
         )
 
