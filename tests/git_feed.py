@@ -1,6 +1,7 @@
 """A repository on this machine as the controller sees it: opened, and looked at often."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +34,11 @@ class Feed:
 
     async def fetch_head(self, name: str) -> str:
         return (await (await self.repository(name)).resolve("main")).id
+
+    async def keep(
+        self, name: str, holder: str, commits: Collection[str], *, exclusively: bool
+    ) -> None:
+        """Nothing is ever collected here."""
 
     async def watch(self, on_change: inputs.OnSeen) -> None:
         last = ""

@@ -5,7 +5,7 @@ Everything is the real thing but what a run does to clusters: each stage ends as
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -59,6 +59,11 @@ class NoRepositories:
         raise errors.user_error(f"there is no repository {name}")
 
     async def fetch_head(self, name: str) -> str:
+        raise errors.user_error(f"there is no repository {name}")
+
+    async def keep(
+        self, name: str, holder: str, commits: Collection[str], *, exclusively: bool
+    ) -> None:
         raise errors.user_error(f"there is no repository {name}")
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,11 @@ class _NoRepositories:
         raise errors.user_error(f"there is no repository {name}")
 
     async def fetch_head(self, name: str) -> str:
+        raise errors.user_error(f"there is no repository {name}")
+
+    async def keep(
+        self, name: str, holder: str, commits: Collection[str], *, exclusively: bool
+    ) -> None:
         raise errors.user_error(f"there is no repository {name}")
 
 

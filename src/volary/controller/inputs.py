@@ -1,6 +1,6 @@
 """What the controller is given: repositories, rules, the real clock, and metric providers."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -62,6 +62,20 @@ class Repositories(Protocol):
         Raises:
             errors.UserError: There is none of that name, or it has no such branch.
             errors.TemporaryError: Nobody answers now.
+        """
+        ...
+
+    async def keep(
+        self, name: str, holder: str, commits: Collection[str], *, exclusively: bool
+    ) -> None:
+        """See to it that no garbage collection takes these commits away, for a holder.
+
+        `exclusively`: what the holder kept besides is not kept any more. A commit that is not
+        there is passed over.
+
+        Raises:
+            errors.UserError: There is no repository of that name.
+            errors.TemporaryError: It cannot be written now.
         """
         ...
 

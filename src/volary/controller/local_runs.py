@@ -11,7 +11,7 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -340,6 +340,11 @@ class LocalRepositories:
     async def fetch_head(self, name: str) -> str:
         """Return the commit that the repository at a path or a URL is at."""
         return (await (await self.repository(name)).resolve("HEAD")).id
+
+    async def keep(
+        self, name: str, holder: str, commits: Collection[str], *, exclusively: bool
+    ) -> None:
+        """Write nothing: the clone is its user's, whose reflog keeps what was committed there."""
 
 
 async def _take_lease(store: stores.Store, name: str) -> records.Lease:

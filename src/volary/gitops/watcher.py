@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import logging
 import random as randomness
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
@@ -51,6 +51,18 @@ class WatchedRepositories:
         if not fetched.head:
             raise errors.user_error(f"repository {name} has no branch {fetched.branch or 'yet'}")
         return fetched.head
+
+    async def keep(
+        self, name: str, holder: str, commits: Collection[str], *, exclusively: bool
+    ) -> None:
+        """Keep commits in the mirror for a holder, see `mirrors.Mirror.keep`.
+
+        Raises:
+            UserError: There is no repository of that name.
+            TemporaryError: The mirror cannot be written.
+        """
+        mirror = self._mirrors.mirror(self._spec(name))
+        await mirror.keep(holder, commits, exclusively=exclusively)
 
     def _spec(self, name: str) -> server_settings.Repository:
         spec = self._specs.get(name)

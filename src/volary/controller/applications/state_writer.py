@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from volary.controller.applications import commit_keeper
 from volary.controller.leadership import context
 from volary.controller.persistence import redaction, retry
 from volary.controller.runs import ready_runs, run_kinds
@@ -47,6 +48,9 @@ class ApplicationStateWriter:
         self.status = application_statuses.from_document(known.document)
         #: As they were kept, by hash: those of the run, of what is requested, and the last ones.
         self._commits: dict[str, records.CommitRecord] = {}
+        self._keeper = commit_keeper.CommitKeeper(
+            known.name, leader.dependencies.repositories, leader.store
+        )
         #: Nothing is written down about it any more, whoever has not heard of it yet.
         self._is_forgotten = False
 
@@ -74,6 +78,8 @@ class ApplicationStateWriter:
         running = application_status.releases.running
         changed = replace(self.record, document=document, running_commit=running, **columns)
         if changed != self.record or not self.record.version:
+            needed = commit_keeper.of_status(application_status)
+            await self._keeper.add(changed.repository, needed)
             changed = replace(changed, updated=self._leader.dependencies.clock.now())
             version = await self.until_available(
                 lambda: self._leader.store.applications.keep(changed, fence=self._leader.fence)
@@ -115,6 +121,7 @@ class ApplicationStateWriter:
         """Keep a new run, then that it is under way; returns its version."""
         document = run_origins.to_document(ready.origin)
         now = self._leader.dependencies.clock.now()
+        await self._keeper.add(self.record.repository, commit_keeper.of_run(ready.run))
         made = transitions.first_transition(ready.run, document, now)
         version = await self._keep_transition(made, ready.masker)
         clean, origin = ready.masker.clean, ready.origin
@@ -129,6 +136,7 @@ class ApplicationStateWriter:
 
     async def take_up(self, run: run_state.Run, origin: run_origins.Origin) -> None:
         """Keep that a run which is kept already is under way; `origin` is clean."""
+        await self._keeper.add(self.record.repository, commit_keeper.of_run(run))
         kind = self._leader.kinds[origin.kind]
         await self.write(kind.begun(run_kinds.KeptRun(self.state, run, origin)))
 
@@ -157,6 +165,7 @@ class ApplicationStateWriter:
         ended = run_kinds.EndedRun(self.state, run, origin, leader.register.identity, now)
         change = leader.kinds[origin.kind].concluded(ended)
         await self.write(change)
+        await self._keeper.settle(self.record.repository, self.status)
         return change
 
     async def refusal_of(self, run_request: run_requests.RunRequest) -> str:
@@ -211,6 +220,7 @@ class ApplicationStateWriter:
         await self.until_available(
             lambda: store.applications.forget(name, fence=self._leader.fence)
         )
+        await self._keeper.forget(self.record.repository)
         self.record, self.status = (
             records.ApplicationRecord(name),
             application_statuses.ApplicationStatus(),

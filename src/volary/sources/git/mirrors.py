@@ -1,6 +1,7 @@
 """Bare mirrors of the repositories that are watched: one per address, private, shared.
 
-A mirror holds the branches that are watched and nothing else. It starts with the newest
+A mirror holds the branches that are watched, and the commits that somebody keeps
+(`kept_commits`). It starts with the newest
 commit only where the host allows that; `Mirror.ensure` brings older ones when somebody
 needs them. Addresses and credentials are never written into it.
 """
@@ -10,7 +11,7 @@ import contextlib
 import fcntl
 import hashlib
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from concurrent import futures
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from volary.config.text import git_addresses
 from volary.model import errors, server_settings
 from volary.sources.git import (
     git_hosts,
+    kept_commits,
     libgit2_remote,
     missing_commits,
     repositories,
@@ -76,6 +78,8 @@ class Mirror:
         # A handle of its own: those of libgit2 are not made for two threads.
         reading = pygit2.Repository(str(path))
         self._missing = missing_commits.MissingCommits()
+        #: What is kept, by holder, as far as this process has written it.
+        self._kept: dict[str, frozenset[str]] = {}
         #: The commits; those the mirror does not hold are fetched when somebody asks.
         self.repository = repositories.Repository(location, reading, self.ensure, self._missing)
 
@@ -125,6 +129,31 @@ class Mirror:
                 )
                 self._missing.add(commit, gone)
                 raise gone
+
+    async def keep(
+        self, holder: str, commits: Collection[str], *, exclusively: bool = False
+    ) -> None:
+        """Keep these commits for a holder: no force-push and no garbage collection takes them.
+
+        `exclusively`: what was kept for the holder besides is not kept any more. A commit that
+        is not here is passed over.
+
+        Raises:
+            TemporaryError: The mirror cannot be written.
+        """
+        wanted = frozenset(commits)
+        kept = self._kept.get(holder)
+        if kept is not None and (kept == wanted if exclusively else kept >= wanted):
+            return
+        async with self._busy:
+            try:
+                self._kept[holder] = await asyncio.to_thread(
+                    kept_commits.keep, self._opened, holder, wanted, exclusively=exclusively
+                )
+            except (pygit2.GitError, OSError) as error:
+                raise errors.TemporaryError(
+                    f"{self._path}: commits cannot be kept: {error}"
+                ) from error
 
     async def _update(self, branch: str, announced: str) -> Fetched:
         old = await asyncio.to_thread(self._target, branch)
@@ -247,17 +276,28 @@ def _take(descriptor: int) -> bool:
 
 def _prepare(path: Path, limits: git_hosts.Limits, *, alone: bool) -> None:
     """Leave a usable bare repository at `path`."""
+    fresh = path.with_name(f"{path.name}.new")
+    if alone:
+        kept_commits.recover(path, fresh)
     if path.exists() and alone:
         _clean(path)
         packs = sum(1 for _ in (path / "objects/pack").glob("*.pack"))
-        if packs > limits.packs or not _is_usable(path):
+        if not _is_usable(path):
             shutil.rmtree(path)
+        elif packs > limits.packs:
+            _create(fresh)
+            kept_commits.make_anew(path, fresh)
+            kept_commits.replace(path, fresh)
     if not path.exists():
-        created = pygit2.init_repository(str(path), bare=True)
-        # Credentials would follow a redirect to another host.
-        created.config["http.followRedirects"] = "false"
-        created.config["core.logAllRefUpdates"] = "false"
+        _create(path)
     path.chmod(0o700)
+
+
+def _create(path: Path) -> None:
+    created = pygit2.init_repository(str(path), bare=True)
+    # Credentials would follow a redirect to another host.
+    created.config["http.followRedirects"] = "false"
+    created.config["core.logAllRefUpdates"] = "false"
 
 
 def _is_usable(path: Path) -> bool:

@@ -1,12 +1,13 @@
 """Mirrors of real repositories on this machine."""
 
 import asyncio
+import shutil
 import stat
 from pathlib import Path
 
 import pytest
 
-from git_hosting import Upstream
+from git_hosting import Upstream, run
 from volary.model import errors, server_settings
 from volary.sources.git import git_hosts, mirrors
 
@@ -165,6 +166,115 @@ async def test_a_commit_that_a_force_push_left_behind_is_found_or_said_to_be_gon
 
         with pytest.raises(errors.UserError, match="does not have the commit 0123456"):
             await mirror.ensure("0123456789" * 4)
+
+
+def collect_garbage(data: Path) -> None:
+    """What an operator does, or a job of the machine."""
+    [path] = data.glob("*.git")
+    run("git", "reflog", "expire", "--expire=now", "--all", cwd=path)
+    run("git", "gc", "-q", "--prune=now", cwd=path)
+
+
+async def test_a_kept_commit_outlives_force_pushes_and_garbage_collection(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    first = upstream.publish({"a": "1"})
+    async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+        mirror = all_of_them.mirror(spec_of(upstream))
+        await mirror.fetch("main")
+        await mirror.keep("shop / web", {first})
+        upstream.git("commit", "-q", "--amend", "-m", "again")
+        upstream.push("main", "--force")
+        run("git", "gc", "-q", "--prune=now", cwd=upstream.bare)
+        await mirror.fetch("main")
+        collect_garbage(tmp_path / "data")
+
+    async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+        mirror = all_of_them.mirror(spec_of(upstream))
+        assert (await mirror.repository.tree(first)).read("a") == b"1"
+
+        # Once nobody needs it, it goes.
+        await mirror.keep("shop / web", (), exclusively=True)
+        collect_garbage(tmp_path / "data")
+    async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+        with pytest.raises(errors.UserError, match="does not have the commit"):
+            await all_of_them.mirror(spec_of(upstream)).repository.tree(first)
+
+
+async def test_holders_keep_commits_without_regard_to_one_another(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    first, second = upstream.publish({"a": "1"}), upstream.publish({"a": "2"})
+    upstream.git("checkout", "-q", "--orphan", "other")
+    upstream.commit({"b": "1"})
+    async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+        mirror = all_of_them.mirror(spec_of(upstream))
+        await mirror.fetch("main")
+        await mirror.keep("web", {first, second})
+        await mirror.keep("api", {first, "0123456789" * 4})
+        await mirror.keep("web", {second}, exclusively=True)
+        upstream.push("main", "--force")
+        run("git", "gc", "-q", "--prune=now", cwd=upstream.bare)
+        await mirror.fetch("main")
+        await mirror.keep("api", {first, "0123456789" * 4})
+        collect_garbage(tmp_path / "data")
+
+        assert (await mirror.repository.tree(first)).read("a") == b"1"
+        assert (await mirror.repository.tree(second)).read("a") == b"2"
+
+
+async def test_a_mirror_that_is_made_anew_keeps_what_was_kept(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.publish({"a": "0"})
+    first = upstream.publish({"a": "1"})
+    async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+        await all_of_them.mirror(spec_of(upstream)).fetch("main")
+        await all_of_them.mirror(spec_of(upstream)).keep("web", {first})
+    upstream.git("commit", "-q", "--amend", "-m", "again")
+    upstream.push("main", "--force")
+    run("git", "gc", "-q", "--prune=now", cwd=upstream.bare)
+
+    limits = git_hosts.Limits(packs=0)
+    for content in "23":
+        newest = upstream.commit({"a": content})
+        upstream.push("main", "--force")
+        async with mirrors.open_mirrors(tmp_path / "data", limits=limits) as all_of_them:
+            mirror = all_of_them.mirror(spec_of(upstream))
+            await mirror.fetch("main")
+
+            assert (await mirror.repository.tree(first)).read("a") == b"1"
+            assert (await mirror.repository.tree(newest)).read("a") == content.encode()
+            collect_garbage(tmp_path / "data")
+
+
+@pytest.mark.parametrize("killed_after", ["old", "fresh", "nothing"])
+async def test_a_mirror_that_was_being_made_anew_is_not_lost(
+    upstream: Upstream, tmp_path: Path, killed_after: str
+) -> None:
+    first = upstream.publish({"a": "1"})
+    async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+        await all_of_them.mirror(spec_of(upstream)).fetch("main")
+        await all_of_them.mirror(spec_of(upstream)).keep("web", {first})
+    upstream.git("commit", "-q", "--amend", "-m", "again")
+    upstream.push("main", "--force")
+    run("git", "gc", "-q", "--prune=now", cwd=upstream.bare)
+    [path] = (tmp_path / "data").glob("*.git")
+    fresh, old = path.with_name(f"{path.name}.new"), path.with_name(f"{path.name}.old")
+    if killed_after == "nothing":
+        (fresh / "objects").mkdir(parents=True)
+    else:
+        shutil.copytree(path, fresh)
+        path.rename(old)
+    if killed_after == "fresh":
+        fresh.rename(path)
+
+    async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+        mirror = all_of_them.mirror(spec_of(upstream))
+        await mirror.fetch("main")
+
+        assert (await mirror.repository.tree(first)).read("a") == b"1"
+    assert [path] == [one for one in (tmp_path / "data").iterdir() if one.is_dir()]
 
 
 @pytest.mark.parametrize("form", ["{}/missing.git", "file://{}/missing.git", "{}"])
