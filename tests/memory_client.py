@@ -63,6 +63,8 @@ class MemoryCluster:
     name: str = "us"
     namespace: str = "default"
     answered: float = float("-inf")
+    #: Why it does not answer at present; empty: it does.
+    trouble: str = ""
     #: ``verb plural`` or ``verb plural/name`` → what is raised; ``dry`` before it: for trials only.
     #: ``list plural/`` is the list of all namespaces.
     refusals: dict[str, errors.VolaryError] = field(default_factory=dict)

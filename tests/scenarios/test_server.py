@@ -180,6 +180,51 @@ async def test_a_script_waits_for_what_git_says(tmp_path: Path) -> None:
     assert image.startswith("example/simple:v3 ")
 
 
+async def test_the_cause_stays_on_the_screen_and_what_to_type_works(tmp_path: Path) -> None:
+    """A second commit waits behind a canary that hangs on one of two clusters."""
+    first, always = "  pipeline:\n", "  planner: {alwaysUsePipeline: true}\n  pipeline:\n"
+    async with (
+        command_world.world(tmp_path, "us", "eu") as world,
+        team(tmp_path, world) as people,
+    ):
+        await people.known()
+        world.running.clusters["eu"].faults.change({"images": {"*:v2": "never-ready"}})
+        world.edit("app.pipecd.yaml", first, always)
+        await people.pushed(world.edit("deployment.yaml", "simple:v1", "simple:v2"))
+        cause = "eu: simple-canary: 0 of 1 pods available"
+        async with asyncio.timeout(process_time.HANG):
+            while cause not in (await people.volary("get", "runs")).out:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        world.edit("deployment.yaml", "simple:v2", "simple:v3")
+        await people.request_refresh()
+        async with asyncio.timeout(process_time.HANG):
+            apps = await people.volary("get", "apps")
+            while "has to end first" not in apps.out:
+                await asyncio.sleep(0.1)
+                apps = await people.volary("get", "apps")
+        looks = [
+            apps,
+            await people.volary("get", "app", "simple"),
+            await people.volary("get", "runs"),
+            await people.volary("describe", "simple"),
+            await people.volary("explain", "simple"),
+            await people.volary("status", "simple"),
+        ]
+        refused = await people.volary("retry", "simple")
+        (typed,) = re.findall(r"possible now: .*volary (skip .*)$", refused.err, re.MULTILINE)
+        skipped = await people.volary(*typed.split())
+        ended = await people.volary("status", "simple", "--wait")
+        late = await people.volary("retry", typed.split()[1])
+
+    for look in looks:
+        assert cause in look.out, look
+        assert "type" in look.out + look.err, look
+    assert refused.code == 2, refused
+    assert skipped.code == 0, skipped
+    assert ended.code == 0, ended
+    assert re.search("hint: possible now: volary sync simple", late.err), late
+
+
 async def test_a_refused_mass_deletion_is_no_green_run_without_a_word(tmp_path: Path) -> None:
     plugin = "kubernetes_multicluster:\n"
     settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{}}}\n"

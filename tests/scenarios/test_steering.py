@@ -208,7 +208,7 @@ async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> No
         assert ended.status == "succeeded_with_exceptions", "never just succeeded"
         assert queries.exit_code_of(ended.status) == 0
         assert view.targets[1].left_out == "skipped by ana: it is being repaired"
-        possible = "cannot be tried again; possible now: volary sync simple"
+        possible = "cannot be tried again\nhint: possible now: volary sync simple"
         with pytest.raises(refusals.Conflict, match=possible):
             await given.service.ask_run("retry", "left", ANA, targets=[])
         assert given.world.images("us") == f"{V2} 2/2"

@@ -45,9 +45,12 @@ def _server_status(status: json.JsonObject) -> Iterator[str]:
     """Yield what only a server knows."""
     if status["status"]:
         yield _pair("server", f"{status['status']}: {status['reason']}")
+    waits = status["waitingReason"]
     for name, key in (("run", "run"), ("waits", "waitingReason"), ("problem", "problem")):
-        if status[key]:
+        if status[key] and status[key] != status["reason"]:
             yield _pair(name, status[key])
+    if status["status"] and status["status"] != "synced" and "type volary" not in waits:
+        yield _pair("type", f"volary explain {status['name']}")
     for warning in status.get("warnings", ()):
         yield _pair("warning", warning)
 

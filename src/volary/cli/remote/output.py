@@ -9,8 +9,9 @@ import yaml
 from rich import markup
 
 from volary.cli import console, durations, exit_codes, forms
+from volary.cli.run import reasons
 from volary.controller import inputs
-from volary.model import json, safe_text
+from volary.model import json, phrases, safe_text
 from volary.model.fleet import taints
 from volary.model.objects import manifest
 
@@ -62,6 +63,8 @@ _COLUMNS: dict[forms.Noun, tuple[tuple[str, str, bool], ...]] = {
         ("NAMESPACES", "namespaces", True),
     ),
 }
+#: Runs, and applications, that may want a person.
+_WORTH_A_LOOK = ("running", "waiting", "rolling_back", "failed", "out_of_sync", "broken")
 #: So many clusters are named in a status.
 _FEW = 2
 _LONGEST = 60
@@ -85,6 +88,16 @@ def show_list(noun: forms.Noun, items: Sequence[json.JsonObject], form: forms.Fo
     now = inputs.SystemClock().now()
     rows += [[_cell(key, item.get(key), form, now) for _, key, _ in columns] for item in items]
     console.write_lines(console.aligned(rows))
+    if noun != "clusters":
+        key = "name" if noun == "apps" else "id"
+        _tell_how_to_explain([item[key] for item in items if item.get("status") in _WORTH_A_LOOK])
+
+
+def _tell_how_to_explain(names: Sequence[str]) -> None:
+    """Say, beside a list, how to find out about what somebody may want to look at."""
+    if names:
+        more = f" (and {len(names) - 1} more)" if names[1:] else ""
+        console.tell(f"type volary explain {names[0]}{more}: why, and what can be done")
 
 
 def _status(application: json.JsonObject) -> str:
@@ -97,10 +110,14 @@ def _status(application: json.JsonObject) -> str:
 
 
 def _status_reason(application: json.JsonObject) -> str:
-    """Return why an application has its status, and what a new run of it waits for."""
+    """Return why an application has its status, and what a new run of it waits for.
+
+    What a run under way waits for says more than why it began.
+    """
     waiting = application.get("waiting") or {}
     held = waiting.get("waitingReason") or application.get("paused", "")
-    return "; ".join(part for part in (application.get("reason", ""), held) if part)
+    why = application.get("cause") or application.get("reason", "")
+    return "; ".join(dict.fromkeys(part for part in (why, held) if part))
 
 
 def answer(body: Any, form: forms.Form, write_text: Callable[[], None]) -> exit_codes.Exit:
@@ -172,14 +189,13 @@ def describe_cluster(cluster: json.JsonObject) -> None:
 def describe_run(run: json.JsonObject) -> None:
     """Write everything about a run that matters to people."""
     data, summary = console.results(), run["summary"]
-    for name in ("id", "application", "status", "reason", "commit", "runningCommit", "subject"):
+    for name in ("id", "application", "commit", "runningCommit", "subject"):
         _pair(name, summary[name])
     explain_run(run)
     _pair("windows", run["unfrozen"])
-    for warning in run.get("warnings", ()):
-        _pair("warning", warning)
     for entry in run["replicas"]:
         _pair("replicas", f"{_workload(entry['workload'])}: {entry['reason']}")
+    said = reasons.Reasons()
     for stage in (*run["stages"], *([run["rollback"]] if run["rollback"] else [])):
         wave = f" in wave {stage['wave']}" if stage.get("wave") else ""
         data.print(
@@ -187,12 +203,23 @@ def describe_run(run: json.JsonObject) -> None:
         )
         if stage.get("promoted"):
             data.print(f"  {stage['promoted']}", markup=False)
-        for task in stage["tasks"]:
-            said = task["reason"] or task["progress"]
-            data.print(f"  {task['target']}  {task['status']}  {said}", markup=False)
+        for line in _task_lines(stage["tasks"], said):
+            data.print(f"  {line}", markup=False)
     for entry in run["approvals"]:
         word = "approved" if entry["approved"] else "not approved"
         data.print(f"{word} by {entry['by']}: {entry['comment']}", markup=False)
+
+
+def _task_lines(tasks: Sequence[json.JsonObject], said: reasons.Reasons) -> Iterator[str]:
+    """Yield a line for the clusters that are alike, and each reason in full only once."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for task in tasks:
+        why = said.shortened(task["reason"] or task["progress"])
+        alike.setdefault((task["status"], why), []).append(task["target"])
+        if task["attempt"]:
+            said.say(task["target"], task["reason"])
+    for (status, why), names in alike.items():
+        yield "  ".join(part for part in (phrases.join_names(names), status, why) if part)
 
 
 def _workload(key: str) -> str:
@@ -209,11 +236,28 @@ def explain_run(run: json.JsonObject) -> None:
     _pair("now", f"{summary['status']}: {summary['reason']}")
     if not summary["finished"]:
         _pair("waits", run["waitingReason"])
+    for warning in run.get("warnings", ()):
+        _pair("warning", warning)
     _pair("next", run["whatNext"])
     _pair("move", run["move"])
     _pair("if it fails", run["ifFailed"])
     for command in run.get("nextCommands", ()):
         _pair("type", command)
+
+
+def explain_waiting(application: json.JsonObject, commands: Sequence[str]) -> None:
+    """Say what an application will do next, why not yet, and what a person may type about it."""
+    waiting = application["waiting"]
+    _pair("waiting", f"{waiting['commit'][:7]}: {waiting['reason']}")
+    _pair("waits", waiting["waitingReason"])
+    for command in commands:
+        _pair("type", command)
+
+
+def tell_what_to_type(run: json.JsonObject) -> None:
+    """Say, beside the answer, what a person may type about a run as it is."""
+    for command in run.get("nextCommands", ()):
+        console.messages().print(f"type {command}", markup=False)
 
 
 def describe_application(application: json.JsonObject) -> None:
@@ -234,7 +278,9 @@ def describe_application(application: json.JsonObject) -> None:
             "waiting",
             f"{application['waiting']['reason']}: {application['waiting']['waitingReason']}",
         )
-        _pair("cause", application["waiting"].get("cause"))
+    _pair("cause", application["cause"])
+    if application["waiting"] or (application["run"] and application["status"] != "synced"):
+        _pair("type", f"volary explain {application['name']}")
 
 
 def placement_lines(placement: json.JsonObject) -> Iterator[str]:

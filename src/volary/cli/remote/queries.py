@@ -24,6 +24,7 @@ _STATUSES: Mapping[forms.Noun, type[StrEnum]] = {
     "runs": statuses.RunStatus,
     "clusters": cluster_health.ClusterState,
 }
+_MOST_CLUSTERS = 1000
 #: A run in one of these never changes again.
 ENDED = (
     *statuses.GOOD_ENDS,
@@ -94,20 +95,15 @@ async def show_placement(server: client.Client, application: str, form: forms.Fo
 async def describe(server: client.Client, name: str, form: forms.Form) -> int:
     """Show everything about a run or an application."""
     document, is_run = await read_either(server, name)
-    if not is_run and (cause := await cause_of_waiting(server, document)):
-        document["waiting"]["cause"] = cause
     show = output.describe_run if is_run else output.describe_application
     return output.answer(document, form, lambda: show(document))
 
 
-async def cause_of_waiting(server: client.Client, application: json.JsonObject) -> str:
+def cause_of_waiting(application: json.JsonObject) -> str:
     """Return what the run waits for that a requested one of an application waits behind."""
-    if not application["waiting"] or not application["run"]:
+    if not application["waiting"] or not application["cause"]:
         return ""
-    run = await server.get("runs", application["run"])
-    if run["summary"]["finished"] is not None:
-        return ""
-    return f"{run['waitingReason']}; type volary explain {application['run']}"
+    return f"{application['cause']}; type volary explain {application['run']}"
 
 
 async def read_either(server: client.Client, name: str) -> tuple[json.JsonObject, bool]:
@@ -137,22 +133,53 @@ async def run_of(server: client.Client, name: str) -> json.JsonObject:
 
 async def explain(server: client.Client, run: str, form: forms.Form) -> int:
     """Say why a run is there, why it waits, what comes next and what if it fails."""
-    document = await run_of(server, run)
+    known, is_run = await read_either(server, run)
+    waiting = None if is_run else known["waiting"]
+    commands = await _commands_of_waiting(server, known) if waiting else ()
+    if waiting and not known["run"]:
+        shown = {"waiting": waiting, "nextCommands": list(commands)}
+        return output.answer(shown, form, lambda: output.explain_waiting(known, commands))
+    document = known if is_run else await run_of(server, run)
     keys = ("summary", "plan", "waitingReason", "whatNext", "nextCommands", "ifFailed", "move")
-    shown = {key: document[key] for key in keys}
-    return output.answer(shown, form, lambda: output.explain_run(document))
+    shown = {key: document[key] for key in keys} | ({"waiting": waiting} if waiting else {})
+
+    def write() -> None:
+        if waiting:
+            output.explain_waiting(known, commands)
+        output.explain_run(document)
+
+    return output.answer(shown, form, write)
+
+
+async def _commands_of_waiting(
+    server: client.Client, application: json.JsonObject
+) -> tuple[str, ...]:
+    """Return what a person may type about what an application will do next, and cannot yet."""
+    if application["paused"]:
+        return (f"volary resume {application['name']} --application",)
+    reason = application["waiting"]["waitingReason"]
+    listed = await server.pages("clusters", most=_MOST_CLUSTERS)
+    silent = [one["name"] for one in listed if f"cluster {one['name']} " in f"{reason} "]
+    return tuple(f"volary cluster cordon {name} --reason TEXT" for name in silent)
 
 
 async def watch(server: client.Client, run: str, *, as_json: bool) -> int:
     """Show a run as it happens, until its end."""
     document = await run_of(server, run)
-    with views.choose(console.messages(), as_json=as_json) as view:
-        async for piece in server.stream("runs", document["summary"]["id"], "events", "stream"):
+    run_id, messages = document["summary"]["id"], console.messages()
+    if not as_json and not document["summary"]["finished"]:
+        # What clusters have said until now is not among the events.
+        messages.print(document["waitingReason"], markup=False)
+        output.tell_what_to_type(document)
+    with views.choose(messages, as_json=as_json) as view:
+        async for piece in server.stream("runs", run_id, "events", "stream"):
             event = read_event(piece.data)
             if event is not None:
                 view.notify(event)
     if not as_json:
         console.write_text(f"{view.shown.status.value}: {view.shown.reason}")
+        if view.shown.status is not statuses.RunStatus.SUCCEEDED:
+            output.tell_what_to_type(await server.get("runs", run_id))
     return exit_code_of(view.shown.status.value)
 
 

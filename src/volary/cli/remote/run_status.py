@@ -52,14 +52,17 @@ async def show(
         document = became
     elif not is_run:
         if waiting := document["waiting"]:
-            cause = await queries.cause_of_waiting(server, document)
+            cause = queries.cause_of_waiting(document)
             console.messages().print(_waiting_line(waiting, cause), markup=False)
         document = await queries.run_of(server, name)
     if wait and not _is_settled(document):
         document = await _until_settled(server, document["summary"]["id"])
     summary = document["summary"]
-    line = f"{summary['id']}  {summary['status']}: {summary['reason']}"
+    reason = summary["reason"] if summary["finished"] else document["waitingReason"]
+    line = f"{summary['id']}  {summary['status']}: {reason}"
     output.answer(summary, form, lambda: console.write_text(line))
+    if not form.is_document:
+        output.tell_what_to_type(document)
     if document["held"] or document["pendingApproval"]:
         return exit_codes.Exit.WAITING
     return queries.exit_code_of(summary["status"])
@@ -90,7 +93,7 @@ async def _find_run(
             return _NoRun(waiting, line, exit_codes.Exit.DONE)
         if is_requested and await _needs_person(server, application):
             return _NoRun(waiting, line, exit_codes.Exit.WAITING)
-        cause = await queries.cause_of_waiting(server, application) if is_requested else ""
+        cause = queries.cause_of_waiting(application) if is_requested else ""
         if line != said[0] or (cause != said[1] and loop.time() - told >= _REPEATED_AFTER):
             shown = _waiting_line(waiting, cause) if is_requested else line
             console.messages().print(shown, markup=False)

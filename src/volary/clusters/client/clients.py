@@ -58,6 +58,11 @@ class Client:
         """When the cluster last answered anybody here as it should, in the loop's time."""
         return self._sender.answered
 
+    @property
+    def trouble(self) -> str:
+        """Why the cluster does not answer at present; empty: as far as is known it does."""
+        return self._sender.trouble
+
     async def version(self) -> str:
         """Return the server's version, ``v1.36.0``: the cheapest proof that it answers."""
         body = await self._sender.send(

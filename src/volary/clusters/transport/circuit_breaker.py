@@ -57,6 +57,11 @@ class CircuitBreaker:
         self._probe: Admission | None = None
         self._cause = ""
 
+    @property
+    def trouble(self) -> str:
+        """Why the cluster does not answer, while it is asked nothing; empty: it may."""
+        return self._cause if self._opened is not None else ""
+
     def admit(self, now: float) -> Admission:
         """Say whether a request may be sent at `now`; report how it ended."""
         if self._opened is None:

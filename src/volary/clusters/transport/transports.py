@@ -95,6 +95,11 @@ class Transport:
         headers = [agent, *authenticators.impersonation_headers(connection.impersonation)]
         self._sessions = sessions.Sessions(connection, headers)
 
+    @property
+    def trouble(self) -> str:
+        """Why the cluster does not answer at present; empty: as far as is known it does."""
+        return self._breaker.trouble
+
     async def close(self) -> None:
         """Close all connections."""
         await self._sessions.close()

@@ -88,7 +88,8 @@ async def wait_ready(
     An image that cannot be pulled, or another trouble that seldom mends, may last `image_grace`
     before the wait gives up; a container of the newest revision that is in a crash loop, and was
     started again three times since the wait began, ends it at once. `progress` is called after
-    every change with what is still missing; the wait ends early when `stop` returns.
+    every change with what is still missing, or that the cluster does not answer; the wait
+    ends early when `stop` returns.
 
     Raises:
         VolaryError: when the cluster refuses to be watched, or cannot be reached.
@@ -99,7 +100,7 @@ async def wait_ready(
     items = [placed.item for placed in waited]
     telling = (placed.key for placed in waited if "status" in placed.resource.subresources)
     seen = readiness.Observed(telling=frozenset(telling))
-    judge = _ReadinessCheck(items, seen, rules, image_grace, progress)
+    judge = _ReadinessCheck(items, seen, rules, image_grace, progress, client)
     ended = await collection_watch.watch_until(
         client, await _sources(client, waited, seen), judge.decide, timeout=timeout, stop=stop
     )
@@ -227,12 +228,14 @@ class _ReadinessCheck:
         rules: Sequence[object_health.Rule],
         grace: timedelta,
         progress: Callable[[readiness.Readiness], None],
+        client: clients.Client,
     ) -> None:
         self._items = items
         self._seen = seen
         self._rules = rules
         self._grace = grace.total_seconds()
         self._progress = progress
+        self._client = client
         self._stuck_since: float | None = None
         self._silent_since: float | None = None
         self._reported: readiness.Readiness | None = None
@@ -244,9 +247,10 @@ class _ReadinessCheck:
         for container, count in crash_loops.restarts(self._seen.pods.values()).items():
             self._seen.restarts.setdefault(container, count)
         state = readiness.assess(self._items, self._seen, self._rules)
-        if state != self._reported:
-            self._progress(state)
-            self._reported = state
+        shown = self._with_trouble(state)
+        if shown != self._reported:
+            self._progress(shown)
+            self._reported = shown
         now = asyncio.get_running_loop().time()
         if not state.stuck:
             self._stuck_since = None
@@ -259,6 +263,14 @@ class _ReadinessCheck:
         if self.verdict:
             return True
         return state.is_complete and not self._may_say_more(state, now)
+
+    def _with_trouble(self, state: readiness.Readiness) -> readiness.Readiness:
+        """Return what is shown: of a cluster that is silent what was seen is not what is."""
+        trouble = self._client.trouble
+        if not trouble:
+            return state
+        said = f"the cluster does not answer ({trouble}); seen last: {state.sentence}"
+        return replace(state, sentence=said)
 
     def _may_say_more(self, state: readiness.Readiness, now: float) -> bool:
         """Whether a controller that has said nothing yet still gets its moment."""

@@ -230,11 +230,12 @@ class CommandHandler:
 
 
 def _with_possible(refusal: str, request: records.RequestRecord, run: state.Run | None) -> str:
-    """Return why a retry is refused, with what is possible instead."""
-    possible = explanations.next_commands(run) if refusal and run is not None else ()
-    if request.kind != "retry" or not possible:
+    """Return why a request is refused; of a retry, or once it has ended, also what is possible."""
+    if not refusal or run is None or not (run.is_final or request.kind == "retry"):
         return refusal
-    return f"{refusal}; possible now: {', or '.join(possible)}"
+    possible = ", or ".join(explanations.instead_of_retry(run))
+    hint = f"possible now: {possible}" if possible else ""
+    return refusals.to_text(refusals.conflict(refusal, hint=hint))
 
 
 def event_of(request: records.RequestRecord, now: datetime) -> events.Event:

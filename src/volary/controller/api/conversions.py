@@ -36,6 +36,7 @@ def of_application(known: records.ApplicationRecord) -> representations.Applicat
         waiting=_waiting(run_request, application_status.waiting_reason) if run_request else None,
         paused=run_admission.describe_pause(pause) if pause else "",
         missing=cluster_releases.missing_reasons(application_status.releases),
+        cause="",
     )
 
 

@@ -78,6 +78,9 @@ class Application(Representation, frozen=True):
     removed: datetime | None
     #: Grows with each change.
     version: int
+    #: What the run under way is at or waits for, with the cluster and what is seen there; empty:
+    #: none is under way.
+    cause: str
 
 
 class Fetched(Representation, frozen=True):

@@ -34,6 +34,11 @@ _Page = records.Page
 _POLL_SECONDS = 1.0
 #: Runs under way of a page of which it is read what each waits for.
 _MOST_CAUSES = 20
+#: How an application stands that has a run under way.
+_UNDER_WAY = (
+    application_statuses.StatusWord.RUNNING.value,
+    application_statuses.StatusWord.WAITING.value,
+)
 _FORGOTTEN = "forgotten; what runs in the clusters stays there, and is no longer managed"
 
 
@@ -60,7 +65,15 @@ class Service:
     ) -> _Page[representations.Application]:
         """Return applications by name."""
         page = await self.store.applications.list(wanted, cursor=cursor, limit=limit)
-        return page.map(conversions.of_application)
+        shown = page.map(conversions.of_application)
+        busy = [item.name for item in shown.items if item.status in _UNDER_WAY][:_MOST_CAUSES]
+        caused = [
+            structs.replace(item, cause=await self._cause_under_way(item.run))
+            if item.name in busy
+            else item
+            for item in shown.items
+        ]
+        return records.Page(tuple(caused), shown.cursor)
 
     async def every_application(
         self, wanted: records.ApplicationFilter
@@ -77,7 +90,8 @@ class Service:
         Raises:
             refusals.NotFound: There is none of that name.
         """
-        return conversions.of_application(await self._application(name))
+        shown = conversions.of_application(await self._application(name))
+        return structs.replace(shown, cause=await self._cause_under_way(shown.run))
 
     async def commits(
         self, application: str, *, cursor: str = "", limit: int = 50
@@ -328,6 +342,13 @@ class Service:
 
     async def _application(self, name: str) -> records.ApplicationRecord:
         return refusals.required(await self.store.applications.get(name), "application", name)
+
+    async def _cause_under_way(self, run_id: str) -> str:
+        """Return what an application's run waits for; empty: it has ended, or there is none."""
+        summary = await self.store.runs.summary(run_id) if run_id else None
+        if summary is None or summary.head.finished is not None:
+            return ""
+        return await self._cause(run_id)
 
     async def _cause(self, run_id: str) -> str:
         """Return what a run under way waits for, with the cluster and what is seen there."""

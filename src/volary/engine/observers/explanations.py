@@ -42,7 +42,7 @@ def next_commands(run: state.Run) -> tuple[str, ...]:
         skips = (_skip(run_id, task.target) for task in failures.of_stage(run)[:1])
         said = (f"volary retry {run_id}", *skips, cancel)
     elif run.ending:
-        said = ()
+        said = (f"volary watch {run_id}",)
     elif run.pause:
         said = (f"volary resume {run_id}", cancel)
     elif deadlines.waiting_group(run) is not None:
@@ -55,10 +55,21 @@ def next_commands(run: state.Run) -> tuple[str, ...]:
     return said
 
 
+def instead_of_retry(run: state.Run) -> tuple[str, ...]:
+    """Return what a person may type about a run that is not tried again."""
+    if run.status is statuses.RunStatus.SUCCEEDED:
+        return (f"volary sync {run.application}", *_back(run))
+    return next_commands(run)
+
+
+def _back(run: state.Run) -> tuple[str, ...]:
+    return (f"volary rollback {run.application}",) if rollback.would_change(run) else ()
+
+
 def _commands_after_end(run: state.Run) -> tuple[str, ...]:
-    if run.status in (statuses.RunStatus.SUCCEEDED, statuses.RunStatus.ROLLED_BACK):
+    if run.status is statuses.RunStatus.SUCCEEDED:
         return ()
-    back = (f"volary rollback {run.application}",) if rollback.would_change(run) else ()
+    back = _back(run)
     # What a stage left undone it would leave again; its reason says how it is done.
     return back if run.is_everywhere else (f"volary sync {run.application}", *back)
 

@@ -89,6 +89,7 @@ def test_the_whole_first_then_what_nobody_can_see_then_the_objects() -> None:
         "server:     running: K8S_SYNC on eu\n"
         "run:        run-1\n"
         "waits:      an approval of wave 2\n"
+        "type:       volary explain shop\n"
         "pods:       2 of 2 ready in 1 of 2 clusters\n"
         "release:    1111111 in 1 cluster: eu\n"
         "primary:    2 of 2 ready, shop:v1 (1111111)\n"

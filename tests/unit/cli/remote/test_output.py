@@ -123,3 +123,61 @@ def test_a_run_says_what_moves_after_it(capsys: pytest.CaptureFixture[str]) -> N
     output.explain_run({"summary": told_of, **said, "move": "eu: eu is flooded; it is interrupted"})
 
     assert "move:          eu: eu is flooded; it is interrupted" in capsys.readouterr().out
+
+
+def test_a_list_says_why_a_run_takes_so_long_and_how_to_find_out_more(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Not only why it began, and each sentence once."""
+    silent = "cluster eu did not answer"
+    apps: list[dict[str, Any]] = [
+        {"name": "done", "status": "synced", "reason": "every stage is done"},
+        {
+            "name": "shop",
+            "status": "running",
+            "reason": "a file changed",
+            "cause": "eu: it crashes",
+        },
+        {
+            "name": "web",
+            "status": "waiting",
+            "reason": silent,
+            "waiting": {"waitingReason": silent},
+        },
+    ]
+
+    output.show_list("apps", apps, forms.Form.TEXT)
+    shown = capsys.readouterr()
+    output.show_list("apps", apps[:1], forms.Form.TEXT)
+
+    _, _, shop, web = shown.out.splitlines()
+    assert (shop.split("  ")[-1], web.split("  ")[-1]) == ("eu: it crashes", silent)
+    assert shown.err == "type volary explain shop (and 1 more): why, and what can be done\n"
+    assert capsys.readouterr().err == ""
+
+
+def test_a_run_says_each_reason_once(capsys: pytest.CaptureFixture[str]) -> None:
+    names = "id application status reason commit runningCommit subject by trigger finished"
+    said = dict.fromkeys(("plan", "waitingReason", "whatNext", "ifFailed", "move", "unfrozen"), "")
+
+    def task(target: str, status: str, reason: str, attempt: int = 0) -> dict[str, Any]:
+        words = {"target": target, "status": status, "reason": reason}
+        return {**words, "progress": "", "attempt": attempt}
+
+    crash = "container web crashes"
+    canary = [task("us", "succeeded", "1 of 1 ready", 1), task("eu", "failed", crash, 1)]
+    after = [task(name, "cancelled", f"not started: CANARY failed: eu: {crash}") for name in "ab"]
+    run = {"summary": dict.fromkeys(names.split(), ""), **said, "replicas": [], "approvals": []}
+    stages = [
+        {"name": "CANARY", "status": "failed", "tasks": canary},
+        {"name": "SYNC", "status": "cancelled", "tasks": after},
+    ]
+    output.describe_run({**run, "stages": stages, "rollback": None})
+
+    assert capsys.readouterr().out.splitlines()[-5:] == [
+        "CANARY  failed",
+        "  us  succeeded  1 of 1 ready",
+        f"  eu  failed  {crash}",
+        "SYNC  cancelled",
+        "  a and b  cancelled  not started: CANARY failed: eu",
+    ]

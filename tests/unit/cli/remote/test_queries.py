@@ -10,7 +10,9 @@ import server_world
 from volary.cli import forms
 from volary.cli.remote import client, login, queries, run_status
 from volary.controller.status import application_statuses, run_requests
+from volary.engine.runs import state
 from volary.model import errors
+from volary.model.fleet import fleets
 from volary.store import records
 
 
@@ -87,9 +89,57 @@ async def test_what_waits_behind_a_run_says_what_that_waits_for(
             described = capsys.readouterr().out
             await run_status.show(server, "web", wait=False, form=forms.Form.TEXT)
             shown = capsys.readouterr().err
+            await queries.explain(server, "web", forms.Form.TEXT)
+            explained = capsys.readouterr().out
 
-    cause = f"{run['waitingReason']}; type volary explain run-new"
-    assert f"waiting:       a commit: run run-new has to end first\ncause:         {cause}\n" in (
-        described
+    assert described.endswith(
+        "waiting:       a commit: run run-new has to end first\n"
+        f"cause:         {run['waitingReason']}\n"
+        "type:          volary explain web\n"
     )
-    assert shown == f"ccccccc waits: run run-new has to end first: {cause}\n"
+    cause = f"{run['waitingReason']}; type volary explain run-new"
+    assert shown.splitlines() == [
+        f"ccccccc waits: run run-new has to end first: {cause}",
+        *(f"type {command}" for command in run["nextCommands"]),
+    ]
+    assert explained.startswith("waiting:       ccccccc: a commit\nwaits:         run run-new has")
+    assert f"type:          {run['nextCommands'][0]}" in explained
+
+
+@pytest.mark.parametrize(
+    ("reason", "paused", "typed"),
+    [
+        ("cluster eu did not answer within 15 s", False, "volary cluster cordon eu --reason TEXT"),
+        ("the application is paused by ana", True, "volary resume web --application"),
+    ],
+)
+async def test_what_is_not_a_run_yet_says_what_to_type(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], reason: str, paused: bool, typed: str
+) -> None:
+    """Not that the run before succeeded."""
+    async with server_world.served(tmp_path) as world:
+        store, now = world.service.store, world.clock.now()
+        requested = run_requests.RunRequest(
+            "r2", "c" * 40, run_requests.KindName.RELEASE, "a commit", now
+        )
+        status = application_statuses.ApplicationStatus(
+            run_request=requested,
+            waiting_reason=reason,
+            pause=state.Pause("ana", now) if paused else None,
+        )
+        known = await store.applications.get("web")
+        assert known is not None
+        document = application_statuses.to_document(status)
+        await store.applications.keep(replace(known, document=document), fence=None)
+        members = tuple(fleets.Cluster(name) for name in ("eu", "us"))
+        world.service.fleet.register.members = fleets.Fleet(members)
+        token = world.token("viewer")["authorization"].removeprefix("Bearer ")
+
+        async with client.Client.open(login.Target(world.url, token)) as server:
+            await queries.explain(server, "web", forms.Form.TEXT)
+
+    assert capsys.readouterr().out.splitlines() == [
+        "waiting:       ccccccc: a commit",
+        f"waits:         {reason}",
+        f"type:          {typed}",
+    ]

@@ -42,11 +42,13 @@ def test_a_success_in_between_starts_the_row_anew() -> None:
         fail(subject, now)
     subject.succeeded()
     fail(subject, 6.0)
+    assert not subject.trouble
 
     assert not subject.admit(7.0).refusal
 
 
 def test_it_says_since_when_and_why(opened: circuit_breaker.CircuitBreaker) -> None:
+    assert opened.trouble == "connection refused"
     admission = opened.admit(8.0)
 
     assert admission == circuit_breaker.Admission(

@@ -132,6 +132,28 @@ async def test_an_old_generation_does_not_count() -> None:
     assert took == pytest.approx(5)
 
 
+async def test_a_cluster_that_does_not_answer_is_said_to_be_silent() -> None:
+    """What was seen last is not what is, and would hide why it takes so long."""
+    cluster, said = MemoryCluster(), list[str]()
+    cluster.put(DEPLOYMENTS, deployment(ready=1))
+
+    async def lose_and_find() -> None:
+        await asyncio.sleep(5)
+        cluster.trouble = "connection refused"
+        await asyncio.sleep(5)
+        cluster.trouble = ""
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(lose_and_find())
+        await wait(
+            cluster, deployment(), seconds=15, progress=lambda seen: said.append(seen.sentence)
+        )
+
+    seen = "web: 1 of 2 pods available"
+    silent = f"the cluster does not answer (connection refused); seen last: {seen}"
+    assert said == [seen, silent, seen]
+
+
 async def test_whoever_asks_ends_it_early() -> None:
     cluster = MemoryCluster()
     cluster.put(DEPLOYMENTS, deployment(ready=1))

@@ -1,6 +1,7 @@
 """One sentence on why a run waits, what comes next, and what a failure would lead to."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -157,3 +158,27 @@ def test_what_a_person_may_type_follows_from_what_the_run_waits_for(planned_run:
     )
     refused = run_builder.refused_run("r9", "shop", "c1", "", "it has errors", AT)
     assert explanations.next_commands(refused) == ("volary sync shop",)
+
+
+def test_of_a_run_that_is_over_it_is_said_what_is_possible_instead_of_a_retry(
+    planned_run: Make,
+) -> None:
+    def ended(status: statuses.RunStatus) -> state.Run:
+        return replace(planned_run(("us", "eu")), status=status)
+
+    sync = "volary sync shop"
+    succeeded = ended(statuses.RunStatus.SUCCEEDED)
+    assert explanations.next_commands(succeeded) == ()
+    assert explanations.instead_of_retry(succeeded)[0] == sync
+    back = ended(statuses.RunStatus.ROLLED_BACK)
+    assert explanations.next_commands(back)[0] == explanations.instead_of_retry(back)[0] == sync
+
+
+def test_of_a_run_that_is_ending_it_is_said_how_to_watch_it(planned_run: Make) -> None:
+    run = after(
+        planned_run(("us", "eu")),
+        events.Start(AT),
+        events.Cancel(AT, "ana", rollback=False, now=False),
+    )
+
+    assert explanations.next_commands(run) == (f"volary watch {run.id}",)
