@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import copy
+import json
 import os
 import random
 import shutil
@@ -18,6 +19,7 @@ import process_time
 import wave_invariants
 from controller_process import ControllerProcesses
 from kube_sandbox.apiserver.storage import storage
+from volary.manifests.ownership import tracking
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
 NAMES = ("us", "eu")
@@ -26,7 +28,7 @@ SPEED = 60.0
 KINDS = ("Deployment", "Service", "ConfigMap", "VirtualService.networking.istio.io")
 #: Fields that differ from life to life of a cluster, and say nothing about the result.
 _OWN = ("resourceVersion", "uid", "creationTimestamp", "managedFields", "generation")
-#: A rollout counts in the first; the second is of the directory of the world.
+#: A rollout counts in the first; the second is of the directory of the world, as is the id.
 _ANNOTATIONS = ("deployment.kubernetes.io/revision", "volary.dev/checkout")
 
 Killing = Callable[[ControllerProcesses, command_world.World], Awaitable[None]]
@@ -48,7 +50,10 @@ def state_of(world: command_world.World) -> dict[str, Any]:
                     kept.get("spec", {}).pop(each, None)
                 if "objects" in kept.get("data", {}):
                     kept["data"]["objects"] = still_there(world, name, kept["data"]["objects"])
-                found[f"{name} {kind} {body['metadata']['name']}"] = (kept, ready)
+                known = kept["metadata"].get("annotations", {}).get(tracking.APPLICATION_ID, "-")
+                text = json.dumps([f"{name} {kind} {body['metadata']['name']}", kept])
+                title, kept = json.loads(text.replace(known, "ID") if known != "-" else text)
+                found[title] = (kept, ready)
     return found
 
 

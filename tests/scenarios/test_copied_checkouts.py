@@ -1,14 +1,30 @@
 """A checkout without a remote is copied to begin a second application with it."""
 
+import asyncio
+import json
+import re
 import shlex
 import shutil
 from pathlib import Path
+from typing import Any
 
 import command_world
 import kubectl
+import process_time
 
 PRUNED = "    kubernetes_multicluster:\n      quickSync: {prune: true}\n"
 NAMES = ("us", "eu")
+ID = "volary.dev/application-id"
+SETTINGS = """\
+apiVersion: volary.dev/v1
+kind: Controller
+fleet: {fleet}
+listen: 127.0.0.1:0
+dataDirectory: {base}/data
+repositories:
+- {{name: first, url: {first}, interval: 1s}}
+- {{name: copy, url: {copy}, interval: 1s}}
+"""
 
 
 async def first(world: command_world.World) -> None:
@@ -103,3 +119,49 @@ async def test_a_checkout_that_was_moved_says_once_that_it_is_the_same(tmp_path:
         assert ended.code == 0, ended
         assert world.find("us", "Service", "simple") is None
         assert "another checkout" not in ended.err
+
+
+async def test_a_server_that_begins_with_both_keeps_them_apart(tmp_path: Path) -> None:
+    """At once, no cluster knows either, and both run; one after the other, the second is asked.
+
+    Neither deletes what the other has.
+    """
+    async with command_world.world(tmp_path, *NAMES) as world:
+        text = (world.directory / "app.pipecd.yaml").read_text()
+        text = text[: text.index("  pipeline:")].replace("    kubernetes_multicluster:\n", PRUNED)
+        world.write({"app.pipecd.yaml": text}, message="No pipeline")
+        copy = copied(world, tmp_path, "config.yaml", "deployment.yaml", "service.yaml")
+        copy.write({}, message="Another application")
+        (tmp_path / "data").mkdir(mode=0o700)
+        places = {"first": world.directory, "copy": copy.directory}
+        file = tmp_path / "volary-server.yaml"
+        file.write_text(SETTINGS.format(fleet=world.fleet, base=tmp_path, **places))
+        async with world.start("server", "--config", str(file)) as server:
+            await server.until("listening on http")
+            address = re.search(r"http://127\.0\.0\.1:\d+", server.said)
+            assert address
+            listed = await both(world, address.group())
+
+        objects = {"first": "simple", "copy": "front"}
+        ids = []
+        for application in listed:
+            if application["status"] == "failed":
+                assert "from another checkout" in application["reason"]
+                continue
+            title = objects[application["repository"]]
+            for name in NAMES:
+                assert world.images(name, title) == "example/simple:v1 2/2"
+            ids.append(world.find("us", "Deployment", title)["metadata"]["labels"][ID])
+        assert ids
+        assert len(ids) == len(set(ids))
+
+
+async def both(world: command_world.World, server: str) -> list[dict[str, Any]]:
+    """Wait until a server has ended with two applications."""
+    async with asyncio.timeout(process_time.HANG):
+        while True:
+            answer = await world.volary("get", "apps", "-o", "json", VOLARY_SERVER=server)
+            listed: list[dict[str, Any]] = json.loads(answer.out)
+            if [one["status"] in ("synced", "failed") for one in listed] == [True, True]:
+                return listed
+            await asyncio.sleep(0.1)

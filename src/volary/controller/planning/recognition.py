@@ -94,7 +94,9 @@ async def recognise(
         errors.UserError: It cannot be told whether one is ours.
     """
     unclear: list[inventory.Inventory] = []
-    for stored in known.inventories:
+    here = application.origin.checkout
+    # A copy of a repository holds the commits of two: its own comes first.
+    for stored in sorted(known.inventories, key=lambda stored: stored.checkout != here):
         answer = await _is_same(stored, known.namespaces, application, history)
         if answer:
             others = tuple(other for other in known.inventories if other is not stored)

@@ -30,7 +30,8 @@ class Origin:
     #: The application's directory in it.
     directory: str = ""
     #: What tells checkouts of a machine apart: a digest of where a repository without a remote is.
-    #: It says nothing elsewhere, so it decides nothing; empty: unknown.
+    #: Elsewhere the same repository has another, so commits decide where there are some; empty:
+    #: unknown.
     checkout: str = field(default="", compare=False)
 
     def __str__(self) -> str:
@@ -40,11 +41,12 @@ class Origin:
 def make_id(name: str, origin: Origin, namespace: str, taken: Collection[str] = ()) -> str:
     """Return the id of an application that no cluster knows yet.
 
-    Everybody who begins with the same application makes the same id. `namespace` is where it
-    goes, `taken` the ids of others that are there.
+    Everybody who begins with the same application makes the same id; two repositories that begin
+    at once do not. `namespace` is where it goes, `taken` the ids of others that are there.
     """
+    repository = origin.repository or origin.checkout
     for attempt in range(len(taken) + 1):
-        content = "\0".join((name, origin.repository, origin.directory, namespace, str(attempt)))
+        content = "\0".join((name, repository, origin.directory, namespace, str(attempt)))
         digest = hashlib.sha256(content.encode()).hexdigest()[:_LENGTH]
         if digest not in taken:
             return digest

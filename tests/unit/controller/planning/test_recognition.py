@@ -206,6 +206,18 @@ async def test_ours_is_found_among_others_of_its_name() -> None:
     assert found == recognition.Recognised(OWNER, ours, "", (theirs, elsewhere))
 
 
+async def test_a_copy_knows_its_own_where_it_holds_the_commits_of_both() -> None:
+    origin = ownership.Origin("", "deploy", "cafe")
+    copied = stored(origin, ownership.Owner("shop", "1"))
+    ours = replace(stored(origin), checkout="cafe")
+    application = replace(SHOP, origin=origin)
+    copy = Repository({BEGUN, RUNS})
+
+    found = await recognise(copied, ours, application=application, repository=copy)
+
+    assert found == recognition.Recognised(OWNER, ours, "", (copied,))
+
+
 async def test_one_that_the_cluster_does_not_know_keeps_the_id_that_is_remembered() -> None:
     """Its objects may have been deleted, and must be known again in other clusters."""
     other = stored(ownership.Origin("git.example.com/x/shop"), ownership.Owner("shop", "1"))

@@ -48,6 +48,7 @@ def test_everybody_makes_the_same_id() -> None:
         replace(SHOP, name="cart"),
         replace(SHOP, origin=replace(SHOP.origin, repository="git.example.com/other/shop")),
         replace(SHOP, origin=replace(SHOP.origin, directory="")),
+        replace(SHOP, origin=replace(SHOP.origin, repository="", checkout="0123456789ab")),
         replace(SHOP, input=applications.Input(namespace="stage")),
         # What is read must not depend on where one part ends.
         replace(SHOP, name="", origin=replace(SHOP.origin, repository="shopgit.example.com")),
