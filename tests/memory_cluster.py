@@ -38,6 +38,7 @@ class MemoryCluster:
 
     name = "us"
     namespace = "default"
+    trouble = ""
 
     def __init__(self) -> None:
         self._objects: dict[tuple[str, str], json.JsonObject] = {}
