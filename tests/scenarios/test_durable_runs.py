@@ -172,6 +172,8 @@ async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
     async with (
         command_world.world(tmp_path, *NAMES, speed=SPEED) as world,
     ):
+        # No Deployment runs out of its time while processes start, however long that takes.
+        world.edit("deployment.yaml", "spec:", "spec:\n  progressDeadlineSeconds: 1000000")
         controllers = ControllerProcesses(tmp_path / "volary.db", world.directory, world.fleet)
         async with controllers.started("first") as first:
             await until(controllers, SYNCED, bool)
