@@ -159,11 +159,12 @@ async def test_output_cannot_steer_a_terminal(tmp_path: Path) -> None:
 
 _LEAVES = (
     "python3 -c 'import os, time; os.setsid(); print(os.getpid(), flush=True); time.sleep(300)'"
+    " > pid & until [ -s pid ]; do sleep 0.05; done; cat pid"
 )
 
 
 async def test_a_child_that_left_the_group_goes_too(tmp_path: Path) -> None:
-    _, lines = await run(f"{_LEAVES} & sleep 0.6", tmp_path, mark="run-1 a")
+    _, lines = await run(_LEAVES, tmp_path, mark="run-1 a")
     await _gone(int(lines[0]))
 
 
