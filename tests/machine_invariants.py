@@ -99,12 +99,25 @@ class LawfulRun(machine_simulation.Play):
 
     @invariant()
     def rolled_back_is_proven(self) -> None:
-        assert self.wrote <= set(self.run.touched)
         if self.run.status is RunStatus.ROLLED_BACK:
             assert set(self.run.touched) == self.back
             assert self.run.touched
         if self.run.rollback:
             assert {task.target for task in self.run.rollback.tasks} <= set(self.run.touched)
+
+    @invariant()
+    def touched_is_what_was_written_or_may_be(self) -> None:
+        """At any moment: a process may die right after it, and the next one knows no more."""
+        touched, under_way = set(self.run.touched), self.under_way()
+        assert self.wrote <= touched
+        assert under_way <= touched
+        assert touched <= self.wrote | self.doubtful | under_way, "nobody can have written"
+        provisional = {each.name for each in self.run.clusters if each.provisional}
+        # One that has just been rolled back and begins again may be either.
+        assert provisional <= under_way
+        if "nothing was changed" in self.run.reason:
+            assert self.run.is_final
+            assert not self.wrote | self.doubtful
 
     @invariant()
     def every_state_says_why(self) -> None:

@@ -110,6 +110,10 @@ class Play(RuleBasedStateMachine):
         #: What somebody is carrying out, as told by commands alone.
         self.running: dict[Key, commands.StartTask] = {}
         self.wrote: set[str] = set()
+        #: Tasks that have written since this process began: it says so when they end.
+        self.known: set[Key] = set()
+        #: Clusters of which nobody can say whether they were written to.
+        self.doubtful: set[str] = set()
         self.back: set[str] = set()
         self.releases = 0
         #: Who said yes to which group, as far as they have not taken it back: our own books.
@@ -131,8 +135,8 @@ class Play(RuleBasedStateMachine):
         }
         # Tasks given up for lost: whoever carries them out reports too late, if ever.
         for key in lost:
-            del self.running[key]
-            assert key[1] in self.run.touched, "a lost task may have written"
+            if self.may_write(self.running.pop(key)):
+                self.doubtful.add(key[1])
         for command in step.commands:
             self.obey(command, before)
         return step
@@ -167,6 +171,41 @@ class Play(RuleBasedStateMachine):
         allowed = [within[each.window.name] for each in mine if not each.deny]
         denied = [within[each.window.name] for each in mine if each.deny]
         return not any(denied) and (not allowed or any(allowed))
+
+    def may_write(self, order: commands.StartTask) -> bool:
+        """Say whether a task may bring something of the release: a way back does not."""
+        if order.rolling_back or order.stage == state.ROLLBACK_ID:
+            return False
+        return not any(word in order.stage for word in ("WAIT", "WAVE_GATE", "WEBHOOK"))
+
+    @precondition(lambda self: self.running)
+    @rule(data=st.data())
+    def write(self, data) -> None:
+        """A task writes, and nobody hears of it yet."""
+        key = data.draw(st.sampled_from(sorted(self.running)))
+        if self.may_write(self.running[key]):
+            self.wrote.add(key[1])
+            self.known.add(key)
+
+    @rule()
+    def another_process(self) -> None:
+        """What the tasks under way have written is forgotten, and they begin again."""
+        self.known.clear()
+        self.doubtful |= self.under_way()
+        running = set(self.running)
+        self.send(events.TakenOver(self.now))
+        assert running <= set(self.running)
+
+    @precondition(lambda self: self.running)
+    @rule(data=st.data(), status=st.sampled_from(REPORTS))
+    def another_process_in_the_middle_of_writing(self, data, status: TaskStatus) -> None:
+        """All has been written, and the next process sees nothing that it would have to write."""
+        self.wrote |= self.under_way()
+        self.another_process()
+        self.finish_one(data, status, touched=False)
+
+    def under_way(self) -> set[str]:
+        return {order.target for order in self.running.values() if self.may_write(order)}
 
     @precondition(lambda self: self.run.status is RunStatus.PLANNED)
     @rule()
@@ -220,15 +259,18 @@ class Play(RuleBasedStateMachine):
     @precondition(lambda self: self.running)
     @rule(data=st.data(), status=st.sampled_from(REPORTS), touched=st.booleans())
     def finish(self, data, status: TaskStatus, touched: bool) -> None:
+        self.finish_one(data, status, touched)
+
+    def finish_one(self, data, status: TaskStatus, touched: bool) -> None:
         key = data.draw(st.sampled_from(sorted(self.running)))
         self.report(key, status, touched)
 
     @precondition(lambda self: self.running)
-    @rule()
-    def all_succeed(self) -> None:
+    @rule(touched=st.booleans())
+    def all_succeed(self, touched: bool) -> None:
         for key in sorted(self.running):
             if key in self.running:
-                self.report(key, TaskStatus.SUCCEEDED, touched=True)
+                self.report(key, TaskStatus.SUCCEEDED, touched)
 
     @precondition(lambda self: self.run.waves and not self.run.is_final)
     @rule(steps=st.integers(1, 6))
@@ -238,7 +280,7 @@ class Play(RuleBasedStateMachine):
             if self.run.status is RunStatus.PLANNED:
                 self.start()
             elif self.running:
-                self.all_succeed()
+                self.all_succeed(touched=True)
             elif deadlines.waiting_group(self.run):
                 self.approve("ana")
                 self.approve("bo")
@@ -247,8 +289,12 @@ class Play(RuleBasedStateMachine):
 
     def report(self, key: Key, status: TaskStatus, touched: bool) -> None:
         order = self.running.pop(key)
-        if touched and not order.rolling_back:
+        if touched and self.may_write(order):
             self.wrote.add(key[1])
+        if status is TaskStatus.RUNNING and self.may_write(order):
+            self.doubtful.add(key[1])  # that is no end
+        touched = touched or key in self.known
+        self.known.discard(key)
         if status in (TaskStatus.SUCCEEDED, TaskStatus.ROLLED_BACK):
             if "WAVE_GATE" in key[0] and not order.rolling_back:
                 self.proven.add((key[0], key[1]))
@@ -256,6 +302,7 @@ class Play(RuleBasedStateMachine):
                 self.back.add(key[1])
             elif order.rolling_back:
                 self.wrote.discard(key[1])
+                self.doubtful.discard(key[1])
         told = statuses.Outcome(status, "so it was", touched=touched)
         self.send(events.TaskFinished(self.now, *key, told))
 

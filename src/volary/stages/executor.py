@@ -7,7 +7,7 @@ same manifests (DESIGN.md: a run is pinned).
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -47,8 +47,6 @@ class ClusterExecutor:
     render_before: Render | None = None
     #: Whose the application's objects are, by target.
     owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
-    #: Stages, by their ids, and clusters on which another process had begun them.
-    interrupted: Collection[tuple[str, str]] = ()
     _once: single_flight.SingleFlight = field(
         default_factory=single_flight.SingleFlight, init=False
     )
@@ -110,7 +108,6 @@ class ClusterExecutor:
                     task.target, contexts.RoutePropagation(self.options.settle)
                 ),
                 adoption=self._adoptions.setdefault(task.target, adoptions.Adoption()),
-                was_interrupted=(task.stage_id, task.target) in self.interrupted,
                 begun=task.begun,
                 not_updated=task.not_updated,
                 clock=clock_jumps.SteadyClock(self.clock),

@@ -59,6 +59,7 @@ class Conversation:
             return events.TimePassed(self.now)
         asked: dict[str, Callable[[], events.Event]] = {
             "start": lambda: events.Start(self.now),
+            "taken-over": lambda: events.TakenOver(self.now),
             "answers": lambda: events.ClusterReachable(self.now, rest),
             "cancel": lambda: events.Cancel(
                 self.now, "ana", rollback="rollback" in rest, now="now" in rest

@@ -175,7 +175,6 @@ def of_plan(
         meter=dependencies.meter,
         render_before=opened.rendering.render_before,
         owners=origin.owners,
-        interrupted=frozenset((run.current.id, task.target) for task in run.current.running),
     )
     return ReadyRun(
         run, performer, masker(dependencies, opened.manifests, opened.old_manifests), origin

@@ -112,7 +112,7 @@ class Runner:
             if self._run.status is statuses.RunStatus.PLANNED:
                 self.submit(events.Start(self._now()))
             else:
-                self._carry_out_commands(group, machine.outstanding(self._run))
+                await self._take_over(group)
             while not self._run.is_final:
                 await self._take(group, await self._next())
             alarm.cancel()
@@ -181,21 +181,35 @@ class Runner:
             messages.append(letter)
         return messages
 
+    async def _take_over(self, group: asyncio.TaskGroup) -> None:
+        """Go on with a run that somebody else had begun to carry out, be it this process."""
+        _, told = await self._record([events.TakenOver(self._now())])
+        for event in told:
+            self._tell(event)
+        self._carry_out_commands(group, machine.outstanding(self._run))
+
     async def _take(self, group: asyncio.TaskGroup, letters: Sequence[_Message]) -> None:
-        before = self._run
-        happened, step = machine.advance_all(before, map(self._newest, letters))
         (last, _), (_, answer) = letters[-1], letters[0]
-        told = observer_events.between(before, step.run, last.at)
-        if step.run is not before:
-            await self._journal.keep(StepRecord(happened, step.run, told))
-            self._run = step.run
+        step, told = await self._record([self._newest(letter) for letter in letters])
         if answer is not None and not answer.done():
             answer.set_result(step.refusal)
         if step.refusal:
-            self._tell(feed.RequestRefused(at=last.at, run=before.id, reason=step.refusal))
+            self._tell(feed.RequestRefused(at=last.at, run=self._run.id, reason=step.refusal))
         for event in told:
             self._tell(event)
         self._carry_out_commands(group, step.commands)
+
+    async def _record(
+        self, happened: Sequence[events.Event]
+    ) -> tuple[machine.Step, Sequence[feed.RunEvent]]:
+        """Take events, and have the step that follows stored; observers are not told yet."""
+        before = self._run
+        taken, step = machine.advance_all(before, happened)
+        told = observer_events.between(before, step.run, happened[-1].at)
+        if step.run is not before:
+            await self._journal.keep(StepRecord(taken, step.run, told))
+            self._run = step.run
+        return step, told
 
     def _newest(self, letter: _Message) -> events.Event:
         """Return the event; of a task's progress what it said last."""

@@ -1,5 +1,7 @@
 """Says what a run is doing and why it waits, in one sentence each, from its state alone."""
 
+from collections.abc import Iterable
+
 from volary.engine.runs import policies, rollback, run_builder, state
 from volary.engine.state_machine import budgets, deadlines, failures
 from volary.model import phrases, statuses
@@ -90,8 +92,8 @@ def what_next(run: state.Run) -> str:
     if run.is_final or run.rollback:
         return ""
     if run.ending:
-        back = run.ending.rollback and run.touched
-        return f"roll back {phrases.join_names(run.touched)}" if back else ""
+        back = _settled(run, run.touched) if run.ending.rollback else []
+        return f"roll back {phrases.join_names(back)}" if back else ""
     rest = run.stages[run.position + 1 :]
     if not rest:
         return "the run is done"
@@ -107,7 +109,15 @@ def if_failed(run: state.Run) -> str:
             return "the run waits for a person"
         case policies.OnFailure.STOP:
             return "the run fails and stays as it is"
-        case _ if back := run_builder.targets_to_roll_back(run, budgets.wave_to_roll_back(run)):
+        case _ if back := _settled(
+            run, run_builder.targets_to_roll_back(run, budgets.wave_to_roll_back(run))
+        ):
             return f"rollback of {phrases.join_names(back)}, and of what the stage touches"
         case _:
             return "what the stage touches is rolled back"
+
+
+def _settled(run: state.Run, names: Iterable[str]) -> list[str]:
+    """Return those of the clusters that count as touched whatever is still under way there."""
+    under_way = {cluster.name for cluster in run.clusters if cluster.provisional}
+    return [name for name in names if name not in under_way]

@@ -99,7 +99,11 @@ def rollback_run(
         rollback_of=run.id,
         clusters=tuple(
             replace(
-                cluster, touched=cluster.name in still, left_out="", left_out_for=state.LeftOut.NOT
+                cluster,
+                touched=cluster.name in still,
+                rolled_back=False,
+                left_out="",
+                left_out_for=state.LeftOut.NOT,
             )
             for cluster in run.clusters
         ),

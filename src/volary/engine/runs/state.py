@@ -243,8 +243,14 @@ class ClusterState:
     """What the run has to remember about one of its clusters."""
 
     name: str
-    #: A task of the run wrote to it, or may have: a rollback has to visit it.
+    #: A task of the run wrote to it, or may have: a rollback has to visit it. So it is from the
+    #: step on that starts the first task that may write, before anybody carries it out.
     touched: bool = False
+    #: It counts as touched for the sake of a task under way alone: this process carries it out,
+    #: and hears from it whether it wrote.
+    provisional: bool = False
+    #: It was written to, or may have been, and is proven to be back where it was.
+    rolled_back: bool = False
     #: Why the rest of the run goes on without it; empty: it does not.
     left_out: str = ""
     left_out_for: LeftOut = LeftOut.NOT
@@ -354,7 +360,7 @@ class Run:
 
     @property
     def touched(self) -> tuple[str, ...]:
-        """Names of the clusters it wrote to, in order."""
+        """Names of the clusters it wrote to, or may have written to, in order."""
         return tuple(cluster.name for cluster in self.clusters if cluster.touched)
 
     def stage(self, stage_id: str) -> StageState | None:

@@ -4,7 +4,7 @@ Parts that do not change keep their identity: `commands` and `observer_events` c
 runs by it and so look only at what an event touched.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -129,12 +129,55 @@ def replace_cluster(run: state.Run, changed: state.ClusterState) -> state.Run:
     return replace(run, clusters=counters.replaced_cluster(run.clusters, changed))
 
 
-def mark_touched(run: state.Run, name: str, *, touched: bool = True) -> state.Run:
-    """Return `run` with the cluster as written to, or as proven to be as it was before."""
+def mark_back(run: state.Run, name: str) -> state.Run:
+    """Return `run` with the cluster proven to be as it was before."""
     cluster = run.cluster(name)
-    if cluster is None or cluster.touched is touched:
+    if cluster is None or not cluster.touched:
         return run
-    return replace_cluster(run, replace(cluster, touched=touched))
+    return replace_cluster(run, replace(cluster, touched=False, rolled_back=True))
+
+
+def mark_begun(run: state.Run, names: Collection[str]) -> state.Run:
+    """Return `run` with tasks under way on some clusters that may write there."""
+    new = [name for name in names if (cluster := run.cluster(name)) and not cluster.touched]
+    if len(new) == 1:
+        cluster = run.cluster(new[0])
+        assert cluster is not None
+        return replace_cluster(run, replace(cluster, touched=True, provisional=True))
+    if not new:
+        return run
+    begun = frozenset(new)
+    return replace(
+        run,
+        clusters=tuple(
+            replace(cluster, touched=True, provisional=True) if cluster.name in begun else cluster
+            for cluster in run.clusters
+        ),
+    )
+
+
+def conclude_begun(run: state.Run, name: str, *, wrote: bool) -> state.Run:
+    """Return `run` after a task on the cluster has said whether it wrote.
+
+    That it did not takes back only what its own start brought.
+    """
+    cluster = run.cluster(name)
+    if cluster is None or not (wrote or cluster.provisional):
+        return run
+    if cluster.touched is wrote and not cluster.provisional:
+        return run
+    return replace_cluster(run, replace(cluster, touched=wrote, provisional=False))
+
+
+def forget_begun(run: state.Run) -> state.Run:
+    """Return `run` when nobody is left who knows what its tasks under way have written."""
+    if not any(cluster.provisional for cluster in run.clusters):
+        return run
+    clusters = (
+        replace(cluster, provisional=False) if cluster.provisional else cluster
+        for cluster in run.clusters
+    )
+    return replace(run, clusters=tuple(clusters))
 
 
 def leave_out(

@@ -93,7 +93,7 @@ def conclude_rollback(
     reason = f"{task.rolling_back}; {end}"
     kind = state.LeftOut.FAILED
     run = updates.leave_out(run, task.target, f"{kind.value}: {reason}", kind)
-    return (updates.mark_touched(run, task.target, touched=False) if proven else run), reason
+    return (updates.mark_back(run, task.target) if proven else run), reason
 
 
 def on_failure(run: state.Run) -> policies.OnFailure:

@@ -95,6 +95,9 @@ def begin_rollback(run: state.Run, now: datetime) -> state.Run:
 
 def _remains(run: state.Run) -> str:
     """Say what is left as it is, and why."""
+    back = [cluster.name for cluster in run.clusters if cluster.rolled_back]
+    if back and not run.touched:
+        return f"{phrases.join_names(back)} rolled back, nothing else was changed"
     if not run.touched:
         return "nothing was changed"
     verb = "stays as it is" if len(run.touched) == 1 else "stay as they are"

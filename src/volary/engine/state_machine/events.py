@@ -30,6 +30,11 @@ class Start(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class TakenOver(Fact):
+    """Somebody goes on with the run as it was stored; what had carried it out is no more."""
+
+
+@dataclass(frozen=True, slots=True)
 class TaskProgressed(Fact):
     """A running task said how far it is."""
 

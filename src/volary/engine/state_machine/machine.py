@@ -41,6 +41,10 @@ left.
 13. People let a run do something before its time (`requests`), by name and reason: end the soak of
     a wave, whose clusters are seen healthy once more; go through closed windows. An approval is
     withdrawn for as long as nothing came of it. What was tolerated is reported at the end.
+14. A cluster is touched from the step on that starts a task there whose stage may write. Only
+    that task takes it back, by saying that it wrote nothing, and only to the process that
+    started it: who was lost, broken off or carried on by another process never can. Stages
+    that only wait, ask or measure touch nothing.
 
 The table says which events are taken in which status, by which function, and which
 statuses may follow. After the function wrote down the event, `settle` decides everything
@@ -78,6 +82,7 @@ _WITHOUT_SOME = (RunStatus.SUCCEEDED_WITH_EXCEPTIONS, *_FAILED)
 #: Event → what writes it down, and what a run that does not take it cannot be; empty: a fact.
 _RECORDS: Mapping[type[events.Event], tuple[Callable[[state.Run, Any], requests.Answer], str]] = {
     events.Start: (outcomes.start, "started"),
+    events.TakenOver: (outcomes.take_over, ""),
     events.TaskProgressed: (outcomes.progress, ""),
     events.TaskFinished: (outcomes.finish, ""),
     events.TimePassed: (deadlines.expire, ""),
@@ -114,6 +119,8 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
     # Requests wait for running tasks to come to rest; there may be none while it only waits
     # for clusters that could not be reached.
     RunStatus.RUNNING: {
+        # Waiting: for a window that closed meanwhile, here and below.
+        events.TakenOver: (RunStatus.RUNNING, RunStatus.WAITING),
         events.TaskProgressed: (RunStatus.RUNNING,),
         events.TaskFinished: (
             RunStatus.RUNNING,
@@ -128,7 +135,6 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
             RunStatus.CANCELLED,
             *_WITHOUT_SOME,
         ),
-        # Waiting: for a window that closed meanwhile.
         events.ClusterReachable: (RunStatus.RUNNING, RunStatus.WAITING),
         events.ClockJumped: (RunStatus.RUNNING, RunStatus.WAITING),
         events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
@@ -154,6 +160,7 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
     # Waiting for a person: paused (tasks may still be finishing), held, or asked to approve; or
     # for a window.
     RunStatus.WAITING: {
+        events.TakenOver: (RunStatus.WAITING, RunStatus.RUNNING),
         events.TaskProgressed: (RunStatus.WAITING,),
         events.TaskFinished: (
             RunStatus.WAITING,
@@ -182,6 +189,7 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
         events.Unfreeze: (RunStatus.RUNNING, RunStatus.WAITING),
     },
     RunStatus.ROLLING_BACK: {
+        events.TakenOver: (RunStatus.ROLLING_BACK,),
         events.TaskProgressed: (RunStatus.ROLLING_BACK,),
         events.TaskFinished: (
             RunStatus.ROLLING_BACK,

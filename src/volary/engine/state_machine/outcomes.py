@@ -27,6 +27,14 @@ def start(run: state.Run, event: events.Start) -> state.Run:
     )
 
 
+def take_over(run: state.Run, _: events.TakenOver) -> state.Run:
+    """Keep for good what is touched for the sake of tasks under way: their process is no more.
+
+    Whoever carries them out again can only say what they write from now on.
+    """
+    return updates.forget_begun(run)
+
+
 def progress(run: state.Run, event: events.TaskProgressed) -> state.Run:
     """Keep how far a running task is."""
     task = _running(run, event)
@@ -73,8 +81,10 @@ def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) 
     if task.stop_cause is state.StopCause.AGAIN and status is statuses.TaskStatus.CANCELLED:
         ended = state.TaskState(task.target, attempt=task.attempt, reason=task.stop_reason)
     run = _with_task(run, ended)
-    if outcome.touched and not task.rolling_back:
-        run = updates.mark_touched(run, task.target)
+    if not task.rolling_back:
+        # What was lost or broken off may have written only where its stage may.
+        wrote = outcome.touched and run.current.stage.kind.changes_cluster
+        run = updates.conclude_begun(run, task.target, wrote=wrote)
     return _leave_out_unreachable(run, ended)
 
 

@@ -88,6 +88,10 @@ def start_tasks(run: state.Run, now: datetime) -> state.Run:
         free -= 1
     if tasks is group.tasks:
         return run
+    if run.current.stage.kind.changes_cluster:
+        # In the step that starts it: whoever comes after a crash has to know that it may write.
+        begun = [tasks[place].target for place in counters.changes(group.tasks, tasks)]
+        run = updates.mark_begun(run, begun)
     return updates.replace_current(
         run, updates.replace_group(run.current, group, replace(group, tasks=tasks))
     )

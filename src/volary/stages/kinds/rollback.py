@@ -9,6 +9,9 @@ On a first deployment there is nothing to go back to: what the run brought is de
 another field manager co-owns it. What was there before is never deleted, whoever wrote to it
 since: it is restored as it was kept (`rollouts.restoring`).
 
+Of a cluster that a task may have written to, without anybody who knows, it reads so itself: where
+nothing differs it writes nothing, and says that there is nothing to take back.
+
 The stage succeeds only after comparing what is live with what was to be restored and applied;
 whatever was left out is named.
 """
@@ -163,6 +166,8 @@ async def _go_back(work: execution.Work) -> str:
     _require_nothing(left)
     await adopted.finish()
     short = context.task.running_commit[:8]
+    if not work.touched:
+        return f"nothing to take back: it is at {short}, and nothing differs"
     done = [f"{changes.summary}", seen, restored, *gone]
     return f"back at {short}: {'; '.join(filter(None, done))}"
 
@@ -179,8 +184,12 @@ async def _undo_first_deployment(work: execution.Work) -> str:
     stays = only_created_by(context.task.commit, adopted.adopted)
     result = await cluster_changes.remove_brought(work, stays)
     gone.append(clean.removed("primary", result.deleted))
-    _require_nothing([*_left(result.changes), *await adopted.verify()])
+    # Where nothing of this release was, an earlier one's is as it was before.
+    ignored = () if work.touched else (NOT_BROUGHT,)
+    _require_nothing([*_left(result.changes, ignored=ignored), *await adopted.verify()])
     await adopted.finish()
+    if not work.touched:
+        return "nothing to take back: nothing of this first deployment is here"
     return f"first deployment undone: {'; '.join(filter(None, [restored, *gone]))}"
 
 

@@ -28,7 +28,6 @@ async def apply(
     """
     work.check_stop()
     work.context.progress(f"applying {len(manifests)} manifest{'' if len(manifests) == 1 else 's'}")
-    work.touched = work.touched or work.context.was_interrupted
     # The inventory comes first: a crash must not leave what nobody knows of.
     remembered = await inventory_records.add(work, manifests)
     work.touched = work.touched or work.context.adoption.is_unfinished

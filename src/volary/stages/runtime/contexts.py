@@ -144,8 +144,6 @@ class StageContext(MeasuringContext):
     task_state: task_states.TaskState = field(default_factory=task_states.TaskState)
     #: Of the routes on this cluster.
     propagation: RoutePropagation = field(default_factory=RoutePropagation)
-    #: A process that is no more had begun it, and may have written what is unchanged by now.
-    was_interrupted: bool = False
     #: The objects on this cluster that were there before.
     adoption: adoptions.Adoption = field(default_factory=adoptions.Adoption)
     #: What API servers have warned of in this run, which is said once; shared by all its tasks.

@@ -290,7 +290,7 @@ def test_pods_are_counted_by_cluster_over_all_that_is_divided() -> None:
 def test_a_first_release_that_failed_is_where_it_wrote(
     before: tuple[str, ...], status: statuses.RunStatus, after: tuple[str, ...]
 ) -> None:
-    run = updates.mark_touched(release(status=status), "us")
+    run = updates.conclude_begun(release(status=status), "us", wrote=True)
 
     placed = moves.after_release(situations.PlacementState(before), run, ("us", "eu"), NOW)
 

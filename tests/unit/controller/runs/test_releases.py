@@ -56,7 +56,8 @@ def run(status: statuses.RunStatus, *done: str) -> state.Run:
     groups = run_builder.one_group(("us", "eu"))
     made = run_builder.RunSpec("shop", "c1", groups, (SYNC,), running_commit="c0")
     ended = replace(run_builder.new_run("r1", made, NOW), status=status, reason="it was so")
-    ended = updates.mark_touched(updates.mark_touched(ended, "us"), "eu")
+    ended = updates.conclude_begun(ended, "us", wrote=True)
+    ended = updates.conclude_begun(ended, "eu", wrote=True)
     good, bad = statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.FAILED
     stage = updates.change_tasks(
         ended.current,

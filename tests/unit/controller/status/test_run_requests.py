@@ -71,7 +71,9 @@ def test_a_revert_is_done_only_by_a_rollback_that_succeeded() -> None:
     assert not run_requests.is_fulfilled_by(
         WANT, replace(run, status=statuses.RunStatus.ROLLED_BACK)
     )
-    left = updates.mark_touched(replace(run, status=statuses.RunStatus.CANCELLED), "us")
+    left = updates.conclude_begun(
+        replace(run, status=statuses.RunStatus.CANCELLED), "us", wrote=True
+    )
     assert not run_requests.is_fulfilled_by(back, left)
 
 

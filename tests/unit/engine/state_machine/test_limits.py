@@ -171,7 +171,8 @@ def test_a_task_that_is_late_is_told_more_urgently_and_then_given_up() -> None:
     late = AT + MINUTE + 2 * grace
     lost = expired(with_tasks(run, broken, eu), late)
     assert [task.status for task in lost.current.tasks] == [TaskStatus.FAILED, TaskStatus.RUNNING]
-    assert lost.touched == ("us",), "nobody knows what it wrote"
+    assert lost.touched == ("us", "eu"), "nobody knows what us wrote, and eu is under way"
+    assert [cluster.provisional for cluster in lost.clusters] == [False, True]
 
 
 @pytest.mark.parametrize("status", [TaskStatus.WAITING, TaskStatus.RUNNING])
@@ -235,7 +236,7 @@ def test_a_cluster_that_fails_within_its_budget_is_rolled_back_unless_it_does_no
         (failed("us"), TaskStatus.RUNNING, "failed: x"),
         (silent, TaskStatus.UNREACHABLE, "unreachable: x"),
     ):
-        run = updates.mark_touched(with_tasks(lenient, task, eu), "us")
+        run = updates.conclude_begun(with_tasks(lenient, task, eu), "us", wrote=True)
 
         after = budgets.tolerate(run, AT)
 

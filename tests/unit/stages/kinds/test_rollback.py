@@ -1,6 +1,7 @@
 """What a rollback may take for granted, and what it may delete."""
 
 import asyncio
+import copy
 
 import pytest
 
@@ -96,19 +97,13 @@ async def test_all_that_the_run_brought_goes_however_much_it_is(
     cluster = memory_client.MemoryCluster()
     brought = [config(name) for name in "abcdefghijkl"]
 
-    def source(items: list[manifest.Manifest]) -> contexts.Loader:
-        async def load() -> list[manifest.Manifest]:
-            return items
-
-        return load
-
     context = stage_contexts.context(
         client=cluster.client,
         running_commit="old" if running else "",
         target_source=source(brought),
         running_source=source(list(map(config, running))) if running else None,
     )
-    work = execution.Work(context, asyncio.get_running_loop().time() + 100)
+    work = new_work(context)
     options = rollout_stages.SyncOptions()
     await cluster_changes.apply(
         work, rendering.primary(brought, context.application, options, commit="new")
@@ -123,3 +118,47 @@ async def test_all_that_the_run_brought_goes_however_much_it_is(
         if body.get("data") == {"a": "b"}
     }
     assert commits == left
+
+
+@pytest.mark.parametrize(
+    ("running", "reason"),
+    [
+        ("old", "nothing to take back: it is at old, and nothing differs"),
+        ("", "nothing to take back: nothing of this first deployment is here"),
+    ],
+)
+async def test_where_nothing_was_written_there_is_nothing_to_take_back(
+    running: str, reason: str
+) -> None:
+    """A task was lost before it wrote: what was there before stays, whoever brought it."""
+    cluster = memory_client.MemoryCluster()
+    before = [config(name) for name in "abc"]
+    context = stage_contexts.context(
+        client=cluster.client,
+        running_commit=running,
+        target_source=source([config(name) for name in "abcd"]),
+        running_source=source(before) if running else None,
+    )
+    earlier = stage_contexts.context(client=cluster.client, running_commit="old")
+    options = rollout_stages.SyncOptions()
+    await cluster_changes.apply(
+        new_work(earlier), rendering.primary(before, earlier.application, options, commit="old")
+    )
+    there = copy.deepcopy(dict(cluster.objects))
+    work = new_work(context)
+
+    said = await rollback.run(work, stage_kind.NoOptions())
+
+    assert (said, work.touched) == (reason, False)
+    assert dict(cluster.objects) == there, "nothing was written at all"
+
+
+def new_work(context: contexts.StageContext) -> execution.Work:
+    return execution.Work(context, asyncio.get_running_loop().time() + 100)
+
+
+def source(items: list[manifest.Manifest]) -> contexts.Loader:
+    async def load() -> list[manifest.Manifest]:
+        return items
+
+    return load
