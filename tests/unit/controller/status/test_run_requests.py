@@ -63,7 +63,8 @@ def test_primary_counts_as_touched_once_its_stage_has_begun() -> None:
 
 
 def test_a_revert_is_done_only_by_a_rollback_that_succeeded() -> None:
-    run = run_of(rollout_stages.SYNC.name)
+    begun = run_of(rollout_stages.SYNC.name)
+    run = updates.conclude_begun(begun, "us", wrote=False)
     back = replace(WANT, reverts="r1")
     assert run_requests.is_fulfilled_by(back, replace(run, status=statuses.RunStatus.ROLLED_BACK))
     assert run_requests.is_fulfilled_by(back, replace(run, status=statuses.RunStatus.CANCELLED))
@@ -71,9 +72,7 @@ def test_a_revert_is_done_only_by_a_rollback_that_succeeded() -> None:
     assert not run_requests.is_fulfilled_by(
         WANT, replace(run, status=statuses.RunStatus.ROLLED_BACK)
     )
-    left = updates.conclude_begun(
-        replace(run, status=statuses.RunStatus.CANCELLED), "us", wrote=True
-    )
+    left = replace(begun, status=statuses.RunStatus.CANCELLED)
     assert not run_requests.is_fulfilled_by(back, left)
 
 
