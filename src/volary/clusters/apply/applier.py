@@ -350,17 +350,27 @@ class SetApply:
         answers = await fan_out.attempt_all(group, lambda step: act(step, self._tools))
         causes: list[errors.VolaryError] = []
         problems: list[errors.Problem] = []
+        maybe_written = False
         for step, answer in zip(group, answers, strict=True):
             if isinstance(answer, errors.VolaryError):
                 causes.append(answer)
+                maybe_written = maybe_written or self._may_have_written(step, answer)
                 item, cluster = step.mapped.item, self._client.name
                 problems.append(refusals.problem_of(item, answer, cluster=cluster))
             else:
                 results.append(answer)
         if causes:
-            # Without an answer nobody knows whether the write arrived.
-            lost = any(isinstance(cause, errors.TemporaryError) for cause in causes)
-            raise self._error(list(dict.fromkeys(problems)), causes, touched=writing and lost)
+            wrote = writing and maybe_written
+            raise self._error(list(dict.fromkeys(problems)), causes, touched=wrote)
+
+    def _may_have_written(self, step: steps.Step, error: errors.VolaryError) -> bool:
+        """Say whether a write that ended in `error` may have changed something before that."""
+        # Without an answer nobody knows whether it arrived; a delete came before what was refused.
+        if isinstance(error, errors.TemporaryError) or step.method is steps.Method.RECREATE:
+            return True
+        # As did a hand-over of fields.
+        live = step.live
+        return live is not None and self._tools.handover.plan(step.mapped, live) is not None
 
     def _error(
         self,

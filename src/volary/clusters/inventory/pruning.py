@@ -52,6 +52,10 @@ class PruneResult:
         return sum(change.action is apply_results.Action.DELETED for change in self.changes)
 
 
+def say_nothing() -> None:
+    """Tell nobody that deletes come now."""
+
+
 def keep_nothing(_body: json.JsonObject) -> str:
     """Keep nothing: the check of those who have none."""
     return ""
@@ -66,12 +70,13 @@ async def prune(
     check: deletions.KeepCheck = keep_nothing,
     followed: deletions.WaitForProxies = deletions.no_wait,
     waiting: deletions.Say = deletions.say_nothing,
+    deleting: Callable[[], None] = say_nothing,
 ) -> PruneResult:
     """Delete the application's live objects that are not in `desired`, and wait for it.
 
     `desired` is the complete render: nothing is deleted where it is empty. `check` is a further
     reason for which an object stays, `followed` is awaited between routes and what they led to,
-    `waiting` is told what is waited for, and what holds it.
+    `waiting` is told what is waited for, and what holds it, `deleting` that deletes come now.
 
     Raises:
         VolaryError: when a list failed for another reason than missing permission; then
@@ -83,7 +88,14 @@ async def prune(
         return dataclasses.replace(decided, changes=())
     owned, decision, stays = decided
     return await _delete(
-        client, owned, decision, stays, timeout, followed=followed, waiting=waiting
+        client,
+        owned,
+        decision,
+        stays,
+        timeout,
+        followed=followed,
+        waiting=waiting,
+        deleting=deleting,
     )
 
 
@@ -147,6 +159,7 @@ async def delete_all(
     timeout: timedelta,
     check: deletions.KeepCheck,
     waiting: deletions.Say = deletions.say_nothing,
+    deleting: Callable[[], None] = say_nothing,
 ) -> PruneResult:
     """Delete every object of the application that `check` does not keep, and wait for it.
 
@@ -156,7 +169,9 @@ async def delete_all(
     stays = _keep_check(scope.owner, check)
     every = apply_order.for_deletion([manifest.Manifest(body) for body in owned.live])
     decision = _without_kept(every, stays)
-    return await _delete(client, owned, decision, stays, timeout, waiting=waiting)
+    return await _delete(
+        client, owned, decision, stays, timeout, waiting=waiting, deleting=deleting
+    )
 
 
 async def delete_variant(
@@ -166,6 +181,7 @@ async def delete_variant(
     *,
     timeout: timedelta,
     waiting: deletions.Say = deletions.say_nothing,
+    deleting: Callable[[], None] = say_nothing,
 ) -> PruneResult:
     """Delete a variant's objects: Services, then workloads, then the rest; wait for it.
 
@@ -182,7 +198,9 @@ async def delete_variant(
     def stays(body: json.JsonObject) -> str:
         return prune_decisions.unremovable(body, scope.owner, scope.label, which)
 
-    return await _delete(client, owned, decision, stays, timeout, waiting=waiting)
+    return await _delete(
+        client, owned, decision, stays, timeout, waiting=waiting, deleting=deleting
+    )
 
 
 async def _delete(
@@ -194,6 +212,7 @@ async def _delete(
     *,
     followed: deletions.WaitForProxies = deletions.no_wait,
     waiting: deletions.Say = deletions.say_nothing,
+    deleting: Callable[[], None] = say_nothing,
 ) -> PruneResult:
     kinds = {(item.group, item.kind) for item in decision.delete}
     catalog = await resource_mapping.discover_kinds(client, kinds)
@@ -202,6 +221,8 @@ async def _delete(
         for item in decision.delete
         if (kind := resource_mapping.find(catalog, item))
     ]
+    if to_delete:
+        deleting()
     removed = await deletions.delete_in_order(
         client, to_delete, stays, timeout=timeout, followed=followed, waiting=waiting
     )

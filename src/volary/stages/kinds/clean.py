@@ -58,6 +58,7 @@ async def remove(work: execution.Work, which: variant.Variant) -> str:
         cluster_changes.scope(work),
         timeout=work.remaining,
         waiting=work.context.progress,
+        deleting=work.begin_writing,
     )
     cluster_changes.record_removal(work, result)
     return removed(which.value, result.deleted)

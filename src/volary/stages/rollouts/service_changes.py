@@ -130,6 +130,7 @@ async def bridge(work: execution.Work, restored: Sequence[resource_mapping.Mappe
         own = {"name": item.name, "namespace": item.namespace}
         body = {"apiVersion": item.api_version, "kind": item.kind, "metadata": own}
         resource = await resource_mapping.require(client, "", service_targets.KIND)
+        work.begin_writing()
         await client.apply(
             resource,
             {**body, "spec": {"selector": dict(shared)}},

@@ -108,6 +108,7 @@ async def prune_away(
         check=check,
         followed=functools.partial(_settle, work),
         waiting=work.context.progress,
+        deleting=work.begin_writing,
     )
     record_removal(work, result)
     return result
@@ -131,6 +132,7 @@ async def remove_brought(work: execution.Work, check: deletions.KeepCheck) -> pr
         timeout=work.remaining,
         check=check,
         waiting=work.context.progress,
+        deleting=work.begin_writing,
     )
     record_removal(work, result)
     return result

@@ -214,6 +214,10 @@ class Work:
                 self.caution(line)
         return result.sentence
 
+    def begin_writing(self) -> None:
+        """Count the cluster as touched before something is sent whose answer may be lost."""
+        self.touched = True
+
     def record(self, changes: Iterable[apply_results.Change]) -> None:
         """Remember changes to the cluster, each by a line while they are few."""
         every = tuple(changes)
