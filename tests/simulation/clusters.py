@@ -1,0 +1,148 @@
+"""Clusters in memory as processes see them, and a record of who wrote what to them."""
+
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import memory_client
+from simulation import loops, networks
+from volary.clusters.api import api_errors, discovery
+from volary.clusters.client import client_pool, clients, recent_objects, watches
+from volary.manifests.ownership import tracking
+from volary.model import json
+from volary.model.fleet import fleets
+
+_WRITES = ("apply", "create", "replace", "merge_patch", "delete")
+#: Objects with this text in their data are refused once they are really written.
+POISON = "poison"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write as a cluster got it."""
+
+    sent: float
+    at: float
+    place: str
+    cluster: str
+    #: The application's whose object it is; empty: nobody's.
+    application: str
+    verb: str
+    kind: str
+    name: str
+    #: The commit that the object says; empty: none.
+    commit: str
+
+
+class Cluster(memory_client.MemoryCluster):
+    """Refuses what is poisoned, though only when it is written and not when it is tried."""
+
+    async def apply(
+        self, resource: discovery.Resource, body: json.JsonObject, **named: Any
+    ) -> json.JsonObject:
+        if f"{POISON}-{self.name}" in str(body.get("data")) and not named.get("dry_run"):
+            raise api_errors.Invalid(f"{POISON} is not admitted", status=422, reason="Invalid")
+        return await super().apply(resource, body, **named)
+
+    def versions(self, application: str) -> set[str]:
+        """Return what the ConfigMaps of an application say."""
+        return {
+            body["data"]["version"]
+            for body in self.objects.values()
+            if body["metadata"]["name"].startswith(f"{application}-")
+            and "version" in (body.get("data") or {})
+        }
+
+
+@dataclass(eq=False)
+class Client:
+    """What one process has of a cluster: every request travels."""
+
+    network: networks.Network
+    cluster: Cluster
+    told: Callable[[Write], None]
+    recent: recent_objects.RecentObjects = field(default_factory=recent_objects.RecentObjects)
+    answered: float = float("-inf")
+
+    @property
+    def name(self) -> str:
+        return self.cluster.name
+
+    @property
+    def namespace(self) -> str:
+        return self.cluster.namespace
+
+    def __getattr__(self, verb: str) -> Any:
+        method = getattr(self.cluster, verb)
+
+        async def ask(*args: Any, **named: Any) -> Any:
+            here, sent = loops.PLACE.get(), self.network.loop.time()
+
+            async def carry_out() -> Any:
+                if verb not in _WRITES or named.get("dry_run"):
+                    return await method(*args, **named)
+                write = self._write(here, sent, verb, args, named)
+                answer = await method(*args, **named)
+                self.told(write)
+                return answer
+
+            answer = await self.network.call(self.name, carry_out, networks.unreachable)
+            self.answered = self.network.loop.time()
+            return answer
+
+        return ask
+
+    def _write(
+        self, here: str, sent: float, verb: str, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> Write:
+        resource, what = args[:2]
+        if isinstance(what, str):
+            name, body = what, self.cluster.find(resource, what, named.get("namespace", "")) or {}
+        else:
+            name, body = what["metadata"]["name"], what
+        owner = tracking.owner_of(body)
+        return Write(
+            sent,
+            self.network.loop.time(),
+            here,
+            self.name,
+            owner.name if owner else "",
+            verb,
+            resource.kind,
+            name,
+            tracking.commit_of(body),
+        )
+
+    async def watch(
+        self, resource: discovery.Resource, **named: Any
+    ) -> AsyncGenerator[watches.WatchEvent, None]:
+        async for event in self.cluster.watch(resource, **named):
+            yield event
+
+
+@dataclass
+class Pool:
+    """The clients of one process."""
+
+    network: networks.Network
+    clusters: dict[str, Cluster]
+    told: Callable[[Write], None]
+    _clients: dict[str, Client] = field(default_factory=dict)
+
+    @property
+    def fleet(self) -> fleets.Fleet:
+        return fleets.Fleet(tuple(fleets.Cluster(name) for name in self.clusters))
+
+    @property
+    def pool(self) -> client_pool.ClientPool:
+        return cast("client_pool.ClientPool", self)
+
+    def member(self, name: str) -> fleets.Cluster | None:
+        return fleets.Cluster(name) if name in self.clusters else None
+
+    async def client(self, name: str) -> clients.Client | client_pool.Unavailable:
+        if name not in self.clusters:
+            return client_pool.Unavailable(name, "no such cluster")
+        if name not in self._clients:
+            self._clients[name] = Client(self.network, self.clusters[name], self.told)
+        return cast("clients.Client", self._clients[name])

@@ -1,0 +1,134 @@
+"""People: they look, think for a while, and ask for something, not always for what is possible."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from volary.controller import refusals
+from volary.controller.api import command_client
+from volary.controller.persistence import change_signal
+from volary.engine.persistence import codec
+from volary.engine.runs import state
+from volary.engine.state_machine import deadlines
+from volary.manifests import redaction
+from volary.model import errors
+
+if TYPE_CHECKING:
+    from simulation import world
+
+PLACE = "people"
+#: What is asked for about a run, besides approvals, with what is said.
+_OF_RUN: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("cancel", {"rollback": True}),
+    ("cancel", {"rollback": True, "now": True}),
+    ("cancel", {"rollback": False}),
+    ("reject", {}),
+    ("pause", {}),
+    ("resume", {}),
+    ("retry", {}),
+)
+_OF_APPLICATION = ("pause", "resume", "rollback", "sync")
+
+
+@dataclass
+class People:
+    """Ana and whoever shares her account."""
+
+    world: "world.World"
+    #: The stage that somebody said yes to, as they saw it.
+    asked: dict[str, str] = field(default_factory=dict)
+    #: What was said in requests that were told to be refused.
+    refused: set[str] = field(default_factory=set)
+    _said: int = 0
+
+    def act(self) -> None:
+        """Let somebody do something."""
+        lot = self.world.loop.lot
+        chance = lot.random()
+        if chance < 0.6:
+            work = self.approve(twice=lot.random() < 0.3, thinks=lot.random() * 4)
+        elif chance < 0.85:
+            work = self._steer_run(*lot.choice(_OF_RUN), thinks=lot.random() * 4)
+        else:
+            work = self._steer_application(lot.choice(_OF_APPLICATION))
+        self.world.loop.start(PLACE, work)
+
+    async def approve(self, *, twice: bool = False, thinks: float = 0.0) -> None:
+        """Approve what waits, as it is seen."""
+        for run in await self._unfinished():
+            if waiting := _waiting(run):
+                await asyncio.sleep(thinks)
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(2 if twice else 1):
+                        group.create_task(self._approve(run, waiting))
+
+    async def _approve(self, run: state.Run, waiting: state.StageState) -> None:
+        yes = self._next("yes")
+        self.asked[yes] = waiting.id
+        await self._ask("approve", yes, run=run, comment=yes)
+
+    async def _steer_run(self, kind: str, said: dict[str, Any], thinks: float) -> None:
+        for run in await self._unfinished():
+            await asyncio.sleep(thinks)
+            reason = self._next(kind)
+            named = {"comment": reason} if kind == "reject" else {"reason": reason}
+            await self._ask(kind, reason, run=run, **named, **said)
+
+    async def _steer_application(self, kind: str) -> None:
+        name = self.world.loop.lot.choice(self.world.applications)
+        reason = self._next(kind)
+        await self._ask(kind, reason, application=name, reason=reason)
+
+    async def clear(self) -> None:
+        """Let everything that is held up go on: pauses end, what waits is approved."""
+        for name in self.world.applications:
+            if (await self.world.status(name)).pause is not None:
+                await self._ask("resume", self._next("resume"), application=name)
+        for run in await self._unfinished():
+            if run.pause is not None:
+                await self._ask("resume", self._next("resume"), run=run)
+        await self.approve()
+
+    async def _unfinished(self) -> list[state.Run]:
+        store = self.world.store
+        loaded = [await store.runs.load(name) for name in await store.runs.unfinished()]
+        return [codec.read_run(one) for one in loaded if one is not None]
+
+    def _next(self, what: str) -> str:
+        self._said += 1
+        return f"{what}-{self._said}"
+
+    async def _ask(
+        self,
+        kind: str,
+        what: str,
+        *,
+        run: state.Run | None = None,
+        application: str = "",
+        **said: Any,
+    ) -> None:
+        world = self.world
+        clock = world.clock_of()
+        client = command_client.CommandClient(
+            world.store_of(clock),
+            clock,
+            change_signal.ChangeSignal(),
+            change_signal.ChangeSignal(),
+            world.new_id,
+            redaction.Masker(),
+        )
+        world.note(f"{what} to {run.id + ' at ' + run.current.id if run else application}")
+        try:
+            await client.ask(
+                kind, "ana", run=run.id if run else "", application=application, document=said
+            )
+        except refusals.Conflict as error:
+            self.refused.add(what)
+            world.note(f"{what} is refused: {error.problems[0].message}")
+        except (refusals.Busy, errors.TemporaryError, errors.UserError) as error:
+            world.note(f"{what} has no answer: {error}")
+
+
+def _waiting(run: state.Run) -> state.StageState | None:
+    group = deadlines.waiting_group(run) if not run.is_final else None
+    return run.current if group is not None else None

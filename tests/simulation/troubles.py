@@ -1,0 +1,102 @@
+"""What happens to a simulated world while trouble lasts; what, when and to whom is drawn by lot."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simulation import world
+
+DATABASE = "database"
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """How often what happens, against one another."""
+
+    push: float = 6
+    person: float = 6
+    kill: float = 2
+    restart: float = 1
+    pause: float = 1.5
+    cut: float = 2
+    outage: float = 0.5
+    jump: float = 0
+    #: The chance that a question, or an answer, is lost.
+    loss: float = 0.01
+    #: How long trouble lasts, in seconds, and the mean between two events.
+    seconds: float = 300
+    mean: float = 6
+
+
+@dataclass
+class Troubles:
+    """See the module."""
+
+    world: "world.World"
+    rates: Rates
+
+    async def happen(self) -> None:
+        """Let things happen for as long as trouble lasts."""
+        world, rates, lot = self.world, self.rates, self.world.loop.lot
+        happenings = self._happenings()
+        weights = [weight for weight, _ in happenings]
+        world.network.loss = rates.loss
+        until = world.loop.time() + rates.seconds
+        while world.loop.time() < until:
+            await asyncio.sleep(lot.expovariate(1 / rates.mean))
+            lot.choices([happening for _, happening in happenings], weights)[0]()
+            world.check()
+
+    def _happenings(self) -> list[tuple[float, Callable[[], None]]]:
+        rates = self.rates
+        return [
+            (rates.push, self.world.push),
+            (rates.person, self.world.people.act),
+            (rates.kill, self._kill),
+            (rates.restart, self._restart),
+            (rates.pause, self._pause),
+            (rates.cut, self._cut),
+            (rates.outage, self._lose),
+            (rates.jump, self._jump),
+        ]
+
+    def _process(self) -> "world.Process":
+        return self.world.loop.lot.choice(self.world.processes)
+
+    def _kill(self) -> None:
+        self._process().kill(self.world.loop.lot.uniform(0.1, 30))
+
+    def _restart(self) -> None:
+        self._process().restart(self.world.loop.lot.uniform(0.1, 5))
+
+    def _pause(self) -> None:
+        world, place = self.world, self._process().place
+        seconds = world.loop.lot.uniform(1, 60)
+        world.note(f"{place} stands still for {seconds:.1f} s")
+        world.loop.pause(place)
+        world.loop.call_later(seconds, world.loop.resume, place)
+
+    def _cut(self) -> None:
+        world, lot = self.world, self.world.loop.lot
+        place, there = self._process().place, lot.choice((DATABASE, *world.members))
+        seconds = lot.uniform(1, 90)
+        world.note(f"{place} and {there} do not hear each other for {seconds:.1f} s")
+        pair = frozenset((place, there))
+        world.network.cuts.add(pair)
+        world.loop.call_later(seconds, world.network.cuts.discard, pair)
+
+    def _lose(self) -> None:
+        world, lot = self.world, self.world.loop.lot
+        there = lot.choice((DATABASE, DATABASE, *world.members))
+        seconds = lot.uniform(1, 60)
+        world.note(f"nobody hears {there} for {seconds:.1f} s")
+        world.network.silent.add(there)
+        world.loop.call_later(seconds, world.network.silent.discard, there)
+
+    def _jump(self) -> None:
+        process, lot = self._process(), self.world.loop.lot
+        process.ahead += (jump := timedelta(seconds=lot.choice((-90, -5, 20, 600, 7200))))
+        self.world.note(f"the clock of {process.place} jumps by {jump.total_seconds():g} s")

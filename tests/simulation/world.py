@@ -1,0 +1,297 @@
+"""Two controllers on one store, three clusters, people and a repository, until all is quiet."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+from simulation import (
+    clusters,
+    databases,
+    loops,
+    networks,
+    people,
+    sources,
+    troubles,
+    witnesses,
+)
+from volary.controller import inputs
+from volary.controller.api import command_handler
+from volary.controller.applications import registry
+from volary.controller.fleet import cluster_registry
+from volary.controller.leadership import context, election
+from volary.controller.persistence import change_signal, notification_outbox
+from volary.controller.runs import ready_runs
+from volary.controller.status import application_statuses
+from volary.engine.persistence import codec
+from volary.engine.runs import state
+from volary.model import backoffs, server_settings
+from volary.model.fleet import cluster_health
+from volary.model.runs import run_records
+from volary.notifying import delivery, notifier
+from volary.store import records, stores
+from volary.store.sql.database import database
+
+EPOCH = datetime(2026, 1, 1, 12, tzinfo=UTC)
+PROCESSES = ("first", "second")
+CLUSTERS = ("us", "eu", "asia")
+APPLICATIONS = ("quick", "gated")
+_MOST_STEPS = 80_000
+_RULES = inputs.Rules(
+    backoff=backoffs.Backoff(timedelta(seconds=1), timedelta(seconds=30)),
+    patience=timedelta(seconds=8),
+    again_after=timedelta(seconds=5),
+    look=timedelta(seconds=3),
+)
+_TIMING = election.LeaseTiming(look=timedelta(seconds=3))
+
+
+@dataclass
+class Clock:
+    """The time of a process, which may be ahead or behind; of nobody: the true time."""
+
+    loop: loops.Loop
+    process: "Process | None" = None
+
+    def now(self) -> datetime:
+        ahead = self.process.ahead if self.process else timedelta()
+        return EPOCH + timedelta(seconds=self.loop.time()) + ahead
+
+
+@dataclass
+class Process:
+    """One process; each life of it is a place of its own."""
+
+    world: "World"
+    name: str
+    life: int = 0
+    place: str = ""
+    is_alive: bool = False
+    #: What its clock is ahead of the true time.
+    ahead: timedelta = timedelta()
+    _main: "asyncio.Task[None] | None" = None
+    #: How long it stays away once it has been asked to end; None: it was not asked.
+    _away: float | None = None
+
+    def start(self) -> None:
+        self.life, self.is_alive, self._away = self.life + 1, True, None
+        self.place = f"{self.name}-{self.life}"
+        self.world.note(f"{self.place} starts")
+        self._main = self.world.loop.start(self.place, self._live(self.place))
+
+    def kill(self, seconds: float) -> None:
+        """Let it die, and another life begin after some seconds."""
+        if self.is_alive:
+            self.world.note(f"{self.place} is killed")
+            self.world.loop.kill(self.place)
+            self._come_again(seconds)
+
+    def restart(self, seconds: float) -> None:
+        """Ask it to end, as an upgrade does, and begin another life some seconds after that."""
+        if self.is_alive and self._main and self._away is None:
+            self.world.note(f"{self.place} is asked to end")
+            self._away = seconds
+            self._main.cancel()
+
+    def _come_again(self, seconds: float) -> None:
+        self.is_alive = False
+        self.world.loop.call_later(seconds, self.start)
+
+    async def _live(self, place: str) -> None:
+        error: BaseException | None = None
+        try:
+            await self._lead()
+        except asyncio.CancelledError as cancelled:
+            error = cancelled if self._away is None else None
+        except Exception as raised:  # noqa: BLE001 (noted: it must not happen)
+            error = raised
+        if self.world.network.is_over:
+            return
+        if self._away is None:
+            self.world.broken.append(f"{place} ends by itself: {error!r}")
+            return
+        self.world.note(f"{place} has ended")
+        self._come_again(self._away)
+
+    async def _lead(self) -> None:
+        world = self.world
+        clock = world.clock_of(self)
+        store = world.store_of(clock)
+        pool = clusters.Pool(world.network, world.members, world.wrote).pool
+        known = ready_runs.Dependencies(
+            world.feed,
+            pool,
+            clock,
+            patience=_RULES.patience,
+            again_after=_RULES.again_after,
+            addresses={sources.NAME: "git.example.com/team/shop"},
+        )
+        signal, asked = change_signal.ChangeSignal(), change_signal.ChangeSignal()
+        register = cluster_registry.ClusterRegistry(
+            store, pool, clock, cluster_health.HealthRules(), signal, pool.fleet
+        )
+        queue = delivery.DeliveryQueue({}, notification_outbox.StoreOutbox(store))
+
+        async def drive(fence: run_records.Fence) -> None:
+            world.note(f"{self.place} leads, term {fence.number}")
+            async with asyncio.TaskGroup() as group:
+                leader = context.LeaderContext(
+                    store=store,
+                    fence=fence,
+                    dependencies=known,
+                    rules=_RULES,
+                    change_signal=signal,
+                    group=group,
+                    planners=asyncio.Semaphore(_RULES.planners),
+                    notifier=notifier.Notifier(server_settings.Notifications(), queue),
+                    new_id=world.new_id,
+                    register=register,
+                )
+                known_applications = registry.ApplicationRegistry(leader, {})
+                await known_applications.load()
+                commands = command_handler.CommandHandler(leader, known_applications, asked)
+                group.create_task(commands.keep_handling())
+                group.create_task(world.feed.watch(known_applications.see))
+
+        await election.lead(store, self.place, drive, timing=_TIMING)
+
+
+@dataclass
+class World:
+    """See the module."""
+
+    loop: loops.Loop
+    base: database.Database
+    feed: sources.Feed
+    rates: troubles.Rates = field(default_factory=troubles.Rates)
+    notes: list[str] = field(default_factory=list)
+    #: What does not hold.
+    broken: list[str] = field(default_factory=list)
+    _ids: int = 0
+
+    def __post_init__(self) -> None:
+        self.network = networks.Network(self.loop)
+        self.members = {name: clusters.Cluster(name=name) for name in CLUSTERS}
+        self.applications = APPLICATIONS
+        self.processes = [Process(self, name) for name in PROCESSES]
+        self.people = people.People(self)
+        self.witness = witnesses.Witness(self.loop.time, broken=self.broken)
+        self.store = self._own_store(self.clock_of())
+
+    def clock_of(self, process: Process | None = None) -> Clock:
+        """Return the clock of a process, or the true one."""
+        return Clock(self.loop, process)
+
+    def store_of(self, clock: Clock) -> stores.Store:
+        """Return the store as it is reached from elsewhere."""
+        own = self._own_store(clock)
+        self.witness.watch(own)
+        return cast("stores.Store", networks.Remote(self.network, troubles.DATABASE, own))
+
+    def _own_store(self, clock: Clock) -> stores.Store:
+        return stores.Store(self.base, clock=clock, limits=records.Limits())
+
+    def new_id(self) -> str:
+        self._ids += 1
+        return f"id-{self._ids:04}"
+
+    def note(self, text: str) -> None:
+        self.notes.append(f"{self.loop.time():9.3f} {text}")
+
+    def wrote(self, write: clusters.Write) -> None:
+        self.witness.wrote(write)
+        self.note(
+            f"{write.place} → {write.cluster}: {write.verb} {write.kind} {write.name}"
+            f" {write.commit[:7]}"
+        )
+
+    def push(self) -> None:
+        """Let somebody push the next commit."""
+        if self.feed.push():
+            self.note(f"{self.feed.head[:7]} is pushed")
+
+    def check(self) -> None:
+        """Fail when something did not hold."""
+        if self.broken:
+            raise AssertionError("\n".join(self.broken))
+
+    async def begin(self) -> None:
+        """Have everybody run the first release."""
+        for process in self.processes:
+            process.start()
+        await self._until_quiet(600)
+
+    async def suffer(self) -> None:
+        """Let things happen for a while."""
+        await troubles.Troubles(self, self.rates).happen()
+
+    async def settle(self) -> None:
+        """Heal everything, and let all go to its end."""
+        self.note("all is well again")
+        self.network.heal()
+        for process in self.processes:
+            self.loop.resume(process.place) if process.is_alive else None
+        await self._until_quiet(4 * 3600)
+
+    async def _until_quiet(self, seconds: float) -> None:
+        """Wait until nobody has anything to do; people go on approving."""
+        until, calm = self.loop.time() + seconds, 0
+        while calm < 3:
+            await asyncio.sleep(7)
+            await self.people.clear()
+            self.check()
+            calm = calm + 1 if await self._is_quiet() else 0
+            if self.loop.time() > until or self.loop.steps > _MOST_STEPS:
+                waiting = [await self.status(name) for name in APPLICATIONS]
+                raise AssertionError(
+                    f"not quiet after {seconds} s: {await self.unfinished()}, {waiting}"
+                )
+
+    async def _is_quiet(self) -> bool:
+        if await self.unfinished() or await self.store.requests.unanswered():
+            return False
+        known = [await self.status(name) for name in APPLICATIONS]
+        head = self.feed.head
+        return all(one.looked_at == head and one.next_request is None for one in known)
+
+    def version_of(self, commit: str) -> str:
+        """Return what the objects of a commit say."""
+        return f"v{self.feed.commits.index(commit) + 1}"
+
+    async def unfinished(self) -> tuple[str, ...]:
+        return await self.store.runs.unfinished()
+
+    async def status(self, name: str) -> application_statuses.ApplicationStatus:
+        found = await self.store.applications.get(name)
+        return application_statuses.from_document(found.document if found else {})
+
+    async def runs(self) -> list[state.Run]:
+        """Return all runs, the oldest first."""
+        page = await self.store.runs.list(records.RunFilter(), limit=500)
+        stored = [await self.store.runs.load(item.head.id) for item in page.items]
+        return [codec.read_run(one) for one in reversed(stored) if one is not None]
+
+    @property
+    def digest(self) -> str:
+        """What tells this simulation from every other."""
+        return hashlib.sha256("\n".join(self.notes).encode()).hexdigest()
+
+
+@asynccontextmanager
+async def opened(
+    loop: loops.Loop, source: sources.Source, rates: troubles.Rates
+) -> AsyncIterator[World]:
+    """Open a world with an empty store, and give everything back at the end."""
+    base = await databases.DATABASES.take()
+    world = World(loop, base, sources.Feed(source), rates)
+    try:
+        yield world
+    finally:
+        world.network.is_over = True
+        is_clean = await loop.end()
+        await loop.shutdown_asyncgens()
+        if is_clean:
+            databases.DATABASES.give_back(base)
