@@ -12,5 +12,9 @@ class MemoryOutbox:
     async def load(self) -> outbox.Contents:
         return self.contents
 
-    async def save(self, contents: outbox.Contents) -> None:
-        self.contents = contents
+    async def save(self, change: outbox.Change) -> None:
+        kept = {message.id: message for message in self.contents.messages}
+        kept |= {message.id: message for message in change.added if message.id not in kept}
+        left = tuple(message for name, message in kept.items() if name not in change.removed)
+        places = self.contents.places if change.places is None else change.places
+        self.contents = outbox.Contents(left, places)

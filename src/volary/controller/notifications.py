@@ -3,9 +3,10 @@
 Texts are redacted here or come redacted: a notification leaves the system.
 """
 
+from volary.controller.persistence import retry
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses, run_requests
-from volary.engine.observers import feed
+from volary.engine.runs import state
 from volary.manifests import redaction
 from volary.model import clocks, statuses
 from volary.model.fleet import cluster_health
@@ -13,28 +14,45 @@ from volary.notifying import notices, notifier
 from volary.store import records
 
 _Event = notices.Event
+_NOT_BEGUN = notices.Progress()
 
 
-def observer(
+def of_run(
     to: notifier.Notifier, release: ready_runs.ReadyRun, known: records.ApplicationRecord
-) -> feed.Observer:
-    """Return the observer of a run; it has to be given redacted events."""
-    return to.observer(_subject(release, known))
+) -> notifier.RunNotifier:
+    """Return who notifies of a run, which an earlier process may have begun."""
+    return to.of_run(_subject(release, known), _progress(release.run))
 
 
-def planned(
+def _progress(run: state.Run) -> notices.Progress:
+    """Return how far a run is."""
+    if run.started is None:
+        return notices.Progress()
+    known = {target: statuses.TaskStatus.PENDING for target in run.targets}
+    for stage in run.all_stages:
+        known |= {task.target: task.status for task in stage.tasks if task.started}
+    known |= {one.name: statuses.TaskStatus.SKIPPED for one in run.clusters if one.left_out}
+    stage_name = "" if run.is_final else run.current.stage.name
+    return notices.Progress(run.status, run.reason, stage_name, run.started, known)
+
+
+async def planned(
     to: notifier.Notifier,
     dependencies: ready_runs.Dependencies,
     release: ready_runs.ReadyRun,
     known: records.ApplicationRecord,
 ) -> None:
-    """Tell that a run is going to begin, why by this strategy, and what its file warns of."""
+    """Tell that a run is going to begin, why by this strategy, and what its file warns of.
+
+    It is kept before the run is.
+    """
     said = (release.origin.summary, *(f"warning: {text}" for text in release.origin.warnings))
     reason, now = release.masker.clean("\n".join(said)), dependencies.clock.now()
-    to.announce(_Event.DEPLOYMENT_PLANNED, _subject(release, known), now, reason)
+    subject = _subject(release, known)
+    await _keep(to, notices.Notice(_Event.DEPLOYMENT_PLANNED, now, subject, _NOT_BEGUN, reason))
 
 
-def requested(
+async def requested(
     to: notifier.Notifier,
     dependencies: ready_runs.Dependencies,
     run_request: run_requests.RunRequest,
@@ -44,7 +62,8 @@ def requested(
 ) -> None:
     """Tell what becomes of a run request: it was taken, it was refused, or it leads to no run.
 
-    Where it leads to no run of its own, the messages about it are edited; nobody is notified.
+    It is kept before what it tells is. Where it leads to no run of its own, the messages about it
+    are edited; nobody is notified.
     """
     masker, now = ready_runs.masker(dependencies), dependencies.clock.now()
     subject, reason = _requested(run_request, known, masker), masker.clean(reason)
@@ -52,7 +71,12 @@ def requested(
         progress = notices.Progress(statuses.RunStatus.CANCELLED, reason)
         to.update(notices.Notice(event, now, subject, progress))
     else:
-        to.announce(event, subject, now, reason)
+        await _keep(to, notices.Notice(event, now, subject, _NOT_BEGUN, reason))
+
+
+async def _keep(to: notifier.Notifier, notice: notices.Notice) -> None:
+    name = f"{notice.subject.run}-{notice.event.value.lower()}"
+    await retry.until_available(lambda: to.keep(notice, name), "a notification")
 
 
 def _subject(release: ready_runs.ReadyRun, known: records.ApplicationRecord) -> notices.Subject:

@@ -1,19 +1,21 @@
 """Delivers messages, a queue for each receiver; no run waits for it.
 
 What cannot be delivered is tried again with growing pauses, for about half a day. When too
-much waits for one receiver the oldest goes, counted. What is on its way is saved at most a
-second later, so a process that is killed repeats or loses what happened in that second.
-Another process that takes over goes on with what was saved.
+much waits for one receiver the oldest goes, counted. Delivery is at least once: a message that
+was delivered is removed from the outbox up to a second later, so who is killed in between has it
+sent again by the next process, under the same id. What was `kept` before it was posted is never
+lost; everything else is saved within that second.
 """
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from volary.model import backoffs, errors
+from volary.model.runs import run_records
 from volary.notifying import outbox, senders
 
 _LOG = logging.getLogger(__name__)
@@ -41,7 +43,7 @@ class Limits:
 class _ReceiverQueue:
     """What waits for one receiver."""
 
-    messages: deque[outbox.OutboxMessage] = field(default_factory=deque)
+    messages: deque[run_records.OutboxMessage] = field(default_factory=deque)
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     #: The first message is being delivered, and may not be replaced.
     busy: bool = False
@@ -63,8 +65,9 @@ class DeliveryQueue:
         self._lines = {name: _ReceiverQueue() for name in receivers}
         self._places: dict[str, str] = {}
         self._changed = asyncio.Event()
-        #: What the outbox holds, as far as is known.
-        self._saved = outbox.Contents()
+        #: What the outbox holds, as far as is known: ids of messages, and places.
+        self._kept: set[str] = set()
+        self._kept_places: dict[str, str] = {}
 
     @property
     def dropped(self) -> int:
@@ -81,11 +84,27 @@ class DeliveryQueue:
         waits = any(message.topic == topic for message in self._lines[receiver].messages)
         return waits or _place(receiver, topic) in self._places
 
-    def post(self, message: outbox.OutboxMessage) -> None:
-        """Take a message; returns at once."""
+    async def keep(self, messages: Sequence[run_records.OutboxMessage]) -> None:
+        """Keep messages, then take them.
+
+        Raises:
+            errors.VolaryError: They cannot be kept now, or by this process.
+        """
+        if messages:
+            await self._box.save(outbox.Change(added=tuple(messages)))
+        for message in messages:
+            self.post(message, kept=True)
+
+    def post(self, message: run_records.OutboxMessage, *, kept: bool = False) -> None:
+        """Take a message, which the outbox may hold already (`kept`); returns at once."""
+        if kept:
+            self._kept.add(message.id)
+            self._changed.set()
         line = self._lines.get(message.receiver)
         if line is None:
             return  # the settings no longer name it
+        if kept and any(waiting.id == message.id for waiting in line.messages):
+            return
         if message.reply or not message.topic or not self._replace(line, message):
             line.messages.append(message)
             self._shorten(message.receiver, line)
@@ -101,13 +120,15 @@ class DeliveryQueue:
                     group.create_task(self._serve(name), name=f"notify {name}")
                 group.create_task(self._keep_saving(), name="save notifications")
         finally:
-            if await self._save():
-                # Whoever delivers next, maybe another process, begins with what is kept.
-                for line in self._lines.values():
-                    line.messages.clear()
-                self._places.clear()
+            saved = await self._save()
+            # Whoever delivers next, maybe another process, begins with what is kept.
+            for line in self._lines.values():
+                left = [one for one in line.messages if not saved and one.id not in self._kept]
+                line.messages = deque(left)
+            self._kept.clear()
+            self._places.clear()
 
-    def _replace(self, line: _ReceiverQueue, message: outbox.OutboxMessage) -> bool:
+    def _replace(self, line: _ReceiverQueue, message: run_records.OutboxMessage) -> bool:
         """Put a message in the place of one of its topic that waits; say whether there was one."""
         for index, waiting_message in enumerate(line.messages):
             if (
@@ -147,7 +168,7 @@ class DeliveryQueue:
                     await asyncio.sleep(self._limits.pace.total_seconds())
             await line.woken.wait()
 
-    async def _deliver(self, name: str, message: outbox.OutboxMessage) -> None:
+    async def _deliver(self, name: str, message: run_records.OutboxMessage) -> None:
         """Try until it is delivered, or there is no hope."""
         place = _place(name, message.topic) if message.topic else ""
         for attempt in range(1, self._limits.tries + 1):
@@ -180,7 +201,8 @@ class DeliveryQueue:
         except errors.TemporaryError as error:
             _LOG.warning("undelivered notifications cannot be read: %s", error)
             return
-        self._saved = kept
+        self._kept |= {message.id for message in kept.messages}
+        self._kept_places = dict(kept.places)
         self._places = {**kept.places, **self._places}
         waiting = {message.id for line in self._lines.values() for message in line.messages}
         for message in reversed(kept.messages):
@@ -197,16 +219,21 @@ class DeliveryQueue:
     async def _save(self) -> bool:
         """Keep what waits; say whether that was possible."""
         self._changed.clear()
-        messages = tuple(message for line in self._lines.values() for message in line.messages)
-        contents = outbox.Contents(messages, dict(self._places))
-        if contents == self._saved:
+        waiting = [message for line in self._lines.values() for message in line.messages]
+        added = tuple(message for message in waiting if message.id not in self._kept)
+        removed = frozenset(self._kept - {message.id for message in waiting})
+        places = dict(self._places)
+        is_same = places == self._kept_places
+        if is_same and not added and not removed:
             return True
         try:
-            await self._box.save(contents)
+            await self._box.save(outbox.Change(added, removed, None if is_same else places))
         except errors.VolaryError as error:
             _LOG.warning("undelivered notifications cannot be saved: %s", error)
             return False
-        self._saved = contents
+        self._kept -= removed
+        self._kept |= {message.id for message in added}
+        self._kept_places = places
         return True
 
 

@@ -2,15 +2,16 @@
 
 import logging
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import aiohttp
 
 from volary.engine.observers import feed
 from volary.model import clocks, json, server_settings
+from volary.model.runs import run_records
 from volary.notifying import (
     chats,
     delivery,
@@ -29,8 +30,18 @@ def _new_id() -> str:
     return uuid.uuid4().hex
 
 
+@dataclass(frozen=True, slots=True)
+class StepNotices:
+    """What a step of a run is notified with."""
+
+    #: Kept in the step's own transaction.
+    messages: tuple[run_records.OutboxMessage, ...] = ()
+    #: Messages that are there already are edited, but for those of the receivers notified.
+    edits: tuple[tuple[notices.Notice, tuple[str, ...]], ...] = ()
+
+
 class Notifier:
-    """Turns events into messages; every method returns at once and fails nothing."""
+    """Turns events into messages; nothing here waits for a receiver."""
 
     def __init__(
         self,
@@ -45,25 +56,71 @@ class Notifier:
         self._new_id = new_id
         self._missed: set[tuple[str, str]] = set()
 
-    def observer(self, subject: notices.Subject) -> feed.Observer:
-        """Return an observer of one run; it has to be given redacted events."""
-        return _RunObserver(self, subject)
+    def of_run(
+        self, subject: notices.Subject, progress: notices.Progress | None = None
+    ) -> "RunNotifier":
+        """Return who notifies of one run, which has come so far; nothing: it has not begun."""
+        return RunNotifier(self, subject, progress or notices.Progress())
 
     def announce(
         self, event: notices.Event, subject: notices.Subject, at: datetime, reason: str = ""
     ) -> None:
-        """Notify of something that happens outside of a run's feed; `reason` has to be masked."""
+        """Notify of something that is about no run, at once; `reason` has to be masked."""
         notice = notices.Notice(event, at, subject, notices.Progress(), reason)
-        self.update(notice, notified=self.send(notice))
+        receivers = self.receivers(notice)
+        for message in self.messages(notice, receivers, self._new_id()):
+            self._queue.post(message)
+        self.update(notice, notified=receivers)
 
-    def send(self, notice: notices.Notice) -> tuple[str, ...]:
-        """Send a notice to the receivers of its routes, and return them."""
+    async def keep(self, notice: notices.Notice, name: str) -> None:
+        """Notify of something before it is kept itself; its texts have to be masked.
+
+        Who is killed in between does it again, under the same `name`, and so receivers can tell
+        that they have it.
+
+        Raises:
+            errors.VolaryError: It cannot be kept now, or by this process.
+        """
+        receivers = self.receivers(notice)
+        await self._queue.keep(self.messages(notice, receivers, name))
+        self.update(notice, notified=receivers)
+
+    def post(self, step: StepNotices) -> None:
+        """Send what a step is notified with, which is kept by now."""
+        for message in step.messages:
+            self._queue.post(message, kept=True)
+        for notice, notified in step.edits:
+            self.update(notice, notified=notified)
+
+    def receivers(self, notice: notices.Notice) -> tuple[str, ...]:
+        """Return the receivers of a notice's routes."""
         named = routes.receivers(self._settings.routes, notice)
         receivers = tuple(name for name in named if name in self._receivers)
-        for name in receivers:
-            self._post(self._receivers[name], notice)
         self._miss(notice.subject.application, set(named) - set(receivers))
         return receivers
+
+    def messages(
+        self, notice: notices.Notice, receivers: Iterable[str], name: str
+    ) -> tuple[run_records.OutboxMessage, ...]:
+        """Return what receivers are sent about a notice, whose `name` is no other's."""
+        made: list[run_records.OutboxMessage] = []
+        for receiver_name in receivers:
+            receiver = self._receivers[receiver_name]
+            message = self._message(receiver, notice, f"{name}-{receiver_name}")
+            made.append(message)
+            slack = receiver.slack
+            reply = messages.slack_reply(notice, slack) if slack and message.topic else ""
+            if reply:
+                made.append(replace(message, id=f"{message.id}-reply", body={}, reply=reply))
+        return tuple(made)
+
+    def _message(
+        self, receiver: server_settings.Receiver, notice: notices.Notice, message_id: str
+    ) -> run_records.OutboxMessage:
+        topic = notice.subject.run if _edits(receiver) else ""
+        return run_records.OutboxMessage(
+            message_id, receiver.name, _body(receiver, notice), topic=topic
+        )
 
     def _miss(self, application: str, names: set[str]) -> None:
         """Say once for each application and receiver that the settings do not have it."""
@@ -86,28 +143,15 @@ class Notifier:
             if receiver.name in notified or not _edits(receiver):
                 continue
             if self._queue.has_place(receiver.name, topic):
-                self._post(receiver, notice, notified=False)
+                self._queue.post(self._message(receiver, notice, self._new_id()))
 
     async def keep_delivering(self) -> None:
         """Deliver until cancelled."""
         await self._queue.keep_delivering()
 
-    def _post(
-        self, receiver: server_settings.Receiver, notice: notices.Notice, *, notified: bool = True
-    ) -> None:
-        slack, name = receiver.slack, receiver.name
-        topic = notice.subject.run if _edits(receiver) else ""
-        self._queue.post(
-            outbox.OutboxMessage(self._new_id(), name, _body(receiver, notice), topic=topic)
-        )
-        reply = messages.slack_reply(notice, slack) if slack and topic and notified else ""
-        if reply:
-            message = outbox.OutboxMessage(self._new_id(), name, {}, topic=topic, reply=reply)
-            self._queue.post(message)
-
 
 @dataclass(slots=True)
-class _RunObserver:
+class RunNotifier:
     """Follows one run."""
 
     notifier: Notifier
@@ -115,17 +159,32 @@ class _RunObserver:
     progress: notices.Progress = field(default_factory=notices.Progress)
     last: notices.Event = notices.Event.DEPLOYMENT_STARTED
 
-    def notify(self, event: feed.RunEvent) -> None:
-        """Take one event of the feed."""
-        before = self.progress
-        self.progress = run_progress.advance(before, event)
-        sent = run_progress.event_to_send(before, event)
-        if sent is None and self.progress == before:
-            return
-        self.last = sent or self.last
-        notice = self._notice(event)
-        notified = self.notifier.send(notice) if sent else ()
-        self.notifier.update(notice, notified=notified)
+    def prepare(self, told: Sequence[feed.RunEvent], version: int) -> StepNotices:
+        """Return what a step is notified with: redacted events, and the version it leads to.
+
+        The same step gives the same messages under the same ids.
+        """
+        sent: list[run_records.OutboxMessage] = []
+        edits: list[tuple[notices.Notice, tuple[str, ...]]] = []
+        for position, event in enumerate(told):
+            before = self.progress
+            self.progress = run_progress.advance(before, event)
+            happened = run_progress.event_to_send(before, event)
+            if happened is None and self.progress == before:
+                continue
+            self.last = happened or self.last
+            notice = self._notice(event)
+            receivers: tuple[str, ...] = ()
+            if happened:
+                receivers = self.notifier.receivers(notice)
+                name = f"{self.subject.run}-{version}-{position}"
+                sent += self.notifier.messages(notice, receivers, name)
+            edits.append((notice, receivers))
+        return StepNotices(tuple(sent), tuple(edits))
+
+    def post(self, step: StepNotices) -> None:
+        """Send what `prepare` returned, once the step is kept."""
+        self.notifier.post(step)
 
     def _notice(self, event: feed.RunEvent) -> notices.Notice:
         # A single cluster's reason is not that of the whole.

@@ -1,47 +1,50 @@
-"""Messages to be delivered, and where they survive a restart."""
+"""Messages to be delivered, and where they survive a restart.
 
+A message of a run's step is there with the step itself; every other one is written down here,
+most of them a moment later.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
-import msgspec
-
-from volary.model import json
+from volary.model.runs import run_records
 
 
-class OutboxMessage(msgspec.Struct, frozen=True):
-    """One delivery to one receiver."""
-
-    #: Unique; receivers can tell repetitions by it.
-    id: str
-    receiver: str
-    body: json.JsonObject
-    #: A newer message of the same topic takes the place of one that waits; empty: it does not.
-    topic: str = ""
-    #: Said below the topic's message, so that it reaches people; such a message has no body.
-    reply: str = ""
-
-
-class Contents(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Contents:
     """What is kept."""
 
     #: Not delivered yet, in order.
-    messages: tuple[OutboxMessage, ...] = ()
+    messages: tuple[run_records.OutboxMessage, ...] = ()
     #: By receiver and topic, where the message is that can be edited.
-    places: dict[str, str] = msgspec.field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is different from what is kept."""
+
+    added: tuple[run_records.OutboxMessage, ...] = ()
+    #: Ids of messages that were delivered, or will not be.
+    removed: frozenset[str] = frozenset()
+    #: None: as before.
+    places: Mapping[str, str] | None = None
 
 
 class Outbox(Protocol):
-    """Keeps what is on its way. Nothing here may fail a run: errors are logged."""
+    """Keeps what is on its way."""
 
     async def load(self) -> Contents:
-        """Return what was saved last; nothing when there is nothing to be read.
+        """Return what is kept; nothing when there is nothing to be read.
 
         Raises:
             errors.TemporaryError: It cannot be read now.
         """
         ...
 
-    async def save(self, contents: Contents) -> None:
-        """Keep `contents` in the place of what was there.
+    async def save(self, change: Change) -> None:
+        """Keep a change. A message that is kept already stays as it is.
 
         Raises:
             errors.VolaryError: It cannot be written now, or by this process.

@@ -17,7 +17,7 @@ import msgspec
 from volary import secret_files
 from volary.http_client import answers
 from volary.model import clocks, errors, json, server_settings
-from volary.notifying import outbox
+from volary.model.runs import run_records
 
 SLACK = "https://slack.com/api"
 _TIMEOUT = aiohttp.ClientTimeout(total=10)
@@ -35,7 +35,7 @@ _SLACK_GONE = frozenset({"message_not_found", "cant_update_message", "edit_windo
 class Sender(Protocol):
     """Delivers messages of one receiver."""
 
-    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
+    async def send(self, message: run_records.OutboxMessage, place: str) -> str:
         """Deliver a message and return where it is, to be edited by the next; may be empty.
 
         `place` is what an earlier message of the same topic returned; empty: none.
@@ -55,7 +55,7 @@ class WebhookSender:
     settings: server_settings.OutgoingWebhook
     clock: clocks.Clock
 
-    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
+    async def send(self, message: run_records.OutboxMessage, place: str) -> str:
         """Post a message; see `Sender.send`."""
         body = msgspec.json.encode(message.body)
         timestamp = str(int(self.clock.now().timestamp()))
@@ -80,7 +80,7 @@ class IncomingWebhookSender:
     #: A file with the address.
     hook_url_file: str
 
-    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
+    async def send(self, message: run_records.OutboxMessage, place: str) -> str:
         """Post a message; see `Sender.send`."""
         address = await _read(self.hook_url_file)
         headers = {"Content-Type": "application/json"}
@@ -98,7 +98,7 @@ class SlackBotSender:
     #: Where the API is; another one for tests.
     api: str = SLACK
 
-    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
+    async def send(self, message: run_records.OutboxMessage, place: str) -> str:
         """Post or edit a message, or reply to it; see `Sender.send`."""
         if message.reply:
             below = {"thread_ts": place} if place else {}

@@ -26,6 +26,8 @@ from volary.model.pipeline import webhook
 
 #: The highest status that is agreement (Flagger).
 AGREEMENT = 202
+#: The header that names the attempt at the stage that asks.
+ATTEMPT = "Volary-Attempt"
 _LARGEST_ANSWER = 4096
 _SHOWN = 200
 _FIRST_PAUSE = 1.0
@@ -102,6 +104,8 @@ class Subject:
     phase: str = "Progressing"
     #: More words, besides Flagger's.
     details: Mapping[str, object] = field(default_factory=dict)
+    #: Names the attempt at the stage that asks; the same after a restart.
+    attempt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,7 @@ async def call(
     body = msgspec.json.encode(payload(hook, subject, extra))
     pause = _FIRST_PAUSE
     for left in range(hook.retries, -1, -1):
-        answer, is_final = await _ask(hook, body, reach)
+        answer, is_final = await _ask(hook, body, reach, subject.attempt)
         if is_final or not left:
             return answer
         await asyncio.sleep(pause)
@@ -175,9 +179,14 @@ def connector(reach: Reach) -> aiohttp.TCPConnector:
     return aiohttp.TCPConnector(resolver=_Resolver(reach), force_close=True)
 
 
-async def _ask(hook: webhook.Webhook, body: bytes, reach: Reach) -> tuple[Answer, bool]:
+async def _ask(
+    hook: webhook.Webhook, body: bytes, reach: Reach, attempt: str
+) -> tuple[Answer, bool]:
     """Ask once; say whether asking again is of no use."""
     seconds = hook.timeout.total_seconds()
+    headers = {"Content-Type": "application/json", "User-Agent": "volary"}
+    if attempt:
+        headers[ATTEMPT] = attempt
     try:
         async with (
             asyncio.timeout(seconds),
@@ -185,7 +194,7 @@ async def _ask(hook: webhook.Webhook, body: bytes, reach: Reach) -> tuple[Answer
             session.post(
                 hook.url,
                 data=body,
-                headers={"Content-Type": "application/json", "User-Agent": "volary"},
+                headers=headers,
                 ssl=not hook.disable_tls,
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=seconds),

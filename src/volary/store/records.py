@@ -90,6 +90,8 @@ class Finding(_TaskRow):
     #: Name of the metric; empty: it is about all of them.
     metric: str
     document: json.JsonObject = field(default_factory=dict)
+    #: Of each key a task's first finding is kept, and no other; empty: it has none.
+    key: str = ""
     #: Set by the store: grows over all runs, with gaps; where a reader goes on.
     position: int = 0
     #: Set by the store: counts up by one within the task; a gap: some were dropped there.

@@ -22,6 +22,7 @@ from volary.store.sql.repositories import (
     commits,
     events,
     leases,
+    notifications,
     requests,
     retention,
     runs,
@@ -51,6 +52,7 @@ class Store:
         self.applications = applications.Applications(base, limits)
         self.commits = commits.Commits(base, limits)
         self.clusters = clusters.Clusters(base)
+        self.notifications = notifications.Notifications(base)
         self.requests = requests.Requests(base, limits, clock)
         self.audit = audit.Audit(base, limits)
 

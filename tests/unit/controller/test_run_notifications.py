@@ -38,10 +38,11 @@ class Told(notifier.Notifier):
     announced: list[notices.Notice] = field(default_factory=list)
     updated: list[notices.Notice] = field(default_factory=list)
 
-    def announce(
-        self, event: notices.Event, subject: notices.Subject, at: datetime, reason: str = ""
-    ) -> None:
-        self.announced.append(notices.Notice(event, at, subject, notices.Progress(), reason))
+    names: list[str] = field(default_factory=list)
+
+    async def keep(self, notice: notices.Notice, name: str) -> None:
+        self.announced.append(notice)
+        self.names.append(name)
 
     def update(self, notice: notices.Notice, *, told: tuple[str, ...] = ()) -> None:
         self.updated.append(notice)
@@ -55,11 +56,11 @@ def dependencies() -> ready_runs.Dependencies:
     return ready_runs.Dependencies(nothing, clusters, FixedClock(), secrets=known)
 
 
-def test_a_request_is_told_with_who_asked_and_why_without_secrets() -> None:
+async def test_a_request_is_told_with_who_asked_and_why_without_secrets() -> None:
     told, given = Told(), dependencies()
 
     event = notices.Event.DEPLOYMENT_TRIGGERED
-    notifications.requested(told, given, REQUEST, SHOP, event, REQUEST.reason)
+    await notifications.requested(told, given, REQUEST, SHOP, event, REQUEST.reason)
 
     (notice,) = told.announced
     assert (notice.event, notice.at) == (notices.Event.DEPLOYMENT_TRIGGERED, given.clock.now())
@@ -75,22 +76,26 @@ def test_a_request_is_told_with_who_asked_and_why_without_secrets() -> None:
     )
 
 
-def test_a_refusal_says_why() -> None:
+async def test_a_refusal_says_why() -> None:
     told = Told()
 
     event = notices.Event.DEPLOYMENT_TRIGGER_FAILED
-    notifications.requested(told, dependencies(), REQUEST, SHOP, event, f"no {SECRET}")
+    await notifications.requested(told, dependencies(), REQUEST, SHOP, event, f"no {SECRET}")
 
     (notice,) = told.announced
     assert notice.event is notices.Event.DEPLOYMENT_TRIGGER_FAILED
     assert (notice.reason, notice.subject.run) == ("no *****", "r1")
+    # The same each time, so that a receiver can tell that it has it.
+    assert told.names == ["r1-deployment_trigger_failed"]
 
 
-def test_a_request_that_is_settled_only_edits_what_was_said() -> None:
+async def test_a_request_that_is_settled_only_edits_what_was_said() -> None:
     told = Told()
 
     event = notices.Event.DEPLOYMENT_CANCELLED
-    notifications.requested(told, dependencies(), REQUEST, SHOP, event, f"superseded by {SECRET}")
+    await notifications.requested(
+        told, dependencies(), REQUEST, SHOP, event, f"superseded by {SECRET}"
+    )
 
     (notice,) = told.updated
     assert told.announced == []
@@ -98,7 +103,7 @@ def test_a_request_that_is_settled_only_edits_what_was_said() -> None:
     assert notice.progress == notices.Progress(statuses.RunStatus.CANCELLED, "superseded by *****")
 
 
-def test_a_run_is_told_with_its_strategy_and_clusters() -> None:
+async def test_a_run_is_told_with_its_strategy_and_clusters() -> None:
     told, masker = Told(), redaction.Masker((SECRET,))
     sync = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
     spec = run_builder.RunSpec("shop", "c1", run_builder.one_group(("us", "eu")), (sync,))
@@ -112,7 +117,7 @@ def test_a_run_is_told_with_its_strategy_and_clusters() -> None:
         origin,
     )
 
-    notifications.planned(told, dependencies(), ready, SHOP)
+    await notifications.planned(told, dependencies(), ready, SHOP)
 
     (notice,) = told.announced
     assert (notice.event, notice.reason) == (notices.Event.DEPLOYMENT_PLANNED, "quick, for *****")

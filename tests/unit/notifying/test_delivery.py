@@ -8,6 +8,7 @@ import pytest
 
 import memory_outbox
 from volary.model import errors
+from volary.model.runs import run_records
 from volary.notifying import delivery, outbox
 
 
@@ -19,7 +20,7 @@ class Sender:
         self.at: list[float] = []
         self.sent: list[str] = []
 
-    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
+    async def send(self, message: run_records.OutboxMessage, place: str) -> str:
         self.at.append(asyncio.get_running_loop().time())
         if self.failures:
             raise self.failures.pop(0)
@@ -27,8 +28,8 @@ class Sender:
         return place or "here"
 
 
-def message(name: str, topic: str = "") -> outbox.OutboxMessage:
-    return outbox.OutboxMessage(name, "r", {}, topic=topic)
+def message(name: str, topic: str = "") -> run_records.OutboxMessage:
+    return run_records.OutboxMessage(name, "r", {}, topic=topic)
 
 
 async def deliver(made: delivery.DeliveryQueue, seconds: float) -> None:
@@ -108,7 +109,7 @@ async def test_an_outbox_that_fails_stops_nothing(caplog: pytest.LogCaptureFixtu
         async def load(self) -> outbox.Contents:
             raise errors.TemporaryError("the database is gone")
 
-        async def save(self, contents: outbox.Contents) -> None:
+        async def save(self, change: outbox.Change) -> None:
             raise errors.TemporaryError("the database is full")
 
     sender = Sender()
@@ -116,7 +117,7 @@ async def test_an_outbox_that_fails_stops_nothing(caplog: pytest.LogCaptureFixtu
         {"r": sender, "busy": Sender(errors.TemporaryError("busy"))}, Broken()
     )
     made.post(message("a"))
-    made.post(outbox.OutboxMessage("b", "busy", {}))
+    made.post(run_records.OutboxMessage("b", "busy", {}))
 
     await deliver(made, 0.05)
 

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import hmac
+import itertools
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -136,6 +137,22 @@ async def notifying(
         delivering.cancel()
 
 
+#: Of steps of runs.
+VERSIONS = itertools.count(2)
+
+
+def tell(run: notifier.RunNotifier, event: feed.RunEvent) -> None:
+    """Keep a step of the run that says this, nowhere, and send what it is notified with."""
+    run.post(run.prepare([event], next(VERSIONS)))
+
+
+async def keep(run: notifier.RunNotifier, event: feed.RunEvent, box: outbox.Outbox) -> None:
+    """Do so with a step that is kept."""
+    step = run.prepare([event], next(VERSIONS))
+    await box.save(outbox.Change(added=step.messages))
+    run.post(step)
+
+
 def to(receiver: server_settings.Receiver, **route: Any) -> server_settings.Notifications:
     return server_settings.Notifications(
         (server_settings.Route("all", receiver.name, **route),), (receiver,)
@@ -161,12 +178,12 @@ async def test_a_webhook_is_signed_and_says_how_the_run_is(tmp_path: Path) -> No
     async with receiving() as receiver:
         settings = to(hook(receiver, tmp_path), groups=("DEPLOYMENT",))
         async with notifying(settings, receiver) as made:
-            observer = made.observer(SUBJECT)
+            observer = made.of_run(SUBJECT)
             for event in (
                 STARTED, STAGE, task("us"), task("us", statuses.TaskStatus.SUCCEEDED), task("eu"),
                 task("eu", statuses.TaskStatus.FAILED), ENDED,
             ):  # fmt: skip
-                observer.notify(event)
+                tell(observer, event)
             await receiver.until(lambda: len(receiver.seen) == 2)
 
         assert [each["event"] for each in receiver.bodies] == [
@@ -187,12 +204,12 @@ async def test_a_webhook_is_signed_and_says_how_the_run_is(tmp_path: Path) -> No
 
 async def test_slack_gets_one_message_per_run_that_is_edited(tmp_path: Path) -> None:
     async with receiving() as receiver, notifying(to(bot(tmp_path)), receiver) as made:
-        observer = made.observer(SUBJECT)
-        observer.notify(STARTED)
+        observer = made.of_run(SUBJECT)
+        tell(observer, STARTED)
         await receiver.until(lambda: len(receiver.seen) == 1)
-        observer.notify(WAITING)
+        tell(observer, WAITING)
         await receiver.until(lambda: len(receiver.seen) == 3)
-        observer.notify(task("us"))
+        tell(observer, task("us"))
         await receiver.until(lambda: len(receiver.seen) == 4)
 
         assert receiver.paths == [
@@ -218,10 +235,10 @@ async def test_the_application_names_people_for_some_events(tmp_path: Path) -> N
         applications.Mention("*", (), ("G3",)),
     )
     async with receiving() as receiver, notifying(to(bot(tmp_path)), receiver) as made:
-        observer = made.observer(replace(SUBJECT, mentions=named))
-        observer.notify(STARTED)
+        observer = made.of_run(replace(SUBJECT, mentions=named))
+        tell(observer, STARTED)
         await receiver.until(lambda: len(receiver.seen) == 1)
-        observer.notify(ENDED)
+        tell(observer, ENDED)
         await receiver.until(lambda: len(receiver.seen) == 3)
 
         first, edit, reply = (each["text"] for each in receiver.bodies)
@@ -233,13 +250,13 @@ async def test_the_application_names_people_for_some_events(tmp_path: Path) -> N
 
 async def test_edits_that_wait_become_one(tmp_path: Path) -> None:
     async with receiving() as receiver, notifying(to(bot(tmp_path)), receiver) as made:
-        observer = made.observer(SUBJECT)
+        observer = made.of_run(SUBJECT)
         receiver.gate.clear()
-        observer.notify(STARTED)
+        tell(observer, STARTED)
         await asyncio.sleep(0.02)
         for _ in range(50):
-            observer.notify(task("us"))
-            observer.notify(task("us", statuses.TaskStatus.SUCCEEDED))
+            tell(observer, task("us"))
+            tell(observer, task("us", statuses.TaskStatus.SUCCEEDED))
         receiver.gate.set()
         await receiver.until(lambda: len(receiver.seen) == 2)
         await asyncio.sleep(0.05)
@@ -251,10 +268,10 @@ async def test_edits_that_wait_become_one(tmp_path: Path) -> None:
 async def test_a_deleted_message_is_posted_anew(tmp_path: Path) -> None:
     async with receiving() as receiver, notifying(to(bot(tmp_path)), receiver) as made:
         receiver.slack = [{"ok": True, "ts": "1.0"}, {"ok": False, "error": "message_not_found"}]
-        observer = made.observer(SUBJECT)
-        observer.notify(STARTED)
+        observer = made.of_run(SUBJECT)
+        tell(observer, STARTED)
         await receiver.until(lambda: len(receiver.seen) == 1)
-        observer.notify(STAGE)
+        tell(observer, STAGE)
         await receiver.until(lambda: len(receiver.seen) == 3)
 
         assert receiver.paths == ["/chat.postMessage", "/chat.update", "/chat.postMessage"]
@@ -265,9 +282,9 @@ async def test_what_fails_is_tried_again_and_what_is_hopeless_is_not(tmp_path: P
         receiver.answers = [503, 429, 200, 400, 302]
         settings = to(hook(receiver, tmp_path))
         async with notifying(settings, receiver) as made:
-            observer = made.observer(SUBJECT)
+            observer = made.of_run(SUBJECT)
             for event in (STARTED, STAGE, WAITING, ENDED):
-                observer.notify(event)
+                tell(observer, event)
             await receiver.until(lambda: len(receiver.seen) >= 6)
 
         told = [each["event"] for each in receiver.bodies]
@@ -298,7 +315,7 @@ async def test_what_was_not_delivered_goes_out_after_a_restart(tmp_path: Path) -
             box.fence = lease.fence
             if owner == "one":
                 async with notifying(settings, receiver, box) as made:
-                    made.observer(SUBJECT).notify(STARTED)
+                    await keep(made.of_run(SUBJECT), STARTED, first)
                     await saved(second, lambda kept: len(kept.messages) == 1)
         assert receiver.seen == []
         receiver.gate.set()
@@ -307,7 +324,7 @@ async def test_what_was_not_delivered_goes_out_after_a_restart(tmp_path: Path) -
             await receiver.until(lambda: bool(receiver.seen))
             await saved(second, lambda kept: not kept.messages)
         with pytest.raises(fencing.LeaseLost):
-            await first.save(outbox.Contents())
+            await first.save(outbox.Change(removed=frozenset({"x"})))
 
         assert [each["event"] for each in receiver.bodies] == ["DEPLOYMENT_STARTED"]
 
@@ -329,7 +346,7 @@ async def test_who_drives_again_delivers_nothing_twice(tmp_path: Path) -> None:
                 async with asyncio.TaskGroup() as group:
                     delivering = group.create_task(made.keep_delivering())
                     if not receiver.seen and not box.contents.messages:
-                        made.observer(SUBJECT).notify(STARTED)
+                        await keep(made.of_run(SUBJECT), STARTED, box)
                     await asyncio.sleep(0.05)
                     delivering.cancel()
                 receiver.gate.set()
@@ -350,11 +367,11 @@ async def test_a_slow_receiver_holds_up_neither_the_run_nor_another_receiver(
         settings = server_settings.Notifications(routes, receivers)
         limits = replace(QUICK, waiting=10)
         async with notifying(settings, other, limits=limits) as made:
-            observer = made.observer(SUBJECT)
-            observer.notify(STARTED)
+            observer = made.of_run(SUBJECT)
+            tell(observer, STARTED)
             await other.until(lambda: len(other.seen) == 1)
             for number in range(30):
-                observer.notify(structs.replace(STAGE, stage=f"{number}"))
+                tell(observer, structs.replace(STAGE, stage=f"{number}"))
                 await asyncio.sleep(0)
             await other.until(lambda: bool(other.seen))
             slow.gate.set()
@@ -415,9 +432,9 @@ async def test_other_chats_are_told_in_their_own_form(
             server_settings.Receiver("chat"), **{kind.value: server_settings.Chat(str(file))}
         )
         async with notifying(server_settings.Notifications((), (told,)), receiver) as made:
-            observer = made.observer(subject)
-            observer.notify(STARTED)
-            observer.notify(ENDED)
+            observer = made.of_run(subject)
+            tell(observer, STARTED)
+            tell(observer, ENDED)
             await receiver.until(lambda: len(receiver.seen) == 1)
 
     [body] = receiver.bodies
@@ -443,9 +460,9 @@ async def test_a_receiver_that_the_settings_lack_is_said_once(
         receiving() as receiver,
         notifying(to(hook(receiver, tmp_path)), receiver) as made,
     ):
-        observer = made.observer(replace(SUBJECT, alerts=alerts))
-        observer.notify(STARTED)
-        observer.notify(ENDED)
+        observer = made.of_run(replace(SUBJECT, alerts=alerts))
+        tell(observer, STARTED)
+        tell(observer, ENDED)
         await receiver.until(lambda: len(receiver.seen) == 2)
 
     said = [each.getMessage() for each in caplog.records if "on-call" in each.getMessage()]

@@ -124,10 +124,11 @@ class ApplicationReconciler:
             change = application_state.requested(
                 self._state_writer.state, status, run_request, is_busy=is_busy
             )
-            await self._state_writer.write(change)
-            self._announce_settled(change)
+            # Before it is kept: whoever is killed in between does both again.
             event = notices.Event.DEPLOYMENT_TRIGGERED
-            self._announce(event, run_request, run_request.reason)
+            await self._announce(event, run_request, run_request.reason)
+            await self._state_writer.write(change)
+            await self._announce_settled(change)
             await self._react()
         self.work()
 
@@ -172,7 +173,7 @@ class ApplicationReconciler:
         """Write down what the end of a run means for the application and its commit."""
         async with self._lock:
             self._session = None
-            self._announce_settled(await self._state_writer.conclude(run, origin))
+            await self._announce_settled(await self._state_writer.conclude(run, origin))
 
     async def forget(self, by: str, reason: str) -> str:
         """Delete the application, nothing in any cluster; returns why not, or nothing.
@@ -214,17 +215,17 @@ class ApplicationReconciler:
 
     # How a request is taken.
 
-    def _announce_settled(self, change: application_state.StateChange) -> None:
+    async def _announce_settled(self, change: application_state.StateChange) -> None:
         """Notify those who know of a request when no run of its own comes of it."""
         if change.settled is not None:
             event = notices.Event.DEPLOYMENT_CANCELLED
-            self._announce(event, change.settled, change.settled_reason)
+            await self._announce(event, change.settled, change.settled_reason)
 
-    def _announce(
+    async def _announce(
         self, event: notices.Event, run_request: run_requests.RunRequest, reason: str
     ) -> None:
         leader = self._leader
-        notifications.requested(
+        await notifications.requested(
             leader.notifier, leader.dependencies, run_request, self.record, event, reason
         )
 
@@ -354,9 +355,9 @@ class ApplicationReconciler:
             is_other = next_request is None or next_request.id != run_request.id
             if is_other or run_admission.why_next_blocked(self.status):
                 return None
-            version = await self._state_writer.begin(ready)
             leader = self._leader
-            notifications.planned(leader.notifier, leader.dependencies, ready, self.record)
+            await notifications.planned(leader.notifier, leader.dependencies, ready, self.record)
+            version = await self._state_writer.begin(ready)
             self._session = run_session.open_session(self._leader, self.record, ready, version)
             return self._session
 
@@ -392,7 +393,7 @@ class ApplicationReconciler:
 
     async def refuse(self, run_request: run_requests.RunRequest, reason: str) -> None:
         """Say that a request cannot be carried out until somebody mends something."""
+        if self._leader.kinds[run_request.kind].announces_refusals:
+            await self._announce(notices.Event.DEPLOYMENT_TRIGGER_FAILED, run_request, reason)
         async with self._lock:
             await self._state_writer.refuse(run_request, reason)
-        if self._leader.kinds[run_request.kind].announces_refusals:
-            self._announce(notices.Event.DEPLOYMENT_TRIGGER_FAILED, run_request, reason)

@@ -99,7 +99,6 @@ def open_session(
     origin = release.origin
     by = origin.by or origin.author
     audit = batch_writers.AuditWriter(leader.store, by=by, application=known.name)
-    told = notifications.observer(leader.notifier, release, known)
     keeper = journal.StoreJournal(
         leader.store,
         release.run,
@@ -107,6 +106,7 @@ def open_session(
         fence=leader.fence,
         masker=release.masker,
         kept=leader.change_signal.notify_all,
+        notifier=notifications.of_run(leader.notifier, release, known),
     )
     runner = runners.Runner(
         release.run,
@@ -114,7 +114,7 @@ def open_session(
         clock=leader.dependencies.clock,
         keeper=keeper,
         observers=(
-            redaction.RedactingObserver(release.masker, (log, analyses, audit, told, *observers)),
+            redaction.RedactingObserver(release.masker, (log, analyses, audit, *observers)),
         ),
     )
     return RunSession(origin, runner, log, analyses, audit, release.performer)

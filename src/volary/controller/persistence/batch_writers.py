@@ -15,6 +15,7 @@ from volary.engine.execution import ticks
 from volary.engine.observers import feed
 from volary.model import errors
 from volary.model.runs import run_records
+from volary.stages.judgement import findings
 from volary.store import records, stores
 
 Item = TypeVar("Item")
@@ -103,7 +104,11 @@ class LogWriter(_BatchWriter[records.LogLine]):
 
 
 class AnalysisWriter(_BatchWriter[records.Finding]):
-    """An observer of one run that keeps what its analyses find."""
+    """An observer of one run that keeps what its analyses find.
+
+    A batch may be sent twice, when nobody knows whether it was kept: the key of each finding sees
+    to it that it is there once.
+    """
 
     def notify(self, event: feed.RunEvent) -> None:
         """Take a finding; other events are not for this writer."""
@@ -118,6 +123,7 @@ class AnalysisWriter(_BatchWriter[records.Finding]):
                     kind=event.kind,
                     metric=event.metric,
                     document=dict(event.document),
+                    key=findings.key(event.attempt, event.kind, event.metric, event.document),
                 )
             )
 

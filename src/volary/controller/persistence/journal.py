@@ -1,12 +1,12 @@
 """The engine's journal in the store: each step of a run is one transaction.
 
-State and feed are stored together or not at all, with the fence of
+State, feed and what people are notified of are stored together or not at all, with the fence of
 the lease that this process holds. A store that is locked, full or gone is waited for: the run
 stands still meanwhile and loses nothing.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from volary.controller.persistence import redaction, retry
 from volary.engine.execution import runners
@@ -14,6 +14,7 @@ from volary.engine.persistence import transitions
 from volary.engine.runs import state
 from volary.manifests import redaction as manifest_redaction
 from volary.model.runs import run_records
+from volary.notifying import notifier as notifiers
 from volary.store import stores
 
 
@@ -31,6 +32,8 @@ class StoreJournal:
     masker: manifest_redaction.Masker
     #: Called after each step, to wake those who watch.
     kept: Callable[[], None] = lambda: None
+    #: Notifies people of what happens: what it sends is kept with the step. None: nobody is.
+    notifier: notifiers.RunNotifier | None = None
 
     async def keep(self, record: runners.StepRecord) -> None:
         """Remember one transition; returns once it is safe.
@@ -43,6 +46,11 @@ class StoreJournal:
             self.run, record.happened, record.run, record.told, self.version
         )
         clean = redaction.clean_transition(self.masker, made)
+        step = notifiers.StepNotices()
+        if self.notifier is not None:
+            told = [redaction.clean_event(self.masker, event) for event in record.told]
+            step = self.notifier.prepare(told, made.version)
+            clean = replace(clean, notifications=step.messages)
 
         async def write() -> run_records.KeptTransition:
             return await self.store.keep_transition(clean, fence=self.fence)
@@ -50,3 +58,5 @@ class StoreJournal:
         kept = await retry.until_available(write, f"run {self.run.id}")
         self.run, self.version = record.run, kept.version
         self.kept()
+        if self.notifier is not None:
+            self.notifier.post(step)

@@ -2,11 +2,16 @@
 
 import msgspec
 
+from volary.controller.persistence import retry
 from volary.model.runs import run_records
 from volary.notifying import outbox
 from volary.store import stores
 
 _NAME = "notifications"
+
+
+class _Places(msgspec.Struct, frozen=True):
+    places: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class StoreOutbox:
@@ -22,14 +27,21 @@ class StoreOutbox:
         self.fence: run_records.Fence | None = None
 
     async def load(self) -> outbox.Contents:
-        """Return what was saved last; what cannot be understood counts as nothing."""
+        """Return what is kept, once the store can be read."""
+        return await retry.until_available(self._load, "reading notifications")
+
+    async def _load(self) -> outbox.Contents:
         document = await self._store.memories.recall("", "", _NAME)
         try:
-            return msgspec.convert(document, outbox.Contents)
+            places = msgspec.convert(document, _Places).places
         except msgspec.ValidationError:
-            return outbox.Contents()
+            places = {}
+        return outbox.Contents(await self._store.notifications.waiting(), places)
 
-    async def save(self, contents: outbox.Contents) -> None:
-        """Keep `contents` in the place of what was there."""
-        document = msgspec.to_builtins(contents)
-        await self._store.memories.keep("", "", _NAME, document, fence=self.fence)
+    async def save(self, change: outbox.Change) -> None:
+        """Keep a change; where messages are before they count as delivered."""
+        if change.places is not None:
+            document = msgspec.to_builtins(_Places(dict(change.places)))
+            await self._store.memories.keep("", "", _NAME, document, fence=self.fence)
+        if change.added or change.removed:
+            await self._store.notifications.change(change.added, change.removed, fence=self.fence)

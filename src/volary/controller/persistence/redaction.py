@@ -40,33 +40,31 @@ class RedactingObserver:
 
     def notify(self, event: feed.RunEvent) -> None:
         """Clean the event and give it on."""
-        clean = self._clean(event)
+        clean = clean_event(self._masker, event)
         for observer in self._observers:
             observer.notify(clean)
 
-    def _clean(self, event: feed.RunEvent) -> feed.RunEvent:
-        if isinstance(event, feed.TaskFinding):
-            return structs.replace(
-                event, document=clean_finding(self._masker, dict(event.document))
-            )
-        changed: dict[str, object] = {}
-        for name in event.__struct_fields__:
-            if name not in PROSE | _PROSE_BY_NAME:
-                continue
-            value = getattr(event, name)
-            if isinstance(value, Mapping):
-                cleaned: object = _clean_by_name(self._masker, value)
-            elif isinstance(value, str):
-                cleaned = self._masker.clean(str(value))
-            elif isinstance(value, tuple):
-                cleaned = tuple(
-                    self._masker.clean(part) if type(part) is str else part for part in value
-                )
-            else:
-                continue
-            if cleaned != value:
-                changed[name] = cleaned
-        return structs.replace(event, **changed) if changed else event
+
+def clean_event(masker: redaction.Masker, event: feed.RunEvent) -> feed.RunEvent:
+    """Return the event as it may be seen."""
+    if isinstance(event, feed.TaskFinding):
+        return structs.replace(event, document=clean_finding(masker, dict(event.document)))
+    changed: dict[str, object] = {}
+    for name in event.__struct_fields__:
+        if name not in PROSE | _PROSE_BY_NAME:
+            continue
+        value = getattr(event, name)
+        if isinstance(value, Mapping):
+            cleaned: object = _clean_by_name(masker, value)
+        elif isinstance(value, str):
+            cleaned = masker.clean(str(value))
+        elif isinstance(value, tuple):
+            cleaned = tuple(masker.clean(part) if type(part) is str else part for part in value)
+        else:
+            continue
+        if cleaned != value:
+            changed[name] = cleaned
+    return structs.replace(event, **changed) if changed else event
 
 
 def clean_transition(

@@ -100,6 +100,20 @@ class ApprovalRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class OutboxMessage:
+    """One delivery of a notification to one receiver, until it is delivered."""
+
+    #: Unique, and the same each time it is tried: receivers can tell repetitions by it.
+    id: str
+    receiver: str
+    body: json.JsonObject
+    #: A newer message of the same topic takes the place of one that waits; empty: it does not.
+    topic: str = ""
+    #: Said below the topic's message, so that it reaches people; such a message has no body.
+    reply: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Transition:
     """One step of a run: kept whole or not at all."""
 
@@ -115,6 +129,8 @@ class Transition:
     #: For readers of the feed, in order; the store numbers them.
     feed: tuple[EventRecord, ...] = ()
     approvals: tuple[ApprovalRecord, ...] = ()
+    #: What people are notified of; they wait in the store until they are delivered.
+    notifications: tuple[OutboxMessage, ...] = ()
     #: Of a new run only: why it exists (trigger, person, plan, commit's subject).
     origin: json.JsonObject = field(default_factory=dict)
 

@@ -96,12 +96,28 @@ class Judge:
     is_past: bool = False
     _kept: dict[str, list[analysis.Measurement]] = field(default_factory=dict)
     _told: dict[str, tuple[analysis.Result, bool]] = field(default_factory=dict)
+    #: What was measured, by moment and side: clocks go back, and processes end.
+    _counted: set[tuple[object, ...]] = field(default_factory=set)
 
     def restore(self, documents: Iterable[json.JsonObject]) -> None:
-        """Take up what was measured before a restart."""
+        """Take up what was measured before a restart; what was measured twice counts once."""
         for document in documents:
-            measurement = findings.to_measurement(document)
-            self._kept.setdefault(measurement.metric, []).append(measurement)
+            self._count(findings.to_measurement(document))
+
+    def _count(self, measurement: analysis.Measurement) -> bool:
+        """Count a measurement, unless its moment was counted; say whether it was not."""
+        key = (
+            measurement.metric,
+            measurement.time,
+            measurement.role,
+            measurement.variant,
+            measurement.target,
+        )
+        if key in self._counted:
+            return False
+        self._counted.add(key)
+        self._kept.setdefault(measurement.metric, []).append(measurement)
+        return True
 
     def series(self, rule: analysis.Rule) -> analysis.Series:
         """Return everything measured for a rule."""
@@ -124,8 +140,9 @@ class Judge:
         asked = [self._measure(rule, side, at) for side in self._sides(rule)]
         measured = list(await asyncio.gather(*asked))
         check = checks.check(rule, _answered(measured), target=self.context.target)
-        self._kept.setdefault(rule.name, []).extend(measured)
         for measurement in measured:
+            if not self._count(measurement):
+                continue
             judged = check if measurement.role is analysis.Role.JUDGED else None
             document = findings.of_measurement(measurement, judged)
             self.context.report.found(findings.MEASUREMENT, rule.name, document)

@@ -1,7 +1,7 @@
 """What an analysis found, as documents: stored, shown, and read again after a restart."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
@@ -10,6 +10,11 @@ import msgspec
 from volary.model import analysis, json
 
 MEASUREMENT, VERDICT = "measurement", "verdict"
+#: What of a document tells a finding from others of its metric.
+_KEYS = {
+    MEASUREMENT: ("time", "role", "variant", "target"),
+    VERDICT: ("time", "result", "isFinal"),
+}
 #: Points kept of one measurement.
 _MOST = 2_000
 
@@ -28,6 +33,17 @@ def of_measurement(
         document["result"] = check.result.value
         document["sentence"] = check.sentence
     return document
+
+
+def key(attempt: int, kind: str, metric: str, document: Mapping[str, object]) -> str:
+    """Return what a finding is counted by: what is asked twice about one moment counts once.
+
+    The cluster and the stage it was found in are not part of it. Empty: it has no moment.
+    """
+    if "time" not in document:
+        return ""
+    parts = (document.get(name, "") for name in _KEYS.get(kind, ()))
+    return "|".join(map(str, (attempt, kind, metric, *parts)))
 
 
 def to_measurement(document: json.JsonObject) -> analysis.Measurement:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import external_stages, stage_kind
 from volary.stages import processes
 from volary.stages.runtime import contexts, execution, stage_runners
@@ -19,9 +20,16 @@ _REFUSAL = "scripts are not allowed here (scripts: deny in the controller's sett
 
 
 def environment(
-    context: contexts.StageContext, options: external_stages.ScriptOptions, *, is_rollback: bool
+    context: contexts.StageContext,
+    options: external_stages.ScriptOptions,
+    *,
+    undone: pipelines.Stage | None = None,
 ) -> dict[str, str]:
-    """Return the variables a script is given (PipeCD: ``SR_*``, then ``env``)."""
+    """Return the variables a script is given (PipeCD: ``SR_*``, then ``env``).
+
+    `undone` is the stage whose ``onRollback`` it is.
+    """
+    is_rollback = undone is not None
     application, run, task = context.application, context.run, context.task
     triggered = str(int(task.created.timestamp())) if task.created else ""
     whole = {
@@ -50,10 +58,12 @@ def environment(
         "SR_CONTEXT_RAW": msgspec.json.encode({k: v for k, v in whole.items() if v}).decode(),
         **{f"SR_LABELS_{key.upper()}": value for key, value in application.labels.items()},
     }
-    cluster = (
-        {"VOLARY_CLUSTER": context.target} if options.scope is stage_kind.Scope.CLUSTER else {}
-    )
-    return {**_usable(made), **cluster, **options.env}
+    is_own = options.scope is stage_kind.Scope.CLUSTER
+    attempt = context.attempt_id(whole_fleet=not is_own)
+    ours = {"VOLARY_ATTEMPT": attempt if undone is None else f"{attempt}/{undone.index + 1}"}
+    if is_own:
+        ours["VOLARY_CLUSTER"] = context.target
+    return {**_usable(made), **ours, **options.env}
 
 
 def _usable(made: Mapping[str, str]) -> dict[str, str]:
@@ -80,7 +90,7 @@ async def undo(work: execution.Work, stages: contexts.Stages) -> list[str]:
             continue
         key = f"{work.context.task.stage_id} {stage.index}"
         try:
-            work.note(await carry_out(work, options, options.on_rollback, key=key, undoing=True))
+            work.note(await carry_out(work, options, options.on_rollback, key=key, undone=stage))
         except execution.StageFailedError as error:
             problems.append(f"onRollback of stage {stage.index + 1}: {error}")
             work.caution(problems[-1])
@@ -93,7 +103,7 @@ async def carry_out(
     script: str,
     *,
     key: str,
-    undoing: bool = False,
+    undone: pipelines.Stage | None = None,
 ) -> str:
     """Run a script as its scope says and return what became of it.
 
@@ -107,7 +117,7 @@ async def carry_out(
     work.check_stop()
 
     async def here() -> processes.Ended:
-        return await _execute(work, options, script, undoing=undoing)
+        return await _execute(work, options, script, undone=undone)
 
     if options.scope is stage_kind.Scope.CLUSTER:
         return _judge(await here())
@@ -125,7 +135,11 @@ async def carry_out(
 
 
 async def _execute(
-    work: execution.Work, options: external_stages.ScriptOptions, script: str, *, undoing: bool
+    work: execution.Work,
+    options: external_stages.ScriptOptions,
+    script: str,
+    *,
+    undone: pipelines.Stage | None,
 ) -> processes.Ended:
     context = work.context
     assert context.run.checkout is not None
@@ -136,11 +150,11 @@ async def _execute(
             script,
             directory=place.directory,
             home=place.home,
-            environment=environment(context, options, is_rollback=undoing),
+            environment=environment(context, options, undone=undone),
             limits=processes.Limits(work.remaining),
             say=context.log,
             stop=context.task.stop.wait,
-            mark=_mark(context, options, undoing=undoing),
+            mark=_mark(context, options, undoing=undone is not None),
         )
     if ended.end is processes.End.STOPPED:
         raise execution.StoppedError(f"{work.stop_reason}; the script was ended")

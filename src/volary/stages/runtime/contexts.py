@@ -149,6 +149,14 @@ class StageContext(MeasuringContext):
     #: What API servers have warned of in this run, which is said once; shared by all its tasks.
     heard_warnings: set[str] = field(default_factory=set)
 
+    def attempt_id(self, *, whole_fleet: bool = False) -> str:
+        """Return what names this attempt to the world outside: the same after a restart.
+
+        `whole_fleet`: whichever cluster it is done on behalf of.
+        """
+        target = "" if whole_fleet else self.target
+        return f"{self.task.run_id}/{self.task.stage_id}/{target}/{self.task.attempt}"
+
     def log(self, line: str) -> None:
         """Say a line for people."""
         self.report.log(line)

@@ -44,6 +44,7 @@ def subject(
         checksum=checksum(source),
         phase=phase,
         details=details or {},
+        attempt=context.attempt_id(),
     )
 
 

@@ -1,12 +1,21 @@
 """What is kept of a run: masked, fenced, waited for; logs in batches, bounded."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+import process_time
 from fixed_clock import FixedClock
-from volary.controller.persistence import batch_writers, journal, redaction, retry
+from volary.controller.persistence import (
+    batch_writers,
+    journal,
+    notification_outbox,
+    redaction,
+    retry,
+)
 from volary.engine.execution import runners
 from volary.engine.executor import LogLevel
 from volary.engine.observers import feed, observer_events
@@ -14,10 +23,11 @@ from volary.engine.persistence import codec, transitions
 from volary.engine.runs import run_builder, state
 from volary.engine.state_machine import events, machine
 from volary.manifests import redaction as manifest_redaction
-from volary.model import errors, statuses
+from volary.model import errors, server_settings, statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_records
+from volary.notifying import delivery, notices, notifier
 from volary.store import factory, fencing, records, stores
 
 AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -67,6 +77,111 @@ async def test_a_secret_in_an_outcome_is_kept_nowhere() -> None:
         assert codec.read_run(stored).is_final
         assert "no *****" in stored.tasks[0].reason
         assert SECRET not in f"{stored} {shown}"
+
+
+class Receiver:
+    """Takes every message, or breaks off in the moment after the first one."""
+
+    def __init__(self, *, is_killed: bool = False) -> None:
+        self.is_killed = is_killed
+        self.seen: list[tuple[str, str]] = []
+
+    async def send(self, message: run_records.OutboxMessage, place: str) -> str:
+        self.seen.append((message.id, str(message.body["event"])))
+        if self.is_killed:
+            await asyncio.Event().wait()
+        return ""
+
+
+def notifying(
+    store: stores.Store, receiver: Receiver
+) -> tuple[delivery.DeliveryQueue, notifier.RunNotifier]:
+    settings = server_settings.Notifications(
+        (server_settings.Route("all", "hook", groups=("DEPLOYMENT",)),),
+        (
+            server_settings.Receiver(
+                "hook", webhook=server_settings.OutgoingWebhook("http://127.0.0.1:9", "X-Sign", "")
+            ),
+        ),
+    )
+    queue = delivery.DeliveryQueue({"hook": receiver}, notification_outbox.StoreOutbox(store))
+    subject = notices.Subject("shop", "r1", title=f"use {SECRET}")
+    return queue, notifier.Notifier(settings, queue).of_run(subject)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(process_time.HANG):
+        while not holds():  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+
+
+async def life(address: str, *, is_killed: bool) -> list[tuple[str, str]]:
+    """Deliver what waits, as a process does, and return what the receiver has seen."""
+    receiver = Receiver(is_killed=is_killed)
+    async with factory.open_store(address, clock=FixedClock()) as store:
+        queue, _ = notifying(store, receiver)
+        async with asyncio.TaskGroup() as group:
+            delivering = group.create_task(queue.keep_delivering())
+            await until(lambda: bool(receiver.seen) if is_killed else len(receiver.seen) == 2)
+            await until(lambda: is_killed or not queue.waiting)
+            delivering.cancel()
+    return receiver.seen
+
+
+async def test_what_people_are_notified_of_is_kept_with_the_step(tmp_path: Path) -> None:
+    """Killed between a step and its delivery: the next process delivers, under the same id."""
+    address = f"sqlite:{tmp_path}/volary.db"
+    run = planned()
+    async with factory.open_store(address, clock=FixedClock()) as store:
+        _, told = notifying(store, Receiver())
+        keeper = journal.StoreJournal(
+            store,
+            run,
+            await kept(store, run),
+            fence=None,
+            masker=manifest_redaction.Masker([SECRET]),
+            notifier=told,
+        )
+        started = step(run, events.Start(AT))
+        await keeper.keep(started)
+        said = statuses.Outcome(statuses.TaskStatus.FAILED, f"no {SECRET}")
+        failed = events.TaskFinished(AT, "1-K8S_SYNC", "us", 1, said)
+        await keeper.keep(step(started.run, failed))
+        # Nothing was delivered, and nobody had a second to save anything.
+        waiting = await store.notifications.waiting()
+        assert SECRET not in str([message.body.get("reason") for message in waiting])
+
+    killed = await life(address, is_killed=True)
+    after = await life(address, is_killed=False)
+    async with factory.open_store(address, clock=FixedClock()) as store:
+        left = await store.notifications.waiting()
+
+    assert [name for _, name in after] == ["DEPLOYMENT_STARTED", "DEPLOYMENT_FAILED"]
+    assert killed == after[:1], "the same message has the same id each time"
+    assert len({message_id for message_id, _ in after}) == 2
+    assert left == ()
+
+
+async def test_a_step_that_is_refused_notifies_nobody() -> None:
+    async with factory.open_store("memory:", clock=FixedClock()) as store:
+        run, (_, told) = planned(), notifying(store, Receiver())
+        version = await kept(store, run)
+        masker = manifest_redaction.Masker()
+        late = journal.StoreJournal(store, run, version, fence=None, masker=masker, notifier=told)
+        await store.keep_transition(
+            transitions.step_transition(run, (events.Start(AT),), *_started(run), version),
+            fence=None,
+        )
+
+        with pytest.raises(fencing.VersionConflict):
+            await late.keep(step(run, events.Cancel(AT, "ana")))
+
+        assert await store.notifications.waiting() == ()
+
+
+def _started(run: state.Run) -> tuple[state.Run, tuple[feed.RunEvent, ...]]:
+    made = step(run, events.Start(AT))
+    return made.run, made.told
 
 
 def test_a_secret_that_is_also_a_name_leaves_the_names_alone() -> None:

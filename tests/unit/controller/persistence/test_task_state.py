@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 import store_fixtures as given
 from volary.controller.persistence import batch_writers, redaction, task_state
@@ -52,6 +54,33 @@ async def test_what_was_measured_before_is_found_again_page_by_page(kept: stores
     again = await keeper.found(PLACE)
 
     assert [each["values"] for each in again] == [[number] for number in range(1_200)]
+
+
+async def test_a_sample_is_counted_once_however_often_it_is_written(kept: stores.Store) -> None:
+    """Nobody knows whether a batch was kept when its answer is lost, so it is sent again."""
+
+    def sample(value: float, **more: object) -> feed.TaskFinding:
+        document = {"time": "12:00", "role": "judged", "variant": "canary", "target": "us"}
+        return structs.replace(found(0), document={**document, **more, "values": [value]})
+
+    for _ in range(2):
+        book = batch_writers.AnalysisWriter(kept, fence=None)
+        book.notify(sample(1))
+        book.notify(sample(2, role="reference", variant="baseline"))
+        await book.flush()
+    # A later process that looks at the same moment again, after its clock was set back.
+    book = batch_writers.AnalysisWriter(kept, fence=None)
+    book.notify(sample(3))
+    book.notify(sample(4, time="12:01"))
+    book.notify(structs.replace(sample(5), attempt=2))
+    await book.flush()
+    keeper = task_state.TaskStateStore(kept, None, "shop")
+
+    again = await keeper.found(PLACE)
+
+    assert [each["values"] for each in again] == [[1], [2], [4]]
+    newest = await keeper.found(replace(PLACE, attempt=2))
+    assert [each["values"] for each in newest] == [[5]]
 
 
 async def test_memories_are_kept_with_the_proof_of_who_drives(kept: stores.Store) -> None:

@@ -314,6 +314,23 @@ async def test_what_was_measured_before_a_restart_is_known() -> None:
     )
 
 
+async def test_a_moment_that_is_looked_at_again_counts_once() -> None:
+    """After a restart, or when the clock was set back."""
+    report = stage_contexts.Report()
+    before = judge(None, RULE, report=report)
+    await before.look(RULE, START + MINUTE)
+    found = [document for _, _, document in report.findings]
+
+    after = judge(None, RULE, report=report)
+    after.restore([*found, *found])
+    await after.look(RULE, START + MINUTE)
+
+    assert after.series(RULE) == before.series(RULE)
+    assert len(report.findings) == 1
+    await after.look(RULE, START + 2 * MINUTE)
+    assert len(after.series(RULE).measurements) == 2
+
+
 async def test_verdicts_over_clusters_depend_on_what_is_known() -> None:
     def series(*minutes: int) -> analysis.Series:
         measured = tuple(

@@ -30,10 +30,10 @@ def options(**given: Any) -> external_stages.ScriptOptions:
 
 
 def environment(
-    chosen: external_stages.ScriptOptions, *, is_rollback: bool = False, **given: Any
+    chosen: external_stages.ScriptOptions, *, undone: pipelines.Stage | None = None, **given: Any
 ) -> dict[str, str]:
     context = stage_contexts.context(**{**TASK, "run": RUN, "commit": "abc", **given})
-    return script_run.environment(context, chosen, is_rollback=is_rollback)
+    return script_run.environment(context, chosen, undone=undone)
 
 
 def test_a_script_knows_its_run_by_pipecds_variables() -> None:
@@ -54,6 +54,7 @@ def test_a_script_knows_its_run_by_pipecds_variables() -> None:
         "SR_SUMMARY": "a new version",
         "SR_IS_ROLLBACK": "false",
         "SR_LABELS_TEAM": "a",
+        "VOLARY_ATTEMPT": "run-1/2-SCRIPT_RUN//1",
         "MORE": "1",
     }
     assert whole == {
@@ -70,9 +71,11 @@ def test_a_script_knows_its_run_by_pipecds_variables() -> None:
 
 
 def test_a_rollback_says_so_and_what_is_not_known_is_left_out() -> None:
-    given = environment(options(), is_rollback=True, created=None, run=contexts.RunEnvironment())
+    stage = pipelines.Stage(external_stages.SCRIPT_RUN.name, options(), index=4)
+    given = environment(options(), undone=stage, created=None, run=contexts.RunEnvironment())
 
     assert (given["SR_IS_ROLLBACK"], given["SR_TRIGGERED_AT"]) == ("true", "")
+    assert given["VOLARY_ATTEMPT"] == "run-1/2-SCRIPT_RUN//1/5"
     assert set(json.loads(given["SR_CONTEXT_RAW"])) == {
         "deploymentID",
         "applicationID",
@@ -85,6 +88,17 @@ def test_a_rollback_says_so_and_what_is_not_known_is_left_out() -> None:
 def test_only_a_script_of_one_cluster_knows_which() -> None:
     assert environment(options(scope=CLUSTER))["VOLARY_CLUSTER"] == "us"
     assert "VOLARY_CLUSTER" not in environment(options(scope=FLEET))
+
+
+def test_an_attempt_has_a_name_that_a_later_process_gives_it_too() -> None:
+    own = environment(options(scope=CLUSTER))["VOLARY_ATTEMPT"]
+
+    assert own == "run-1/2-SCRIPT_RUN/us/1"
+    assert environment(options(scope=CLUSTER))["VOLARY_ATTEMPT"] == own
+    again = environment(options(scope=CLUSTER), attempt=2)["VOLARY_ATTEMPT"]
+    assert again == "run-1/2-SCRIPT_RUN/us/2"
+    whole = [environment(options(scope=FLEET), target=name) for name in ("us", "eu")]
+    assert whole[0]["VOLARY_ATTEMPT"] == whole[1]["VOLARY_ATTEMPT"]
 
 
 def test_a_process_can_be_given_every_variable() -> None:

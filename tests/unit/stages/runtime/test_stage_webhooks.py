@@ -51,6 +51,8 @@ def test_what_is_asked_about_is_where_the_workloads_are() -> None:
     assert (about.name, about.namespace, about.cluster) == ("shop", "home", "us")
     assert (about.phase, about.details) == ("Waiting", {"a": 1})
     assert about.checksum == stage_webhooks.checksum(source)
+    assert about.attempt == context.attempt_id()
+    assert about.attempt.endswith("/us/1")
     plain = stage_webhooks.subject(context, [item("Deployment", "shop")])
     assert (plain.namespace, plain.phase, plain.details) == ("default", "Progressing", {})
     assert stage_webhooks.subject(context, []).namespace == "default"

@@ -171,7 +171,8 @@ def _upsert(
     if update is None:
         update = tuple(column.name for column in table.columns if not column.primary_key)
     if not update:
-        return statement.on_conflict_do_nothing(index_elements=keys)
+        # Whichever of its unique columns says that it is there.
+        return statement.on_conflict_do_nothing()
     changes = {name: statement.excluded[name] for name in update}
     return statement.on_conflict_do_update(index_elements=keys, set_=changes)
 

@@ -13,6 +13,7 @@ from sqlalchemy.ext import asyncio as sa_async
 from volary.model.runs import run_records
 from volary.store import fencing
 from volary.store.sql.database import database
+from volary.store.sql.repositories import notifications
 from volary.store.sql.schema import fences, rows, tables
 
 #: Kept, or what it was refused with.
@@ -141,6 +142,10 @@ async def _write(connection: sa_async.AsyncConnection, accepted: Sequence[_Accep
             for transition in transitions
             for approval in transition.approvals
         ],
+    )
+    await notifications.add(
+        connection,
+        [message for transition in transitions for message in transition.notifications],
     )
 
 

@@ -28,6 +28,8 @@ async def append(
 ) -> None:
     """Write rows in order, each with its task's next number; those of unknown runs are left out.
 
+    Where the table has keys, a row whose key the task has already is left out, too.
+
     Args:
         connection: In a transaction.
         table: With the columns of a task, `position` and `number`.
@@ -58,6 +60,8 @@ def _insertion(table: sa.Table) -> sa.Insert:
     following = (_last(table) + 1).label("number")
     runs = tables.runs.c
     one = sa.select(*given, following).where(runs.id == _given(table, "run_id"))
+    if "key" in table.c:
+        one = one.where(_is_new(table))
     return sa.insert(table).from_select([*names, "number"], one)
 
 
@@ -68,6 +72,14 @@ def _trimming(table: sa.Table) -> sa.Delete:
     return sa.delete(table).where(
         *(columns[name] == _given(table, name) for name in _TASK), too_old
     )
+
+
+def _is_new(table: sa.Table) -> sa.ColumnElement[bool]:
+    """Say whether the task has no row of the given key yet; without a key there never is one."""
+    kept = table.alias()
+    same = (kept.c[name] == _given(table, name) for name in (*_TASK, "key"))
+    # As the index has it.
+    return ~sa.select(kept.c.key).where(*same, kept.c.key != "").exists()
 
 
 def _last(table: sa.Table) -> sa.ColumnElement[int]:

@@ -278,7 +278,19 @@ events = sa.Table(
 logs = _task_rows("logs", _words("level"), _words("text"))
 
 #: What analyses measured and concluded.
-findings = _task_rows("findings", _words("kind", default=None), _words("metric"), _document())
+findings = _task_rows(
+    "findings", _words("kind", default=None), _words("metric"), _document(), _words("key")
+)
+sa.Index(
+    "findings_by_key",
+    findings.c.run_id,
+    findings.c.stage,
+    findings.c.target,
+    findings.c.key,
+    unique=True,
+    sqlite_where=findings.c.key != "",
+    postgresql_where=findings.c.key != "",
+)
 
 #: What tasks remember over a restart: of each the newest attempt.
 task_states = sa.Table(
@@ -337,6 +349,19 @@ commits = sa.Table(
     _words("reason"),
     _words("run_id"),
     sa.Index("commits_by_time", "application", "seen", "commit"),
+)
+
+notifications = sa.Table(
+    "notifications",
+    METADATA,
+    _position(),
+    _words("id", default=None),
+    _words("receiver"),
+    _document("body"),
+    _words("topic"),
+    _words("reply"),
+    sa.UniqueConstraint("id"),
+    sqlite_autoincrement=True,
 )
 
 requests = sa.Table(
