@@ -1,6 +1,6 @@
 """Clusters in memory as processes see them, and a record of who wrote what to them."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -136,6 +136,9 @@ class Pool:
     @property
     def pool(self) -> client_pool.ClientPool:
         return cast("client_pool.ClientPool", self)
+
+    def remember(self, members: Iterable[fleets.Cluster]) -> None:
+        """All are here: none has left."""
 
     def member(self, name: str) -> fleets.Cluster | None:
         return fleets.Cluster(name) if name in self.clusters else None

@@ -24,7 +24,7 @@ from volary.controller.fleet import cluster_registry, health_probe
 from volary.controller.leadership import context, election
 from volary.controller.persistence import change_signal, notification_outbox
 from volary.controller.planning import preflight, preparation, projects, target_selection
-from volary.controller.runs import ready_runs, release_plans
+from volary.controller.runs import ready_runs, release_plans, run_clusters
 from volary.controller.status import application_statuses, run_origins, run_requests
 from volary.engine.observers import feed
 from volary.engine.persistence import codec
@@ -237,7 +237,10 @@ class LocalApplication:
             errors.UserError: What it is pinned to cannot be opened any more.
         """
         run, origin = codec.read_run(stored), run_origins.from_document(stored.origin)
-        ready = await ready_runs.take_up_project(self._leader.dependencies, project, run, origin)
+        clusters = run_clusters.from_document(stored.clusters)
+        ready = await ready_runs.take_up_project(
+            self._leader.dependencies, project, run, origin, clusters
+        )
         clean = ready.masker.clean
         shown = replace(origin, reason=clean(origin.reason), subject=clean(origin.subject))
         await self._writer.take_up(run, shown)

@@ -47,6 +47,9 @@ class ClusterExecutor:
     render_before: Render | None = None
     #: Whose the application's objects are, by target.
     owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
+    #: Called with a cluster that left the fleet and cannot be reached any more, and why: the run
+    #: goes on without it. None: it is like any other.
+    leave_out: Callable[[str, str], None] | None = None
     _once: single_flight.SingleFlight = field(
         default_factory=single_flight.SingleFlight, init=False
     )
@@ -68,9 +71,18 @@ class ClusterExecutor:
         try:
             with stop_deadline.of_task() as deadline:
                 task.stop.when_raised(deadline.begin)
-                return await self._execute(task, report, rendezvous)
+                outcome = await self._execute(task, report, rendezvous)
         finally:
             rendezvous.leave(task.target)
+        is_gone = outcome.status is statuses.TaskStatus.UNREACHABLE and self._has_left(task.target)
+        if is_gone and self.leave_out is not None and not task.stop.is_raised:
+            # Nobody who is still there goes back for it: it is left out before this counts.
+            self.leave_out(task.target, outcome.reason)
+            await task.stop.wait()
+        return outcome
+
+    def _has_left(self, target: str) -> bool:
+        return target not in self.clients.fleet.names
 
     async def _execute(
         self,
@@ -83,7 +95,9 @@ class ClusterExecutor:
             details = tuple(
                 line for problem in client.problems for line in str(problem).splitlines()
             )
-            return statuses.Outcome(statuses.TaskStatus.FAILED, client.reason, details)
+            has_left = self._has_left(task.target)
+            status = statuses.TaskStatus.UNREACHABLE if has_left else statuses.TaskStatus.FAILED
+            return statuses.Outcome(status, client.reason, details)
         member = self.clients.member(task.target)
         running = task.running_commit
         place = task_states.TaskAttempt(task.run_id, task.stage_id, task.target, task.attempt)

@@ -34,8 +34,6 @@ def shrink_tls_buffers() -> None:
 #: Requests under way at once over all clusters, and the least and most for one of them.
 _FLEET_REQUESTS = 384
 _LEAST, _MOST = 6, transports.Limits().concurrency
-#: What decides how a cluster is reached.
-_CONNECTION = ("kubeconfig", "context", "in_cluster")
 
 
 def concurrency(clusters: int) -> int:
@@ -93,12 +91,17 @@ class ClientPool:
         for cluster in members.clusters:
             before = self._members.get(cluster.name)
             is_same = before is None or all(
-                getattr(before, name) == getattr(cluster, name) for name in _CONNECTION
+                getattr(before, name) == getattr(cluster, name) for name in fleets.CONNECTION
             )
             if not is_same:
                 self._retire(cluster.name)
         self._members.update({cluster.name: cluster for cluster in members.clusters})
         self.fleet = members
+
+    def remember(self, members: Iterable[fleets.Cluster]) -> None:
+        """Know how to reach clusters that left the fleet, as somebody remembers them."""
+        for cluster in members:
+            self._members.setdefault(cluster.name, cluster)
 
     def refresh(self, name: str) -> bool:
         """Read again how a cluster is reached; say whether that is another way than in use.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from volary.controller import notifications
 from volary.controller.leadership import context
 from volary.controller.persistence import batch_writers, journal, redaction, task_state
-from volary.controller.runs import ready_runs
+from volary.controller.runs import ready_runs, run_clusters
 from volary.controller.status import (
     application_identity,
     run_origins,
@@ -22,6 +22,8 @@ from volary.store import records
 
 #: Seconds a run may take to answer a request before it counts as stuck.
 _ANSWER_SECONDS = 30.0
+#: Who leaves out clusters that are gone.
+_FLEET = "the fleet file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ async def take_up(
     )
     run = codec.read_run(stored)
     async with leader.planners:
-        return await ready_runs.take_up(dependencies, known.name, run, origin)
+        clusters = run_clusters.from_document(stored.clusters)
+        return await ready_runs.take_up(dependencies, known.name, run, origin, clusters)
 
 
 def open_session(
@@ -116,5 +119,10 @@ def open_session(
         observers=(
             redaction.RedactingObserver(release.masker, (log, analyses, audit, *observers)),
         ),
+    )
+    release.performer.leave_out = lambda name, why: runner.submit(
+        events.SkipCluster(
+            leader.dependencies.clock.now(), _FLEET, name, f"{name} left it, and {why}"
+        )
     )
     return RunSession(origin, runner, log, analyses, audit, release.performer)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from volary.controller.applications import commit_keeper
 from volary.controller.leadership import context
 from volary.controller.persistence import redaction, retry
-from volary.controller.runs import ready_runs, run_kinds
+from volary.controller.runs import ready_runs, run_clusters, run_kinds
 from volary.controller.status import (
     application_state,
     application_statuses,
@@ -122,7 +122,8 @@ class ApplicationStateWriter:
         document = run_origins.to_document(ready.origin)
         now = self._leader.dependencies.clock.now()
         await self._keeper.add(self.record.repository, commit_keeper.of_run(ready.run))
-        made = transitions.first_transition(ready.run, document, now)
+        clusters = run_clusters.to_document(ready.clusters)
+        made = transitions.first_transition(ready.run, document, now, clusters=clusters)
         version = await self._keep_transition(made, ready.masker)
         clean, origin = ready.masker.clean, ready.origin
         shown = replace(

@@ -44,7 +44,8 @@ class ClusterRegistry:
     members: fleets.Fleet
     #: Whether this process writes it now.
     is_leader: bool = field(default=False, init=False)
-    #: Called the moment a cluster answers again, before that counts for its state.
+    #: Called the moment a cluster answers again, before that counts for its state; and when one
+    #: has left the fleet.
     on_reachable: OnReachable = field(default=lambda _: None, init=False)
     _known: dict[str, cluster_health.ClusterHealth] = field(default_factory=dict, init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -112,6 +113,10 @@ class ClusterRegistry:
             await self._keep(changed, fence)
         for health in changed:
             _log_membership(before.get(health.cluster), health)
+        left = {health.cluster for health in changed if _has_just_left(before, health)}
+        if left:
+            # Runs that wait for one of them look again now, and go on without it.
+            self.on_reachable(left)
 
     async def take(
         self,
@@ -199,6 +204,13 @@ def _log_membership(
             "cluster %s left the fleet: runs under way there go on, and what runs there stays",
             now.cluster,
         )
+
+
+def _has_just_left(
+    before: Mapping[str, cluster_health.ClusterHealth], now: cluster_health.ClusterHealth
+) -> bool:
+    known = before.get(now.cluster)
+    return known is not None and known.left is None and now.left is not None
 
 
 def _log_state(now: cluster_health.ClusterHealth) -> None:

@@ -1,6 +1,6 @@
 """A run that is ready to be carried out, and what it takes to make one: the same for every kind."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Protocol
@@ -15,11 +15,13 @@ from volary.controller.planning import (
     projects,
     replica_assignment,
 )
+from volary.controller.runs import run_clusters
 from volary.controller.status import application_state, run_origins, run_requests
 from volary.engine import executor
 from volary.engine.runs import policies, state
 from volary.manifests import redaction as manifest_redaction
 from volary.model import applications, clocks
+from volary.model.fleet import fleets
 from volary.model.objects import manifest, ownership
 from volary.sources.rendering import renderers
 from volary.stages import executor as stage_executor
@@ -63,6 +65,8 @@ class Performer(executor.StageExecutor, Protocol):
     """Carries out stages, and keeps what their tasks remember."""
 
     keeper: task_states.TaskStateStore
+    #: Called with a cluster that left the fleet and cannot be reached any more, and why.
+    leave_out: Callable[[str, str], None] | None
 
     async def conclude(self, ended: state.Run) -> None:
         """Let go of what the clusters keep for a way back that is not needed any more."""
@@ -77,6 +81,8 @@ class ReadyRun:
     performer: Performer
     masker: manifest_redaction.Masker
     origin: run_origins.Origin
+    #: Its clusters, as they are described for as long as it lasts.
+    clusters: tuple[fleets.Cluster, ...] = ()
 
 
 async def open_application(
@@ -93,9 +99,15 @@ async def open_application(
 
 
 async def take_up(
-    dependencies: Dependencies, name: str, run: state.Run, origin: run_origins.Origin
+    dependencies: Dependencies,
+    name: str,
+    run: state.Run,
+    origin: run_origins.Origin,
+    clusters: Sequence[fleets.Cluster] = (),
 ) -> ReadyRun:
     """Return a stored run, ready to go on from where it was left.
+
+    `clusters` are its own as they were described when it began.
 
     Raises:
         errors.UserError: What it is pinned to cannot be opened any more.
@@ -103,7 +115,7 @@ async def take_up(
     """
     place = ApplicationSource(name, origin.repository, origin.path, origin.branch)
     project = await open_application(dependencies, place, run.commit)
-    return await take_up_project(dependencies, project, run, origin)
+    return await take_up_project(dependencies, project, run, origin, clusters)
 
 
 async def take_up_project(
@@ -111,23 +123,28 @@ async def take_up_project(
     project: projects.Project,
     run: state.Run,
     origin: run_origins.Origin,
+    clusters: Sequence[fleets.Cluster] = (),
 ) -> ReadyRun:
     """Return a run ready to go on as it is, with its application opened at the run's commit.
 
-    It was stored, or its plan stands without asking a cluster.
+    It was stored, or its plan stands without asking a cluster. `clusters` are its own as they
+    were described when it began; nothing: as they are now.
 
     Raises:
         errors.UserError: What it is pinned to cannot be opened any more.
         errors.TemporaryError: It may work later.
     """
+    dependencies.clusters.remember(clusters)
+    members = run_clusters.pinned(dependencies.clusters.fleet, clusters)
     again = await preparation.reopen(
         project,
         {name: run.running_commit_of(name) for name in run.targets},
         dependencies.renderer,
-        dependencies.clusters.fleet,
+        members,
         replica_assignment.ReplicaNumbers(origin.assigned, origin.assigned_before),
     )
-    return of_plan(dependencies, project.application, again, run, origin)
+    ready = of_plan(dependencies, project.application, again, run, origin)
+    return replace(ready, clusters=_of_run(members, run))
 
 
 async def owners_of(
@@ -177,8 +194,17 @@ def of_plan(
         owners=origin.owners,
     )
     return ReadyRun(
-        run, performer, masker(dependencies, opened.manifests, opened.old_manifests), origin
+        run,
+        performer,
+        masker(dependencies, opened.manifests, opened.old_manifests),
+        origin,
+        _of_run(dependencies.clusters.fleet, run),
     )
+
+
+def _of_run(members: fleets.Fleet, run: state.Run) -> tuple[fleets.Cluster, ...]:
+    mine = set(run.targets)
+    return tuple(cluster for cluster in members.clusters if cluster.name in mine)
 
 
 def origin_of(

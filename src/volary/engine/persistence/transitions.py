@@ -5,7 +5,7 @@ not: those outstanding follow from the run (`machine.outstanding`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 
 from volary.engine.observers import feed, observer_events
@@ -17,11 +17,19 @@ from volary.model.runs import run_records
 
 
 def first_transition(
-    run: state.Run, origin: json.JsonObject, at: datetime
+    run: state.Run,
+    origin: json.JsonObject,
+    at: datetime,
+    *,
+    clusters: json.JsonObject | None = None,
 ) -> run_records.Transition:
-    """Return the first transition of a planned run; `origin` says why the run exists."""
+    """Return the first transition of a planned run.
+
+    `origin` says why the run exists, `clusters` how its clusters are described.
+    """
     told = observer_events.between(None, run, at)
-    return _between(None, run, 0, at, told=told, origin=origin)
+    made = _between(None, run, 0, at, told=told, origin=origin)
+    return replace(made, clusters=clusters or {})
 
 
 def step_transition(

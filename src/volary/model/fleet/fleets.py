@@ -44,6 +44,10 @@ class Cluster:
     )
 
 
+#: What of a cluster decides how it is reached.
+CONNECTION = ("kubeconfig", "context", "in_cluster")
+
+
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """The clusters of a fleet, in the order they were written."""

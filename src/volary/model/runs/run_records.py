@@ -133,6 +133,8 @@ class Transition:
     notifications: tuple[OutboxMessage, ...] = ()
     #: Of a new run only: why it exists (trigger, person, plan, commit's subject).
     origin: json.JsonObject = field(default_factory=dict)
+    #: Of a new run only: its clusters as they are described now. Lists do not read it.
+    clusters: json.JsonObject = field(default_factory=dict)
 
     @property
     def version(self) -> int:
@@ -163,3 +165,5 @@ class StoredRun:
     stages: tuple[StageRecord, ...]
     #: In order of stage and position.
     tasks: tuple[TaskRecord, ...]
+    #: Its clusters as they were described when it began.
+    clusters: json.JsonObject = field(default_factory=dict)

@@ -49,6 +49,7 @@ class Runs:
                 last_event=run.last_event,
                 document=run.document,
                 origin=run.origin,
+                clusters=run.clusters,
                 stages=tuple(rows.read(run_records.StageRecord, row) for row in of_stages),
                 tasks=tuple(rows.read(run_records.TaskRecord, row) for row in of_tasks),
             )

@@ -164,8 +164,12 @@ async def _write_runs(connection: sa_async.AsyncConnection, accepted: Sequence[_
         if transition.document is not None:
             values["document"] = transition.document
         if transition.expected_version == 0:
-            origin = {"origin": transition.origin, "lease": write.lease}
-            new.append({"document": {}} | values | origin)
+            fixed = {
+                "origin": transition.origin,
+                "clusters": transition.clusters,
+                "lease": write.lease,
+            }
+            new.append({"document": {}} | values | fixed)
         elif transition.document is not None:
             with_document.append(values)
         else:

@@ -209,6 +209,7 @@ runs = sa.Table(
     #: Of the transition that was kept last, to know a repetition.
     _words("digest"),
     _document("origin"),
+    _document("clusters"),
     _document(),
     # The list of an application's runs, of all runs, of runs by status; restart; retention.
     sa.Index("runs_by_application", "application", "created", "id"),

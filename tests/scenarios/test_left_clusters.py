@@ -1,0 +1,119 @@
+"""A cluster goes from the fleet file while a run is under way there, and the server restarts."""
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import command_world
+import process_time
+from controller_world import ANA, SPEED, Controlled, controlled
+from volary.config.fleet import fleet_files
+from volary.model.fleet import fleets
+
+V1, V2 = "example/simple:v1", "example/simple:v2"
+APPLICATION = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: simple}
+spec:
+  service: {kind: Service, name: simple}
+  pipeline:
+    stages:
+    - {name: K8S_CANARY_ROLLOUT, with: {replicas: 1}}
+    - {name: WAIT_APPROVAL, with: {approvers: [ana]}}
+    - {name: K8S_PRIMARY_ROLLOUT}
+    - {name: K8S_CANARY_CLEAN}
+  placement:
+    overrides:
+    - targets: {matchLabels: {tier: large}}
+      resources: [{kind: Deployment}]
+      patches: [{path: /spec/replicas, operator: replace, value: 3}]
+"""
+
+
+def fleet_of(world: command_world.World, eu: Path) -> fleets.Fleet:
+    """Return the fleet, in which eu has labels and a kubeconfig of its own."""
+    file = Path(world.fleet)
+    members = fleet_files.parse(
+        file.read_text(), file=str(file), directory=str(file.parent)
+    ).require()
+    return replace(members, clusters=tuple(_with_own(one, eu) for one in members.clusters))
+
+
+def _with_own(cluster: fleets.Cluster, kubeconfig: Path) -> fleets.Cluster:
+    if cluster.name != "eu":
+        return cluster
+    shutil.copy(cluster.kubeconfig[0], kubeconfig)
+    return replace(cluster, kubeconfig=(str(kubeconfig),), labels={"tier": "large"})
+
+
+def without_eu(members: fleets.Fleet) -> fleets.Fleet:
+    left = tuple(cluster for cluster in members.clusters if cluster.name != "eu")
+    return replace(members, clusters=left)
+
+
+@contextlib.asynccontextmanager
+async def life(world: command_world.World, members: fleets.Fleet) -> AsyncIterator[Controlled]:
+    store = f"sqlite:{world.directory.parent / 'volary.db'}"
+    async with controlled(world, store=store, parts={"members": members}) as given:
+        yield given
+
+
+async def asks(given: Controlled, commit: str) -> str:
+    """Wait until the run of a commit asks for approval, and return it."""
+    summary = None
+    async with asyncio.timeout(process_time.HANG):
+        while summary is None or (summary.commit, summary.status) != (commit, "waiting"):
+            await asyncio.sleep(0.02)
+            summary = next(iter(await given.runs()), None)
+    return summary.id
+
+
+async def begun(world: command_world.World, members: fleets.Fleet) -> str:
+    """Have v2 wait for approval after its canaries, and return its run."""
+    (world.directory / "app.pipecd.yaml").unlink()
+    first = world.write({"volary.yaml": APPLICATION}, message="Deploy v1")
+    async with life(world, members) as given:
+        await given.synced(first)
+        return await asks(given, given.push(V1, V2))
+
+
+async def test_a_run_ends_where_it_began_although_the_cluster_left_the_fleet(
+    tmp_path: Path,
+) -> None:
+    """With its labels as they were, too: what is rendered for it stays the same."""
+    async with command_world.world(tmp_path, "us", "eu", speed=SPEED) as world:
+        members = fleet_of(world, tmp_path / "eu.kubeconfig")
+        run = await begun(world, members)
+
+        async with life(world, without_eu(members)) as given:
+            await given.service.ask_run("approve", run, ANA)
+            ended = await given.ended(run)
+
+        assert ended.status == "succeeded", ended.reason
+        assert (world.images("us"), world.images("eu")) == (f"{V2} 2/2", f"{V2} 3/3")
+        assert world.find("eu", "Deployment", "simple-canary") is None
+
+
+async def test_a_cluster_that_is_gone_is_left_out_by_name_and_takes_nobody_back(
+    tmp_path: Path,
+) -> None:
+    async with command_world.world(tmp_path, "us", "eu", speed=SPEED) as world:
+        kubeconfig = tmp_path / "eu.kubeconfig"
+        members = fleet_of(world, kubeconfig)
+        run = await begun(world, members)
+        kubeconfig.unlink()
+
+        async with life(world, without_eu(members)) as given:
+            await given.service.ask_run("approve", run, ANA)
+            ended = await given.ended(run)
+            shown = await given.service.run(run)
+
+        assert ended.status == "succeeded_with_exceptions"
+        assert "eu" in ended.reason
+        assert "the fleet file: eu left it" in str(shown)
+        assert world.images("us") == f"{V2} 2/2"
+        assert world.images("eu") == f"{V1} 3/3", "nobody can write there any more"
