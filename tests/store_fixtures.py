@@ -112,7 +112,9 @@ def empty_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def store(store_address: str, turned_clock: TurnedClock) -> AsyncIterator[stores.Store]:
-    async with factory.open_store(store_address, clock=turned_clock, limits=LIMITS) as opened:
+    async with factory.open_store(
+        store_address, clock=turned_clock, limits=LIMITS, lease_clock=turned_clock
+    ) as opened:
         yield opened
 
 

@@ -1,19 +1,16 @@
 """Nothing is lost: controllers are killed with SIGKILL, and the runs go on in the next ones."""
 
 import asyncio
-import contextlib
 import os
 import shutil
 import signal
-import sqlite3
 from pathlib import Path
 
 import command_world
 import process_time
-from controller_process import ControllerProcesses
+from controller_process import ControllerProcesses, stop_between_writes
 from killed_world import (
     NAMES,
-    SPEED,
     SYNCED,
     V1,
     V2,
@@ -32,21 +29,6 @@ _EVERYTHING = """
     union all select 'application', name, version, status from applications
     union all select 'log', run_id, count(*), '' from logs group by run_id
 """
-
-
-async def stop_between_writes(controllers: ControllerProcesses, process: int) -> None:
-    """Have a process stand still while it holds no lock of the database."""
-    while True:
-        os.kill(process, signal.SIGSTOP)
-        with (
-            contextlib.closing(sqlite3.connect(controllers.database, timeout=0.3)) as connection,
-            contextlib.suppress(sqlite3.OperationalError),
-        ):
-            connection.execute("begin immediate")
-            connection.rollback()
-            return
-        os.kill(process, signal.SIGCONT)
-        await asyncio.sleep(0.01)
 
 
 async def test_killed_at_every_boundary_and_at_random_it_ends_as_if_undisturbed(
@@ -170,7 +152,8 @@ async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
 ) -> None:
     """The first process stands still (SIGSTOP) in mid-run, and wakes when it is overtaken."""
     async with (
-        command_world.world(tmp_path, *NAMES, speed=SPEED) as world,
+        # Slow enough that no Deployment runs out of its ten minutes while processes start.
+        command_world.world(tmp_path, *NAMES, speed=5.0) as world,
     ):
         # No Deployment runs out of its time while processes start, however long that takes.
         world.edit("deployment.yaml", "spec:", "spec:\n  progressDeadlineSeconds: 1000000")

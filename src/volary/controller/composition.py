@@ -23,7 +23,7 @@ from volary.controller.api import (
     status_service,
 )
 from volary.controller.fleet import cluster_registry, surveys
-from volary.controller.leadership import election
+from volary.controller.leadership import election, tenures
 from volary.controller.persistence import change_signal, notification_outbox, redaction, retention
 from volary.controller.runs import ready_runs
 from volary.model import clocks, metric_providers, server_settings
@@ -47,6 +47,8 @@ class ControllerParts:
     #: Unique to this life of this process; a new one when empty.
     owner: str = ""
     timing: election.LeaseTiming = field(default_factory=election.LeaseTiming)
+    #: Seconds that only go forward, also while this process stands still.
+    elapsed: tenures.Elapsed = inputs.elapsed
     rules: inputs.Rules = field(default_factory=inputs.Rules)
     executor_options: contexts.Options = field(default_factory=contexts.Options)
     #: Bounds of what is kept, and how long another process's lock is waited for.
@@ -71,7 +73,9 @@ class Controller:
         notifier: notifiers.Notifier,
         secrets: redaction.SecretValues,
         meter: meters.Meter,
+        tenure: tenures.Tenure,
     ) -> None:
+        self._tenure = tenure
         self._settings = settings
         self._parts = parts
         self._store = store
@@ -133,8 +137,12 @@ class Controller:
                 store, dependencies, known, asker, audit, settings.failover
             ),
         )
-        #: Whether this process is the leader now.
-        self.is_leader = False
+        self._is_driving = False
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process is the leader now, and knows it."""
+        return self._is_driving and self._tenure.is_valid
 
     @property
     def repository_errors(self) -> dict[str, str]:
@@ -155,10 +163,12 @@ class Controller:
         next leader.
         """
         owner = self._parts.owner or uuid.uuid4().hex
-        await election.lead(self._store, owner, self._drive, timing=self._parts.timing)
+        await election.lead(
+            self._store, owner, self._drive, timing=self._parts.timing, tenure=self._tenure
+        )
 
     async def _drive(self, fence: run_records.Fence) -> None:
-        self.is_leader = True
+        self._is_driving = True
         self._outbox.fence = fence
         try:
             async with asyncio.TaskGroup() as group:
@@ -174,7 +184,7 @@ class Controller:
                     name="retention",
                 )
         finally:
-            self.is_leader = False
+            self._is_driving = False
 
 
 def _permissions(settings: server_settings.Settings) -> contexts.Permissions:
@@ -194,12 +204,16 @@ async def open_controller(
         errors.TemporaryError: The database cannot be reached now.
     """
     secrets = redaction.SecretValues(parts.rules.secrets)
+    tenure = tenures.Tenure(parts.elapsed)
     providers = metric_providers.merged(settings.providers, parts.members.providers)
     async with (
         inputs.open_meter(providers, clock=parts.clock, learn=secrets.learn) as meter,
         factory.open_store(settings.store, clock=parts.clock, limits=parts.limits) as store,
         client_pool.open_pool(
-            replace(parts.members, providers=providers), clock=parts.clock, limits=parts.reach
+            replace(parts.members, providers=providers),
+            clock=parts.clock,
+            limits=parts.reach,
+            permit=tenure,
         ) as clusters,
     ):
         box = notification_outbox.StoreOutbox(store)
@@ -215,4 +229,5 @@ async def open_controller(
                 notifier=notifier,
                 secrets=secrets,
                 meter=meter,
+                tenure=tenure,
             )

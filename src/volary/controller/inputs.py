@@ -1,5 +1,6 @@
 """What the controller is given: repositories, rules, the real clock, and metric providers."""
 
+import time
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,6 +37,15 @@ class SystemClock:
     def now(self) -> datetime:
         """Return the current time in UTC."""
         return datetime.now(UTC)  # noqa: TID251 - this is the clock others take
+
+
+#: Goes on while the machine sleeps. Where it has no name, the monotonic clock is that one.
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def elapsed() -> float:
+    """Return seconds that only go forward, also while this process or machine stands still."""
+    return time.clock_gettime(_CLOCK)
 
 
 #: Takes what was seen; returns when decisions are kept.

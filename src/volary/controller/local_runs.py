@@ -21,7 +21,7 @@ from volary.config.text import git_addresses
 from volary.controller import inputs
 from volary.controller.applications import run_session, state_writer
 from volary.controller.fleet import cluster_registry, health_probe
-from volary.controller.leadership import context, election
+from volary.controller.leadership import context, election, tenures
 from volary.controller.persistence import change_signal, notification_outbox
 from volary.controller.planning import preflight, preparation, projects, target_selection
 from volary.controller.runs import ready_runs, release_plans, run_clusters
@@ -282,18 +282,21 @@ async def hold(
     dependencies: ready_runs.Dependencies,
     *,
     health: cluster_health.HealthRules = _HEALTH,
+    elapsed: tenures.Elapsed = inputs.elapsed,
 ) -> AsyncIterator[LocalApplication]:
     """Hold the lease of the application that the store has by this name.
 
-    `health` says how often clusters are probed that a run waits for.
+    `health` says how often clusters are probed that a run waits for. Nothing is written to a
+    cluster without the lease.
 
     Raises:
         errors.UserError: Another process holds it.
         errors.PermanentError: Another process took it over meanwhile.
     """
-    lease = await _take_lease(store, name)
+    tenure = dependencies.clusters.permit = tenures.Tenure(elapsed)
+    lease = await _take_lease(store, name, tenure)
     try:
-        async with election.held(store, lease, timing=_LEASE) as fence:
+        async with election.held(store, lease, timing=_LEASE, tenure=tenure) as fence:
             known = await store.applications.get(name) or records.ApplicationRecord(name)
             yield LocalApplication(_leader(store, fence, dependencies, health), known)
     except BaseException as error:
@@ -350,25 +353,25 @@ class LocalRepositories:
         """Write nothing: the clone is its user's, whose reflog keeps what was committed there."""
 
 
-async def _take_lease(store: stores.Store, name: str) -> records.Lease:
+async def _take_lease(store: stores.Store, name: str, tenure: tenures.Tenure) -> records.Lease:
     """Take an application's lease, also of a process of this machine that is no more.
 
     Raises:
         errors.UserError: Another process holds it.
     """
-    ttl, machine = _LEASE.ttl, machine_name()
+    machine = machine_name()
     owner = f"{machine} {os.getpid()}"
     holder = await store.leases.current(name)
     if holder is not None and _has_ended(holder.owner, machine):
         await store.leases.release(holder)
-    lease = await store.leases.acquire(name, owner, ttl)
+    lease = await election.acquire(store, name, owner, _LEASE, tenure)
     if lease is None:
         holder = await store.leases.current(name)
         who = f" ({holder.owner})" if holder else ""
         raise errors.user_error(
             f"another `volary run` of this application on these clusters is under way{who}",
             hint="wait for its end; one that was killed elsewhere counts as gone after"
-            f" {ttl.total_seconds():g} s",
+            f" {_LEASE.ttl.total_seconds():g} s",
         )
     return lease
 

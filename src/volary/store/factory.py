@@ -27,9 +27,15 @@ _HINT = "write memory:, sqlite:FILE or postgresql://USER:PASSWORD@HOST/NAME"
 
 @asynccontextmanager
 async def open_store(
-    address: str, *, clock: clocks.Clock, limits: records.Limits | None = None
+    address: str,
+    *,
+    clock: clocks.Clock,
+    limits: records.Limits | None = None,
+    lease_clock: clocks.Clock | None = None,
 ) -> AsyncIterator[stores.Store]:
     """Open the store, bring its schema up to date, and close it at the end.
+
+    Leases go by the `lease_clock`; None: by the clock of the machine that the database is on.
 
     Raises:
         errors.UserError: The address is none, or the database was written by a newer version.
@@ -41,7 +47,8 @@ async def open_store(
     base = database.Database(url, busy=limits.busy)
     try:
         await migrator.migrate(base)
-        yield stores.Store(base, clock=clock, limits=limits)
+        times = lease_clock or (clock if base.is_sqlite else None)
+        yield stores.Store(base, clock=clock, limits=limits, lease_clock=times)
     finally:
         await base.close()
 

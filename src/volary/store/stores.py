@@ -37,7 +37,12 @@ class Store:
     """Durable state in a database; `factory.open_store` makes one."""
 
     def __init__(
-        self, base: database.Database, *, clock: clocks.Clock, limits: records.Limits
+        self,
+        base: database.Database,
+        *,
+        clock: clocks.Clock,
+        limits: records.Limits,
+        lease_clock: clocks.Clock | None,
     ) -> None:
         self._base = base
         self._group = group_commit.GroupCommit(
@@ -48,7 +53,7 @@ class Store:
         self.logs = task_rows.Logs(base, limits)
         self.findings = task_rows.Findings(base, limits)
         self.memories = task_states.TaskStates(base)
-        self.leases = leases.Leases(base, clock)
+        self.leases = leases.Leases(base, lease_clock)
         self.applications = applications.Applications(base, limits)
         self.commits = commits.Commits(base, limits)
         self.clusters = clusters.Clusters(base)

@@ -102,7 +102,7 @@ async def test_a_process_that_was_overtaken_writes_nothing(database_address: str
         process.stdin.write(b"\n")
         assert await hear(process) == "kept 2"
         assert await hear(process) == "ready"
-        async with factory.open_store(database_address, clock=clock) as store:
+        async with factory.open_store(database_address, clock=clock, lease_clock=clock) as store:
             clock.time = store_writer.RealClock().now()
             assert await store.leases.acquire("drive", "other", given.timedelta(minutes=1)) is None
             clock.turn(minutes=2)

@@ -29,6 +29,13 @@ class Request:
     what: str = ""
     #: Sending it twice has the effect of sending it once.
     idempotent: bool = False
+    #: It is sent as a write is, and changes nothing.
+    is_question: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether the cluster may be another one afterwards."""
+        return self.method != "GET" and not self.is_question and "dryRun" not in self.query
 
     @property
     def target(self) -> str:
@@ -193,6 +200,7 @@ def review(kind: str, spec: json.JsonObject) -> Request:
         content_type=_JSON,
         what=f"create {kind}",
         idempotent=True,
+        is_question=True,
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from volary.clusters.client import clients
 from volary.clusters.kubeconfig import connections, kubeconfigs
-from volary.clusters.transport import transports
+from volary.clusters.transport import transports, write_permits
 from volary.model import clocks, errors
 from volary.model.fleet import fleets
 
@@ -66,8 +66,11 @@ class ClientPool:
         clock: clocks.Clock,
         limits: transports.Limits,
         environment: Mapping[str, str],
+        permit: write_permits.WritePermit = write_permits.UNCONDITIONAL,
     ) -> None:
         self.fleet = members
+        #: Under which all of them write.
+        self.permit = permit
         #: Called with why a cluster does not answer any more; empty when it answers again.
         self.on_outcome: Callable[[str, str], None] = lambda _name, _trouble: None
         self._members = {cluster.name: cluster for cluster in members.clusters}
@@ -178,6 +181,7 @@ class ClientPool:
                 clock=self.clock,
                 limits=self._limits,
                 on_change=lambda trouble: self.on_outcome(name, trouble),
+                permit=lambda: self.permit,
             )
         )
         if name in self._clients:
@@ -195,14 +199,18 @@ async def open_pool(
     clock: clocks.Clock,
     limits: transports.Limits | None = None,
     environment: Mapping[str, str] = os.environ,
+    permit: write_permits.WritePermit = write_permits.UNCONDITIONAL,
 ) -> AsyncIterator[ClientPool]:
     """Open a pool; every client is closed at its end.
 
-    Without `limits` the clusters share what this process can do (`concurrency`).
+    Without `limits` the clusters share what this process can do (`concurrency`). Nothing is
+    written to any of them but under the `permit`.
     """
     shrink_tls_buffers()
     shared = transports.Limits(concurrency=concurrency(len(members.clusters)))
-    opened = ClientPool(members, clock=clock, limits=limits or shared, environment=environment)
+    opened = ClientPool(
+        members, clock=clock, limits=limits or shared, environment=environment, permit=permit
+    )
     try:
         yield opened
     finally:

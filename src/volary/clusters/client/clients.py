@@ -14,7 +14,7 @@ from volary.clusters.api import api_errors, discovery, requests
 from volary.clusters.client import recent_objects, watches
 from volary.clusters.client.watches import ObjectList, WatchEvent, WatchKind
 from volary.clusters.kubeconfig import connections
-from volary.clusters.transport import circuit_breaker, transports
+from volary.clusters.transport import circuit_breaker, transports, write_permits
 from volary.concurrency import fan_out
 from volary.manifests import objects
 from volary.model import clocks, errors, json
@@ -356,14 +356,16 @@ async def open_client(
     clock: clocks.Clock,
     limits: transports.Limits | None = None,
     on_change: circuit_breaker.OnChange = lambda _trouble: None,
+    permit: write_permits.Current = lambda: write_permits.UNCONDITIONAL,
 ) -> AsyncIterator[Client]:
-    """Open a client; nothing is sent before it is used."""
+    """Open a client; nothing is sent before it is used, and nothing written without a permit."""
     sender = transports.Transport(
         connection,
         limits=limits or transports.Limits(),
         clock=clock,
         chance=random.random,
         on_change=on_change,
+        permit=permit,
     )
     try:
         yield Client(sender, chance=random.random)

@@ -17,7 +17,7 @@ import aiohttp
 from volary.clusters.api import api_errors
 from volary.clusters.api.api_errors import UnreachableReason
 from volary.clusters.kubeconfig import connections
-from volary.clusters.transport import authenticators
+from volary.clusters.transport import authenticators, write_permits
 from volary.model import errors
 
 
@@ -147,6 +147,7 @@ class Sessions:
             headers=list(self._headers),
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("Content-Type",),
+            request_class=write_permits.CheckedRequest,
         )
         return Opened(session, proof.certificate)
 

@@ -23,6 +23,7 @@ from volary.clusters.transport import (
     retries,
     sessions,
     stop_deadline,
+    write_permits,
 )
 from volary.http_client import answers
 from volary.model import clocks, errors, json
@@ -73,7 +74,9 @@ class Transport:
         clock: clocks.Clock,
         chance: Callable[[], float],
         on_change: circuit_breaker.OnChange = lambda _trouble: None,
+        permit: write_permits.Current = lambda: write_permits.UNCONDITIONAL,
     ) -> None:
+        self._permit = permit
         self.connection = connection
         self.limits = limits
         self._clock = clock
@@ -129,6 +132,8 @@ class Transport:
                     raise
 
     async def _attempt(self, request: requests.Request) -> json.JsonObject:
+        if request.changes:
+            return await self._write(request)
         if request.method != "GET":
             return await self._once(request)
         try:
@@ -136,6 +141,17 @@ class Transport:
                 return await self._once(request)
         except TimeoutError as late:
             raise sessions.translate_failure(late, self.connection, request.what) from late
+
+    async def _write(self, request: requests.Request) -> json.JsonObject:
+        """Send once what changes something, when this process may write."""
+        while True:
+            permit = self._permit()
+            await permit.wait()
+            try:
+                with write_permits.required(permit):
+                    return await self._once(request)
+            except write_permits.LapsedError:
+                continue  # nothing was sent
 
     async def _once(self, request: requests.Request) -> json.JsonObject:
         async with self._slots, self._answer(request, self._timeout) as answer:

@@ -1,45 +1,67 @@
 """Leases in a database."""
 
 import dataclasses
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model import clocks
 from volary.store import fencing, records
 from volary.store.sql.database import database
 from volary.store.sql.schema import rows, tables
 
+#: As it goes on within a transaction, too.
+_DATABASE_TIME = sa.select(sa.func.clock_timestamp())
+
 
 class Leases:
-    """Who may lead. Whether a lease has expired is judged by the store's clock."""
+    """Who may lead. Whether a lease has expired is judged by the store's clock.
 
-    def __init__(self, base: database.Database, clock: clocks.Clock) -> None:
+    Of a server that is the server's own: those of its clients differ. Whoever writes under a lease
+    shares its row's key (`fences`), which a renewal leaves alone; to take it over is to wait for
+    all of them.
+
+    Args:
+        base: The database.
+        clock: The clock; None: the database's own.
+    """
+
+    def __init__(self, base: database.Database, clock: clocks.Clock | None) -> None:
         self._base = base
         self._clock = clock
 
     @database.finished
-    async def acquire(self, name: str, owner: str, ttl: timedelta) -> records.Lease | None:
+    async def acquire(
+        self, name: str, owner: str, ttl: timedelta, *, stale: records.Lease | None = None
+    ) -> records.Lease | None:
         """Take a lease that is free, expired or already `owner`'s; None: another holds it.
 
-        A taken lease always has a new number, so earlier holders (an earlier life of the
-        same owner too) are fenced off.
+        Also one that is still as it was seen: the `stale` one. A taken lease always has a new
+        number, so earlier holders (an earlier life of the same owner too) are fenced off.
         """
-        now = self._clock.now()
         leases = tables.leases
+        wanted = sa.select(leases).where(leases.c.name == name)
+
+        def is_free(row: sa.Row[Any], now: datetime) -> bool:
+            known = stale is not None and rows.read(records.Lease, row) == stale
+            return known or row.owner in ("", owner) or row.expires <= now
+
         async with self._base.writing(urgent=True) as connection:
+            now = await self._now(connection)
+            seen = (await connection.execute(wanted)).first()
+            # Who only looks locks nothing: the holder has to get through.
+            if seen is not None and not is_free(seen, now):
+                return None
             # The row is there from now on, so that whoever comes at the same time waits for it.
             await connection.execute(
                 database.upsert(connection, leases, update=()),
                 {"name": name, "owner": "", "number": 0, "expires": now},
             )
-            row = (
-                await connection.execute(
-                    sa.select(leases).where(leases.c.name == name).with_for_update()
-                )
-            ).one()
-            if row.owner not in ("", owner) and row.expires > now:
+            row = (await connection.execute(wanted.with_for_update())).one()
+            now = await self._now(connection)
+            if not is_free(row, now):
                 return None
             taken = records.Lease(name, owner, row.number + 1, now + ttl)
             await connection.execute(
@@ -56,34 +78,51 @@ class Leases:
         Raises:
             fencing.LeaseLost: Somebody else has it, or it was released.
         """
-        expires = self._clock.now() + ttl
-        changed = await self._change(lease, {"expires": expires})
-        if not changed:
-            raise fencing.LeaseLost(f"another process took over the lease {lease.name}")
+        async with self._base.writing(urgent=True) as connection:
+            expires = await self._now(connection) + ttl
+            if not await _change(connection, lease, {"expires": expires}):
+                raise fencing.LeaseLost(f"another process took over the lease {lease.name}")
         return dataclasses.replace(lease, expires=expires)
 
     @database.finished
     async def release(self, lease: records.Lease) -> None:
         """Give it back, so that another need not wait; nothing happens when overtaken."""
-        await self._change(lease, {"owner": "", "expires": self._clock.now()})
+        async with self._base.writing(urgent=True) as connection:
+            await _change(connection, lease, {"owner": "", "expires": await self._now(connection)})
 
+    async def look(self, name: str) -> records.Lease | None:
+        """Return the lease as it was taken or renewed last, expired or not; None: it is free."""
+        row = await self._base.row(sa.select(tables.leases).where(tables.leases.c.name == name))
+        return rows.read(records.Lease, row) if row is not None and row.owner else None
+
+    @database.finished
     async def current(self, name: str) -> records.Lease | None:
         """Return who holds it now; None: nobody does."""
-        row = await self._base.row(sa.select(tables.leases).where(tables.leases.c.name == name))
-        if row is None or not row.owner or row.expires <= self._clock.now():
+        lease = await self.look(name)
+        if lease is None:
             return None
-        return rows.read(records.Lease, row)
+        async with self._base.reading() as connection:
+            now = await self._now(connection)
+        return lease if lease.expires > now else None
 
-    async def _change(self, lease: records.Lease, values: dict[str, Any]) -> bool:
-        leases = tables.leases
-        statement = (
-            sa.update(leases)
-            .where(
-                leases.c.name == lease.name,
-                leases.c.owner == lease.owner,
-                leases.c.number == lease.number,
-            )
-            .values(values)
+    async def _now(self, connection: sa_async.AsyncConnection) -> datetime:
+        if self._clock is not None:
+            return self._clock.now()
+        now: datetime = (await connection.execute(_DATABASE_TIME)).scalar_one()
+        return now.astimezone(UTC)
+
+
+async def _change(
+    connection: sa_async.AsyncConnection, lease: records.Lease, values: dict[str, Any]
+) -> bool:
+    leases = tables.leases
+    statement = (
+        sa.update(leases)
+        .where(
+            leases.c.name == lease.name,
+            leases.c.owner == lease.owner,
+            leases.c.number == lease.number,
         )
-        async with self._base.writing(urgent=True) as connection:
-            return (await connection.execute(statement)).rowcount == 1
+        .values(values)
+    )
+    return (await connection.execute(statement)).rowcount == 1

@@ -30,7 +30,8 @@ async def _numbers(connection: sa_async.AsyncConnection, names: Collection[str])
         sa.select(tables.leases.c.name, tables.leases.c.number)
         .where(tables.leases.c.name.in_(sorted(names)))
         .order_by(tables.leases.c.name)
-        .with_for_update(read=True)
+        # Only the key: renewals go through, and a takeover waits for what was let through.
+        .with_for_update(read=True, key_share=True)
     )
     return {row.name: row.number for row in rows}
 
