@@ -8,6 +8,7 @@ import memory_client
 from simulation import loops, networks
 from volary.clusters.api import api_errors, discovery
 from volary.clusters.client import client_pool, clients, recent_objects, watches
+from volary.clusters.transport import write_permits
 from volary.manifests.ownership import tracking
 from volary.model import json
 from volary.model.fleet import fleets
@@ -61,6 +62,7 @@ class Client:
     network: networks.Network
     cluster: Cluster
     told: Callable[[Write], None]
+    permit: write_permits.WritePermit
     recent: recent_objects.RecentObjects = field(default_factory=recent_objects.RecentObjects)
     answered: float = float("-inf")
 
@@ -76,10 +78,13 @@ class Client:
         method = getattr(self.cluster, verb)
 
         async def ask(*args: Any, **named: Any) -> Any:
+            changes = verb in _WRITES and not named.get("dry_run")
+            if changes:
+                await self.permit.wait()
             here, sent = loops.PLACE.get(), self.network.loop.time()
 
             async def carry_out() -> Any:
-                if verb not in _WRITES or named.get("dry_run"):
+                if not changes:
                     return await method(*args, **named)
                 write = self._write(here, sent, verb, args, named)
                 answer = await method(*args, **named)
@@ -127,6 +132,7 @@ class Pool:
     network: networks.Network
     clusters: dict[str, Cluster]
     told: Callable[[Write], None]
+    permit: write_permits.WritePermit
     _clients: dict[str, Client] = field(default_factory=dict)
 
     @property
@@ -147,5 +153,5 @@ class Pool:
         if name not in self.clusters:
             return client_pool.Unavailable(name, "no such cluster")
         if name not in self._clients:
-            self._clients[name] = Client(self.network, self.clusters[name], self.told)
+            self._clients[name] = Client(self.network, self.clusters[name], self.told, self.permit)
         return cast("clients.Client", self._clients[name])

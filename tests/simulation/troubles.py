@@ -24,6 +24,8 @@ class Rates:
     cut: float = 2
     outage: float = 0.5
     jump: float = 0
+    #: The chance that a process stands still, or is killed, once a write of it has arrived.
+    amid: float = 0.02
     #: The chance that a question, or an answer, is lost.
     loss: float = 0.01
     #: How long trouble lasts, in seconds, and the mean between two events.
@@ -37,10 +39,13 @@ class Troubles:
 
     world: "world.World"
     rates: Rates
+    #: Nothing happens before it began, and once it has ended.
+    is_over: bool = True
 
     async def happen(self) -> None:
         """Let things happen for as long as trouble lasts."""
         world, rates, lot = self.world, self.rates, self.world.loop.lot
+        self.is_over = False
         happenings = self._happenings()
         weights = [weight for weight, _ in happenings]
         world.network.loss = rates.loss
@@ -49,6 +54,7 @@ class Troubles:
             await asyncio.sleep(lot.expovariate(1 / rates.mean))
             lot.choices([happening for _, happening in happenings], weights)[0]()
             world.check()
+        self.is_over = True
 
     def _happenings(self) -> list[tuple[float, Callable[[], None]]]:
         rates = self.rates
@@ -72,8 +78,24 @@ class Troubles:
     def _restart(self) -> None:
         self._process().restart(self.world.loop.lot.uniform(0.1, 5))
 
+    def after_write(self, place: str) -> None:
+        """Let a process stop in the middle of what it does to clusters."""
+        lot = self.world.loop.lot
+        if not self.is_over and lot.random() < self.rates.amid:
+            self._stop(place)
+
+    def _stop(self, place: str) -> None:
+        here = [one for one in self.world.processes if one.place == place]
+        if here and self.world.loop.lot.random() < 0.3:
+            here[0].kill(self.world.loop.lot.uniform(0.1, 30))
+        elif here:
+            self._stand_still(place)
+
     def _pause(self) -> None:
-        world, place = self.world, self._process().place
+        self._stand_still(self._process().place)
+
+    def _stand_still(self, place: str) -> None:
+        world = self.world
         seconds = world.loop.lot.uniform(1, 60)
         world.note(f"{place} stands still for {seconds:.1f} s")
         world.loop.pause(place)

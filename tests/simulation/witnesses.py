@@ -110,7 +110,7 @@ class Witness:
         self.writes.append(write)
         newest = max(self.terms, key=lambda term: term.number)
         if write.place != newest.owner:
-            if STRICT_TERMS and write.sent > newest.began:
+            if write.sent > newest.began:
                 self.broken.append(f"{write} of {write.place} after {newest}")
             return
         if not write.application:
@@ -118,10 +118,6 @@ class Witness:
         running = self.unfinished(write.application)
         if not any(write.cluster in self.runs[name].touched for name in running):
             self.broken.append(f"{write}: no run has touched {write.cluster}, of {running}")
-
-
-#: Switched on with what makes it true.
-STRICT_TERMS = False
 
 
 def _after(group: object, name: str, told: Callable[..., None]) -> None:

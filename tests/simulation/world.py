@@ -22,7 +22,7 @@ from volary.controller import inputs
 from volary.controller.api import command_handler
 from volary.controller.applications import registry
 from volary.controller.fleet import cluster_registry
-from volary.controller.leadership import context, election
+from volary.controller.leadership import context, election, tenures
 from volary.controller.persistence import change_signal, notification_outbox
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses
@@ -120,7 +120,8 @@ class Process:
         world = self.world
         clock = world.clock_of(self)
         store = world.store_of(clock)
-        pool = clusters.Pool(world.network, world.members, world.wrote).pool
+        tenure = tenures.Tenure(world.loop.time)
+        pool = clusters.Pool(world.network, world.members, world.wrote, tenure).pool
         known = ready_runs.Dependencies(
             world.feed,
             pool,
@@ -156,7 +157,7 @@ class Process:
                 group.create_task(commands.keep_handling())
                 group.create_task(world.feed.watch(known_applications.see))
 
-        await election.lead(store, self.place, drive, timing=_TIMING)
+        await election.lead(store, self.place, drive, timing=_TIMING, tenure=tenure)
 
 
 @dataclass
@@ -178,6 +179,7 @@ class World:
         self.applications = APPLICATIONS
         self.processes = [Process(self, name) for name in PROCESSES]
         self.people = people.People(self)
+        self.troubles = troubles.Troubles(self, self.rates)
         self.witness = witnesses.Witness(self.loop.time, broken=self.broken)
         self.store = self._own_store(self.clock_of())
 
@@ -192,7 +194,10 @@ class World:
         return cast("stores.Store", networks.Remote(self.network, troubles.DATABASE, own))
 
     def _own_store(self, clock: Clock) -> stores.Store:
-        return stores.Store(self.base, clock=clock, limits=records.Limits())
+        # As PostgreSQL's: its own clock says whether a lease has expired.
+        return stores.Store(
+            self.base, clock=clock, limits=records.Limits(), lease_clock=self.clock_of()
+        )
 
     def new_id(self) -> str:
         self._ids += 1
@@ -207,6 +212,7 @@ class World:
             f"{write.place} → {write.cluster}: {write.verb} {write.kind} {write.name}"
             f" {write.commit[:7]}"
         )
+        self.troubles.after_write(write.place)
 
     def push(self) -> None:
         """Let somebody push the next commit."""
@@ -223,10 +229,14 @@ class World:
         for process in self.processes:
             process.start()
         await self._until_quiet(600)
+        for name in self.applications:
+            known = await self.store.applications.get(name)
+            assert known is not None, f"{name} never began"
+            assert known.status == "synced", f"{name} never began: {known.reason}"
 
     async def suffer(self) -> None:
         """Let things happen for a while."""
-        await troubles.Troubles(self, self.rates).happen()
+        await self.troubles.happen()
 
     async def settle(self) -> None:
         """Heal everything, and let all go to its end."""
