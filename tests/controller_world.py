@@ -175,7 +175,9 @@ async def controlled(
     feed = git_feed.Feed(world.directory)
     fleet_file = Path(world.fleet)
     wanted = settings_of(store, fleet_file, **more)
-    given = parts_of(feed, fleet_file, **{"timing": QUICK, **(parts or {})})
+    # The lease goes by the time of the test's own process, as everything here does.
+    timing = {"timing": QUICK, "elapsed": asyncio.get_running_loop().time}
+    given = parts_of(feed, fleet_file, **{**timing, **(parts or {})})
     async with composition.open_controller(wanted, given) as made, asyncio.TaskGroup() as group:
         running = group.create_task(made.run() if is_leader else asyncio.sleep(0))
         try:
