@@ -139,21 +139,18 @@ def mark_back(run: state.Run, name: str) -> state.Run:
 
 def mark_begun(run: state.Run, names: Collection[str]) -> state.Run:
     """Return `run` with tasks under way on some clusters that may write there."""
-    new = [name for name in names if (cluster := run.cluster(name)) and not cluster.touched]
-    if len(new) == 1:
-        cluster = run.cluster(new[0])
-        assert cluster is not None
-        return replace_cluster(run, replace(cluster, touched=True, provisional=True))
-    if not new:
+    begun = {
+        name: replace(cluster, touched=True, provisional=True)
+        for name in names
+        if (cluster := run.cluster(name)) and not cluster.touched
+    }
+    if len(begun) == 1:
+        # Without a look at all the others.
+        return replace_cluster(run, *begun.values())
+    if not begun:
         return run
-    begun = frozenset(new)
-    return replace(
-        run,
-        clusters=tuple(
-            replace(cluster, touched=True, provisional=True) if cluster.name in begun else cluster
-            for cluster in run.clusters
-        ),
-    )
+    clusters = (begun.get(cluster.name, cluster) for cluster in run.clusters)
+    return replace(run, clusters=tuple(clusters))
 
 
 def conclude_begun(run: state.Run, name: str, *, wrote: bool) -> state.Run:
