@@ -2,22 +2,18 @@
 
 import os
 import platform
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import application_load, durable, listing
+from benchmarks import application_load, durable, listing, report
 
 _ABOUT = Path(__file__).parent / "about_server.md"
 _BEGIN, _END = "<!-- server -->", "<!-- end of server -->"
-_PLACE = re.compile(r"\{\{([a-z]+)\}\}")
 #: Runs and clusters; the tasks of one run come together.
 _SIZES = ((100, 10), (100, 100), (10, 1000))
 _QUICK_SIZES = ((10, 10), (10, 100))
 _PER_TASK, _MEMORY, _LINEAR = 1.0, 1024.0, 1.5
-
-Row = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +60,14 @@ def place(page: str, findings: Findings) -> str:
 
 def render(findings: Findings) -> str:
     """Return the section."""
-    parts: dict[str, Callable[[], Iterator[Row]]] = {
+    parts: dict[str, Callable[[], Iterator[report.Row]]] = {
         "aims": lambda: _aims(findings),
         "durable": lambda: _durable(findings.durable),
         "application_load": lambda: _application_load(findings.application_load),
         "lists": lambda: _lists(findings.lists),
     }
 
-    def fill(found: re.Match[str]) -> str:
-        name = found.group(1)
-        return _facts(findings) if name == "facts" else _table(list(parts[name]()))
-
-    return _PLACE.sub(fill, _ABOUT.read_text())
+    return report.fill(_ABOUT, _facts(findings), parts)
 
 
 def _facts(findings: Findings) -> str:
@@ -85,13 +77,7 @@ def _facts(findings: Findings) -> str:
     )
 
 
-def _table(rows: Sequence[Row]) -> str:
-    head, *body = rows
-    lines = [head, ["---"] * len(head), *body]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _aims(findings: Findings) -> Iterator[Row]:
+def _aims(findings: Findings) -> Iterator[report.Row]:
     yield "Work", "Aim", "Measured", ""
     for database in dict.fromkeys(each.database for each in findings.durable):
         found = [each for each in findings.durable if each.database == database]
@@ -114,7 +100,7 @@ def _aims(findings: Findings) -> Iterator[Row]:
     )
 
 
-def _durable(found: Sequence[durable.Measured]) -> Iterator[Row]:
+def _durable(found: Sequence[durable.Measured]) -> Iterator[report.Row]:
     yield (
         "Database",
         "Runs",
@@ -138,7 +124,7 @@ def _durable(found: Sequence[durable.Measured]) -> Iterator[Row]:
         )
 
 
-def _application_load(many: application_load.Measured) -> Iterator[Row]:
+def _application_load(many: application_load.Measured) -> Iterator[report.Row]:
     yield "Applications", "Figure", "Measured"
     count = f"{many.applications:,}"
     yield count, "commit until all runs are planned", f"{many.planned.wall:.0f} s"
@@ -150,7 +136,7 @@ def _application_load(many: application_load.Measured) -> Iterator[Row]:
     yield count, "CPU per minute when nothing happens", f"{many.idle_per_minute:.2f} s"
 
 
-def _lists(lists: listing.Measured) -> Iterator[Row]:
+def _lists(lists: listing.Measured) -> Iterator[report.Row]:
     yield (
         "List",
         "A page of 500, p50",

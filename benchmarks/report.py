@@ -3,14 +3,17 @@
 import os
 import platform
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import aims, applying, engines, objects, running, starting, usage
 
 _ABOUT = Path(__file__).parent / "about.md"
-_PLACE = re.compile(r"\{\{([a-z]+)\}\}")
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+
+#: Cells of a table.
+Row = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Findings:
 def render(findings: Findings) -> str:
     """Return the page."""
     judged = aims.judge(findings.applied, findings.engines, findings.started)
-    parts: dict[str, Callable[[], Iterator[Sequence[str]]]] = {
+    parts: dict[str, Callable[[], Iterator[Row]]] = {
         "aims": lambda: _aims(judged),
         "wall": lambda: _ratios(findings.applied, lambda used: used.wall),
         "cpu": lambda: _ratios(findings.applied, lambda used: used.cpu),
@@ -39,11 +42,21 @@ def render(findings: Findings) -> str:
         "sandbox": lambda: _sandbox(findings),
     }
 
-    def fill(place: re.Match[str]) -> str:
-        name = place.group(1)
-        return _facts(findings) if name == "facts" else _table(list(parts[name]()))
+    return fill(_ABOUT, _facts(findings), parts)
 
-    return _PLACE.sub(fill, _ABOUT.read_text())
+
+def fill(about: Path, facts: str, parts: Mapping[str, Callable[[], Iterator[Row]]]) -> str:
+    """Return a text with its facts and its tables in their places.
+
+    Raises:
+        KeyError: The text has a place that nothing was measured for.
+    """
+
+    def fill_place(place: re.Match[str]) -> str:
+        name = place.group(1)
+        return facts if name == "facts" else _table(list(parts[name]()))
+
+    return _PLACE.sub(fill_place, about.read_text())
 
 
 def _facts(findings: Findings) -> str:
@@ -55,13 +68,13 @@ def _facts(findings: Findings) -> str:
     )
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def _table(rows: Sequence[Row]) -> str:
     head, *body = rows
     lines = [head, ["---"] * len(head), *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _aims(judged: Sequence[aims.Judged]) -> Iterator[Sequence[str]]:
+def _aims(judged: Sequence[aims.Judged]) -> Iterator[Row]:
     yield "Work", "Against", "Aim", "Measured", ""
     for each in judged:
         verdict = "met" if each.met else "**not met**"
@@ -70,7 +83,7 @@ def _aims(judged: Sequence[aims.Judged]) -> Iterator[Sequence[str]]:
 
 def _ratios(
     applied: Sequence[applying.Measured], of: Callable[[usage.Usage], float]
-) -> Iterator[Sequence[str]]:
+) -> Iterator[Row]:
     """Floors as Volary's share of them; kubectl as so many times Volary."""
     yield (
         "Clusters",
@@ -95,7 +108,7 @@ def _ratios(
             )
 
 
-def _per_object(applied: Sequence[applying.Measured]) -> Iterator[Sequence[str]]:
+def _per_object(applied: Sequence[applying.Measured]) -> Iterator[Row]:
     names = (
         applying.VOLARY,
         applying.FLOOR,
@@ -116,7 +129,7 @@ def _per_object(applied: Sequence[applying.Measured]) -> Iterator[Sequence[str]]
             )
 
 
-def _runs(findings: Findings) -> Iterator[Sequence[str]]:
+def _runs(findings: Findings) -> Iterator[Row]:
     python = findings.started.python
     yield "Clusters", "Run", "Peak memory", "÷ `python -c pass`", "CPU ÷ that of one cluster"
     base = findings.runs[0]
@@ -133,7 +146,7 @@ def _runs(findings: Findings) -> Iterator[Sequence[str]]:
             )
 
 
-def _engine(measured: Sequence[engines.Measured]) -> Iterator[Sequence[str]]:
+def _engine(measured: Sequence[engines.Measured]) -> Iterator[Row]:
     yield "Runs", "Clusters", "Tasks", "CPU per task", "÷ bare asyncio tasks", "Peak memory"
     for each in measured:
         yield (
@@ -146,7 +159,7 @@ def _engine(measured: Sequence[engines.Measured]) -> Iterator[Sequence[str]]:
         )
 
 
-def _sandbox(findings: Findings) -> Iterator[Sequence[str]]:
+def _sandbox(findings: Findings) -> Iterator[Row]:
     python = findings.started.python
     yield (
         "Clusters",

@@ -90,6 +90,24 @@ def test_rollouts_say_what_waves_cost() -> None:
     assert [each for each in headings(page) if each not in headings(written)] == []
 
 
+def test_the_page_of_the_server_has_no_place_left_empty() -> None:
+    controller, usage = module("controller"), module("usage")
+    application_load, durable, listing = map(module, ("application_load", "durable", "listing"))
+    used = usage.Usage(3.0, 2.0, peak=100.0)
+    findings = controller.Findings(
+        load=0.5,
+        durable=[durable.Measured("SQLite", 10, 10, used, 90, 1.0)],
+        application_load=application_load.Measured(100, used, used, 1, used, idle_seconds=60.0),
+        lists=listing.Measured((listing.Listed("runs", 1000, 1.0, 2.0, 3.0, 4.0, 9),), 5.0, 90.0),
+    )
+
+    page = controller.place("# Benchmarks\n", findings)
+
+    assert "{{" not in page
+    assert "| 100 | CPU of it, per application | 20 ms |" in page
+    assert controller.place(page, findings) == page
+
+
 def test_the_metrics_server_tells_queries_from_different_ones() -> None:
     server = module("metrics_server")
     with server.running() as address:
