@@ -4,7 +4,7 @@ Times are aware and in UTC, status words are those of `model.status`, sentences 
 stop. Every text is already without secrets.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -25,11 +25,21 @@ def build(kind: type[Kind], *sources: object, **values: object) -> Kind:
     """Return a representation of these values; what is not said is read from the sources.
 
     Each field has the name of an attribute of a source; of several the first one has it.
+
+    Raises:
+        AttributeError: No source has a field.
     """
     for name in kind.__struct_fields__:
         if name not in values:
-            values[name] = next(getattr(one, name) for one in sources if hasattr(one, name))
+            values[name] = _read(kind, name, sources)
     return kind(**values)
+
+
+def _read(kind: type[Representation], name: str, sources: Sequence[object]) -> object:
+    for source in sources:
+        if hasattr(source, name):
+            return getattr(source, name)
+    raise AttributeError(f"nothing says what {kind.__name__}.{name} is")
 
 
 class PendingRun(Representation, frozen=True):
