@@ -1,9 +1,9 @@
 """When somebody types ``volary demo``; then look that nothing is left behind."""
 
-import contextlib
 from pathlib import Path
 
 import command_world
+import warm_processes
 
 
 def shell(base: Path) -> command_world.Shell:
@@ -13,24 +13,13 @@ def shell(base: Path) -> command_world.Shell:
     return command_world.Shell(base, command_world.environment(base))
 
 
-def _of_session(leader: int) -> list[str]:
-    """What still runs of a session: also programs that lead groups of their own."""
-    found = []
-    for each in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            name, _, rest = each.read_text().rpartition(")")
-            if rest.split()[3] == str(leader):
-                found.append(name)
-    return found
-
-
 async def demo(base: Path, scenario: str, **environment: str) -> command_world.Ended:
     """Run a scenario and return how it ended, after making sure that nothing is left."""
     typing = shell(base)
     async with typing.start("demo", "--scenario", scenario, **environment) as started:
         ended = await started.ended()
         group = started.process.pid
-    assert _of_session(group) == []
+    assert warm_processes.of_session(group) == {}
     assert list((base / "tmp").iterdir()) == []
     assert [each.name for each in base.iterdir()] == ["tmp"]
     return ended

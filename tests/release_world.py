@@ -15,6 +15,7 @@ from aiohttp import web
 
 import memory_journal
 import process_time
+import stage_contexts
 import stage_world
 from mesh_world import ISTIO as ISTIO
 from mesh_world import meshed as meshed
@@ -94,7 +95,7 @@ class Releases:
             running_commit=running,
             policy=policy or policies.Policy(grace=timedelta(seconds=10)),
         )
-        return run_builder.new_run("run-1", made, stage_world.Clock().now())
+        return run_builder.new_run(stage_contexts.RUN_ID, made, stage_world.Clock().now())
 
     async def carry_out(self, run: state.Run, *, seconds: float = process_time.HANG) -> state.Run:
         self.runner = runners.Runner(

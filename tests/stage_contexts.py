@@ -1,6 +1,7 @@
 """The context of a stage without any cluster, for what needs none."""
 
 import asyncio
+import os
 import types
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,9 @@ from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.runtime import contexts, execution
 
+#: Of runs in tests. Scripts are told apart by it on the whole machine, also from those of another
+#: run of the tests that goes on beside this one.
+RUN_ID = f"run-{os.getpid()}"
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _CONTEXT = {field.name for field in fields(contexts.StageContext)}
 _OF_TASK = {field.name for field in fields(executor.TaskContext)} - _CONTEXT
@@ -65,7 +69,7 @@ def context(**given: Any) -> contexts.StageContext:
     )
     target = given.pop("target", "us")
     of_task: dict[str, Any] = {
-        "run_id": "run-1",
+        "run_id": RUN_ID,
         "application": "shop",
         "commit": "new",
         "running_commit": "",

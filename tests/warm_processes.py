@@ -153,9 +153,23 @@ async def _started_process(stack: contextlib.AsyncExitStack, process: Process) -
 
 
 async def _end_of(process: Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
+    if process.returncode is None:
+        # Also what it started: nobody else ends that now.
+        for number in (process.pid, *of_session(process.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
     await process.wait()
+
+
+def of_session(leader: int) -> dict[int, str]:
+    """Return what still runs of a session, numbers and names: also what leads groups of its own."""
+    found = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, _, rest = stat.read_text().rpartition(")")
+            if rest.split()[3] == str(leader):
+                found[int(stat.parent.name)] = name
+    return found
 
 
 async def _reader(stack: contextlib.AsyncExitStack, file: int) -> asyncio.StreamReader:

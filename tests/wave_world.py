@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import memory_journal
+import stage_contexts
 from stage_world import NEW, OLD, SPEED, Clock, World, world
 from volary.controller.planning import run_waves
 from volary.engine.execution import runners
@@ -99,7 +100,7 @@ async def moved(
     carrying = stage_executor.ClusterExecutor(
         application, given.clients, render, clock, given.options
     )
-    run = run_builder.new_run("run-1", made, clock.now())
+    run = run_builder.new_run(stage_contexts.RUN_ID, made, clock.now())
     runner = runners.Runner(
         run, carrying, clock=clock, keeper=memory_journal.MemoryJournal(), observers=(story,)
     )

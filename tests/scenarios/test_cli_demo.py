@@ -2,39 +2,17 @@
 
 import asyncio
 import json
-import os
 import signal
 from pathlib import Path
 
-import pytest
 import yaml
 
-import command_world
-
-
-def shell(base: Path) -> command_world.Shell:
-    base.mkdir(exist_ok=True)
-    (base / "tmp").mkdir()
-    return command_world.Shell(base, command_world.environment(base))
-
-
-async def demo(base: Path, scenario: str) -> command_world.Ended:
-    """Run a scenario and return how it ended, after making sure that nothing is left."""
-    typing = shell(base)
-    async with typing.start("demo", "--scenario", scenario) as started:
-        # Each ends within two minutes, also on a machine that does something else.
-        ended = await started.ended(within=120)
-        group = started.process.pid
-    with pytest.raises(ProcessLookupError):
-        os.killpg(group, 0)
-    assert list((base / "tmp").iterdir()) == []
-    assert [each.name for each in base.iterdir()] == ["tmp"]
-    return ended
+import demo_world
 
 
 async def test_every_scenario_tells_its_story_and_leaves_nothing_behind(tmp_path: Path) -> None:
     canary, istio, broken = await asyncio.gather(
-        *(demo(tmp_path / name, name) for name in ("canary", "istio", "broken"))
+        *(demo_world.demo(tmp_path / name, name) for name in ("canary", "istio", "broken"))
     )
 
     assert canary.code == 0, canary
@@ -54,7 +32,7 @@ async def test_every_scenario_tells_its_story_and_leaves_nothing_behind(tmp_path
 
 async def test_git_drives_and_nothing_is_lost(tmp_path: Path) -> None:
     """A push starts a run, kill -9 does not lose it, a person approves, a revert takes it back."""
-    told = await demo(tmp_path / "gitops", "gitops")
+    told = await demo_world.demo(tmp_path / "gitops", "gitops")
 
     assert told.code == 0, told
     listed = [line.split()[2] for line in told.out.splitlines() if "  simple  " in line][:3]
@@ -63,7 +41,7 @@ async def test_git_drives_and_nothing_is_lost(tmp_path: Path) -> None:
 
 
 async def test_a_sandbox_is_used_broken_and_ended(tmp_path: Path) -> None:
-    typing = shell(tmp_path)
+    typing = demo_world.shell(tmp_path)
     fleet = tmp_path / "clusters"
     command = ("sandbox", "up", "--clusters", "2", "--dir", str(fleet), "--speed", "30")
     async with typing.start(*command) as started:
@@ -91,7 +69,7 @@ async def test_a_sandbox_is_used_broken_and_ended(tmp_path: Path) -> None:
 
 
 async def test_a_sandbox_ends_cleanly_on_sigterm(tmp_path: Path) -> None:
-    typing = shell(tmp_path)
+    typing = demo_world.shell(tmp_path)
     async with typing.start("sandbox", "up", "--clusters", "1", "--dir", "clusters") as started:
         await started.until("ready: ")
         started.interrupt(signal.SIGTERM)
@@ -102,7 +80,7 @@ async def test_a_sandbox_ends_cleanly_on_sigterm(tmp_path: Path) -> None:
 
 
 async def test_impatience_does_not_break_off_the_end_of_a_demo(tmp_path: Path) -> None:
-    typing = shell(tmp_path)
+    typing = demo_world.shell(tmp_path)
     async with typing.start("demo", "--keep") as started:
         assert started.process.stdout is not None
         async for line in started.process.stdout:

@@ -10,6 +10,7 @@ import pytest
 
 import command_world
 import release_world
+import stage_contexts
 import stage_world
 from volary.model import applications
 from volary.model.pipeline import pipelines
@@ -78,7 +79,7 @@ async def test_a_script_sees_the_files_and_pipecd_s_variables(
         lines = releases.listener.lines
     assert lines[:2] == ["a note", "hello"]
     given = dict(each.split("=", 1) for each in lines if each.startswith("SR_"))
-    assert given["SR_DEPLOYMENT_ID"] == "run-1"
+    assert given["SR_DEPLOYMENT_ID"] == stage_contexts.RUN_ID
     assert given["SR_APPLICATION_NAME"] == given["SR_APPLICATION_ID"] == "shop"
     assert given["SR_TRIGGERED_COMMIT_HASH"] == stage_world.NEW
     assert given["SR_TRIGGERED_COMMANDER"] == "ana"
@@ -88,7 +89,7 @@ async def test_a_script_sees_the_files_and_pipecd_s_variables(
     assert given["SR_LABELS_TEAM"] == "web"
     assert int(given["SR_TRIGGERED_AT"]) > 1_600_000_000
     whole = json.loads(given["SR_CONTEXT_RAW"])
-    assert whole["deploymentID"] == "run-1"
+    assert whole["deploymentID"] == stage_contexts.RUN_ID
     assert whole["labels"] == {"team": "web"}
     assert not any("very-secret" in each for each in lines)
 

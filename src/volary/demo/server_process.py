@@ -160,7 +160,7 @@ async def until(
     fetch: Callable[[], Awaitable[json.JsonObject]],
     holds: Callable[[json.JsonObject], object],
     *,
-    patience: float = 60.0,
+    patience: float = 180.0,
 ) -> json.JsonObject:
     """Return what the server answers once that holds.
 

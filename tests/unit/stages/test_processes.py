@@ -164,20 +164,20 @@ _LEAVES = (
 
 
 async def test_a_child_that_left_the_group_goes_too(tmp_path: Path) -> None:
-    _, lines = await run(_LEAVES, tmp_path, mark="run-1 a")
+    _, lines = await run(_LEAVES, tmp_path, mark=f"{tmp_path} a")
     await _gone(int(lines[0]))
 
 
 async def test_what_an_earlier_process_left_running_is_ended_first(tmp_path: Path) -> None:
     """As after a crash of ours: nobody else knows of the script any more."""
     earlier = await asyncio.create_subprocess_exec(
-        "/bin/sleep", "300", env={"VOLARY_TASK": "run-1 b"}, start_new_session=True
+        "/bin/sleep", "300", env={"VOLARY_TASK": f"{tmp_path} b"}, start_new_session=True
     )
     other = await asyncio.create_subprocess_exec(
-        "/bin/sleep", "300", env={"VOLARY_TASK": "run-2 b"}, start_new_session=True
+        "/bin/sleep", "300", env={"VOLARY_TASK": f"{tmp_path} c"}, start_new_session=True
     )
     try:
-        await run("true", tmp_path, mark="run-1 b")
+        await run("true", tmp_path, mark=f"{tmp_path} b")
         async with asyncio.timeout(process_time.HANG):
             assert await earlier.wait() == -9
         assert other.returncode is None

@@ -14,7 +14,7 @@ from kube_sandbox import errors
 from kube_sandbox.dataplane.protocols import connections, http1
 from kube_sandbox.dataplane.servers import counters
 
-#: Requests that may be under way at once.
+#: Requests that may be under way at once, when nobody says another number.
 _MOST = 2000
 #: Seconds after which a request has failed.
 _TIMEOUT = 10.0
@@ -101,7 +101,8 @@ class Tally:
 class Load:
     """Sends requests to one place until stopped."""
 
-    def __init__(self, aim: Aim, *, rate: float) -> None:
+    def __init__(self, aim: Aim, *, rate: float, most: int = _MOST) -> None:
+        """A load of `rate` requests a second, with `most` of them under way at once."""
         self._events = asyncio.get_running_loop()
         self._address = address(aim.url)
         fields = {"host": aim.host, "user-agent": "kube-sandbox-load", **aim.headers}
@@ -109,6 +110,7 @@ class Load:
         if rate <= 0:
             raise errors.UserError(f"a rate of {rate:g} requests per second is none")
         self._period = 1 / rate
+        self._most = most
         self._pool = connections.Pool(timeout=_TIMEOUT)
         self._under_way = 0
         self._idle = asyncio.Event()
@@ -153,7 +155,7 @@ class Load:
             await self._pool.close()
 
     def _send(self) -> None:
-        if self._under_way >= _MOST:
+        if self._under_way >= self._most:
             self.tally.skipped += 1
             return
         self.tally.sent += 1

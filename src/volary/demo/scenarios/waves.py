@@ -18,7 +18,7 @@ LOST = "eu-2"
 _LOST_IN = "quarter"
 _SPEED = 8.0
 #: Seconds after which the breaker has tried again.
-_PATIENCE = 60
+_PATIENCE = 180
 
 _SCENARIO = definitions.Scenario(
     example="waves",

@@ -21,7 +21,11 @@ from volary.stages.kinds import script_run
 from volary.stages.runtime import contexts, execution
 
 FLEET, CLUSTER = stage_kind.Scope.FLEET, stage_kind.Scope.CLUSTER
-TASK = {"run_id": "run-1", "stage_id": "2-SCRIPT_RUN", "created": stage_contexts.START}
+TASK = {
+    "run_id": stage_contexts.RUN_ID,
+    "stage_id": "2-SCRIPT_RUN",
+    "created": stage_contexts.START,
+}
 RUN = contexts.RunEnvironment("ana", "github.com/shop", "a new version")
 
 
@@ -44,7 +48,7 @@ def test_a_script_knows_its_run_by_pipecds_variables() -> None:
     whole = json.loads(given.pop("SR_CONTEXT_RAW"))
     seconds = str(int(stage_contexts.START.timestamp()))
     assert given == {
-        "SR_DEPLOYMENT_ID": "run-1",
+        "SR_DEPLOYMENT_ID": stage_contexts.RUN_ID,
         "SR_APPLICATION_ID": "shop",
         "SR_APPLICATION_NAME": "shop",
         "SR_TRIGGERED_AT": seconds,
@@ -54,11 +58,11 @@ def test_a_script_knows_its_run_by_pipecds_variables() -> None:
         "SR_SUMMARY": "a new version",
         "SR_IS_ROLLBACK": "false",
         "SR_LABELS_TEAM": "a",
-        "VOLARY_ATTEMPT": "run-1/2-SCRIPT_RUN//1",
+        "VOLARY_ATTEMPT": f"{stage_contexts.RUN_ID}/2-SCRIPT_RUN//1",
         "MORE": "1",
     }
     assert whole == {
-        "deploymentID": "run-1",
+        "deploymentID": stage_contexts.RUN_ID,
         "applicationID": "shop",
         "applicationName": "shop",
         "triggeredAt": int(seconds),
@@ -75,7 +79,7 @@ def test_a_rollback_says_so_and_what_is_not_known_is_left_out() -> None:
     given = environment(options(), undone=stage, created=None, run=contexts.RunEnvironment())
 
     assert (given["SR_IS_ROLLBACK"], given["SR_TRIGGERED_AT"]) == ("true", "")
-    assert given["VOLARY_ATTEMPT"] == "run-1/2-SCRIPT_RUN//1/5"
+    assert given["VOLARY_ATTEMPT"] == f"{stage_contexts.RUN_ID}/2-SCRIPT_RUN//1/5"
     assert set(json.loads(given["SR_CONTEXT_RAW"])) == {
         "deploymentID",
         "applicationID",
@@ -93,10 +97,10 @@ def test_only_a_script_of_one_cluster_knows_which() -> None:
 def test_an_attempt_has_a_name_that_a_later_process_gives_it_too() -> None:
     own = environment(options(scope=CLUSTER))["VOLARY_ATTEMPT"]
 
-    assert own == "run-1/2-SCRIPT_RUN/us/1"
+    assert own == f"{stage_contexts.RUN_ID}/2-SCRIPT_RUN/us/1"
     assert environment(options(scope=CLUSTER))["VOLARY_ATTEMPT"] == own
     again = environment(options(scope=CLUSTER), attempt=2)["VOLARY_ATTEMPT"]
-    assert again == "run-1/2-SCRIPT_RUN/us/2"
+    assert again == f"{stage_contexts.RUN_ID}/2-SCRIPT_RUN/us/2"
     whole = [environment(options(scope=FLEET), target=name) for name in ("us", "eu")]
     assert whole[0]["VOLARY_ATTEMPT"] == whole[1]["VOLARY_ATTEMPT"]
 
@@ -188,7 +192,7 @@ async def test_a_script_of_each_cluster_runs_in_a_workspace_of_its_commit(
     assert report.lines[1].endswith("/new")
     ((_, is_rollback, mark),) = machine.lines
     assert is_rollback == "false"
-    assert mark.startswith("run-1 2-SCRIPT_RUN us ")
+    assert mark.startswith(f"{stage_contexts.RUN_ID} 2-SCRIPT_RUN us ")
 
 
 async def test_a_script_of_the_fleet_runs_once(machine: Machine) -> None:
@@ -207,7 +211,7 @@ async def test_a_script_of_the_fleet_runs_once(machine: Machine) -> None:
     assert eu.touched
     ((name, _, mark),) = machine.lines
     assert name == "x"
-    assert mark.startswith("run-1 2-SCRIPT_RUN  ")
+    assert mark.startswith(f"{stage_contexts.RUN_ID} 2-SCRIPT_RUN  ")
 
 
 async def test_a_script_of_the_fleet_that_fails_is_tried_again(machine: Machine) -> None:
