@@ -6,7 +6,7 @@ import os
 import signal
 import sqlite3
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,25 +16,26 @@ import sqlalchemy.event
 import sqlalchemy.pool
 
 import git_feed
+import process_time
 import warm_processes
 from controller_world import BACKOFF, QUICK, parts_of, settings_of
 from volary.controller import composition, inputs
 
 
-async def _run(owner: str, store: str, repository: str, fleet: str) -> None:
+async def _run(owner: str, store: str, repository: str, fleet: str, lease: str) -> None:
     fleet_file, feed = Path(fleet), git_feed.Feed(Path(repository))
     parts = parts_of(
         feed,
         fleet_file,
         owner=owner,
-        timing=QUICK,
+        timing=replace(QUICK, ttl=timedelta(seconds=float(lease))),
         rules=inputs.Rules(backoff=BACKOFF, look=timedelta(seconds=0.05)),
     )
     async with composition.open_controller(settings_of(store, fleet_file), parts) as made:
         await made.run()
 
 
-def run_one_step(owner: str, store: str, repository: str, fleet: str) -> None:
+def run_one_step(owner: str, store: str, repository: str, fleet: str, lease: str) -> None:
     """Be a controller that dies as soon as it has kept a state of the runs that is new.
 
     States that an earlier one died at do not count, nor does progress within a stage: on a slow
@@ -59,7 +60,7 @@ def run_one_step(owner: str, store: str, repository: str, fleet: str) -> None:
 
     # A connection is given back when its transaction was committed.
     sqlalchemy.event.listen(sqlalchemy.pool.Pool, "checkin", give_back)
-    run(owner, store, repository, fleet)
+    run(owner, store, repository, fleet, lease)
 
 
 _STATUSES = """
@@ -70,7 +71,7 @@ order by 1, 2, 3
 
 
 def run_to_commit(
-    owner: str, store: str, repository: str, fleet: str, query: str, least: str
+    owner: str, store: str, repository: str, fleet: str, lease: str, query: str, least: str
 ) -> None:
     """Be a controller that dies at the commit after which `query` counts so many.
 
@@ -83,14 +84,14 @@ def run_to_commit(
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sqlalchemy.event.listen(sqlalchemy.pool.Pool, "checkin", give_back)
-    run(owner, store, repository, fleet)
+    run(owner, store, repository, fleet, lease)
 
 
-def run(owner: str, store: str, repository: str, fleet: str) -> None:
+def run(owner: str, store: str, repository: str, fleet: str, lease: str) -> None:
     """Be a controller until the end."""
     # What it says at its end, when it is told to end gracefully, is of no interest.
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_run(owner, store, repository, fleet))
+        asyncio.run(_run(owner, store, repository, fleet, lease))
 
 
 @dataclass
@@ -101,29 +102,35 @@ class ControllerProcesses:
     database: Path | str
     repository: Path
     fleet: str
+    #: Seconds. By itself longer than a busy machine keeps a process waiting; whoever has the same
+    #: name gets it at once.
+    lease: float = process_time.HANG
 
     @property
     def address(self) -> str:
         """The address of the store."""
         return f"sqlite:{self.database}" if isinstance(self.database, Path) else self.database
 
+    def _words(self, owner: str = "the only one") -> tuple[str, ...]:
+        return owner, self.address, str(self.repository), self.fleet, str(self.lease)
+
     @contextlib.asynccontextmanager
     async def started(self, owner: str = "the only one") -> AsyncIterator[int]:
         """A controller, by its process number; it is killed at the end of the block."""
-        words = owner, self.address, str(self.repository), self.fleet
+        words = self._words(owner)
         async with warm_processes.call("controller_process:run", *words) as process:
             yield process.pid
 
     @contextlib.asynccontextmanager
     async def started_for_one_step(self) -> AsyncIterator[warm_processes.Process]:
         """A controller that dies when it has kept a step, at the latest at the end of the block."""
-        words = "the only one", self.address, str(self.repository), self.fleet
+        words = self._words()
         async with warm_processes.call("controller_process:run_one_step", *words) as process:
             yield process
 
     async def run_until(self, query: str, least: int) -> None:
         """A controller that kills itself at the commit after which `query` counts so many."""
-        words = "the only one", self.address, str(self.repository), self.fleet, query, str(least)
+        words = *self._words(), query, str(least)
         async with warm_processes.call("controller_process:run_to_commit", *words) as process:
             assert await process.wait() == -signal.SIGKILL
 

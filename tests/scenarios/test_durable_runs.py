@@ -157,7 +157,9 @@ async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
     ):
         # No Deployment runs out of its time while processes start, however long that takes.
         world.edit("deployment.yaml", "spec:", "spec:\n  progressDeadlineSeconds: 1000000")
-        controllers = ControllerProcesses(tmp_path / "volary.db", world.directory, world.fleet)
+        controllers = ControllerProcesses(
+            tmp_path / "volary.db", world.directory, world.fleet, lease=1.5
+        )
         async with controllers.started("first") as first:
             await until(controllers, SYNCED, bool)
             # Until the first process is stopped the run does not end, however late that is.

@@ -151,7 +151,7 @@ async def test_on_postgresql_processes_die_the_server_dies_and_the_run_ends(tmp_
             command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
             factory.open_store(address, clock=Clock()) as store,
         ):
-            controllers = ControllerProcesses(address, world.directory, world.fleet)
+            controllers = ControllerProcesses(address, world.directory, world.fleet, lease=1.5)
             async with controllers.started("one") as process:
                 await known(store, lambda each: each.status == "synced")
                 commit = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
