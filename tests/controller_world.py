@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import command_world
 import git_feed
 import process_time
@@ -47,6 +49,18 @@ class Controlled:
     def push(self, text: str, new: str, *, message: str = "Change it") -> str:
         """Replace a text of the Deployment and commit."""
         return self.world.edit("deployment.yaml", text, new, message=message)
+
+    async def ask_run(
+        self, kind: str, run: str, asker: representations.Actor, **options: object
+    ) -> representations.Accepted:
+        """Ask for something about a run as it is now, unless `seen` says as it was."""
+        if "seen" not in options and kind != "pause":
+            options["seen"] = await self.seen(run)
+        return await self.service.ask_run(kind, run, asker, **options)
+
+    async def seen(self, run: str) -> dict[str, object]:
+        """Return where a run is, as a request about it says it."""
+        return msgspec.to_builtins((await self.service.run(run)).seen)
 
     async def application(self) -> representations.Application:
         return await self.service.application("simple")

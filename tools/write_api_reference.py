@@ -26,6 +26,12 @@ refused.
   change, 401 credentials are needed, 403 not allowed, 404 there is no such thing or it may not be
   seen, 409 not possible as things are, 413 too large, 422 wrong shape, 429 too many failed
   logins, 503 try again after `Retry-After`.
+- **Commands about a run** act on what you saw, and on nothing that came after: `seen` is the field
+  of the same name of `GET /runs/{run}`, with stage, group and version. A run that has moved on
+  refuses with 409 and says what changed. A pause, and a cancel of what goes forward, hold
+  wherever the run is.
+- **Commands** take an `Idempotency-Key`, made up by you for each. Sent again with the same key,
+  after a connection broke or a 503, a command is not carried out again and gets the same answer.
 - **Streams** (`…/stream`) are server-sent events. Come back with `Last-Event-ID` and nothing is
   missed; a comment line shows every 15 seconds that the stream lives. `closing` says to come
   again (the server stops, or an hour has passed), `dropped` that nothing was read for 30

@@ -197,7 +197,7 @@ async def test_a_joiner_gets_what_was_completed_and_not_half_a_release(tmp_path:
         await until_cluster(made, "ap", lambda each: each.status == "ready")
         await asyncio.sleep(0.5)
         waits = made.world.find("ap", "Deployment", "simple")
-        await made.service.ask_run("reject", held.run, controller_world.ANA, comment="not today")
+        await made.ask_run("reject", held.run, controller_world.ANA, comment="not today")
         await until_image(made, "ap", V1)
         joined = await made.ended((await newest(made)).id)
 
@@ -220,7 +220,7 @@ async def test_what_could_not_be_proven_rolled_back_is_tried_again_when_the_clus
         await made.until_run(held.run, lambda each: each.pending_approval is not None)
         assert made.world.find("eu", "Deployment", "simple-canary") is not None
         made.world.running.clusters["eu"].faults.change({"lost": "refuse"})
-        await made.service.ask_run("cancel", held.run, controller_world.ANA, rollback=True)
+        await made.ask_run("cancel", held.run, controller_world.ANA, rollback=True)
         first = await made.ended(held.run)
         made.world.running.clusters["eu"].faults.clear()
 
@@ -268,7 +268,7 @@ async def test_a_cordoned_cluster_is_left_out_where_nothing_has_begun(tmp_path: 
         cordoned = await made.service.fleet.ask("cordon", "eu", controller_world.ANA, reason="1.36")
         touched = await made.service.fleet.ask("cordon", "us", controller_world.ANA, reason="1.36")
         await made.until_run(held.run, lambda each: any(one.left_out for one in each.targets))
-        await made.service.ask_run("approve", held.run, controller_world.ANA)
+        await made.ask_run("approve", held.run, controller_world.ANA)
         ended = await made.ended(held.run)
         stood, old = await made.application(), made.world.images("eu")
         await made.service.fleet.ask("uncordon", "eu", controller_world.ANA, reason="done")

@@ -58,7 +58,7 @@ async def test_a_run_keeps_its_numbers_over_a_restart_and_the_next_one_moves_onl
         cordon(world, "eu", on=False)
         async with controlled(world, store=store) as given:
             await given.until_run(running.run, lambda each: each.summary.status == "waiting")
-            await given.service.ask_run("approve", running.run, ANA)
+            await given.ask_run("approve", running.run, ANA)
             assert (await given.ended(running.run)).status == "succeeded"
             assert replicas(world) == [9, 3]
             shown = (await given.service.run(running.run)).replicas[0]

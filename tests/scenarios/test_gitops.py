@@ -74,7 +74,7 @@ async def test_only_the_newest_commit_waits_behind_a_run_and_the_others_say_so(
         await given.until_application(lambda each: each.status == "synced")
         second = given.push(V1, V2)
         running = await given.until_application(lambda each: each.status == "running")
-        await given.service.ask_run("pause", running.run, ANA)
+        await given.ask_run("pause", running.run, ANA)
         older = given.push("replicas: 2", "replicas: 3", message="Three pods")
         await given.until_application(
             lambda each: each.waiting is not None and each.waiting.commit == older
@@ -92,7 +92,7 @@ async def test_only_the_newest_commit_waits_behind_a_run_and_the_others_say_so(
         assert shown.waiting_reason.endswith(f"; type volary resume {running.run}")
         (listed, *_) = await given.runs()
         assert listed.reason.startswith("paused by ana")
-        await given.service.ask_run("resume", running.run, ANA)
+        await given.ask_run("resume", running.run, ANA)
         await given.synced(newest)
 
         runs = await given.runs()
@@ -113,7 +113,7 @@ async def test_a_revert_in_mid_run_takes_the_run_back_at_once(tmp_path: Path) ->
         first = await given.until_application(lambda each: each.status == "synced")
         given.push(V1, V2)
         running = await given.until_application(lambda each: each.status == "running")
-        await given.service.ask_run("pause", running.run, ANA)
+        await given.ask_run("pause", running.run, ANA)
         reverting = given.push(V2, V1, message='Revert "Change it"')
 
         ended = await given.ended(running.run)
@@ -223,7 +223,7 @@ async def test_a_secret_in_a_commits_title_is_kept_nowhere_while_it_waits(tmp_pa
         await given.until_application(lambda each: each.status == "synced")
         given.push(V1, V2)
         running = await given.until_application(lambda each: each.status == "running")
-        await given.service.ask_run("pause", running.run, ANA)
+        await given.ask_run("pause", running.run, ANA)
         title = 'Revert "Use correct-horse-battery"'
         commit = world.write({"secret.yaml": secret}, message=title)
         await given.until_application(
@@ -231,7 +231,7 @@ async def test_a_secret_in_a_commits_title_is_kept_nowhere_while_it_waits(tmp_pa
         )
         waiting = await given.service.store.applications.get("simple")
         commits = await given.service.store.commits.list("simple")
-        await given.service.ask_run("resume", running.run, ANA)
+        await given.ask_run("resume", running.run, ANA)
         await given.synced(commit)
         (run, *_) = await given.runs()
 

@@ -98,10 +98,10 @@ async def test_a_run_and_the_way_back_outlive_a_rewritten_history(tmp_path: Path
         collect_garbage(mirror)
 
         async with mirrored(world) as given:
-            await given.service.ask_run("approve", waiting, ANA)
+            await given.ask_run("approve", waiting, ANA)
             ended = await given.ended(waiting)
             newer = await asks(given, rewritten)
-            await given.service.ask_run("reject", newer, ANA)
+            await given.ask_run("reject", newer, ANA)
             cancelled = await given.ended(newer)
             after = {name: world.images(name) for name in ("us", "eu")}
             # What ran before is there to go back to, too, although no branch leads there.

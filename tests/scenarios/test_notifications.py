@@ -112,7 +112,7 @@ async def test_a_request_that_a_newer_one_replaced_says_so_in_its_message(tmp_pa
             await given.until_application(lambda each: each.status == "synced")
             given.push("simple:v1", "simple:v2")
             running = await given.until_application(lambda each: each.status == "running")
-            await given.service.ask_run("pause", running.run, controller_world.ANA)
+            await given.ask_run("pause", running.run, controller_world.ANA)
             older = given.push("replicas: 2", "replicas: 3")
             await given.until_application(lambda _: bool(_said(heard, older, "was asked for")))
             newest = given.push("simple:v2", "simple:v3")

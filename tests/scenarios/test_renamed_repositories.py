@@ -208,10 +208,10 @@ async def test_a_run_under_way_goes_on_in_the_renamed_repository(tmp_path: Path)
             await given.until_application(lambda each: each.status == "synced")
             second = given.push(V1, V2)
             running = await given.until_application(lambda each: each.status == "running")
-            await given.service.ask_run("pause", running.run, ANA)
+            await given.ask_run("pause", running.run, ANA)
         async with settled(world, "platform") as given:
             await given.until_application(lambda each: each.repository == "platform")
-            await given.service.ask_run("resume", running.run, ANA)
+            await given.ask_run("resume", running.run, ANA)
             await given.synced(second)
 
             assert [each.status for each in await given.runs()] == ["succeeded"] * 2
@@ -224,12 +224,12 @@ async def test_a_run_that_nobody_can_carry_out_ends_with_its_application(tmp_pat
             await given.until_application(lambda each: each.status == "synced")
             given.push(V1, V2)
             running = await given.until_application(lambda each: each.status == "running")
-            await given.service.ask_run("pause", running.run, ANA)
+            await given.ask_run("pause", running.run, ANA)
             paused = world.images("us")
         async with settled(world, "other", nothing_to_deploy(tmp_path)) as given:
             await looked(given)
             with pytest.raises(refusals.Conflict) as caught:
-                await given.service.ask_run("cancel", running.run, ANA)
+                await given.ask_run("cancel", running.run, ANA)
             await given.service.forget_application("simple", ANA, reason="the team is gone")
             ended = (await given.service.run(running.run)).summary
             left, after = await everything(given), world.images("us")

@@ -264,7 +264,9 @@ async def test_a_person_decides(tmp_path: Path) -> None:
         await people.pushed(head)
         waiting = await people.volary("status", "simple", "--wait")
         why = await people.volary("explain", "simple")
-        approved = await people.volary("approve", "simple", "--comment", "looks good")
+        approved = await people.volary(
+            "approve", "simple", "--stage", "1-WAIT_APPROVAL", "--comment", "looks good"
+        )
         done = await people.volary("status", "simple", "--wait")
         described = await people.volary("describe", "simple", "-o", "yaml")
 
@@ -293,7 +295,7 @@ async def test_every_command_reaches_the_run(tmp_path: Path) -> None:
         for words in (
             ("pause", "simple", "--reason", "lunch"),
             ("resume", "simple"),
-            ("reject", "simple", "--comment", "not today"),
+            ("reject", "simple", "--stage", "1-WAIT_APPROVAL", "--comment", "not today"),
         ):
             codes.append((await people.volary(*words)).code)
         held = await people.volary("status", "simple", "--wait")
@@ -305,7 +307,8 @@ async def test_every_command_reaches_the_run(tmp_path: Path) -> None:
         )
         await people.volary("status", "simple", "--wait")
         world.running.clusters["eu"].faults.change({"denied": ["patch deployments.apps"]})
-        await people.volary("approve", "simple")
+        unsaid = await people.volary("approve", "simple")
+        await people.volary("approve", "simple", "--stage", "1-WAIT_APPROVAL")
         failed = await people.volary("status", "simple", "--wait")
         retried = await people.volary("retry", "simple", "--cluster", "eu")
         again = await people.volary("status", "simple", "--wait")
@@ -319,6 +322,9 @@ async def test_every_command_reaches_the_run(tmp_path: Path) -> None:
         as_ana = await world.volary("get", "apps", "--server", people.url)
 
     assert codes == [3, 0, 0, 0]
+    assert unsaid.code == 2, unsaid
+    assert "hint: volary approve" in unsaid.err
+    assert "--stage 1-WAIT_APPROVAL --seen" in unsaid.err
     assert (held.code, kept.code, cancelled.code) == (3, 0, 1), (held, kept, cancelled)
     assert "cancelled" in cancelled.out
     assert (failed.code, retried.code, again.code) == (3, 0, 3), (failed, retried, again)

@@ -33,7 +33,7 @@ COMMANDS: dict[str, dict[str, object]] = {
     "approve": {},
     "reject": {},
     "withdraw": {},
-    "promote": {"reason": "it is urgent"},
+    "promote": {"reason": "it is urgent", "wave": "one"},
     "unfreeze": {"reason": "it is urgent"},
     "pause": {},
     "resume": {},
@@ -107,12 +107,12 @@ async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> Non
     async with left_behind(tmp_path, approval=rule) as given:
         waiting = await given.until_run("left", lambda each: each.pending_approval is not None)
         assert (waiting.summary.status, given.world.images("us")) == ("waiting", f"{V1} 2/2")
-        await given.service.ask_run("approve", "left", ANA, comment="looks good")
+        await given.ask_run("approve", "left", ANA, comment="looks good")
         with pytest.raises(refusals.Conflict, match="ana has approved already"):
-            await given.service.ask_run("approve", "left", ANA)
+            await given.ask_run("approve", "left", ANA)
         with pytest.raises(refusals.Conflict, match="not one of the approvers"):
-            await given.service.ask_run("approve", "left", representations.Actor("eve"))
-        await given.service.ask_run("approve", "left", BEN)
+            await given.ask_run("approve", "left", representations.Actor("eve"))
+        await given.ask_run("approve", "left", BEN)
 
         ended = await given.ended("left")
         view = await given.service.run("left")
@@ -132,15 +132,16 @@ async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> Non
         ]
         assert (audit[-1].action, audit[-1].source) == ("run.approve", "192.0.2.7")
         with pytest.raises(refusals.Conflict, match="a run that is succeeded cannot be approved"):
-            await given.service.ask_run("approve", "left", BEN)
+            await given.ask_run("approve", "left", BEN)
         with pytest.raises(refusals.NotFound, match="there is no run nowhere"):
-            await given.service.ask_run("approve", "nowhere", BEN)
+            await given.ask_run("approve", "nowhere", BEN)
 
 
 async def test_an_approval_loads_no_stage_and_no_task(tmp_path: Path) -> None:
     """What it asks is to whom the run belongs and how it is: three rows, however large it is."""
     async with left_behind(tmp_path, approval=policies.ApprovalRule(count=2)) as given:
         await given.until_run("left", lambda run: run.pending_approval is not None)
+        seen = await given.seen("left")
         asked: list[str] = []
 
         def listen(_: object, __: object, statement: str, *___: object) -> None:
@@ -149,7 +150,7 @@ async def test_an_approval_loads_no_stage_and_no_task(tmp_path: Path) -> None:
 
         engine = given.service.store._base._reader.sync_engine  # type: ignore[attr-defined]
         sa.event.listen(engine, "before_cursor_execute", listen)
-        await given.service.ask_run("approve", "left", ANA)
+        await given.ask_run("approve", "left", ANA, seen=seen)
         sa.event.remove(engine, "before_cursor_execute", listen)
 
         read = Counter(asked)
@@ -161,7 +162,7 @@ async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: 
     async with left_behind(tmp_path, approval=policies.ApprovalRule()) as given:
         await given.until_run("left", lambda each: each.pending_approval is not None)
         answers = await asyncio.gather(
-            *(given.service.ask_run("approve", "left", each) for each in (ANA, BEN)),
+            *(given.ask_run("approve", "left", each) for each in (ANA, BEN)),
             return_exceptions=True,
         )
         await given.ended("left")
@@ -171,7 +172,7 @@ async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: 
         assert len(view.approvals) == 1
         for kind, more in COMMANDS.items():
             with pytest.raises(refusals.Conflict, match="a run that is succeeded cannot be"):
-                await given.service.ask_run(kind, "left", ANA, **more)
+                await given.ask_run(kind, "left", ANA, **more)
         assert (await given.service.run("left")) == view
 
 
@@ -180,7 +181,7 @@ async def test_an_approval_that_comes_too_late_is_refused(tmp_path: Path) -> Non
     async with left_behind(tmp_path, approval=rule) as given:
         ended = await given.ended("left")
         with pytest.raises(refusals.Conflict, match="a run that is failed cannot be approved"):
-            await given.service.ask_run("approve", "left", ANA)
+            await given.ask_run("approve", "left", ANA)
 
         assert "not approved within" in ended.reason
         assert (await given.service.run("left")).approvals == ()
@@ -191,16 +192,16 @@ async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> No
     hold = replace(policies.Policy(), on_failure=policies.OnFailure.HOLD)
     async with left_behind(tmp_path, policy=hold, broken=V2) as given:
         await given.until_run("left", lambda each: each.held)
-        await given.service.ask_run("retry", "left", ANA, targets=["eu"])
+        await given.ask_run("retry", "left", ANA, targets=["eu"])
         held = await given.until_run(
             "left", lambda each: each.held and each.stages[0].tasks[1].attempt == 2
         )
         assert held.summary.status == "waiting"
         assert held.next_commands[:2] == (
-            "volary retry left",
+            f"volary retry left --stage 1-K8S_SYNC --seen {held.seen.version}",
             "volary skip left --cluster eu --reason TEXT",
         )
-        await given.service.ask_run("skip", "left", ANA, target="eu", reason="it is being repaired")
+        await given.ask_run("skip", "left", ANA, target="eu", reason="it is being repaired")
 
         ended = await given.ended("left")
         view = await given.service.run("left")
@@ -210,7 +211,7 @@ async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> No
         assert view.targets[1].left_out == "skipped by ana: it is being repaired"
         possible = "cannot be tried again\nhint: possible now: volary sync simple"
         with pytest.raises(refusals.Conflict, match=possible):
-            await given.service.ask_run("retry", "left", ANA, targets=[])
+            await given.ask_run("retry", "left", ANA, targets=[])
         assert given.world.images("us") == f"{V2} 2/2"
 
 
@@ -223,10 +224,8 @@ async def test_a_stage_that_only_waits_or_measures_is_skipped(tmp_path: Path) ->
         )
         assert running.stages[0].id == "1-WAIT"
         with pytest.raises(refusals.Conflict, match="the run is at 1-WAIT, not at 2-ANALYSIS"):
-            await given.service.ask_run(
-                "skip", "left", ANA, target="", reason="enough", stage="2-ANALYSIS"
-            )
-        await given.service.ask_run("skip", "left", ANA, target="", reason="enough", stage="1-WAIT")
+            await given.ask_run("skip", "left", ANA, target="", reason="enough", stage="2-ANALYSIS")
+        await given.ask_run("skip", "left", ANA, target="", reason="enough", stage="1-WAIT")
 
         ended = await given.ended("left")
         view = await given.service.run("left")
@@ -252,15 +251,13 @@ async def test_a_run_is_paused_resumed_cancelled_and_explained(tmp_path: Path) -
             lambda view: bool(view.get("Deployment", "default", "simple-canary")),
             timeout=process_time.HANG,
         )
-        await given.service.ask_run("pause", running.run, ANA, reason="lunch")
+        await given.ask_run("pause", running.run, ANA, reason="lunch")
         paused = await given.until_run(running.run, lambda each: bool(each.paused_by))
         with pytest.raises(refusals.Conflict, match="already paused by ana"):
-            await given.service.ask_run("pause", running.run, BEN)
+            await given.ask_run("pause", running.run, BEN)
         assert "paused by ana" in paused.waiting_reason
         assert paused.what_next.startswith("K8S_")
-        await given.service.ask_run(
-            "cancel", running.run, BEN, rollback=True, reason="wrong version"
-        )
+        await given.ask_run("cancel", running.run, BEN, rollback=True, reason="wrong version")
 
         ended = await given.ended(running.run)
         events = await given.service.events(running.run)
@@ -346,7 +343,7 @@ async def test_a_paused_application_begins_nothing_and_goes_on_with_what_it_is_p
         assert world.images("us") == f"{V1} 2/2"
 
         # Once its run is over, the newer commit waits for the application itself.
-        await given.service.ask_run("resume", running.run, BEN)
+        await given.ask_run("resume", running.run, BEN)
         ended = await given.ended(running.run)
         assert (ended.commit, ended.status) == (second, "succeeded")
         waiting = await given.until_application(
@@ -385,12 +382,13 @@ async def test_a_process_that_stands_by_hands_requests_on(tmp_path: Path) -> Non
     """It does not matter which process a person connects to."""
     async with left_behind(tmp_path, approval=policies.ApprovalRule()) as given:
         await given.until_run("left", lambda each: each.pending_approval is not None)
+        seen = await given.seen("left")
         fleet_file = Path(given.world.fleet)
         address = f"sqlite:{tmp_path}/volary.db"
         settings, parts = settings_of(address, fleet_file), parts_of(given.feed, fleet_file)
         async with composition.open_controller(settings, parts) as standing_by:
             assert not standing_by.is_leader
-            await standing_by.service.ask_run("approve", "left", BEN)
+            await standing_by.service.ask_run("approve", "left", BEN, seen=seen)
             view = await standing_by.service.run("left")
         assert [each.by for each in view.approvals] == ["ben"]
         assert (await given.ended("left")).status == "succeeded"
@@ -403,9 +401,15 @@ async def test_a_request_that_nobody_answers_is_kept_for_whoever_drives_next(
     async with left_behind(tmp_path, approval=policies.ApprovalRule(), is_leader=False) as given:
         async with controlled(given.world, store=address) as driving:
             await driving.until_run("left", lambda each: each.pending_approval is not None)
+            seen = await driving.seen("left")
         with pytest.raises(refusals.Busy, match="the request is kept"):
             await given.service.asker.ask(
-                "approve", "ben", application="simple", run="left", patience=timedelta(seconds=0.2)
+                "approve",
+                "ben",
+                application="simple",
+                run="left",
+                document={"seen": seen},
+                patience=timedelta(seconds=0.2),
             )
         async with controlled(given.world, store=address) as driving:
             assert (await driving.ended("left")).status == "succeeded"

@@ -44,7 +44,12 @@ def conflict(reason: str, *, hint: str = "") -> Conflict:
 def to_text(error: errors.UserError) -> str:
     """Return the first problem as it is kept with a request."""
     problem = error.problems[0]
-    return f"{problem.message}{_HINT}{problem.hint}" if problem.hint else problem.message
+    return with_hint(problem.message, problem.hint)
+
+
+def with_hint(reason: str, hint: str) -> str:
+    """Return a refusal and what to do instead as they are kept with a request."""
+    return f"{reason}{_HINT}{hint}" if hint else reason
 
 
 def from_text(text: str) -> Conflict:

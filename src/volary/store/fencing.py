@@ -7,6 +7,8 @@
     caller whose connection broke in mid-commit just tries again.
 4.  Under one lease an application has at most one run that has not ended; the database has an
     index that says so too.
+5.  A request is carried out by the write that keeps its answer, and by no other: a write that
+    answers a request which has an answer is refused, whatever that answer says.
 """
 
 import hashlib
@@ -32,6 +34,10 @@ class RunUnfinished(errors.PermanentError):
     def __init__(self, run_id: str) -> None:
         super().__init__(f"run {run_id} has not ended")
         self.run_id = run_id
+
+
+class RequestAnswered(errors.PermanentError):
+    """What a write carries out was answered before, or is gone: it must not be done now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,14 +44,16 @@ COMMANDS = {
     ),
 }
 PUBLIC = {"/healthz", "/readyz", "/webhooks/{repository}"}
-BODIES = {
+SEEN = {"seen": {"stage": "1-WAIT", "group": "", "version": 1}}
+BODIES: dict[str, dict[str, object]] = {
     "adopt": {"repository": "platform", "reason": "it has moved"},
     "forget": {"reason": "it is over"},
     "taint": {"key": "maintenance", "effect": "NoSchedule"},
     "untaint": {"key": "maintenance"},
-    "skip": {"target": "us", "reason": "it is broken"},
-    "promote": {"reason": "it is urgent"},
-    "unfreeze": {"reason": "the shop is down"},
+    "skip": {"target": "us", "reason": "it is broken", **SEEN},
+    "promote": {"reason": "it is urgent", "wave": "one", **SEEN},
+    "unfreeze": {"reason": "the shop is down", **SEEN},
+    **dict.fromkeys(("approve", "reject", "withdraw", "cancel", "retry"), SEEN),
 }
 
 
@@ -120,7 +122,7 @@ async def test_denied_wishes_are_in_the_audit(tmp_path: Path) -> None:
             "clusters/us/drain",
         ):
             await world.ask("POST", f"/api/v1/{path}", headers=viewer)
-        await world.ask("POST", "/api/v1/runs/run-web/cancel", headers=admin)
+        await world.ask("POST", "/api/v1/runs/run-web/cancel", headers=admin, json=SEEN)
         _, audit = await world.ask("GET", "/api/v1/audit", headers=admin)
 
     last, drain, sync, first = audit["items"]

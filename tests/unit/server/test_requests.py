@@ -94,8 +94,10 @@ async def test_who_has_it_already_gets_nothing_again(tmp_path: Path) -> None:
         (b'{"coment": "a"}', 422),
         (b"[" * 60_000, 400),
         (b'{"comment": "' + b"a" * 70_000 + b'"}', 413),
-        (b'{"comment": "fine"}', 409),
-        (b"", 409),
+        (b'{"comment": "fine"}', 422),
+        (b'{"seen": {"stage": "1-WAIT", "version": 1}}', 422),
+        (b'{"seen": {"stage": "1-WAIT", "group": "", "version": 1}, "comment": "fine"}', 409),
+        (b"", 422),
     ],
 )
 async def test_odd_bodies_are_refused_without_being_repeated(
@@ -243,6 +245,8 @@ async def test_a_cluster_or_a_stage_is_skipped(
     tmp_path: Path, body: dict[str, str], expected: int
 ) -> None:
     async with server_world.served(tmp_path) as world:
-        code, _ = await world.ask("POST", f"{API}/runs/run-web/skip", json=body)
+        seen = {"stage": "1-K8S_SYNC", "group": "", "version": 1}
+        path = f"{API}/runs/run-web/skip"
+        code, _ = await world.ask("POST", path, json={**body, "seen": seen})
 
     assert code == expected

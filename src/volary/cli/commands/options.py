@@ -45,6 +45,25 @@ Stage = Annotated[str, typer.Option(metavar="ID", help="Of one stage only.")]
 Cluster = Annotated[str, typer.Option(metavar="NAME", help="Of one cluster only.")]
 Comment = Annotated[str, typer.Option("--comment", "-m", metavar="TEXT", help="Why.")]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")]
+MeantStage = Annotated[
+    str,
+    typer.Option(
+        "--stage", metavar="ID", help="The one you mean; refused when the run is at another one."
+    ),
+]
+MeantGroup = Annotated[
+    str, typer.Option("--group", metavar="NAME", help="The group of the stage that you mean.")
+]
+Seen = Annotated[
+    int,
+    typer.Option(
+        "--seen",
+        min=0,
+        metavar="VERSION",
+        help="Version of the run as it was shown to you; refused when something to decide about"
+        " has changed since. Default: as the run is now.",
+    ),
+]
 WholeApplication = Annotated[
     bool, typer.Option("--application", help="NAME is an application: all of it, not one run.")
 ]

@@ -1,7 +1,7 @@
 """The commands of a server and against one; each imports its work only when it runs."""
 
 import functools
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,10 +14,17 @@ token = options.group("API tokens of a server.")
 app.add_typer(token, name="token")
 
 
-def _send(
-    kind: str, name: str, server: str, body: dict[str, object], *, whole: bool = False
+def _send(kind: str, name: str, server: str, body: dict[str, object], **meant: Any) -> None:
+    """Ask something of a run, bound to what is meant."""
+    from volary.cli.remote import commands
+
+    options.ask(server, commands.send_to_run, kind, name, body, commands.Meant(**meant))
+
+
+def _send_unbound(
+    kind: str, name: str, server: str, body: dict[str, object], *, whole: bool
 ) -> None:
-    """Ask something of a run, or of a whole application."""
+    """Ask something of a whole application, or of a run wherever it is."""
     from volary.cli.remote import commands
 
     send = commands.send_to_application if whole else commands.send_to_run
@@ -267,20 +274,33 @@ def rollback(
 @app.command()
 def approve(
     run: options.Run,
+    stage: options.MeantStage = "",
+    group: options.MeantGroup = "",
+    seen: options.Seen = 0,
     comment: options.Comment = "",
     withdraw: Annotated[
         bool, typer.Option("--withdraw", help="Withdraw your approval before anything has begun.")
     ] = False,
     server: options.Server = "",
 ) -> None:
-    """Approve what a run waits for."""
-    _send("withdraw" if withdraw else "approve", run, server, {"comment": comment})
+    """Approve the stage that a run waits at: --stage says which, else the terminal asks."""
+    kind = "withdraw" if withdraw else "approve"
+    meant = {"stage": stage, "group": group, "version": seen, "must_be_said": not withdraw}
+    _send(kind, run, server, {"comment": comment}, **meant)
 
 
 @app.command()
-def reject(run: options.Run, comment: options.Comment = "", server: options.Server = "") -> None:
-    """Reject what a run waits for."""
-    _send("reject", run, server, {"comment": comment})
+def reject(
+    run: options.Run,
+    stage: options.MeantStage = "",
+    group: options.MeantGroup = "",
+    seen: options.Seen = 0,
+    comment: options.Comment = "",
+    server: options.Server = "",
+) -> None:
+    """Reject the stage that a run waits at: --stage says which, else the terminal asks."""
+    body: dict[str, object] = {"comment": comment}
+    _send("reject", run, server, body, stage=stage, group=group, version=seen, must_be_said=True)
 
 
 @app.command()
@@ -288,22 +308,24 @@ def promote(
     run: options.Run,
     reason: options.Reason,
     wave: Annotated[
-        str, typer.Option(metavar="NAME", help="Refused when it is at another one.")
-    ] = "",
+        str, typer.Option(metavar="NAME", help="Refused when the run is at another one.")
+    ],
+    seen: options.Seen = 0,
     server: options.Server = "",
 ) -> None:
     """End the soak, webhook or analysis of the current wave; its health is still checked."""
-    _send("promote", run, server, {"reason": reason, "wave": wave})
+    _send("promote", run, server, {"reason": reason, "wave": wave}, version=seen)
 
 
 @app.command()
 def unfreeze(
     run: options.Run,
     reason: options.Reason,
+    seen: options.Seen = 0,
     server: options.Server = "",
 ) -> None:
     """Let one run change clusters whose windows are closed; for responders and admins."""
-    _send("unfreeze", run, server, {"reason": reason})
+    _send("unfreeze", run, server, {"reason": reason}, version=seen)
 
 
 @app.command()
@@ -314,15 +336,20 @@ def pause(
     server: options.Server = "",
 ) -> None:
     """Pause a run, or with --application a whole application."""
-    _send("pause", run, server, {"reason": reason}, whole=whole)
+    _send_unbound("pause", run, server, {"reason": reason}, whole=whole)
 
 
 @app.command()
 def resume(
-    run: options.Run, whole: options.WholeApplication = False, server: options.Server = ""
+    run: options.Run,
+    whole: options.WholeApplication = False,
+    seen: options.Seen = 0,
+    server: options.Server = "",
 ) -> None:
     """Resume what was paused, at the commit it is pinned to."""
-    _send("resume", run, server, {}, whole=whole)
+    if whole:
+        _send_unbound("resume", run, server, {}, whole=True)
+    _send("resume", run, server, {}, version=seen)
 
 
 @app.command()
@@ -346,10 +373,12 @@ def retry(
     cluster: Annotated[
         list[str], typer.Option(metavar="NAME", help="Only there; repeatable.")
     ] = [],  # noqa: B006 - read only
+    stage: options.MeantStage = "",
+    seen: options.Seen = 0,
     server: options.Server = "",
 ) -> None:
     """Try again what failed."""
-    _send("retry", run, server, {"targets": list(cluster)})
+    _send("retry", run, server, {"targets": list(cluster)}, stage=stage, version=seen)
 
 
 @app.command()
@@ -360,7 +389,9 @@ def skip(
     stage: Annotated[
         str, typer.Option(metavar="ID", help="The ANALYSIS or WAIT to end, such as 3-ANALYSIS.")
     ] = "",
+    seen: options.Seen = 0,
     server: options.Server = "",
 ) -> None:
     """Go on without a cluster (--cluster), or without the rest of a stage (--stage)."""
-    _send("skip", run, server, {"target": cluster, "stage": stage, "reason": reason})
+    body: dict[str, object] = {"target": cluster, "stage": stage, "reason": reason}
+    _send("skip", run, server, body, stage=stage, version=seen)

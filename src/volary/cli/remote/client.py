@@ -1,6 +1,7 @@
 """Requests to a server; its refusals become errors that the command line shows."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ _LARGEST = 64 * 1024 * 1024
 _LONGEST_LINE = 4 * 1024 * 1024
 #: Tries in a row to come back to a stream, and seconds between them.
 _TRIES, _PAUSE = 30, 1.0
+#: Seconds after which a command whose connection broke is asked for again.
+_ASKED_AGAIN = (0.2, 1.0, 2.0)
 #: Statuses that mean "later".
 _LATER = (429, 502, 503, 504)
 
@@ -64,8 +67,22 @@ class Client:
         return await self._ask("GET", path, query)
 
     async def post(self, *path: str, body: json.JsonObject) -> json.JsonObject:
-        """Ask for something; see `get`."""
-        return await self._ask("POST", path, {}, body)
+        """Ask for something once; see `get`.
+
+        When the connection breaks before the answer is there, the same is asked again under the
+        same key: the server carries it out once, and answers as it did or would have.
+        """
+        key = {"idempotency-key": secrets.token_hex(16)}
+        may_be_heard = False
+        for delay in _ASKED_AGAIN:
+            try:
+                return await self._ask("POST", path, {}, body, key)
+            except _ConnectionBroken as error:
+                may_be_heard = may_be_heard or error.may_be_heard
+                if not may_be_heard:
+                    raise
+                await asyncio.sleep(delay)
+        return await self._ask("POST", path, {}, body, key)
 
     async def pages(
         self, *path: str, most: int = 1000, **query: str | int
@@ -131,7 +148,12 @@ class Client:
                     fields[key] = value
 
     async def _ask(
-        self, method: str, path: tuple[str, ...], query: Query, body: object = None
+        self,
+        method: str,
+        path: tuple[str, ...],
+        query: Query,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
     ) -> json.JsonObject:
         try:
             async with self._session.request(
@@ -141,11 +163,16 @@ class Client:
                 timeout=_PATIENCE,
                 allow_redirects=False,
                 json=body,
+                headers=headers,
             ) as answer:
                 await _check(answer)
                 return _object(await answers.read_whole(answer, _LARGEST))
         except answers.TooLargeError:
             raise errors.PermanentError("the server's answer is too large") from None
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+            broken = _ConnectionBroken(str(self._unreachable(error)))
+            broken.may_be_heard = not isinstance(error, aiohttp.ClientConnectorError)
+            raise broken from error
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._unreachable(error) from error
 
@@ -155,6 +182,13 @@ class Client:
     def _unreachable(self, error: Exception) -> errors.TemporaryError:
         why = "it does not answer in time" if isinstance(error, TimeoutError) else str(error)
         return errors.TemporaryError(f"the server {self._server} cannot be used: {why}")
+
+
+class _ConnectionBroken(errors.TemporaryError):
+    """There is no answer."""
+
+    #: The request was on its way.
+    may_be_heard = True
 
 
 class EndError(Exception):

@@ -4,6 +4,9 @@ import asyncio
 import getpass
 import os
 import sys
+from dataclasses import dataclass
+
+import typer
 
 from volary.cli import console, exit_codes
 from volary.cli.remote import client, login, queries
@@ -78,12 +81,59 @@ async def _exists(server: client.Client, run: str) -> bool:
     return True
 
 
-async def send_to_run(server: client.Client, kind: str, run: str, body: json.JsonObject) -> int:
-    """Ask something of a run: of this id, or the newest of the application of this name."""
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What a person says that a request is about; what is empty is as the run is now."""
+
+    stage: str = ""
+    group: str = ""
+    #: Version of the run as it was shown; 0: as it is read right before.
+    version: int = 0
+    #: Nothing is sent until the stage is said, here or on the terminal.
+    must_be_said: bool = False
+
+
+async def send_to_run(
+    server: client.Client, kind: str, run: str, body: json.JsonObject, meant: Meant | None = None
+) -> int:
+    """Ask something of a run: of this id, or the newest of the application of this name.
+
+    It is bound to what is `meant`, or else to what the run is at when it is read here, which is
+    shown; a run that has moved on since refuses it. None: it holds wherever the run is.
+
+    Raises:
+        errors.UserError: It was refused, or nobody said what is meant.
+    """
     document = await queries.run_of(server, run)
-    asked = await server.post("runs", document["summary"]["id"], kind, body=_without_empty(body))
+    name = document["summary"]["id"]
+    if meant is not None:
+        body = {**body, "seen": _sighting(kind, document, meant)}
+    asked = await server.post("runs", name, kind, body=_without_empty(body))
     console.write_text(f"{asked['run']}: {asked['reason'] or 'accepted'}")
     return exit_codes.Exit.DONE
+
+
+def _sighting(kind: str, document: json.JsonObject, meant: Meant) -> json.JsonObject:
+    """Return where the run is, or is said to be; on a terminal it is confirmed."""
+    seen, summary = document["seen"], document["summary"]
+    stage, version = meant.stage or seen["stage"], meant.version or seen["version"]
+    group = meant.group or ("" if meant.stage else seen["group"])
+    about = f"{stage} of {group}" if group else stage
+    commit = summary["commit"][:7]
+    console.tell(f"{kind} {about}: run {summary['id']}, commit {commit}, version {version}")
+    is_open = meant.must_be_said and document["pendingApproval"] is not None
+    if is_open and not (meant.stage and (group or not seen["group"])):
+        _confirm(kind, document)
+    return {"stage": stage, "group": group, "version": version}
+
+
+def _confirm(kind: str, document: json.JsonObject) -> None:
+    typed = [line for line in document["nextCommands"] if line.startswith(f"volary {kind} ")]
+    is_asked = sys.stdin.isatty() and sys.stderr.isatty()
+    if not is_asked or not typer.confirm(f"{kind}?", err=True):
+        raise errors.user_error(
+            f"nothing is sent: say which stage and group you {kind}", hint=", or ".join(typed)
+        )
 
 
 def _without_empty(body: json.JsonObject) -> json.JsonObject:

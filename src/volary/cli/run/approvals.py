@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from volary.engine.execution import runners
 from volary.engine.observers import feed
-from volary.engine.state_machine import events
-from volary.model import clocks, errors, statuses
+from volary.engine.runs import state
+from volary.engine.state_machine import deadlines, events, sightings
+from volary.model import clocks, errors
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import waiting_stages
 
@@ -46,29 +47,35 @@ def _needs(options: waiting_stages.ApprovalOptions, approver: str) -> str:
 
 
 class Approver:
-    """Approves whatever the run waits for, as an observer of its events."""
+    """Approves whatever the run waits for, once each, as an observer of its events."""
 
     def __init__(self, name: str, clock: clocks.Clock) -> None:
         self._name = name
         self._clock = clock
         self._runner: runners.Runner | None = None
+        #: What was approved last.
+        self._seen: state.Sighting | None = None
 
     def follow(self, runner: runners.Runner) -> None:
         """Answer a run that is about to begin, or to go on where it waits already."""
         self._runner = runner
-        waiting = statuses.TaskStatus.WAITING
-        if any(stage.status is waiting for stage in runner.run.all_stages):
-            self._approve()
+        self._approve()
 
     def notify(self, event: feed.RunEvent) -> None:
-        """Answer a stage that waits."""
-        if isinstance(event, feed.StageWaiting):
+        """Answer a stage that waits, anew when the run has changed before it was heard."""
+        if isinstance(event, feed.StageWaiting | feed.RunChanged | feed.RequestRefused):
             self._approve()
 
     def _approve(self) -> None:
-        if self._runner is not None and self._name:
-            approval = events.Approve(self._clock.now(), self._name, "--approve-as")
-            self._runner.submit(approval)
+        if self._runner is None or not self._name:
+            return
+        run = self._runner.run
+        seen = sightings.of_run(run)
+        if deadlines.waiting_group(run) is None or seen == self._seen:
+            return
+        self._seen = seen
+        now = self._clock.now()
+        self._runner.submit(events.Approve(now, self._name, "--approve-as", seen=seen))
 
 
 def user_name() -> str:

@@ -92,7 +92,7 @@ class ClusterService:
         async with self.audit_trail.noting(
             asker, f"cluster.{action}", document={"cluster": name, **options}
         ):
-            await self.asker.ask(KIND, asker.by, document=document)
+            await self.asker.ask(KIND, asker.by, document=document, key=asker.key)
         return await self.get(name)
 
     async def untaint(

@@ -6,10 +6,13 @@ taken is not lost when a process dies. What a person wrote is kept without the s
 """
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+
+import msgspec
 
 from volary.controller import refusals
 from volary.controller.api import representations
@@ -91,16 +94,20 @@ class CommandClient:
         application: str = "",
         run: str = "",
         document: json.JsonObject | None = None,
+        key: str = "",
         patience: timedelta = PATIENCE,
     ) -> str:
         """Submit a command to the leader, and return its id once it was accepted.
 
+        Under a `key` that this person used before it is not submitted again: the first one's
+        answer is waited for, so whoever does not know whether they were heard just asks again.
+
         Raises:
-            refusals.Conflict: It was refused; says why.
+            refusals.Conflict: It was refused, or the key was used for something else; says why.
             refusals.Busy: It is written down, but nobody has answered in time.
         """
         request = records.RequestRecord(
-            id=self.make_id(),
+            id=_id_of(by, key) if key else self.make_id(),
             kind=kind,
             by=by,
             at=self.clock.now(),
@@ -108,7 +115,8 @@ class CommandClient:
             run_id=run,
             document=redaction.clean_document(self.masker, document or {}),
         )
-        await self.store.requests.ask(request)
+        if not await self.store.requests.ask(request):
+            await self._check_same(request)
         self.asked.notify_all()
         try:
             async with asyncio.timeout(patience.total_seconds()):
@@ -121,12 +129,36 @@ class CommandClient:
             raise refusals.from_text(answered.refusal)
         return request.id
 
+    async def _check_same(self, request: records.RequestRecord) -> None:
+        """Refuse a key under which something else was asked for before.
+
+        Raises:
+            refusals.Conflict: It was.
+        """
+        first = await self.store.requests.get(request.id)
+        if first is not None and _asked_for(first) != _asked_for(request):
+            raise refusals.conflict(
+                "this Idempotency-Key was used for another request",
+                hint="use a new key for each request, and the same one to ask again",
+            )
+
     async def _answer(self, request_id: str) -> records.RequestRecord:
         while True:
             request = await self.store.requests.get(request_id)
             if request is not None and request.answered is not None:
                 return request
             await self.kept.wait(_POLL_SECONDS)
+
+
+def _id_of(by: str, key: str) -> str:
+    """Return the id of what a person asks for under a key; nobody else's key leads to it."""
+    return hashlib.blake2b(f"{by}\0{key}".encode(), digest_size=16).hexdigest()
+
+
+def _asked_for(request: records.RequestRecord) -> tuple[object, ...]:
+    # As JSON: what was read from the database has lists for tuples.
+    document = msgspec.json.encode(request.document, order="sorted")
+    return (request.kind, request.application, request.run_id, document)
 
 
 def _short(error: errors.VolaryError) -> str:

@@ -1,12 +1,16 @@
 """Carries out the commands that people submitted: they come out of the store.
 
-Whichever process took a command, the leader carries it out and writes the answer back. When a
-process dies in between, the next leader asks the run again; a run refuses what it did already.
+Whichever process took a command, the leader carries it out. What is done and that it is done are
+kept in one transaction, so when a process dies in between it is neither lost nor done again; a
+request that has an answer, whatever it says, is not carried out any more.
 """
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
+
+import msgspec
 
 from volary.controller import refusals
 from volary.controller.api import cluster_service
@@ -20,7 +24,7 @@ from volary.controller.status import run_admission, run_requests
 from volary.engine.observers import explanations
 from volary.engine.persistence import codec
 from volary.engine.runs import state
-from volary.engine.state_machine import events, machine
+from volary.engine.state_machine import events, machine, sightings
 from volary.gitops import triggers
 from volary.model import errors
 from volary.model.runs import run_plans
@@ -73,12 +77,17 @@ class CommandHandler:
         self._registry = application_registry
         self._asked = asked
         self._under_way: set[str] = set()
+        #: Of those: answered, but a list that was read before may still have them.
+        self._answered: set[str] = set()
 
     async def keep_handling(self) -> None:
         """Answer until cancelled."""
         store = self._leader.store
         while True:
+            answered = frozenset(self._answered)
             waiting = await retry.until_available(store.requests.unanswered, "answering requests")
+            self._under_way -= answered
+            self._answered -= answered
             for request in waiting:
                 if request.id not in self._under_way:
                     self._under_way.add(request.id)
@@ -102,7 +111,7 @@ class CommandHandler:
             lambda: store.requests.answer(request.id, refusal=refusal, fence=fence),
             "answering requests",
         )
-        self._under_way.discard(request.id)
+        self._answered.add(request.id)
         self._leader.change_signal.notify_all()
 
     async def carry_out(self, request: records.RequestRecord) -> str:
@@ -153,12 +162,12 @@ class CommandHandler:
             stored = await runs.load(request.run_id)
             ended = codec.read_run(stored) if stored else None
             refusal = machine.advance(ended, event).refusal if ended else ""
-            return _with_possible(refusal, request, ended)
+            return _with_possible(refusal, event, ended)
         reconciler = self._registry.reconciler(summary.head.application)
         if reconciler is None:
             return "no process carries out this run"
         refusal = await reconciler.request(request.run_id, event)
-        return _with_possible(refusal, request, reconciler.run_under_way)
+        return _with_possible(refusal, event, reconciler.run_under_way)
 
     async def _sync(
         self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
@@ -194,9 +203,8 @@ class CommandHandler:
         to = request.document.get("to", "")
         run = reconciler.run_under_way
         if not to and run is not None:
-            event = events.Cancel(
-                self._leader.dependencies.clock.now(), request.by, rollback=True, reason="rollback"
-            )
+            now = self._leader.dependencies.clock.now()
+            event = events.Cancel(now, request.by, rollback=True, reason="rollback", id=request.id)
             return await reconciler.request(run.id, event)
         if not to:
             await reconciler.submit(
@@ -229,28 +237,30 @@ class CommandHandler:
         return named
 
 
-def _with_possible(refusal: str, request: records.RequestRecord, run: state.Run | None) -> str:
-    """Return why a request is refused; of a retry, or once it has ended, also what is possible."""
-    if not refusal or run is None or not (run.is_final or request.kind == "retry"):
+def _with_possible(refusal: str, event: events.Request, run: state.Run | None) -> str:
+    """Return why a request is refused; of one that cannot come again also what is possible."""
+    if not refusal or run is None:
+        return refusal
+    is_stale = event.seen is not None and event.seen != sightings.of_run(run)
+    if not (run.is_final or is_stale or isinstance(event, events.Retry)):
         return refusal
     possible = ", or ".join(explanations.instead_of_retry(run))
-    hint = f"possible now: {possible}" if possible else ""
-    return refusals.to_text(refusals.conflict(refusal, hint=hint))
+    return refusals.with_hint(refusal, f"possible now: {possible}" if possible else "")
 
 
-def event_of(request: records.RequestRecord, now: datetime) -> events.Event:
-    """Return what a request means for its run.
+def event_of(request: records.RequestRecord, now: datetime) -> events.Request:
+    """Return what a request means for its run; it binds to what was seen, but for a pause.
 
     Raises:
-        LookupError: Nobody knows such a request.
+        LookupError: Nobody knows such a request, or it does not say what was seen.
     """
     said, by = request.document, request.by
     comment, reason = said.get("comment", ""), said.get("reason", "")
-    make: dict[str, Callable[[], events.Event]] = {
+    make: dict[str, Callable[[], events.Request]] = {
         "approve": lambda: events.Approve(now, by, comment),
         "reject": lambda: events.Reject(now, by, comment),
         "withdraw": lambda: events.Withdraw(now, by, comment),
-        "promote": lambda: events.PromoteWave(now, by, reason, said.get("wave", "")),
+        "promote": lambda: events.PromoteWave(now, by, reason, said["wave"]),
         "unfreeze": lambda: events.Unfreeze(now, by, reason),
         "pause": lambda: events.PauseAsked(now, by, reason),
         "resume": lambda: events.Resume(now, by),
@@ -268,4 +278,7 @@ def event_of(request: records.RequestRecord, now: datetime) -> events.Event:
             else events.SkipCluster(now, by, said["target"], reason)
         ),
     }
-    return make[request.kind]()
+    event = replace(make[request.kind](), id=request.id)
+    if isinstance(event, events.PauseAsked):
+        return event
+    return replace(event, seen=msgspec.convert(said["seen"], state.Sighting))

@@ -15,7 +15,7 @@ from volary.controller.status import (
 from volary.engine.observers import explanations
 from volary.engine.persistence import codec
 from volary.engine.runs import state
-from volary.engine.state_machine import deadlines, failures, requests
+from volary.engine.state_machine import deadlines, failures, requests, sightings
 from volary.manifests.diff import value_diff
 from volary.model import json
 from volary.model.runs import run_records
@@ -110,6 +110,7 @@ def of_run(
         next_commands=explanations.next_commands(run),
         if_failed="" if run.is_final else explanations.if_failed(run),
         move=moves.waiting_reason(application_status, run.id) if application_status else "",
+        seen=representations.build(representations.Sighting, sightings.of_run(run)),
         replicas=of_assignment(origin.assigned),
     )
 

@@ -230,6 +230,17 @@ class WorkloadReplicas(Representation, frozen=True):
     clusters: tuple[ClusterReplicas, ...]
 
 
+class Sighting(Representation, frozen=True):
+    """Where a run is: what a request about it names, so that it acts on that and nothing else."""
+
+    #: Id of the stage it is at.
+    stage: str
+    #: Name of the group that waits for approval; empty: none does, or it has no name.
+    group: str
+    #: Grows with every change of what people decide about.
+    version: int
+
+
 class Run(Representation, frozen=True):
     """A whole run."""
 
@@ -257,6 +268,8 @@ class Run(Representation, frozen=True):
     move: str
     #: Number of the last event of its feed.
     last_event: int
+    #: Goes back in `seen` of a request about the run.
+    seen: Sighting
     #: Of what is divided over the clusters: what it is pinned to.
     replicas: tuple[WorkloadReplicas, ...] = ()
     #: What the application's file says that is not carried out, or worth a thought.
@@ -345,8 +358,10 @@ class AuditEntry(Representation, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks, and from where."""
+    """Who asks, from where, and whether this is the same as what they asked before."""
 
     by: str
     #: Address it came from; empty: from inside.
     source: str = ""
+    #: What they call this request: asked again under it, it gets the answer it got; may be empty.
+    key: str = ""

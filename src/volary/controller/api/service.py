@@ -294,7 +294,8 @@ class Service:
     ) -> representations.Accepted:
         """Ask for something about a run, such as ``approve``, ``pause`` or ``skip``.
 
-        `command_handler` says which kinds there are, and what their options mean.
+        `command_handler` says which kinds there are, and what their options mean. All but a
+        pause have `seen`: where the run was when the person looked (`representations.Run.seen`).
 
         Raises:
             refusals.NotFound: There is no such run.
@@ -304,7 +305,9 @@ class Service:
         async with self.audit_trail.noting(
             asker, f"run.{kind}", application=name, run=run_id, document=options
         ):
-            await self.asker.ask(kind, asker.by, application=name, run=run_id, document=options)
+            await self.asker.ask(
+                kind, asker.by, application=name, run=run_id, document=options, key=asker.key
+            )
         return representations.Accepted(run_id, (await self._summary(run_id)).head.reason)
 
     # Inside.
@@ -316,7 +319,9 @@ class Service:
         async with self.audit_trail.noting(
             asker, f"application.{kind}", application=application, document=document
         ):
-            return await self.asker.ask(kind, asker.by, application=application, document=document)
+            return await self.asker.ask(
+                kind, asker.by, application=application, document=document, key=asker.key
+            )
 
     async def _plan(
         self, known: records.ApplicationRecord, commit: str, strategy: run_plans.Strategy | None

@@ -15,7 +15,7 @@ from volary.engine.runs import state
 from volary.manifests import redaction as manifest_redaction
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
-from volary.store import stores
+from volary.store import fencing, stores
 
 
 @dataclass(slots=True)
@@ -39,6 +39,7 @@ class StoreJournal:
         """Remember one transition; returns once it is safe.
 
         Raises:
+            runners.AlreadyAnswered: The request was answered before; nothing is kept.
             fencing.LeaseLost: Another process holds the leader lease now; this one must stop.
             fencing.VersionConflict: Another process has advanced this run.
         """
@@ -55,7 +56,10 @@ class StoreJournal:
         async def write() -> run_records.KeptTransition:
             return await self.store.keep_transition(clean, fence=self.fence)
 
-        kept = await retry.until_available(write, f"run {self.run.id}")
+        try:
+            kept = await retry.until_available(write, f"run {self.run.id}")
+        except fencing.RequestAnswered as error:
+            raise runners.AlreadyAnswered(str(error)) from error
         self.run, self.version = record.run, kept.version
         self.kept()
         if self.notifier is not None:

@@ -66,8 +66,10 @@ async def _play_releases(environment: server_process.ServerEnvironment, api: cli
     same = await _reach(environment, api, "waiting", after=first)
     if same["id"] != waiting["id"]:
         raise errors.user_error(f"the demo failed: run {waiting['id']} did not go on")
-    messages.print(f"\n[bold]4.[/] volary approve {waiting['id']} --comment 'looks good'")
-    await server.command("approve", waiting["id"], "--comment", "looks good")
+    run = await api.get("runs", waiting["id"])
+    stage = run["seen"]["stage"]
+    messages.print(f"\n[bold]4.[/] volary approve {waiting['id']} --stage {stage} -m 'looks good'")
+    await server.command("approve", waiting["id"], "--stage", stage, "-m", "looks good")
     done = await _reach(environment, api, "succeeded", after=first)
     messages.print("\n[bold]5.[/] Version 3 is pushed, and reverted while its run waits")
     _release(environment, "v2", "v3")

@@ -37,11 +37,19 @@ class StepRecord:
     told: tuple[feed.RunEvent, ...]
 
 
+class AlreadyAnswered(errors.PermanentError):
+    """The request that a step carries out has an answer: the step is not kept, and not taken."""
+
+
 class Journal(Protocol):
     """Stores transitions; a command is carried out only after its record is stored."""
 
     async def keep(self, record: StepRecord) -> None:
-        """Remember one transition; returns once it is safe."""
+        """Remember one transition, and answer what it carries out; returns once it is safe.
+
+        Raises:
+            AlreadyAnswered: Somebody was told already what became of the request.
+        """
         ...
 
 
@@ -190,7 +198,12 @@ class Runner:
 
     async def _take(self, group: asyncio.TaskGroup, letters: Sequence[_Message]) -> None:
         (last, _), (_, answer) = letters[-1], letters[0]
-        step, told = await self._record([self._newest(letter) for letter in letters])
+        try:
+            step, told = await self._record([self._newest(letter) for letter in letters])
+        except AlreadyAnswered as error:
+            if answer is not None and not answer.done():
+                answer.set_result(str(error))
+            return
         if answer is not None and not answer.done():
             answer.set_result(step.refusal)
         if step.refusal:

@@ -1,9 +1,10 @@
 """Says what a run is doing and why it waits, in one sentence each, from its state alone."""
 
+import shlex
 from collections.abc import Iterable
 
 from volary.engine.runs import policies, rollback, run_builder, state
-from volary.engine.state_machine import budgets, deadlines, failures
+from volary.engine.state_machine import budgets, deadlines, failures, sightings
 from volary.model import phrases, statuses
 
 
@@ -42,13 +43,13 @@ def next_commands(run: state.Run) -> tuple[str, ...]:
         said = (f"{cancel} --now",)
     elif run.held:
         skips = (_skip(run_id, task.target) for task in failures.of_stage(run)[:1])
-        said = (f"volary retry {run_id}", *skips, cancel)
+        said = (f"volary retry {run_id}{_seen(run)}", *skips, cancel)
     elif run.ending:
         said = (f"volary watch {run_id}",)
     elif run.pause:
         said = (f"volary resume {run_id}", cancel)
     elif deadlines.waiting_group(run) is not None:
-        said = (f"volary approve {run_id}", f"volary reject {run_id}")
+        said = tuple(f"volary {verb} {run_id}{_seen(run)}" for verb in ("approve", "reject"))
     elif deadlines.is_waiting_for_window(run):
         said = (f"volary unfreeze {run_id} --reason TEXT", cancel)
     else:
@@ -66,6 +67,13 @@ def instead_of_retry(run: state.Run) -> tuple[str, ...]:
 
 def _back(run: state.Run) -> tuple[str, ...]:
     return (f"volary rollback {run.application}",) if rollback.would_change(run) else ()
+
+
+def _seen(run: state.Run) -> str:
+    """Return the options by which a command is about the run as it is, and nothing after."""
+    seen = sightings.of_run(run)
+    group = f" --group {shlex.quote(seen.group)}" if seen.group else ""
+    return f" --stage {seen.stage}{group} --seen {seen.version}"
 
 
 def _commands_after_end(run: state.Run) -> tuple[str, ...]:

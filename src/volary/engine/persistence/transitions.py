@@ -71,6 +71,11 @@ def _between(
         tasks=tuple(task for _, old, stage in changed for task in _tasks(old, stage)),
         feed=tuple(map(_feed, told)),
         approvals=tuple(_approvals(before, after, happened)),
+        answers=tuple(
+            run_records.RequestAnswer(event.id, event.at)
+            for event in happened
+            if isinstance(event, events.Request) and event.id
+        ),
         origin=origin or {},
     )
 

@@ -290,6 +290,18 @@ class Unfreezing:
 
 
 @dataclass(frozen=True, slots=True)
+class Sighting:
+    """Where a run was when somebody looked at it: what a request about it is bound to."""
+
+    #: Id of the stage it was at.
+    stage: str
+    #: Name of the group that waited for approval; empty: none did, or it has no name.
+    group: str
+    #: The run's `revision`.
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One execution of a plan, pinned to a commit and to its clusters."""
 
@@ -330,6 +342,8 @@ class Run:
     absent: str = ""
     #: What the application's file says that is not carried out, or worth a thought.
     warnings: tuple[str, ...] = ()
+    #: Grows by one with every step that changes what people decide about.
+    revision: int = 1
 
     @property
     def is_final(self) -> bool:

@@ -5,7 +5,7 @@ ended, time passed, a cluster answers) are always taken; requests of people (can
 approve, …) can be refused, and then the step says why.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from volary.engine.runs import state
@@ -78,6 +78,10 @@ class Request(Event):
     """Somebody asks for something."""
 
     by: str
+    #: What they saw of the run; None: it is the process itself that asks, knowing how the run is.
+    seen: state.Sighting | None = field(default=None, kw_only=True)
+    #: Id of the stored request, which is answered in the transaction of the step; empty: of none.
+    id: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

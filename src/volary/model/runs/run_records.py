@@ -114,6 +114,17 @@ class OutboxMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestAnswer:
+    """The answer to what a person asked for, kept together with what came of it."""
+
+    #: The request's id.
+    request: str
+    at: datetime
+    #: Why not, one sentence; empty: it is done.
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Transition:
     """One step of a run: kept whole or not at all."""
 
@@ -131,6 +142,8 @@ class Transition:
     approvals: tuple[ApprovalRecord, ...] = ()
     #: What people are notified of; they wait in the store until they are delivered.
     notifications: tuple[OutboxMessage, ...] = ()
+    #: To the requests that it carries out; one that has an answer is not carried out again.
+    answers: tuple[RequestAnswer, ...] = ()
     #: Of a new run only: why it exists (trigger, person, plan, commit's subject).
     origin: json.JsonObject = field(default_factory=dict)
     #: Of a new run only: its clusters as they are described now. Lists do not read it.

@@ -46,20 +46,38 @@ class RollbackRequest(Body):
     )
 
 
-class Decision(Body):
+class Seen(Body):
+    """Where the run was when you looked: `seen` of the run; refused when it has moved since."""
+
+    stage: Word = pydantic.Field(description="Id of the stage.")
+    group: Sentence = pydantic.Field(description="The group that waits for approval; may be empty.")
+    version: int = pydantic.Field(ge=0, description="Grows with what people decide about.")
+
+
+class RunCommand(Body):
+    """What acts on a run as it was seen, and on nothing that came after."""
+
+    seen: Seen
+
+
+class Resume(RunCommand):
+    """Go on after a pause."""
+
+
+class Decision(RunCommand):
     """Approve or reject."""
 
     comment: Sentence = ""
 
 
-class Promote(Body):
+class Promote(RunCommand):
     """End what the current wave waits for at its end."""
 
     reason: Sentence = pydantic.Field(min_length=1)
-    wave: Word = pydantic.Field("", description="Refused at any other; empty: the current one.")
+    wave: Word = pydantic.Field(min_length=1, description="Refused at any other")
 
 
-class Unfreeze(Body):
+class Unfreeze(RunCommand):
     """Go through closed windows."""
 
     reason: Sentence = pydantic.Field(min_length=1)
@@ -84,15 +102,15 @@ class Adopt(Body):
     reason: Sentence = pydantic.Field(min_length=1)
 
 
-class Cancel(Body):
-    """End a run."""
+class Cancel(RunCommand):
+    """End a run, wherever it is; `now` breaks a rollback off only when that was seen."""
 
     rollback: bool = pydantic.Field(True, description="false: leave everything as it is.")
     now: bool = pydantic.Field(False, description="Also break off writes under way.")
     reason: Sentence = ""
 
 
-class Retry(Body):
+class Retry(RunCommand):
     """Try again."""
 
     targets: tuple[Word, ...] = pydantic.Field(
@@ -100,7 +118,7 @@ class Retry(Body):
     )
 
 
-class Skip(Body):
+class Skip(RunCommand):
     """Go on without a cluster, or without the rest of a stage: one of them."""
 
     target: Word = ""

@@ -7,9 +7,10 @@ service's method.
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
+import fastapi
 from starlette import requests, responses
 
 from volary.controller.api import cluster_service, representations
@@ -80,7 +81,7 @@ _RUN: Mapping[str, _Command] = {
         "Let the run change clusters whose windows are closed.",
     ),
     "pause": _Command(_DEPLOY, bodies.Pause, "Start nothing new until resumed."),
-    "resume": _Command(_DEPLOY, None, "Go on after a pause."),
+    "resume": _Command(_DEPLOY, bodies.Resume, "Go on after a pause."),
     "cancel": _Command(
         _DEPLOY, bodies.Cancel, "End the run, going back or leaving everything as it is."
     ),
@@ -114,6 +115,18 @@ _CLUSTER: Mapping[str, _Command] = {
 }
 
 
+#: A command asked for again under its key is not carried out again, and gets the same answer.
+_Key = Annotated[
+    str,
+    fastapi.Header(
+        alias="Idempotency-Key",
+        max_length=200,
+        pattern=r"^[\x21-\x7e]*$",
+        description="Made up for this request: sent again with it, after a connection broke, the"
+        " request is not carried out again and gets the same answer.",
+    ),
+]
+
 #: Carries a command out: given a name, who asks, and the options.
 _Method = Callable[..., Awaitable[representations.Representation]]
 
@@ -143,8 +156,9 @@ def _endpoint(
 ) -> Callable[..., Awaitable[responses.Response]]:
     async def endpoint(request: requests.Request, **given: Any) -> responses.Response:
         method = _method(server_state.of(request).service, noun, verb)
-        options = dict(given["body"]) if body else {}
-        done = await method(given[noun], asker=asker(request), **options)
+        options = given["body"].model_dump() if body else {}
+        asks = replace(asker(request), key=given["key"])
+        done = await method(given[noun], asker=asks, **options)
         return encoding.one(request, done, status=202)
 
     # The framework reads from the signature what the path and the body hold.
@@ -152,6 +166,7 @@ def _endpoint(
     parameters = [
         parameter("request", annotation=requests.Request),
         parameter(noun, annotation=str),
+        parameter("key", annotation=_Key, default=""),
     ]
     if body:
         is_needed = any(field.is_required() for field in body.model_fields.values())

@@ -25,13 +25,13 @@ kind: KubernetesApp
 spec:
   name: shop
 """
+SEEN = state.Sighting("1-WAIT", "", 7)
 PAUSE = state.Pause("ana", AT, "lunch")
-EVENTS: list[tuple[str, Mapping[str, object], events.Event]] = [
+EVENTS: list[tuple[str, Mapping[str, object], events.Request]] = [
     ("approve", {"comment": "good"}, events.Approve(AT, "ana", "good")),
     ("reject", {}, events.Reject(AT, "ana", "")),
     ("withdraw", {"comment": "no"}, events.Withdraw(AT, "ana", "no")),
     ("promote", {"reason": "now", "wave": "eu"}, events.PromoteWave(AT, "ana", "now", "eu")),
-    ("promote", {"reason": "now"}, events.PromoteWave(AT, "ana", "now", "")),
     ("unfreeze", {"reason": "fire"}, events.Unfreeze(AT, "ana", "fire")),
     ("pause", {"reason": "lunch"}, events.PauseAsked(AT, "ana", "lunch")),
     ("resume", {}, events.Resume(AT, "ana")),
@@ -71,6 +71,7 @@ class Commanded:
         request = records.RequestRecord(
             name, kind, "ana", given.AT, application=application, run_id=run, document=document
         )
+        await store.requests.ask(request)
         return await self.handler.carry_out(request)
 
 
@@ -99,11 +100,27 @@ async def shop(tmp_path: Path) -> AsyncIterator[Commanded]:
 
 @pytest.mark.parametrize(("kind", "document", "event"), EVENTS)
 def test_a_request_about_a_run_is_an_event_of_it(
-    kind: str, document: Mapping[str, object], event: events.Event
+    kind: str, document: Mapping[str, object], event: events.Request
 ) -> None:
+    said = {**document, "seen": {"stage": "1-WAIT", "group": "", "version": 7}}
+    request = records.RequestRecord("q", kind, "ana", AT, run_id="r", document=said)
+    bound = replace(event, id="q", seen=None if kind == "pause" else SEEN)
+
+    assert command_handler.event_of(request, AT) == bound
+
+
+@pytest.mark.parametrize(("kind", "document", "event"), EVENTS)
+def test_a_request_that_names_nothing_that_was_seen_means_nothing(
+    kind: str, document: Mapping[str, object], event: events.Request
+) -> None:
+    """A pause only stops: it holds wherever the run is."""
     request = records.RequestRecord("q", kind, "ana", AT, run_id="r", document=dict(document))
 
-    assert command_handler.event_of(request, AT) == event
+    if kind == "pause":
+        assert command_handler.event_of(request, AT) == replace(event, id="q")
+    else:
+        with pytest.raises(LookupError, match="seen"):
+            command_handler.event_of(request, AT)
 
 
 async def test_what_is_not_there_is_named(shop: Commanded) -> None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 import process_time
@@ -208,7 +209,8 @@ async def test_what_is_asked_of_a_run_is_noted_and_answered(served: Served) -> N
     refused = await served.note()
     assert refused.result == "failed"
     assert "already paused" in refused.document["refusal"]
-    await served.service.ask_run("resume", "r1", ANA)
+    seen = msgspec.to_builtins((await served.service.run("r1")).seen)
+    await served.service.ask_run("resume", "r1", ANA, seen=seen)
     stages.may_end.set()
 
 

@@ -146,7 +146,7 @@ def test_what_a_person_may_type_follows_from_what_the_run_waits_for(planned_run:
 
     assert explanations.next_commands(started) == (f"volary cancel {name}", skip)
     assert held.held
-    retry = f"volary retry {name}"
+    retry = f"volary retry {name} --stage {CANARY} --seen {held.revision}"
     assert explanations.next_commands(held) == (retry, skip, f"volary cancel {name}")
     paused = after(started, events.PauseAsked(AT, "ana", "lunch"))
     assert explanations.next_commands(paused)[0] == f"volary resume {name}"

@@ -14,7 +14,7 @@ from volary.model.runs import run_records
 from volary.store import fencing
 from volary.store.sql.database import database
 from volary.store.sql.repositories import notifications
-from volary.store.sql.schema import fences, rows, tables
+from volary.store.sql.schema import answers, fences, rows, tables
 
 #: Kept, or what it was refused with.
 Result = run_records.KeptTransition | Exception
@@ -37,13 +37,18 @@ async def write_all(connection: sa_async.AsyncConnection, writes: Sequence[Write
     refused = await fences.refusals(connection, writes)
     stored_versions = await _versions(connection, [write.item.head.id for write in writes])
     unfinished = await _unfinished(connection, writes)
+    unanswered = await answers.unanswered(
+        connection, [answer.request for write in writes for answer in write.item.answers]
+    )
     results: list[Result] = []
     accepted: list[_Accepted] = []
     for write, refusal in zip(writes, refused, strict=True):
         transition, digest = write.item, fencing.digest(write.item)
         stored_version = stored_versions.get(transition.head.id)
-        result: Result | None = refusal or fencing.judge_transition(
-            transition, digest, stored_version
+        result: Result | None = (
+            refusal
+            or fencing.judge_transition(transition, digest, stored_version)
+            or answers.refusal(transition.answers, unanswered)
         )
         if result is None and (place := _place(write)) is not None:
             other = unfinished.setdefault(place, transition.head.id)
@@ -146,6 +151,9 @@ async def _write(connection: sa_async.AsyncConnection, accepted: Sequence[_Accep
     await notifications.add(
         connection,
         [message for transition in transitions for message in transition.notifications],
+    )
+    await answers.keep(
+        connection, [answer for transition in transitions for answer in transition.answers]
     )
 
 
