@@ -192,7 +192,7 @@ async def ask(store: stores.Store, name: str, run_id: str, seen: state.Sighting)
 
 
 #: A life is put aside about a hundred times; after that it only looks again.
-CRASHES = (*range(1, 120), *range(120, 240, 13))
+CRASHES = (*range(1, 40), *range(40, 120, 4), *range(120, 240, 30), 2000)
 
 
 async def test_a_request_is_done_once_wherever_a_process_stops(
