@@ -35,9 +35,12 @@ class StepNotices:
     """What a step of a run is notified with."""
 
     #: Kept in the step's own transaction.
-    messages: tuple[run_records.OutboxMessage, ...] = ()
+    messages: tuple[run_records.OutboxMessage, ...]
     #: Messages that are there already are edited, but for those of the receivers notified.
-    edits: tuple[tuple[notices.Notice, tuple[str, ...]], ...] = ()
+    edits: tuple[tuple[notices.Notice, tuple[str, ...]], ...]
+    #: How far the run has come with the step, and what was notified of last.
+    progress: notices.Progress
+    last: notices.Event
 
 
 class Notifier:
@@ -162,36 +165,40 @@ class RunNotifier:
     def prepare(self, told: Sequence[feed.RunEvent], version: int) -> StepNotices:
         """Return what a step is notified with: redacted events, and the version it leads to.
 
-        The same step gives the same messages under the same ids.
+        The same step gives the same messages under the same ids. A step that is not kept leaves
+        no trace here.
         """
+        progress, last = self.progress, self.last
         sent: list[run_records.OutboxMessage] = []
         edits: list[tuple[notices.Notice, tuple[str, ...]]] = []
         for position, event in enumerate(told):
-            before = self.progress
-            self.progress = run_progress.advance(before, event)
+            before, progress = progress, run_progress.advance(progress, event)
             happened = run_progress.event_to_send(before, event)
-            if happened is None and self.progress == before:
+            if happened is None and progress == before:
                 continue
-            self.last = happened or self.last
-            notice = self._notice(event)
+            last = happened or last
+            notice = self._notice(event, progress, last)
             receivers: tuple[str, ...] = ()
             if happened:
                 receivers = self.notifier.receivers(notice)
                 name = f"{self.subject.run}-{version}-{position}"
                 sent += self.notifier.messages(notice, receivers, name)
             edits.append((notice, receivers))
-        return StepNotices(tuple(sent), tuple(edits))
+        return StepNotices(tuple(sent), tuple(edits), progress, last)
 
     def post(self, step: StepNotices) -> None:
         """Send what `prepare` returned, once the step is kept."""
+        self.progress, self.last = step.progress, step.last
         self.notifier.post(step)
 
-    def _notice(self, event: feed.RunEvent) -> notices.Notice:
+    def _notice(
+        self, event: feed.RunEvent, progress: notices.Progress, last: notices.Event
+    ) -> notices.Notice:
         # A single cluster's reason is not that of the whole.
         alone = isinstance(event, feed.TaskEvent)
         reason = "" if alone else str(getattr(event, "reason", ""))
         stage = event.stage_name if isinstance(event, feed.StageEvent) else ""
-        return notices.Notice(self.last, event.at, self.subject, self.progress, reason, stage)
+        return notices.Notice(last, event.at, self.subject, progress, reason, stage)
 
 
 def _body(receiver: server_settings.Receiver, notice: notices.Notice) -> json.JsonObject:

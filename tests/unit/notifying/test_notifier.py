@@ -469,3 +469,18 @@ async def test_a_receiver_that_the_settings_lack_is_said_once(
     assert said == [
         "shop names the receiver on-call, which is not among the settings' notifications"
     ]
+
+
+async def test_a_step_that_was_not_kept_is_not_remembered(tmp_path: Path) -> None:
+    """What a refused request would have led to has not happened."""
+    async with receiving() as receiver:
+        settings = to(hook(receiver, tmp_path), groups=("DEPLOYMENT",))
+        async with notifying(settings, receiver) as made:
+            run = made.of_run(SUBJECT)
+            tell(run, STARTED)
+            refused = run.prepare([ENDED], 9)
+
+            again = run.prepare([ENDED], 9)
+
+            assert refused.messages
+            assert again == refused

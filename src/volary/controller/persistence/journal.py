@@ -47,7 +47,7 @@ class StoreJournal:
             self.run, record.happened, record.run, record.told, self.version
         )
         clean = redaction.clean_transition(self.masker, made)
-        step = notifiers.StepNotices()
+        step: notifiers.StepNotices | None = None
         if self.notifier is not None:
             told = [redaction.clean_event(self.masker, event) for event in record.told]
             step = self.notifier.prepare(told, made.version)
@@ -62,5 +62,5 @@ class StoreJournal:
             raise runners.AlreadyAnswered(str(error)) from error
         self.run, self.version = record.run, kept.version
         self.kept()
-        if self.notifier is not None:
+        if self.notifier is not None and step is not None:
             self.notifier.post(step)
