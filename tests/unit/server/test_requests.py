@@ -11,6 +11,7 @@ import trustme
 
 import server_world
 from volary.model import errors, server_settings
+from volary.model.fleet import fleets
 from volary.server import serving
 
 API = "/api/v1"
@@ -250,3 +251,19 @@ async def test_a_cluster_or_a_stage_is_skipped(
         code, _ = await world.ask("POST", path, json={**body, "seen": seen})
 
     assert code == expected
+
+
+async def test_what_is_asked_for_again_under_its_key_is_done_once(tmp_path: Path) -> None:
+    path, key = f"{API}/clusters/us/cordon", {"idempotency-key": "from-a-script-1"}
+    async with server_world.served(tmp_path) as world:
+        world.service.fleet.register.replace(fleets.Fleet((fleets.Cluster("us"),)))
+        body = {"reason": "1.36"}
+        first, said = await world.ask("POST", path, json=body, headers=key)
+        again, same = await world.ask("POST", path, json=body, headers=key)
+        other, _ = await world.ask("POST", path, json=body)
+        mixed, why = await world.ask("POST", path, json={"reason": "tea"}, headers=key)
+        odd, _ = await world.ask("POST", path, json=body, headers={"idempotency-key": "a b"})
+
+    assert (first, again, other, mixed, odd) == (202, 202, 409, 409, 422)
+    assert said == same
+    assert "this Idempotency-Key was used for another request" in str(why)

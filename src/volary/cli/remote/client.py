@@ -78,7 +78,7 @@ class Client:
             try:
                 return await self._ask("POST", path, {}, body, key)
             except _ConnectionBroken as error:
-                may_be_heard = may_be_heard or error.may_be_heard
+                may_be_heard = may_be_heard or error.was_open
                 if not may_be_heard:
                     raise
                 await asyncio.sleep(delay)
@@ -169,10 +169,13 @@ class Client:
                 return _object(await answers.read_whole(answer, _LARGEST))
         except answers.TooLargeError:
             raise errors.PermanentError("the server's answer is too large") from None
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            broken = _ConnectionBroken(str(self._unreachable(error)))
-            broken.may_be_heard = not isinstance(error, aiohttp.ClientConnectorError)
-            raise broken from error
+        except (
+            aiohttp.ServerDisconnectedError,
+            aiohttp.ClientPayloadError,
+            aiohttp.ClientOSError,
+        ) as error:
+            was_open = not isinstance(error, aiohttp.ClientConnectorError)
+            raise _ConnectionBroken(str(self._unreachable(error)), was_open=was_open) from error
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._unreachable(error) from error
 
@@ -185,10 +188,11 @@ class Client:
 
 
 class _ConnectionBroken(errors.TemporaryError):
-    """There is no answer."""
+    """There is no answer; a request that found the connection open may have been heard."""
 
-    #: The request was on its way.
-    may_be_heard = True
+    def __init__(self, reason: str, *, was_open: bool) -> None:
+        super().__init__(reason)
+        self.was_open = was_open
 
 
 class EndError(Exception):

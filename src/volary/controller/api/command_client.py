@@ -151,14 +151,14 @@ class CommandClient:
 
 
 def _id_of(by: str, key: str) -> str:
-    """Return the id of what a person asks for under a key; nobody else's key leads to it."""
-    return hashlib.blake2b(f"{by}\0{key}".encode(), digest_size=16).hexdigest()
+    """Return the id of what a person asks for under a key: short, as a run may get it."""
+    return hashlib.blake2b(f"{by}\0{key}".encode(), digest_size=6).hexdigest()
 
 
 def _asked_for(request: records.RequestRecord) -> tuple[object, ...]:
     # As JSON: what was read from the database has lists for tuples.
     document = msgspec.json.encode(request.document, order="sorted")
-    return (request.kind, request.application, request.run_id, document)
+    return (request.by, request.kind, request.application, request.run_id, document)
 
 
 def _short(error: errors.VolaryError) -> str:

@@ -139,7 +139,9 @@ class PlacementService:
         async with self.audit_trail.noting(
             asker, "application.rebalance", application=application, document={}
         ):
-            run = await self.asker.ask(rebalancing.KIND, asker.by, application=application)
+            run = await self.asker.ask(
+                rebalancing.KIND, asker.by, application=application, key=asker.key
+            )
         status = application_statuses.from_document((await self._application(application)).document)
         move = status.move
         return representations.Accepted(run, move.reason if move and move.id == run else "")

@@ -129,3 +129,28 @@ async def test_an_answer_is_waited_for_and_a_refusal_is_a_conflict() -> None:
             group.create_task(answer("q2", "it is paused already"))
             with pytest.raises(refusals.Conflict, match="it is paused already"):
                 await client.ask("pause", "ana", application="shop")
+
+
+async def test_a_key_is_its_owners_and_leads_to_one_request() -> None:
+    clock, signal = StoppedClock(), change_signal.ChangeSignal()
+    async with factory.open_store("memory:", clock=clock) as store:
+        asker = command_client.CommandClient(
+            store, clock, signal, signal, make_id=lambda: "r1", masker=redaction.Masker()
+        )
+
+        async def ask(by: str, key: str, run: str = "r1", seconds: float = 0.001) -> None:
+            said, patience = {"targets": ("us", "eu")}, timedelta(seconds=seconds)
+            await asker.ask("retry", by, run=run, document=said, key=key, patience=patience)
+
+        for by, key in (("ana", "k1"), ("ana", "k1"), ("ben", "k1"), ("ana", "k2")):
+            with pytest.raises(refusals.Busy):
+                await ask(by, key)
+        with pytest.raises(refusals.Conflict, match="was used for another request"):
+            await ask("ana", "k1", run="r2")
+
+        waiting = await store.requests.unanswered()
+        assert sorted(request.by for request in waiting) == ["ana", "ana", "ben"]
+        first = next(request.id for request in waiting if request.by == "ben")
+        await store.requests.answer(first, refusal="not now", fence=None)
+        with pytest.raises(refusals.Conflict, match="not now"):
+            await ask("ben", "k1", seconds=60)
