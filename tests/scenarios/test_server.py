@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import re
+import shlex
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -42,6 +43,12 @@ class Team:
 
     async def volary(self, *words: str) -> command_world.Ended:
         return await self.world.volary(*words, VOLARY_SERVER=self.url, VOLARY_TOKEN=self.token)
+
+    async def type_what_is_said(self, verb: str, *more: str) -> command_world.Ended:
+        """Type the command that `volary explain` says, and `more`."""
+        explained = json.loads((await self.volary("explain", "simple", "-o", "json")).out)
+        said = [line for line in explained["nextCommands"] if line.startswith(f"volary {verb} ")]
+        return await self.volary(*shlex.split(said[0])[1:], *more)
 
     async def request_refresh(self) -> None:
         """A webhook of the Git host."""
@@ -264,9 +271,7 @@ async def test_a_person_decides(tmp_path: Path) -> None:
         await people.pushed(head)
         waiting = await people.volary("status", "simple", "--wait")
         why = await people.volary("explain", "simple")
-        approved = await people.volary(
-            "approve", "simple", "--stage", "1-WAIT_APPROVAL", "--comment", "looks good"
-        )
+        approved = await people.type_what_is_said("approve", "--comment", "looks good")
         done = await people.volary("status", "simple", "--wait")
         described = await people.volary("describe", "simple", "-o", "yaml")
 
@@ -292,12 +297,9 @@ async def test_every_command_reaches_the_run(tmp_path: Path) -> None:
             world.edit("app.pipecd.yaml", first, hold + first + gate, message="Ask first")
         )
         codes = [(await people.volary("status", "simple", "--wait")).code]
-        for words in (
-            ("pause", "simple", "--reason", "lunch"),
-            ("resume", "simple"),
-            ("reject", "simple", "--stage", "1-WAIT_APPROVAL", "--comment", "not today"),
-        ):
+        for words in (("pause", "simple", "--reason", "lunch"), ("resume", "simple")):
             codes.append((await people.volary(*words)).code)
+        codes.append((await people.type_what_is_said("reject", "--comment", "not today")).code)
         held = await people.volary("status", "simple", "--wait")
         kept = await people.volary("cancel", "simple", "--keep")
         cancelled = await people.volary("status", "simple", "--wait")
@@ -308,9 +310,10 @@ async def test_every_command_reaches_the_run(tmp_path: Path) -> None:
         await people.volary("status", "simple", "--wait")
         world.running.clusters["eu"].faults.change({"denied": ["patch deployments.apps"]})
         unsaid = await people.volary("approve", "simple")
-        await people.volary("approve", "simple", "--stage", "1-WAIT_APPROVAL")
+        (typed,) = re.findall(r"hint: volary (approve .*)$", unsaid.err, re.MULTILINE)
+        await people.volary(*typed.split())
         failed = await people.volary("status", "simple", "--wait")
-        retried = await people.volary("retry", "simple", "--cluster", "eu")
+        retried = await people.type_what_is_said("retry", "--cluster", "eu")
         again = await people.volary("status", "simple", "--wait")
         skipped = await people.volary("skip", "simple", "--cluster", "eu", "--reason", "it burns")
         ended = await people.volary("status", "simple", "--wait")
@@ -323,8 +326,7 @@ async def test_every_command_reaches_the_run(tmp_path: Path) -> None:
 
     assert codes == [3, 0, 0, 0]
     assert unsaid.code == 2, unsaid
-    assert "hint: volary approve" in unsaid.err
-    assert "--stage 1-WAIT_APPROVAL --seen" in unsaid.err
+    assert "--stage 1-WAIT_APPROVAL --seen" in typed
     assert (held.code, kept.code, cancelled.code) == (3, 0, 1), (held, kept, cancelled)
     assert "cancelled" in cancelled.out
     assert (failed.code, retried.code, again.code) == (3, 0, 3), (failed, retried, again)

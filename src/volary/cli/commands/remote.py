@@ -283,7 +283,7 @@ def approve(
     ] = False,
     server: options.Server = "",
 ) -> None:
-    """Approve the stage that a run waits at: --stage says which, else the terminal asks."""
+    """Approve what a run waits for: say run and --stage, or be asked on a terminal."""
     kind = "withdraw" if withdraw else "approve"
     meant = {"stage": stage, "group": group, "version": seen, "must_be_said": not withdraw}
     _send(kind, run, server, {"comment": comment}, **meant)
@@ -298,7 +298,7 @@ def reject(
     comment: options.Comment = "",
     server: options.Server = "",
 ) -> None:
-    """Reject the stage that a run waits at: --stage says which, else the terminal asks."""
+    """Reject what a run waits for: say run and --stage, or be asked on a terminal."""
     body: dict[str, object] = {"comment": comment}
     _send("reject", run, server, body, stage=stage, group=group, version=seen, must_be_said=True)
 
@@ -349,7 +349,8 @@ def resume(
     """Resume what was paused, at the commit it is pinned to."""
     if whole:
         _send_unbound("resume", run, server, {}, whole=True)
-    _send("resume", run, server, {}, version=seen)
+    else:
+        _send("resume", run, server, {}, version=seen)
 
 
 @app.command()
@@ -377,8 +378,9 @@ def retry(
     seen: options.Seen = 0,
     server: options.Server = "",
 ) -> None:
-    """Try again what failed."""
-    _send("retry", run, server, {"targets": list(cluster)}, stage=stage, version=seen)
+    """Try again what failed: say run and --stage, or be asked on a terminal."""
+    body: dict[str, object] = {"targets": list(cluster)}
+    _send("retry", run, server, body, stage=stage, version=seen, must_be_said=True)
 
 
 @app.command()

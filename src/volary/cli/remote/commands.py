@@ -3,6 +3,7 @@
 import asyncio
 import getpass
 import os
+import shlex
 import sys
 from dataclasses import dataclass
 
@@ -89,7 +90,7 @@ class Meant:
     group: str = ""
     #: Version of the run as it was shown; 0: as it is read right before.
     version: int = 0
-    #: Nothing is sent until the stage is said, here or on the terminal.
+    #: Nothing is sent until run, stage and group are said, here or on the terminal.
     must_be_said: bool = False
 
 
@@ -107,33 +108,41 @@ async def send_to_run(
     document = await queries.run_of(server, run)
     name = document["summary"]["id"]
     if meant is not None:
-        body = {**body, "seen": _sighting(kind, document, meant)}
+        body = {**body, "seen": _seen(kind, run, document, meant)}
     asked = await server.post("runs", name, kind, body=_without_empty(body))
     console.write_text(f"{asked['run']}: {asked['reason'] or 'accepted'}")
     return exit_codes.Exit.DONE
 
 
-def _sighting(kind: str, document: json.JsonObject, meant: Meant) -> json.JsonObject:
-    """Return where the run is, or is said to be; on a terminal it is confirmed."""
-    seen, summary = document["seen"], document["summary"]
-    stage, version = meant.stage or seen["stage"], meant.version or seen["version"]
-    group = meant.group or ("" if meant.stage else seen["group"])
+def _seen(kind: str, named: str, document: json.JsonObject, meant: Meant) -> json.JsonObject:
+    """Return where a run is said to be, else where it is; on a terminal that is confirmed."""
+    now, summary = document["seen"], document["summary"]
+    stage, version = meant.stage or now["stage"], meant.version or now["version"]
+    group = meant.group or ("" if meant.stage else now["group"])
     about = f"{stage} of {group}" if group else stage
     commit = summary["commit"][:7]
     console.tell(f"{kind} {about}: run {summary['id']}, commit {commit}, version {version}")
-    is_open = meant.must_be_said and document["pendingApproval"] is not None
-    if is_open and not (meant.stage and (group or not seen["group"])):
-        _confirm(kind, document)
+    is_said = named == summary["id"] and meant.stage and (group or not now["group"])
+    # Anywhere else there is nothing to decide about: the server says why.
+    if meant.must_be_said and not is_said and summary["status"] == "waiting":
+        _confirm(kind, summary["id"], now)
     return {"stage": stage, "group": group, "version": version}
 
 
-def _confirm(kind: str, document: json.JsonObject) -> None:
-    typed = [line for line in document["nextCommands"] if line.startswith(f"volary {kind} ")]
-    is_asked = sys.stdin.isatty() and sys.stderr.isatty()
-    if not is_asked or not typer.confirm(f"{kind}?", err=True):
+def _confirm(kind: str, run: str, now: json.JsonObject) -> None:
+    """Have a person on a terminal agree; nobody else is asked.
+
+    Raises:
+        errors.UserError: They do not agree, or nobody is there.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        group = f" --group {shlex.quote(now['group'])}" if now["group"] else ""
         raise errors.user_error(
-            f"nothing is sent: say which stage and group you {kind}", hint=", or ".join(typed)
+            f"nothing is sent: say which run and stage you {kind}",
+            hint=f"volary {kind} {run} --stage {now['stage']}{group} --seen {now['version']}",
         )
+    if not typer.confirm(f"{kind}?", err=True):
+        raise errors.user_error("nothing is sent")
 
 
 def _without_empty(body: json.JsonObject) -> json.JsonObject:
