@@ -28,8 +28,8 @@ refused.
   logins, 503 try again after `Retry-After`.
 - **Commands about a run** act on what you saw, and on nothing that came after: `seen` is the field
   of the same name of `GET /runs/{run}`, with stage, group and version. A run that has moved on
-  refuses with 409 and says what changed. A pause, and a cancel of what goes forward, hold
-  wherever the run is.
+  refuses with 409 and says what changed. `pause` and `cancel` hold wherever the run is; only to
+  break a rollback off, `cancel` needs `seen`.
 - **Commands** take an `Idempotency-Key`, made up by you for each. Sent again with the same key,
   after a connection broke or a 503, a command is not carried out again and gets the same answer.
 - **Streams** (`…/stream`) are server-sent events. Come back with `Last-Event-ID` and nothing is

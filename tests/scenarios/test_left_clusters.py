@@ -90,7 +90,7 @@ async def test_a_run_ends_where_it_began_although_the_cluster_left_the_fleet(
         run = await begun(world, members)
 
         async with life(world, without_eu(members)) as given:
-            await given.service.ask_run("approve", run, ANA)
+            await given.ask_run("approve", run, ANA)
             ended = await given.ended(run)
 
         assert ended.status == "succeeded", ended.reason
@@ -108,7 +108,7 @@ async def test_a_cluster_that_is_gone_is_left_out_by_name_and_takes_nobody_back(
         kubeconfig.unlink()
 
         async with life(world, without_eu(members)) as given:
-            await given.service.ask_run("approve", run, ANA)
+            await given.ask_run("approve", run, ANA)
             ended = await given.ended(run)
             shown = await given.service.run(run)
 

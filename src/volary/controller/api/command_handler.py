@@ -249,7 +249,9 @@ def _with_possible(refusal: str, event: events.Request, run: state.Run | None) -
 
 
 def event_of(request: records.RequestRecord, now: datetime) -> events.Request:
-    """Return what a request means for its run; it binds to what was seen, but for a pause.
+    """Return what a request means for its run, bound to what was seen.
+
+    What only stops a run may be asked for without a look at it.
 
     Raises:
         LookupError: Nobody knows such a request, or it does not say what was seen.
@@ -278,7 +280,8 @@ def event_of(request: records.RequestRecord, now: datetime) -> events.Request:
             else events.SkipCluster(now, by, said["target"], reason)
         ),
     }
-    event = replace(make[request.kind](), id=request.id)
-    if isinstance(event, events.PauseAsked):
-        return event
-    return replace(event, seen=msgspec.convert(said["seen"], state.Sighting))
+    event = make[request.kind]()
+    if isinstance(event, events.PauseAsked | events.Cancel) and not said.get("seen"):
+        return replace(event, id=request.id, seen=sightings.NOTHING)
+    seen = msgspec.convert(said["seen"], state.Sighting)
+    return replace(event, id=request.id, seen=seen)

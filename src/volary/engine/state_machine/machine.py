@@ -52,7 +52,7 @@ that follows by itself, and `commands` derives the commands from the difference.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -247,10 +247,10 @@ def _follow(run: state.Run, event: events.Event) -> tuple[state.Run, str]:
     """Return the run after `event`, and why a request was not taken."""
     leads_to = TABLE.get(run.status, {}).get(type(event))
     record, what = _RECORDS[type(event)]
-    if run.is_final and what:
-        return run, f"a run that is {run.status.value} cannot be {what}"
-    if isinstance(event, events.Request) and (stale := sightings.why_stale(run, event)):
-        return run, stale
+    if isinstance(event, events.Request) and not run.is_final:
+        stale = sightings.why_stale(run, event)
+        if stale:
+            return run, stale
     if leads_to is None:
         # A fact that merely comes too late needs no words.
         return run, f"a run that is {run.status.value} cannot be {what}" if what else ""
@@ -258,10 +258,11 @@ def _follow(run: state.Run, event: events.Event) -> tuple[state.Run, str]:
     if isinstance(answer, requests.Refusal):
         return run, answer.reason
     after = settle.settle(answer, event.at)
-    if after is not run and after.status not in leads_to:
+    if after is run:
+        return run, ""
+    if after.status not in leads_to:
         raise AssertionError(f"{run.status} must not become {after.status} by {event}")
-    revision = sightings.revised(run, after)
-    return after if revision == after.revision else replace(after, revision=revision), ""
+    return sightings.revise(run, after), ""
 
 
 def outstanding(run: state.Run) -> Commands:

@@ -6,11 +6,15 @@ behind the one it was given for, however late it arrives or how often it is sent
 a run is not refused for coming late: a pause binds to nothing, a cancel only to the direction.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from volary.engine.runs import state
 from volary.engine.state_machine import deadlines, events, failures
 from volary.model import phrases, statuses
+
+#: What somebody saw who did not look.
+NOTHING = state.Sighting("", "", 0)
 
 
 def of_run(run: state.Run) -> state.Sighting:
@@ -21,9 +25,11 @@ def of_run(run: state.Run) -> state.Sighting:
     return state.Sighting(run.current.id, group.name if group else "", run.revision)
 
 
-def revised(before: state.Run, after: state.Run) -> int:
-    """Return the revision of the run `after` a step."""
-    return before.revision + (_decided_about(before) != _decided_about(after))
+def revise(before: state.Run, after: state.Run) -> state.Run:
+    """Return the run `after` a step, numbered anew when there is something else to decide."""
+    if _decided_about(before) == _decided_about(after):
+        return after
+    return replace(after, revision=before.revision + 1)
 
 
 def _decided_about(run: state.Run) -> tuple[object, ...]:

@@ -102,9 +102,10 @@ class Adopt(Body):
     reason: Sentence = pydantic.Field(min_length=1)
 
 
-class Cancel(RunCommand):
-    """End a run, wherever it is; `now` breaks a rollback off only when that was seen."""
+class Cancel(Body):
+    """End a run, wherever it is; only a rollback is not broken off unless it was seen."""
 
+    seen: Seen | None = pydantic.Field(None, description="Needed to break a rollback off.")
     rollback: bool = pydantic.Field(True, description="false: leave everything as it is.")
     now: bool = pydantic.Field(False, description="Also break off writes under way.")
     reason: Sentence = ""

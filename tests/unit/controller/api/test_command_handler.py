@@ -15,7 +15,7 @@ from volary.controller.api import command_handler
 from volary.controller.persistence import change_signal
 from volary.controller.status import application_statuses, cluster_releases
 from volary.engine.runs import state
-from volary.engine.state_machine import events
+from volary.engine.state_machine import events, sightings
 from volary.store import records
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -104,20 +104,20 @@ def test_a_request_about_a_run_is_an_event_of_it(
 ) -> None:
     said = {**document, "seen": {"stage": "1-WAIT", "group": "", "version": 7}}
     request = records.RequestRecord("q", kind, "ana", AT, run_id="r", document=said)
-    bound = replace(event, id="q", seen=None if kind == "pause" else SEEN)
 
-    assert command_handler.event_of(request, AT) == bound
+    assert command_handler.event_of(request, AT) == replace(event, id="q", seen=SEEN)
 
 
 @pytest.mark.parametrize(("kind", "document", "event"), EVENTS)
 def test_a_request_that_names_nothing_that_was_seen_means_nothing(
     kind: str, document: Mapping[str, object], event: events.Request
 ) -> None:
-    """A pause only stops: it holds wherever the run is."""
+    """But for what only stops a run."""
     request = records.RequestRecord("q", kind, "ana", AT, run_id="r", document=dict(document))
 
-    if kind == "pause":
-        assert command_handler.event_of(request, AT) == replace(event, id="q")
+    if kind in ("pause", "cancel"):
+        unseen = replace(event, id="q", seen=sightings.NOTHING)
+        assert command_handler.event_of(request, AT) == unseen
     else:
         with pytest.raises(LookupError, match="seen"):
             command_handler.event_of(request, AT)

@@ -144,11 +144,16 @@ def test_a_cancel_that_was_meant_for_the_way_forward_does_not_break_off_the_way_
     assert run.rollback is not None
 
     stale = machine.advance(run, events.Cancel(NOW, "bo", now=True, seen=seen))
+    blind = machine.advance(run, events.Cancel(NOW, "bo", now=True, seen=sightings.NOTHING))
     meant = events.Cancel(NOW, "bo", now=True, seen=sightings.of_run(run))
 
-    assert stale.refusal == (
-        "the run began to roll back at 2026-01-01T00:00:00Z,"
-        " and cancelling now would break that off"
+    assert (
+        stale.refusal
+        == blind.refusal
+        == (
+            "the run began to roll back at 2026-01-01T00:00:00Z,"
+            " and cancelling now would break that off"
+        )
     )
     assert machine.advance(run, meant).refusal == ""
 
