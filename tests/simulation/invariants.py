@@ -20,8 +20,7 @@ async def check(given: world.World) -> None:
         of_application = [run for run in runs if run.application == name]
         _check_clusters(given, name, of_application)
         await _check_synced(given, name)
-    if BOUND:
-        _check_requests(given, runs)
+    _check_requests(given, runs)
 
 
 def _check_clusters(given: world.World, name: str, runs: Sequence[state.Run]) -> None:
@@ -83,7 +82,3 @@ def _check_requests(given: world.World, runs: Sequence[state.Run]) -> None:
         if request.kind == "approve":
             is_counted = request.document["comment"] in told
             assert is_counted == (not refusal), f"{request} was answered {refusal!r}"
-
-
-#: Switched on with what makes it true.
-BOUND = False

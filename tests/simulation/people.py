@@ -4,12 +4,14 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from volary.controller import refusals
 from volary.controller.api import command_client
 from volary.controller.persistence import change_signal
 from volary.engine.persistence import codec
 from volary.engine.runs import state
-from volary.engine.state_machine import deadlines
+from volary.engine.state_machine import deadlines, sightings
 from volary.manifests import redaction
 from volary.model import errors
 
@@ -46,26 +48,30 @@ class People:
         lot = self.world.loop.lot
         chance = lot.random()
         if chance < 0.6:
-            work = self.approve(twice=lot.random() < 0.3, thinks=lot.random() * 4)
+            times = 2 if lot.random() < 0.3 else 1
+            work = self.approve(times, same=lot.random() < 0.5, thinks=lot.random() * 4)
         elif chance < 0.85:
             work = self._steer_run(*lot.choice(_OF_RUN), thinks=lot.random() * 4)
         else:
             work = self._steer_application(lot.choice(_OF_APPLICATION))
         self.world.loop.start(PLACE, work)
 
-    async def approve(self, *, twice: bool = False, thinks: float = 0.0) -> None:
-        """Approve what waits, as it is seen."""
+    async def approve(self, times: int = 1, *, same: bool = False, thinks: float = 0.0) -> None:
+        """Approve what waits, as it is seen, and perhaps is no more; the `same` has a key."""
         for run in await self._unfinished():
             if waiting := _waiting(run):
                 await asyncio.sleep(thinks)
+                yes = self._next("yes")
                 async with asyncio.TaskGroup() as group:
-                    for _ in range(2 if twice else 1):
-                        group.create_task(self._approve(run, waiting))
+                    for _ in range(times):
+                        group.create_task(self._approve(run, waiting, yes, key=yes if same else ""))
+                        yes = yes if same else self._next("yes")
 
-    async def _approve(self, run: state.Run, waiting: state.StageState) -> None:
-        yes = self._next("yes")
+    async def _approve(
+        self, run: state.Run, waiting: state.StageState, yes: str, *, key: str
+    ) -> None:
         self.asked[yes] = waiting.id
-        await self._ask("approve", yes, run=run, comment=yes)
+        await self._ask("approve", yes, run=run, key=key, comment=yes)
 
     async def _steer_run(self, kind: str, said: dict[str, Any], thinks: float) -> None:
         for run in await self._unfinished():
@@ -105,6 +111,7 @@ class People:
         *,
         run: state.Run | None = None,
         application: str = "",
+        key: str = "",
         **said: Any,
     ) -> None:
         world = self.world
@@ -118,9 +125,12 @@ class People:
             redaction.Masker(),
         )
         world.note(f"{what} to {run.id + ' at ' + run.current.id if run else application}")
+        about = run.id if run else ""
+        if run is not None:
+            said["seen"] = msgspec.to_builtins(sightings.of_run(run))
         try:
             await client.ask(
-                kind, "ana", run=run.id if run else "", application=application, document=said
+                kind, "ana", run=about, application=application, document=said, key=key
             )
         except refusals.Conflict as error:
             self.refused.add(what)
