@@ -5,7 +5,7 @@ Everything is the real thing but what a run does to clusters: each stage ends as
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -26,15 +26,17 @@ from volary.engine import executor
 from volary.engine.persistence import transitions
 from volary.engine.runs import run_builder, state
 from volary.engine.state_machine import events as events
+from volary.engine.state_machine import machine as machine
 from volary.gitops import triggers
 from volary.manifests import redaction
 from volary.model import backoffs, errors, server_settings, statuses
 from volary.model.fleet import cluster_health, fleets
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
+from volary.model.runs import run_records as run_records
 from volary.notifying import delivery, notifier
 from volary.placement.failover import move_plans
-from volary.sources.git import repositories
+from volary.sources.git import repositories as repositories
 from volary.stages.runtime import task_states
 from volary.store import factory, records, stores
 
@@ -128,6 +130,17 @@ class Script:
         )
         return ready_runs.ReadyRun(run, self.stages, redaction.Masker(), origin)
 
+    async def take_up(
+        self,
+        _: ready_runs.Dependencies,
+        name: str,
+        run: state.Run,
+        origin: run_origins.Origin,
+        clusters: Sequence[fleets.Cluster] = (),
+    ) -> ready_runs.ReadyRun:
+        """Return a stored run ready to go on, in place of `ready_runs.take_up`."""
+        return ready_runs.ReadyRun(run, self.stages, redaction.Masker(), origin, tuple(clusters))
+
 
 @dataclass
 class Release(releases.Release):
@@ -208,11 +221,17 @@ def request(name: str = "r1", commit: str = "c1", **more: object) -> run_request
     return replace(made, **more)  # type: ignore[arg-type]
 
 
-async def keep_run(store: stores.Store, run: state.Run, kind: run_requests.KindName) -> None:
+async def keep_run(
+    store: stores.Store,
+    run: state.Run,
+    kind: run_requests.KindName,
+    *,
+    fence: run_records.Fence | None = None,
+) -> None:
     """Put a run into the store as if another process had left it."""
     origin = run_origins.Origin("shop", "volary.yaml", kind=kind, reason="it was requested")
     made = transitions.first_transition(run, run_origins.to_document(origin), AT)
-    await store.keep_transition(made, fence=None)
+    await store.keep_transition(made, fence=fence)
 
 
 @contextlib.asynccontextmanager
@@ -222,15 +241,19 @@ async def leading(
     rules: inputs.Rules | None = None,
     sources: inputs.Repositories | None = None,
     new_id: Callable[[], str] = lambda: "new",
+    wrap: Callable[[stores.Store], stores.Store] = lambda store: store,
 ) -> AsyncIterator[World]:
-    """Be the leader of an empty store."""
+    """Be the leader of an empty store; what it is given of the store is what `wrap` makes of it."""
     clock, script = Clock(), Script()
     script.stages.may_end.set()
     script.may_plan.set()
     async with (
-        factory.open_store(address, clock=clock) as store,
+        factory.open_store(address, clock=clock) as opened,
         client_pool.open_pool(MEMBERS, clock=clock) as clusters,
     ):
+        store = wrap(opened)
+        lease = await opened.leases.acquire("controller", "this test", timedelta(hours=1))
+        assert lease is not None
         dependencies = ready_runs.Dependencies(sources or NoRepositories(), clusters, clock)
         signal = change_signal.ChangeSignal()
         register = cluster_registry.ClusterRegistry(
@@ -240,7 +263,7 @@ async def leading(
         async with asyncio.TaskGroup() as group:
             leader = context.LeaderContext(
                 store=store,
-                fence=None,
+                fence=lease.fence,
                 dependencies=dependencies,
                 rules=rules or inputs.Rules(backoff=QUICK),
                 change_signal=signal,

@@ -2,14 +2,18 @@
 
 import asyncio
 import contextlib
+import shutil
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
+
+import pytest
 
 import command_world
 import git_hosting
 import process_time
 from controller_world import ANA, SPEED, Controlled, controlled
+from volary.controller import refusals
 from volary.gitops import watcher
 from volary.model import server_settings
 from volary.sources.git import mirrors
@@ -75,9 +79,50 @@ def rewrite_history(world: command_world.World) -> str:
     return git_hosting.run("git", "rev-parse", "HEAD", cwd=world.directory)
 
 
+def amend(world: command_world.World) -> str:
+    """Put the files as they are in the place of the newest commit; returns what is there now."""
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
+    git_hosting.run(
+        "git", *identity, "commit", "-q", "--amend", "-a", "-m", "Anew", cwd=world.directory
+    )
+    return git_hosting.run("git", "rev-parse", "HEAD", cwd=world.directory)
+
+
 def collect_garbage(path: Path) -> None:
     git_hosting.run("git", "reflog", "expire", "--expire=now", "--all", cwd=path)
     git_hosting.run("git", "gc", "-q", "--prune=now", cwd=path)
+
+
+async def test_a_run_whose_commit_is_gone_says_so_and_gives_way_once_it_is_cancelled(
+    tmp_path: Path,
+) -> None:
+    async with command_world.world(tmp_path, "us", "eu", speed=SPEED) as world:
+        (world.directory / "app.pipecd.yaml").unlink()
+        first = world.write({"volary.yaml": APPLICATION}, message="Deploy v1")
+        async with mirrored(world) as given:
+            await given.synced(first)
+            waiting = await asks(given, given.push(V1, V2))
+        world.edit("deployment.yaml", V2, V3, message="")
+        rewritten = amend(world)
+        collect_garbage(world.directory)
+        shutil.rmtree(tmp_path / "mirrors")
+
+        async with mirrored(world) as given:
+            await given.until_application(lambda each: "cannot go on" in each.reason)
+            with pytest.raises(refusals.Conflict, match=f"run {waiting} cannot go on: "):
+                await given.ask_run("approve", waiting, ANA)
+            await given.ask_run("cancel", waiting, ANA)
+            ended = (await given.service.run(waiting)).summary
+            newer = await asks(given, rewritten)
+            await given.ask_run("approve", newer, ANA)
+            await given.synced(rewritten)
+
+        assert ended.status == "cancelled"
+        assert ended.reason.startswith("cancelled by ana: it could not go on: ")
+        assert {name: world.images(name) for name in ("us", "eu")} == {
+            "us": f"{V3} 2/2",
+            "eu": f"{V3} 2/2",
+        }
 
 
 async def test_a_run_and_the_way_back_outlive_a_rewritten_history(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ Texts are redacted here or come redacted: a notification leaves the system.
 
 from volary.controller.persistence import retry
 from volary.controller.runs import ready_runs
-from volary.controller.status import application_statuses, run_requests
+from volary.controller.status import application_statuses, run_origins, run_requests
 from volary.engine.runs import state
 from volary.manifests import redaction
 from volary.model import clocks, statuses
@@ -21,7 +21,18 @@ def of_run(
     to: notifier.Notifier, release: ready_runs.ReadyRun, known: records.ApplicationRecord
 ) -> notifier.RunNotifier:
     """Return who notifies of a run, which an earlier process may have begun."""
-    return to.of_run(_subject(release, known), _progress(release.run))
+    return of_stored_run(to, release.run, release.origin, known, release.masker)
+
+
+def of_stored_run(
+    to: notifier.Notifier,
+    run: state.Run,
+    origin: run_origins.Origin,
+    known: records.ApplicationRecord,
+    masker: redaction.Masker,
+) -> notifier.RunNotifier:
+    """Return who notifies of a run that nobody carries out at present."""
+    return to.of_run(_subject(run, origin, known, masker), _progress(run))
 
 
 def _progress(run: state.Run) -> notices.Progress:
@@ -48,7 +59,7 @@ async def planned(
     """
     said = (release.origin.summary, *(f"warning: {text}" for text in release.origin.warnings))
     reason, now = release.masker.clean("\n".join(said)), dependencies.clock.now()
-    subject = _subject(release, known)
+    subject = _subject(release.run, release.origin, known, release.masker)
     await _keep(to, notices.Notice(_Event.DEPLOYMENT_PLANNED, now, subject, _NOT_BEGUN, reason))
 
 
@@ -79,15 +90,19 @@ async def _keep(to: notifier.Notifier, notice: notices.Notice) -> None:
     await retry.until_available(lambda: to.keep(notice, name), "a notification")
 
 
-def _subject(release: ready_runs.ReadyRun, known: records.ApplicationRecord) -> notices.Subject:
-    run, origin = release.run, release.origin
+def _subject(
+    run: state.Run,
+    origin: run_origins.Origin,
+    known: records.ApplicationRecord,
+    masker: redaction.Masker,
+) -> notices.Subject:
     status = application_statuses.from_document(known.document)
     return notices.Subject(
         application=known.name,
         run=run.id,
         labels=known.labels,
         commit=run.commit,
-        title=release.masker.clean(origin.subject),
+        title=masker.clean(origin.subject),
         by=origin.by,
         targets=run.targets,
         mentions=status.mentions,

@@ -1,6 +1,6 @@
 """One application: one run at a time, at most one run request behind it.
 
-Commits and people's requests come in from one side, in any order; `_work` carries out what is
+Commits and people's requests come in from one side, in any order; a loop carries out what is
 requested from the other. Everything that has to outlive the process is in the application's
 record before it counts. What a newer commit does to a run under way:
 
@@ -11,7 +11,6 @@ record before it counts. What a newer commit does to a run under way:
 """
 
 import asyncio
-import contextlib
 import functools
 import logging
 from collections.abc import Callable, Collection, Mapping
@@ -20,9 +19,15 @@ from types import MappingProxyType
 from typing import Any
 
 from volary.controller import notifications, refusals
-from volary.controller.applications import run_session, state_writer
+from volary.controller.applications import (
+    interrupted_runs,
+    reconcile_loop,
+    request_planner,
+    run_session,
+    state_writer,
+)
 from volary.controller.leadership import context
-from volary.controller.runs import ready_runs, release_plans, run_kinds
+from volary.controller.runs import ready_runs, release_plans
 from volary.controller.status import (
     application_identity,
     application_state,
@@ -31,17 +36,16 @@ from volary.controller.status import (
     run_origins,
     run_requests,
 )
+from volary.engine.execution import runners
 from volary.engine.runs import state
 from volary.engine.state_machine import events
 from volary.model import errors
 from volary.model.runs import run_records
 from volary.notifying import notices
-from volary.store import records
+from volary.store import fencing, records
 
 _LOG = logging.getLogger(__name__)
 
-#: Seconds a request waits for a run that is being taken up.
-_TAKE_UP_SECONDS = 15.0
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _BEING_RECOVERED = "the run is being taken up again; try in a moment"
 
@@ -59,10 +63,20 @@ class ApplicationReconciler:
         self._state_writer = state_writer.ApplicationStateWriter(leader, known)
         self._lock = asyncio.Lock()
         self._session: run_session.RunSession | None = None
-        self._left_behind: run_records.StoredRun | None = None
-        self._working = False
-        self._changed = asyncio.Event()
-        self._taken_up = asyncio.Event()
+        self._interrupted = interrupted_runs.InterruptedRun(
+            leader, self._state_writer, self._conclude
+        )
+        self._planner = request_planner.RequestPlanner(leader, self._state_writer)
+        self._loop = reconcile_loop.ReconcileLoop(
+            leader,
+            known.name,
+            reconcile_loop.Steps(
+                lambda: bool(self._interrupted.id or self.status.next_request),
+                self._go_on,
+                self._note_interruption,
+                self._note_delay,
+            ),
+        )
 
     @property
     def name(self) -> str:
@@ -95,15 +109,17 @@ class ApplicationReconciler:
 
     def take_up(self, stored: run_records.StoredRun) -> None:
         """Go on with a run that an earlier process left behind."""
-        self._left_behind = stored
+        self._interrupted.stored = stored
+        self.work()
+
+    def read_again(self, run_id: str) -> None:
+        """Go on with a run, or with what its end means, as it is stored."""
+        self._interrupted.unread = run_id
         self.work()
 
     def work(self) -> None:
         """Begin what is requested, unless that is under way."""
-        self._changed.set()
-        if not self._working and (self._left_behind or self.status.next_request):
-            self._working = True
-            self._leader.group.create_task(self._guarded(), name=f"application {self.name}")
+        self._loop.start()
 
     async def submit(self, run_request: run_requests.RunRequest, **noted: Any) -> None:
         """Take a run request; it replaces one that has not begun.
@@ -120,7 +136,7 @@ class ApplicationReconciler:
                     run_request = replace(run_request, reverts=run.id)
             why = self._why_waiting(run_request)
             status = replace(self.status, **noted, run_request=run_request, waiting_reason=why)
-            is_busy = session is not None or self._left_behind is not None
+            is_busy = session is not None or bool(self._interrupted.id)
             change = application_state.requested(
                 self._state_writer.state, status, run_request, is_busy=is_busy
             )
@@ -149,20 +165,74 @@ class ApplicationReconciler:
         self.work()
 
     async def request(self, run_id: str, event: events.Event) -> str:
-        """Ask the run under way for something; returns why not, or nothing.
+        """Ask a run for something; returns why not, or nothing.
 
-        A run that is still being taken up is waited for.
+        One that is not being carried out is taken up first. Where that cannot be done, a cancel
+        ends it as it is stored.
         """
-        if self._left_behind is not None and self.why_orphaned:
-            return f"{self.why_orphaned}, so nobody can carry it out"
-        if self._left_behind is not None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_TAKE_UP_SECONDS):
-                    await self._taken_up.wait()
+        refusal = await self._ask(run_id, event)
+        if refusal is None and run_id == self._interrupted.id:
+            if self.why_orphaned:
+                return (
+                    f"{self.why_orphaned}, so nobody can carry it out\nhint: `volary abandon"
+                    f" {run_id}` ends it, and leaves its clusters as they are"
+                )
+            await self._loop.attempt()
+            refusal = await self._ask(run_id, event)
+        if refusal is not None:
+            return refusal
+        async with self._lock:
+            if self._session is not None:
+                return _BEING_RECOVERED
+            refusal = await self._interrupted.request(run_id, event, self._loop.trouble)
+        self.work()
+        return refusal
+
+    async def abandon(self, run_id: str, by: str, reason: str, *, answers: str = "") -> str:
+        """End a run at once, as it is; its reason names what stays behind. Returns why not.
+
+        `answers` is the id of the request that is answered by that; empty: of none.
+        """
+        now = self._leader.dependencies.clock.now()
+        event = events.Cancel(now, by, now=True, reason=reason, id=answers)
+        refusal = await self._ask(run_id, event)
+        if refusal is not None:
+            return refusal
+        async with self._lock:
+            if self._session is not None:
+                return _BEING_RECOVERED
+            refusal = await self._interrupted.abandon(run_id, by, reason, answers=answers)
+        self.work()
+        return refusal
+
+    async def _ask(self, run_id: str, event: events.Event) -> str | None:
+        """Ask what carries a run out; returns why not, or nothing; None: nobody carries it out."""
+        session = self._session_of(run_id)
+        if session is None:
+            return None
+        try:
+            return await session.ask(event)
+        except runners.Interrupted:
+            # It may have been taken or not: the run that goes on knows.
+            await self._loop.attempt()
+        session = self._session_of(run_id)
+        return await session.ask(event) if session is not None else None
+
+    def _session_of(self, run_id: str) -> run_session.RunSession | None:
         session = self._session
-        if session is None or session.runner.run.id != run_id:
-            return _BEING_RECOVERED
-        return await session.ask(event)
+        return session if session is not None and session.runner.run.id == run_id else None
+
+    @property
+    def unfinished_run(self) -> str:
+        """The run that has not ended, carried out or not; empty: there is none."""
+        session = self._session
+        return session.runner.run.id if session is not None else self._interrupted.id
+
+    @property
+    def stuck_run(self) -> str:
+        """The run that has not ended and cannot be carried out; empty: there is none."""
+        has_trouble = self._loop.trouble is not None or bool(self.why_orphaned)
+        return self._interrupted.id if has_trouble and self._session is None else ""
 
     def report_reachable(self, clusters: Collection[str]) -> None:
         """Have the run under way go on where it waits for one of some clusters, which answer."""
@@ -172,23 +242,26 @@ class ApplicationReconciler:
     async def conclude(self, run: state.Run, origin: run_origins.Origin) -> None:
         """Write down what the end of a run means for the application and its commit."""
         async with self._lock:
+            await self._conclude(run, origin)
+
+    async def _conclude(self, run: state.Run, origin: run_origins.Origin) -> None:
+        change = await self._state_writer.conclude(run, origin)
+        if self._session_of(run.id):
             self._session = None
-            await self._announce_settled(await self._state_writer.conclude(run, origin))
+        await self._announce_settled(change)
 
     async def forget(self, by: str, reason: str) -> str:
         """Delete the application, nothing in any cluster; returns why not, or nothing.
 
         A run that nobody can carry out any more ends with it, as it is.
         """
-        stored = self._left_behind
-        if self._session is not None or (stored is not None and not self.why_orphaned):
-            return f"run {self.status.run} has to end first; cancel it"
+        run_id = self.unfinished_run
+        if self._session is not None or (run_id and not self.why_orphaned):
+            return f"run {run_id} has to end first; cancel it"
         async with self._lock:
-            if stored is not None:
-                await self._state_writer.abandon(stored, by, reason)
-                self._left_behind = None
+            await self._interrupted.forget(by, reason)
             await self._state_writer.forget()
-        self._changed.set()
+        self.work()
         return ""
 
     @property
@@ -204,8 +277,8 @@ class ApplicationReconciler:
         """
         if self._session is not None:
             return self._session.origin.kind
-        if self._left_behind is not None:
-            return run_origins.from_document(self._left_behind.origin).kind
+        if self._interrupted.stored is not None:
+            return run_origins.from_document(self._interrupted.stored.origin).kind
         return None
 
     @property
@@ -230,15 +303,17 @@ class ApplicationReconciler:
         )
 
     def _why_waiting(self, run_request: run_requests.RunRequest) -> str:
-        if self._left_behind is not None:
-            return f"run {self._left_behind.head.id} has to end first"
         if self._session is None:
-            return ""
+            run_id = self._interrupted.id
+            return f"run {run_id} has to end first" if run_id else ""
         run, rule = self._session.runner.run, self._leader.rules.supersede
         return run_admission.waiting_reason(rule, self.status, run_request, run)
 
     async def _react(self) -> None:
-        """Supersede the run under way, when the request is a reason to."""
+        """Supersede the run under way, when the request is a reason to; else both go on."""
+        await context.isolate_errors(self._supersede(), self.name, "supersedes no run now")
+
+    async def _supersede(self) -> None:
         run_request, session = self.status.run_request, self._session
         if run_request is None or session is None:
             return
@@ -246,97 +321,82 @@ class ApplicationReconciler:
         if reason := run_admission.why_cancel(rule, self.status, run_request, run):
             now = self._leader.dependencies.clock.now()
             event = events.Cancel(now, "Git", rollback=True, reason=reason)
-            refusal = await session.ask(event)
+            try:
+                refusal = await session.ask(event)
+            except runners.Interrupted as error:
+                refusal = str(error)  # it is looked at again once the run goes on
             if refusal:
                 _LOG.info("run %s goes on: %s", run.id, refusal)
 
     # How it is carried out.
 
-    async def _guarded(self) -> None:
-        """Work; a bug in one application must not harm the others."""
-        try:
-            await self._work()
-        except Exception as error:
-            if context.is_overtaken(error):
-                raise
-            _LOG.exception("application %s stopped by an internal error", self.name)
-            self._session = None
-            what = f"internal error ({type(error).__name__}), see the log"
-            await self.change(status=application_statuses.StatusWord.FAILED.value, reason=what)
-        finally:
-            self._working = False
+    async def _go_on(self) -> Exception | None:
+        """Do what is next; returns what keeps it from being done."""
+        if await self._is_pinned():
+            return None
+        async with self._lock:
+            await self._interrupted.read()
+        next_request = self.status.next_request
+        if self._interrupted.stored is not None:
+            return await self._take_up(self._interrupted.stored)
+        return await self._begin(next_request) if next_request is not None else None
 
-    async def _work(self) -> None:
-        failures = 0
-        while self._left_behind or self.status.next_request:
-            self._changed.clear()
-            if await self._is_pinned():
-                continue
-            next_request = self.status.next_request
-            if self._left_behind is not None:
-                trouble = await self._take_up()
+    def _note_interruption(self, _: Exception) -> None:
+        """Take down that an error broke off what was under way."""
+        if self._session is not None:
+            self._interrupted.unread = self._session.runner.run.id
+            self._session = None
+
+    async def _note_delay(self, trouble: Exception, retry: str) -> None:
+        """Write down why nothing goes on, and when it is tried again."""
+        clean = ready_runs.masker(self._leader.dependencies).clean
+        why = clean(interrupted_runs.sentence(trouble))
+        async with self._lock:
+            run_id, next_request = self._interrupted.id, self.status.next_request
+            if run_id:
+                what = f"run {run_id} cannot go on: {why}; {retry}"
+                await self._state_writer.keep(self.status, reason=what)
             elif next_request is not None:
-                trouble = await self._begin(next_request)
-            else:
-                continue
-            if not trouble:
-                failures = 0
-                continue
-            delay = self._leader.rules.backoff.after(failures + 1).total_seconds()
-            await self._delay(next_request, trouble, f"tried again within {delay:g} s")
-            try:
-                async with asyncio.timeout(delay):
-                    await self._changed.wait()
-            except TimeoutError:
-                failures += 1
+                await self._state_writer.delay(next_request, why, retry)
 
     async def _is_pinned(self) -> bool:
         """Wait for a change while the application is paused or orphaned; say whether it was."""
-        paused = "" if self._left_behind else run_admission.why_next_blocked(self.status)
+        paused = "" if self._interrupted.id else run_admission.why_next_blocked(self.status)
         pinned = self.why_orphaned or paused
         if pinned:
             async with self._lock:
                 await self._state_writer.keep(replace(self.status, waiting_reason=pinned))
-            await self._changed.wait()
+            await self._loop.wait_for_change()
         return bool(pinned)
 
-    async def _delay(
-        self, run_request: run_requests.RunRequest | None, trouble: str, retry: str
-    ) -> None:
-        """Write down why nothing goes on, and when it is tried again."""
-        async with self._lock:
-            if self._left_behind is not None:
-                what = f"run {self._left_behind.head.id} cannot go on: {trouble}; {retry}"
-                await self._state_writer.keep(self.status, reason=what)
-            elif run_request is not None:
-                await self._state_writer.delay(run_request, trouble, retry)
-
-    async def _begin(self, run_request: run_requests.RunRequest) -> str:
+    async def _begin(self, run_request: run_requests.RunRequest) -> Exception | None:
         """Make a request a run and carry it out; returns what keeps it from beginning."""
-        leader, masker = self._leader, ready_runs.masker(self._leader.dependencies)
-        told = functools.partial(self._tell_waiting, run_request)
-        if refusal := await self._state_writer.refusal_of(run_request):
+        if refusal := await self._planner.refusal_of(run_request):
             await self.refuse(run_request, refusal)
-            return ""
+            return None
         try:
-            async with leader.planners:
-                application = self._state_writer.state
-                planning = run_kinds.Planning(
-                    application, run_request, leader.dependencies, leader.store, masker, told
-                )
-                ready = await leader.kinds[run_request.kind].prepare(planning)
+            told = functools.partial(self._tell_waiting, run_request)
+            ready = await self._planner.plan(run_request, told)
         except errors.UserError as error:
-            await self.refuse(run_request, masker.clean(refusals.sentence(error)))
-            return ""
+            await self.refuse(run_request, refusals.sentence(error))
+            return None
         except errors.TemporaryError as error:
-            return masker.clean(str(error))
-        session = await self._start(run_request, ready)
+            return error
+        try:
+            session = await self._start(run_request, ready)
+        except fencing.RunUnfinished as error:
+            # One that was kept, though nobody knew whether it was.
+            self._interrupted.unread = error.run_id
+            return None
         if session is not None:
             await self._carry_out(session)
-        return ""
+        return None
 
     def _tell_waiting(self, run_request: run_requests.RunRequest, sentence: str) -> None:
-        self._leader.group.create_task(self._note_waiting(run_request, sentence))
+        work = context.isolate_errors(
+            self._note_waiting(run_request, sentence), self.name, "waits without saying so"
+        )
+        self._leader.group.create_task(work)
 
     async def _note_waiting(self, run_request: run_requests.RunRequest, sentence: str) -> None:
         """Write down whom the preparation of a request waits for, while it still does."""
@@ -357,30 +417,34 @@ class ApplicationReconciler:
                 return None
             leader = self._leader
             await notifications.planned(leader.notifier, leader.dependencies, ready, self.record)
+            # Should something break once it is kept, it is found by its id.
+            self._interrupted.unread = ready.run.id
             version = await self._state_writer.begin(ready)
+            self._interrupted.unread = ""
             self._session = run_session.open_session(self._leader, self.record, ready, version)
             return self._session
 
-    async def _take_up(self) -> str:
-        """Go on with the run left behind; returns what keeps it from going on."""
-        stored = self._left_behind
-        if stored is None:
-            return ""
+    async def _take_up(self, stored: run_records.StoredRun) -> Exception | None:
+        """Go on with an interrupted run; returns what keeps it from going on."""
         try:
             ready = await run_session.take_up(self._leader, self.record, stored)
         except errors.VolaryError as error:
-            return str(error)
+            if context.is_overtaken(error):
+                raise
+            return error
         async with self._lock:
-            self._left_behind = None
+            if self._interrupted.id != stored.head.id or self._interrupted.stored is not stored:
+                return None  # somebody ended it, or changed it, meanwhile
+            await self._state_writer.take_up(ready.run, ready.origin)
+            self._interrupted.stored = None
             self._session = session = run_session.open_session(
                 self._leader, self.record, ready, stored.version
             )
-            self._taken_up.set()
-            await self._state_writer.take_up(ready.run, ready.origin)
         await self._carry_out(session)
-        return ""
+        return None
 
     async def _carry_out(self, session: run_session.RunSession) -> None:
+        self._loop.note_attempt(None)
         async with asyncio.TaskGroup() as group:
             # What came in while the run was being prepared, or before a restart.
             group.create_task(self._react_later())

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from volary.controller.applications import commit_keeper
+from volary.controller import notifications
+from volary.controller.applications import commit_keeper, stuck_runs
 from volary.controller.leadership import context
-from volary.controller.persistence import redaction, retry
+from volary.controller.persistence import journal, redaction, retry
 from volary.controller.runs import ready_runs, run_clusters, run_kinds
 from volary.controller.status import (
     application_state,
@@ -18,11 +19,9 @@ from volary.controller.status import (
     run_origins,
     run_requests,
 )
-from volary.engine.observers import observer_events
-from volary.engine.persistence import codec, transitions
+from volary.engine.persistence import transitions
 from volary.engine.runs import run_builder
 from volary.engine.runs import state as run_state
-from volary.engine.state_machine import machine
 from volary.manifests import redaction as manifest_redaction
 from volary.model.runs import run_records
 from volary.store import records
@@ -205,14 +204,49 @@ class ApplicationStateWriter:
             await self.keep_commit(commit)
         await self.keep(change.status, **change.columns)
 
-    async def abandon(self, stored: run_records.StoredRun, by: str, reason: str) -> None:
-        """End a run that nobody can carry out any more, as it is."""
-        leader, run = self._leader, codec.read_run(stored)
-        happened, step = machine.abandon(run, by, reason, leader.dependencies.clock.now())
-        if happened:
-            told = observer_events.between(run, step.run, happened[-1].at)
-            made = transitions.step_transition(run, happened, step.run, told, stored.version)
-            await self._keep_transition(made, ready_runs.masker(leader.dependencies))
+    async def keep_step(self, step: stuck_runs.StoredStep) -> None:
+        """Keep a step of a run that nobody carries out, and notify of it.
+
+        Raises:
+            runners.AlreadyAnswered: The request that it carries out was answered before.
+        """
+        leader, masker = self._leader, ready_runs.masker(self._leader.dependencies)
+        keeper = journal.StoreJournal(
+            leader.store,
+            step.before,
+            step.version,
+            fence=leader.fence,
+            masker=masker,
+            kept=leader.change_signal.notify_all,
+            notifier=notifications.of_stored_run(
+                leader.notifier, step.before, step.origin, self.record, masker
+            ),
+        )
+        await keeper.keep(step.record)
+
+    async def abandon(
+        self, stored: run_records.StoredRun, by: str, reason: str, *, answers: str = ""
+    ) -> run_state.Run | None:
+        """End a run that nobody carries out, as it is, and return it; None: it is unreadable.
+
+        `answers` is the id of the request that is answered by that; empty: of none.
+        """
+        now = self._leader.dependencies.clock.now()
+        step = stuck_runs.abandoned(stored, by, reason, now, answers)
+        if step is None:
+            made = stuck_runs.without_state(stored, by, reason, now, answers)
+            await self._keep_transition(made, ready_runs.masker(self._leader.dependencies))
+            return None
+        await self.keep_step(step)
+        return step.record.run
+
+    async def close(self, reason: str) -> None:
+        """Keep that no run is under way, when what the end of one means cannot be told."""
+        status = replace(self.status, under_way=False)
+        word = application_statuses.StatusWord.FAILED
+        await self.keep(
+            status, **application_state.columns_of_end(self.record, status, word, reason)
+        )
 
     async def forget(self) -> None:
         """Delete the application; its runs and the audit stay, as history."""

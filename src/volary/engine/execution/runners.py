@@ -59,11 +59,16 @@ _LOG = logging.getLogger(__name__)
 _LONGEST_SLEEP = timedelta(seconds=60)
 
 _Key = tuple[str, str, int]
-_Answer = asyncio.Future[str]
+#: None: the run was interrupted before it answered.
+_Answer = asyncio.Future[str | None]
 _Message = tuple[events.Event, _Answer | None]
 
 #: Reports that are taken in one step at most.
 _MOST_AT_ONCE = 200
+
+
+class Interrupted(errors.TemporaryError):
+    """Nobody carries the run out any more: it goes on from what was kept, in another runner."""
 
 
 class Runner:
@@ -96,6 +101,8 @@ class Runner:
         self._inbox: asyncio.Queue[_Message] = asyncio.Queue()
         #: Taken out of the inbox, and next.
         self._held: _Message | None = None
+        #: Whom the answer is owed to what is being taken.
+        self._in_hand: _Answer | None = None
         self._tasks: dict[_Key, asyncio.Task[None]] = {}
         self._flags: dict[_Key, executor.StopFlag] = {}
         self._reporters: dict[_Key, task_reporter.TaskReporter] = {}
@@ -106,6 +113,8 @@ class Runner:
         self._alarm = _WakeTimer(clock)
         self._number = 0
         self._interrupts = 0
+        #: It ended, or was broken off: nobody takes what is asked.
+        self._is_over = False
 
     @property
     def run(self) -> state.Run:
@@ -113,7 +122,17 @@ class Runner:
         return self._run
 
     async def carry_out(self) -> state.Run:
-        """Carry the run out to its end and return it; call it once."""
+        """Carry the run out to its end and return it; call it once.
+
+        Any error but those of tasks and requests ends it: the run stays as it was kept last.
+        """
+        try:
+            return await self._carry_out()
+        finally:
+            self._is_over = True
+            self._answer_the_rest()
+
+    async def _carry_out(self) -> state.Run:
         self._jumps.look()
         async with asyncio.TaskGroup() as group:
             alarm = group.create_task(self._keep_time())
@@ -127,7 +146,6 @@ class Runner:
             # Only tasks that were counted as lost can be left; they are broken off again.
             for task in self._tasks.values():
                 task.cancel()
-        self._refuse_the_rest()
         return self._run
 
     async def request(self, event: events.Event) -> str:
@@ -135,12 +153,20 @@ class Runner:
 
         Returns:
             Why it cannot be done, in one sentence; empty when it was taken.
+
+        Raises:
+            Interrupted: The run was interrupted by an error; it may have been taken or not.
         """
         if self._run.is_final:
             return machine.advance(self._run, event).refusal
         answer: _Answer = asyncio.get_running_loop().create_future()
         self._inbox.put_nowait((event, answer))
-        return await answer
+        if self._is_over:
+            self._answer_the_rest()
+        refusal = await answer
+        if refusal is None:
+            raise Interrupted(f"run {self._run.id} was interrupted")
+        return refusal
 
     def submit(self, event: events.Event) -> None:
         """Ask for something without waiting; observers are notified when it cannot be done."""
@@ -198,6 +224,7 @@ class Runner:
 
     async def _take(self, group: asyncio.TaskGroup, letters: Sequence[_Message]) -> None:
         (last, _), (_, answer) = letters[-1], letters[0]
+        self._in_hand = answer
         try:
             step, told = await self._record([self._newest(letter) for letter in letters])
         except AlreadyAnswered as error:
@@ -217,12 +244,29 @@ class Runner:
     ) -> tuple[machine.Step, Sequence[feed.RunEvent]]:
         """Take events, and have the step that follows stored; observers are not told yet."""
         before = self._run
-        taken, step = machine.advance_all(before, happened)
+        taken, step = self._advance(happened)
         told = observer_events.between(before, step.run, happened[-1].at)
         if step.run is not before:
             await self._journal.keep(StepRecord(taken, step.run, told))
             self._run = step.run
         return step, told
+
+    def _advance(
+        self, happened: Sequence[events.Event]
+    ) -> tuple[tuple[events.Event, ...], machine.Step]:
+        """Return what is taken of events, and the step that follows from it.
+
+        A fact has to be taken; what a person asks for must not harm the run.
+        """
+        try:
+            return machine.advance_all(self._run, happened)
+        except Exception as error:
+            asked = happened[-1]
+            if not isinstance(asked, events.Request):
+                raise
+            _LOG.exception("run %s: %s is refused because of a bug", self._run.id, asked)
+            why = f"internal error ({type(error).__name__}), see the log; nothing was changed"
+            return (), machine.Step(self._run, refusal=why)
 
     def _newest(self, letter: _Message) -> events.Event:
         """Return the event; of a task's progress what it said last."""
@@ -340,13 +384,17 @@ class Runner:
                 _LOG.exception("an observer failed and gets no further events")
                 self._observers.remove(observer)
 
-    def _refuse_the_rest(self) -> None:
-        """Answer those who asked after the end."""
+    def _answer_the_rest(self) -> None:
+        """Answer those who asked after the end, or whom an interruption left without an answer."""
         held, self._held = self._held, None
+        in_hand, self._in_hand = self._in_hand, None
+        if in_hand is not None and not in_hand.done():
+            in_hand.set_result(None)
         while held or not self._inbox.empty():
             (event, answer), held = held or self._inbox.get_nowait(), None
             if answer is not None and not answer.done():
-                answer.set_result(machine.advance(self._run, event).refusal)
+                final = self._run.is_final
+                answer.set_result(machine.advance(self._run, event).refusal if final else None)
 
 
 def _begun(run: state.Run, command: commands.StartTask) -> tuple[pipelines.Stage, ...]:

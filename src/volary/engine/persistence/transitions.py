@@ -69,7 +69,7 @@ def _between(
             if old is None or not _is_same_stage(old, stage)
         ),
         tasks=tuple(task for _, old, stage in changed for task in _tasks(old, stage)),
-        feed=tuple(map(_feed, told)),
+        feed=tuple(map(event_record, told)),
         approvals=tuple(_approvals(before, after, happened)),
         answers=tuple(
             run_records.RequestAnswer(event.id, event.at)
@@ -104,7 +104,8 @@ def _tasks(
             yield codec.task_record(stage.id, position, group, task)
 
 
-def _feed(event: feed.RunEvent) -> run_records.EventRecord:
+def event_record(event: feed.RunEvent) -> run_records.EventRecord:
+    """Return what is kept of an event of the feed."""
     document = feed.to_json(event)
     del document["number"]  # given by the store
     return run_records.EventRecord(

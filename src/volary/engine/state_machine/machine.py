@@ -271,17 +271,18 @@ def outstanding(run: state.Run) -> Commands:
 
 
 def abandon(
-    run: state.Run, by: str, reason: str, now: datetime
+    run: state.Run, by: str, reason: str, now: datetime, *, request: str = ""
 ) -> tuple[tuple[events.Event, ...], Step]:
     """End a run that nobody carries out, as it was stored last.
 
-    Return what happened to it, and the step, whose commands are nobody's.
+    Return what happened to it, and the step, whose commands are nobody's. `request` is the id of
+    the stored request that is answered by that; empty: of none.
     """
     left = statuses.Outcome(
         statuses.TaskStatus.CANCELLED, "nobody carries it out any more", (), True
     )
     happened: list[events.Event] = [
-        events.Cancel(now, by, rollback=False, now=True, reason=reason),
+        events.Cancel(now, by, rollback=False, now=True, reason=reason, id=request),
         *(
             events.TaskFinished(now, run.current.id, task.target, task.attempt, left)
             for task in run.current.running
