@@ -75,10 +75,14 @@ async def test_a_request_waits_until_it_is_answered_once(
     late = records.RequestRecord("a", "approve", "ana", given.at(2), "shop", "run-1", {"x": 1})
     early = records.RequestRecord("b", "cancel", "bo", given.at(1))
 
+    # In this order, though the clock of whoever took the second is behind.
     assert await store.requests.ask(late)
     assert await store.requests.ask(early)
     assert not await store.requests.ask(replace(late, by="somebody else"))
-    assert await store.requests.unanswered() == (early, late)
+    waiting = await store.requests.unanswered()
+    assert waiting == (late, early)
+    assert await store.requests.unanswered(after=waiting[0].position) == (early,)
+    assert await store.requests.unanswered(limit=1) == (late,)
     await store.requests.answer("b", refusal="it has ended", fence=None)
     await store.requests.answer("b", refusal="", fence=None)
     await store.requests.answer("unknown", refusal="", fence=None)

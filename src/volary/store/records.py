@@ -215,6 +215,8 @@ class RequestRecord:
     answered: datetime | None = None
     #: Why it was refused; empty: it was taken, or is not answered yet.
     refusal: str = ""
+    #: Set by the store: grows with each request, whatever the clocks of those who took them say.
+    position: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

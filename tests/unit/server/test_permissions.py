@@ -33,6 +33,7 @@ COMMANDS = {
     "/api/v1/runs/{run}/pause": DEPLOY,
     "/api/v1/runs/{run}/resume": DEPLOY,
     "/api/v1/runs/{run}/cancel": DEPLOY,
+    "/api/v1/runs/{run}/abandon": DEPLOY,
     "/api/v1/runs/{run}/retry": DEPLOY,
     "/api/v1/runs/{run}/skip": DEPLOY,
     **dict.fromkeys(
@@ -48,6 +49,7 @@ SEEN = {"seen": {"stage": "1-WAIT", "group": "", "version": 1}}
 BODIES: dict[str, dict[str, object]] = {
     "adopt": {"repository": "platform", "reason": "it has moved"},
     "forget": {"reason": "it is over"},
+    "abandon": {"reason": "it is over"},
     "taint": {"key": "maintenance", "effect": "NoSchedule"},
     "untaint": {"key": "maintenance"},
     "skip": {"target": "us", "reason": "it is broken", **SEEN},

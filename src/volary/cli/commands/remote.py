@@ -369,6 +369,18 @@ def cancel(
 
 
 @app.command()
+def abandon(
+    run: options.Run,
+    reason: options.Reason,
+    server: options.Server = "",
+) -> None:
+    """End a run at once as it is, also one that cannot go on; names what stays behind."""
+    from volary.cli.remote import commands
+
+    options.ask(server, commands.abandon, run, {"reason": reason})
+
+
+@app.command()
 def retry(
     run: options.Run,
     cluster: Annotated[

@@ -114,6 +114,23 @@ async def send_to_run(
     return exit_codes.Exit.DONE
 
 
+async def abandon(server: client.Client, run: str, body: json.JsonObject) -> int:
+    """End a run as it is: of this id, or the newest of the application of this name.
+
+    The run itself is not read, for it may be damaged.
+
+    Raises:
+        errors.UserError: It was refused.
+    """
+    try:
+        name = (await server.get("applications", run))["run"] or run
+    except errors.UserError:
+        name = run
+    asked = await server.post("runs", name, "abandon", body=body)
+    console.write_text(f"{asked['run']}: {asked['reason'] or 'accepted'}")
+    return exit_codes.Exit.DONE
+
+
 def _seen(kind: str, named: str, document: json.JsonObject, meant: Meant) -> json.JsonObject:
     """Return where a run is said to be, else where it is; on a terminal that is confirmed."""
     now, summary = document["seen"], document["summary"]

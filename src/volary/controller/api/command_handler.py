@@ -6,6 +6,7 @@ request that has an answer, whatever it says, is not carried out any more.
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -21,6 +22,7 @@ from volary.controller.persistence import change_signal, retry
 from volary.controller.placement import rebalancing
 from volary.controller.runs import ready_runs, release_plans, rollbacks
 from volary.controller.status import run_admission, run_requests
+from volary.engine.execution import runners
 from volary.engine.observers import explanations
 from volary.engine.persistence import codec
 from volary.engine.runs import state
@@ -28,7 +30,7 @@ from volary.engine.state_machine import events, machine, sightings
 from volary.gitops import triggers
 from volary.model import errors
 from volary.model.runs import run_plans
-from volary.store import records
+from volary.store import fencing, records
 
 
 async def pause_application(
@@ -79,37 +81,68 @@ class CommandHandler:
         self._under_way: set[str] = set()
         #: Of those: answered, but a list that was read before may still have them.
         self._answered: set[str] = set()
+        #: What waits behind the request that is carried out, by application.
+        self._queues: dict[str, deque[records.RequestRecord]] = {}
 
     async def keep_handling(self) -> None:
-        """Answer until cancelled."""
-        store = self._leader.store
+        """Answer until cancelled; those of one application in order, and those of others beside."""
         while True:
             answered = frozenset(self._answered)
-            waiting = await retry.until_available(store.requests.unanswered, "answering requests")
+            after = 0
+            while waiting := await self._unanswered(after):
+                for request in waiting:
+                    if request.id not in self._under_way:
+                        self._under_way.add(request.id)
+                        self._enqueue(request)
+                after = waiting[-1].position
             self._under_way -= answered
             self._answered -= answered
-            for request in waiting:
-                if request.id not in self._under_way:
-                    self._under_way.add(request.id)
-                    self._leader.group.create_task(self._answer(request), name="request")
             await self._asked.wait(self._leader.rules.look.total_seconds())
 
+    async def _unanswered(self, after: int) -> tuple[records.RequestRecord, ...]:
+        requests = self._leader.store.requests
+        return await retry.until_done(
+            lambda: requests.unanswered(after=after),
+            "answering requests",
+            is_final=context.is_overtaken,
+        )
+
+    def _enqueue(self, request: records.RequestRecord) -> None:
+        if request.application in self._queues:
+            self._queues[request.application].append(request)
+            return
+        queue = self._queues[request.application] = deque([request])
+        work = self._answer_all(request.application, queue)
+        self._leader.group.create_task(work, name="request")
+
+    async def _answer_all(self, application: str, queue: deque[records.RequestRecord]) -> None:
+        try:
+            while queue:
+                await self._answer(queue.popleft())
+        finally:
+            del self._queues[application]
+
     async def _answer(self, request: records.RequestRecord) -> None:
+        """Carry a request out and answer it; what goes wrong is told to whoever asked."""
         try:
             refusal = await self.carry_out(request)
         except errors.UserError as error:
             refusal = refusals.to_text(error)
         except errors.TemporaryError as error:
             refusal = f"not now: {error}"
-        except (errors.PermanentError, LookupError, TypeError, ValueError) as error:
+        except (runners.AlreadyAnswered, fencing.RequestAnswered) as error:
+            refusal = str(error)  # whoever asked was told already
+        # A request that meets a bug is answered, so that it ends no process, now or later.
+        except Exception as error:
             if context.is_overtaken(error):
                 raise
             _LOG.exception("request %s cannot be carried out", request.id)
-            refusal = "it cannot be carried out, see the log"
+            refusal = f"internal error ({type(error).__name__}), see the log"
         store, fence = self._leader.store, self._leader.fence
-        await retry.until_available(
+        await retry.until_done(
             lambda: store.requests.answer(request.id, refusal=refusal, fence=fence),
             "answering requests",
+            is_final=context.is_overtaken,
         )
         self._answered.add(request.id)
         self._leader.change_signal.notify_all()
@@ -157,6 +190,8 @@ class CommandHandler:
         summary = await runs.summary(request.run_id)
         if summary is None:
             return f"there is no run {request.run_id}"
+        if request.kind == "abandon":
+            return await self._abandon(request, summary)
         event = event_of(request, self._leader.dependencies.clock.now())
         if summary.head.finished is not None:
             stored = await runs.load(request.run_id)
@@ -168,6 +203,14 @@ class CommandHandler:
             return "no process carries out this run"
         refusal = await reconciler.request(request.run_id, event)
         return _with_possible(refusal, event, reconciler.run_under_way)
+
+    async def _abandon(self, request: records.RequestRecord, summary: records.RunSummary) -> str:
+        """End a run as it is, whatever state it is in and whoever should carry it out."""
+        if summary.head.finished is not None:
+            return f"a run that is {summary.head.status.value} cannot be abandoned"
+        reconciler = self._registry.reconciler_of(summary.head.application)
+        reason: str = request.document.get("reason", "")
+        return await reconciler.abandon(request.run_id, request.by, reason, answers=request.id)
 
     async def _sync(
         self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
@@ -201,11 +244,11 @@ class CommandHandler:
         self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
     ) -> str:
         to = request.document.get("to", "")
-        run = reconciler.run_under_way
-        if not to and run is not None:
+        run_id = reconciler.unfinished_run
+        if not to and run_id:
             now = self._leader.dependencies.clock.now()
             event = events.Cancel(now, request.by, rollback=True, reason="rollback", id=request.id)
-            return await reconciler.request(run.id, event)
+            return await reconciler.request(run_id, event)
         if not to:
             await reconciler.submit(
                 await rollbacks.request_rollback(self._leader.store, reconciler.name, request)
@@ -227,6 +270,10 @@ class CommandHandler:
                 strategy=run_plans.Strategy.QUICK_SYNC,
             )
         )
+        if stuck := reconciler.stuck_run:
+            # Nobody could wait for the end of a run that cannot go on.
+            said = f"it could not go on, and {project.commit[:7]} follows"
+            return await reconciler.abandon(stuck, request.by, said)
         return ""
 
     async def _commit_of(self, reconciler: reconcilers.ApplicationReconciler, named: str) -> str:

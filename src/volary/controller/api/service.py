@@ -294,8 +294,8 @@ class Service:
     ) -> representations.Accepted:
         """Ask for something about a run, such as ``approve``, ``pause`` or ``skip``.
 
-        `command_handler` says which kinds there are, and what their options mean. All but pause
-        and cancel need `seen`: where the run was when the person looked.
+        `command_handler` says which kinds there are, and what their options mean. All but pause,
+        cancel and abandon need `seen`: where the run was when the person looked.
 
         Raises:
             refusals.NotFound: There is no such run.

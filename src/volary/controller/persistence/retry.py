@@ -33,3 +33,23 @@ async def until_available(action: Callable[[], Awaitable[Value]], what: str) -> 
             if failures:
                 _LOG.warning("%s goes on: the database is back", what)
             return value
+
+
+async def until_done(
+    action: Callable[[], Awaitable[Value]], what: str, *, is_final: Callable[[Exception], bool]
+) -> Value:
+    """Do `action` until it works, whatever goes wrong, and return its value.
+
+    Raises:
+        Exception: One for which `is_final` holds.
+    """
+    failures = 0
+    while True:
+        try:
+            return await until_available(action, what)
+        except Exception as error:
+            if is_final(error):
+                raise
+            failures += 1
+            _LOG.exception("%s: tried again", what)
+            await asyncio.sleep(_BACKOFF.after(failures).total_seconds())

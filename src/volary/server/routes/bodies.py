@@ -111,6 +111,12 @@ class Cancel(Body):
     reason: Sentence = ""
 
 
+class Abandon(Body):
+    """End a run as it is, wherever it is."""
+
+    reason: Sentence = pydantic.Field(min_length=1)
+
+
 class Retry(RunCommand):
     """Try again."""
 

@@ -85,6 +85,12 @@ _RUN: Mapping[str, _Command] = {
     "cancel": _Command(
         _DEPLOY, bodies.Cancel, "End the run, going back or leaving everything as it is."
     ),
+    "abandon": _Command(
+        _DEPLOY,
+        bodies.Abandon,
+        "End the run at once as it is, also one that nobody can carry out; its reason names what"
+        " stays behind.",
+    ),
     "retry": _Command(
         _DEPLOY, bodies.Retry, "Try again what failed, everywhere or on some clusters."
     ),

@@ -1,5 +1,7 @@
 """What requests of people become: events of a run, and what is said when they cannot be done."""
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -7,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+import breaking_store
 import command_world
 import git_feed
+import process_time
 import reconciler_fixtures as given
 from volary.controller import refusals
 from volary.controller.api import command_handler
+from volary.controller.applications import reconcilers
 from volary.controller.persistence import change_signal
 from volary.controller.status import application_statuses, cluster_releases
 from volary.engine.runs import state
@@ -63,6 +68,7 @@ class Commanded:
     world: given.World
     handler: command_handler.CommandHandler
     commit: str
+    asked: change_signal.ChangeSignal
 
     async def ask(self, kind: str, run: str = "", **document: object) -> str:
         """Submit a request and return the refusal, or nothing."""
@@ -95,7 +101,7 @@ async def shop(tmp_path: Path) -> AsyncIterator[Commanded]:
         await world.registry.load()
         asked = change_signal.ChangeSignal()
         handler = command_handler.CommandHandler(world.leader, world.registry, asked)
-        yield Commanded(world, handler, commit)
+        yield Commanded(world, handler, commit, asked)
 
 
 @pytest.mark.parametrize(("kind", "document", "event"), EVENTS)
@@ -251,3 +257,144 @@ def given_run() -> state.Run:
         "shop", "c1", given.run_builder.one_group(("us",)), (given.SYNC,)
     )
     return given.run_builder.new_run("r7", made, given.AT)
+
+
+async def test_a_run_that_nobody_carries_out_is_abandoned(shop: Commanded) -> None:
+    store = shop.world.store
+    unfinished = replace(given_run(), id="r7", application="unknown")
+    await given.keep_run(store, unfinished, given.Kind.RELEASE)
+
+    assert await shop.ask("abandon", run="r7", reason="it is over") == ""
+
+    kept = await store.runs.summary("r7")
+    assert kept is not None
+    assert kept.head.finished is not None
+    assert kept.head.reason == "cancelled by ana: it is over; nothing was changed"
+    assert await store.requests.unanswered() == (), "what is done is answered in the same step"
+    told = await shop.ask("abandon", run="r7", reason="again")
+    assert told == "a run that is cancelled cannot be abandoned"
+
+
+async def test_a_run_under_way_is_abandoned_at_once(shop: Commanded) -> None:
+    shop.world.script.stages.may_end.clear()
+    await shop.world.shop.submit(given.request("r1", "c1"))
+    await shop.world.script.stages.begun.wait()
+
+    assert await shop.ask("abandon", run="r1", reason="enough") == ""
+
+    await shop.world.until(lambda each: each.status == "cancelled")
+    kept = await shop.world.store.runs.summary("r1")
+    assert kept is not None
+    assert kept.head.reason.startswith("cancelled by ana: enough; us")
+    assert kept.head.reason.endswith("stay as they are")
+
+
+async def test_a_rollback_to_a_commit_does_not_wait_for_a_run_that_cannot_go_on(
+    shop: Commanded,
+) -> None:
+    world = shop.world
+    world.leader.kinds[given.Kind.ROLLBACK_TO_COMMIT] = given.Release(world.script)  # type: ignore[index]
+    await given.keep_run(world.store, replace(given_run(), commit="gone"), given.Kind.RELEASE)
+    world.shop.read_again("r7")
+    await world.until(lambda each: "run r7 cannot go on" in each.reason)
+
+    assert await shop.ask("rollback", to=shop.commit) == ""
+
+    await world.until(lambda each: each.running_commit == shop.commit and each.status == "synced")
+    kept = await world.store.runs.summary("r7")
+    assert kept is not None
+    assert kept.head.reason.startswith(
+        f"cancelled by ana: it could not go on, and {shop.commit[:7]} follows; "
+    )
+
+
+@contextlib.asynccontextmanager
+async def handling(shop: Commanded) -> AsyncIterator[None]:
+    """Have requests taken out of the store, as a leader does."""
+    work = shop.world.leader.group.create_task(shop.handler.keep_handling())
+    yield
+    work.cancel()
+
+
+async def keep(shop: Commanded, name: str, kind: str, application: str = "shop") -> None:
+    record = records.RequestRecord(name, kind, "ana", given.AT, application)
+    await shop.world.store.requests.ask(record)
+    shop.asked.notify_all()
+
+
+async def answer(shop: Commanded, name: str) -> str:
+    """Return how a request was answered, once it was."""
+    async with asyncio.timeout(process_time.HANG):
+        while True:
+            kept = await shop.world.store.requests.get(name)
+            assert kept is not None
+            if kept.answered is not None:
+                return kept.refusal
+            await shop.world.leader.change_signal.wait(0.05)
+
+
+async def test_a_bug_in_one_request_is_told_to_who_asked_and_ends_nothing(
+    shop: Commanded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> str:
+        raise AttributeError("a bug")
+
+    monkeypatch.setattr(command_handler, "pause_application", broken)
+    async with handling(shop):
+        await keep(shop, "q1", "pause")
+        await keep(shop, "q2", "resume")
+
+        assert await answer(shop, "q1") == "internal error (AttributeError), see the log"
+        assert await answer(shop, "q2") == "the application is not paused", "others go on"
+    assert await shop.world.store.requests.unanswered() == (), "nor does the next process try it"
+
+
+async def test_an_unknown_error_while_answering_is_tried_again(shop: Commanded) -> None:
+    left = [1, 1]
+
+    def breaks(name: str, done: bool) -> bool:
+        return name == "requests.answer" and not done and bool(left) and bool(left.pop())
+
+    leader = replace(
+        shop.world.leader, store=breaking_store.breaking(breaks)(shop.world.leader.store)
+    )
+    handler = command_handler.CommandHandler(leader, shop.world.registry, shop.asked)
+    async with handling(replace(shop, handler=handler)):
+        await keep(shop, "q1", "resume")
+
+        assert await answer(shop, "q1") == "the application is not paused"
+    assert left == []
+
+
+async def test_requests_of_one_application_are_answered_in_order_and_others_beside(
+    shop: Commanded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many wait behind a slow one."""
+    taken: list[str] = []
+    may_end, begun = asyncio.Event(), asyncio.Event()
+
+    async def slow(reconciler: reconcilers.ApplicationReconciler, pause: state.Pause) -> str:
+        taken.append(f"{reconciler.name} begun")
+        if reconciler.name == "shop":
+            begun.set()
+            await may_end.wait()
+        taken.append(f"{reconciler.name} done")
+        return ""
+
+    monkeypatch.setattr(command_handler, "pause_application", slow)
+    shop.world.registry.reconciler_of("blog")
+    async with handling(shop):
+        await keep(shop, "q1", "pause")
+        await begun.wait()
+        for number in range(120):  # more than one page of them
+            await keep(shop, f"resume-{number}", "resume")
+        await keep(shop, "q2", "pause", "blog")
+
+        assert await answer(shop, "q2") == ""
+        assert taken == ["shop begun", "blog begun", "blog done"]
+        waiting = await shop.world.store.requests.unanswered(limit=1)
+        assert [request.id for request in waiting] == ["q1"]
+        may_end.set()
+        for number in range(120):
+            await answer(shop, f"resume-{number}")
+    assert taken[-1] == "shop done"

@@ -177,6 +177,15 @@ def _upsert(
     return statement.on_conflict_do_update(index_elements=keys, set_=changes)
 
 
+def insert_once(
+    connection: sa_async.AsyncConnection, table: sa.Table, *, key: str
+) -> sqlite.Insert | postgresql.Insert:
+    """Return an insert that leaves alone a row that has the same value in a unique column."""
+    is_sqlite = connection.dialect.name == "sqlite"
+    statement = sqlite.insert(table) if is_sqlite else postgresql.insert(table)
+    return statement.on_conflict_do_nothing(index_elements=[key])
+
+
 def _sqlite(url: sa.URL, busy: timedelta, *, size: int) -> sa_async.AsyncEngine:
     return sa_async.create_async_engine(
         url,

@@ -23,16 +23,23 @@ class Requests:
     async def ask(self, request: records.RequestRecord) -> bool:
         """Keep a request; False when one with its id is there already (a repetition)."""
         async with self._base.writing() as connection:
-            put = database.upsert(connection, tables.requests, update=())
-            return (await connection.execute(put, rows.values(request))).rowcount == 1
+            put = database.insert_once(connection, tables.requests, key="id")
+            values = rows.values(request)
+            del values["position"]
+            return (await connection.execute(put, values)).rowcount == 1
 
-    async def unanswered(self, *, limit: int = 100) -> tuple[records.RequestRecord, ...]:
-        """Return requests that wait for an answer, the oldest first."""
+    async def unanswered(
+        self, *, after: int = 0, limit: int = 100
+    ) -> tuple[records.RequestRecord, ...]:
+        """Return requests that wait for an answer, in the order in which they were kept.
+
+        `after` is the position to go on from.
+        """
         requests = tables.requests.c
         query = (
             sa.select(tables.requests)
-            .where(requests.answered.is_(None))
-            .order_by(requests.at, requests.id)
+            .where(requests.answered.is_(None), requests.position > after)
+            .order_by(requests.position)
             .limit(pagination.bounded(limit, self._limits.page))
         )
         waiting = await self._base.rows(query)

@@ -368,7 +368,8 @@ notifications = sa.Table(
 requests = sa.Table(
     "requests",
     METADATA,
-    _key("id"),
+    _position(),
+    _words("id", default=None),
     _words("kind", default=None),
     _words("by"),
     _at("at"),
@@ -377,7 +378,9 @@ requests = sa.Table(
     _document(),
     _maybe("answered"),
     _words("refusal"),
-    sa.Index("requests_by_answer", "answered", "at", "id"),
+    sa.Index("requests_by_id", "id", unique=True),
+    sa.Index("requests_by_answer", "answered", "position"),
+    sqlite_autoincrement=True,
 )
 
 leases = sa.Table(
