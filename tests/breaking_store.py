@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from volary.store import stores
@@ -57,6 +57,30 @@ class _Group:
 def breaking(breaks: Callable[[str, bool], bool]) -> Callable[[stores.Store], stores.Store]:
     """Return what makes of a store one that breaks."""
     return lambda base: cast("stores.Store", BreakingStore(base, breaks))
+
+
+class HangingStore(BreakingStore):
+    """Asks before each call whether it may be made, and waits until it may."""
+
+    def __init__(
+        self,
+        base: stores.Store,
+        hangs: Callable[[str, tuple[object, ...]], Awaitable[None]],
+    ) -> None:
+        super().__init__(base, lambda *_: False)
+        self._hangs = hangs
+
+    async def call(self, name: str, method: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Make a call once it may be made."""
+        await self._hangs(name, args)
+        return await super().call(name, method, *args, **named)
+
+
+def hanging(
+    hangs: Callable[[str, tuple[object, ...]], Awaitable[None]],
+) -> Callable[[stores.Store], stores.Store]:
+    """Return what makes of a store one that hangs."""
+    return lambda base: cast("stores.Store", HangingStore(base, hangs))
 
 
 class NthCall:

@@ -14,7 +14,7 @@ from volary.clusters.client import client_pool
 from volary.controller import inputs
 from volary.controller.applications import reconcilers, registry
 from volary.controller.fleet import cluster_registry
-from volary.controller.leadership import context
+from volary.controller.leadership import context, planner_slots
 from volary.controller.persistence import change_signal, notification_outbox
 from volary.controller.runs import backfills, kind_registry, moves, ready_runs, releases, run_kinds
 from volary.controller.status import (
@@ -268,7 +268,7 @@ async def leading(
                 rules=rules or inputs.Rules(backoff=QUICK),
                 change_signal=signal,
                 group=group,
-                planners=asyncio.Semaphore(4),
+                planners=planner_slots.PlannerSlots(4),
                 notifier=notifier.Notifier(server_settings.Notifications(), queue),
                 new_id=new_id,
                 register=register,
@@ -281,5 +281,5 @@ async def leading(
             )
             yield World(leader, registry.ApplicationRegistry(leader, {}), script)
             for task in asyncio.all_tasks():
-                if task.get_name().startswith("application "):
+                if task.get_name().startswith(("application ", "look at ")):
                     task.cancel()

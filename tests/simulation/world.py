@@ -22,7 +22,7 @@ from volary.controller import inputs
 from volary.controller.api import command_handler
 from volary.controller.applications import registry
 from volary.controller.fleet import cluster_registry
-from volary.controller.leadership import context, election, tenures
+from volary.controller.leadership import context, election, planner_slots, tenures
 from volary.controller.persistence import change_signal, notification_outbox
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses
@@ -146,7 +146,7 @@ class Process:
                     rules=_RULES,
                     change_signal=signal,
                     group=group,
-                    planners=asyncio.Semaphore(_RULES.planners),
+                    planners=planner_slots.PlannerSlots(_RULES.planners),
                     notifier=notifier.Notifier(server_settings.Notifications(), queue),
                     new_id=world.new_id,
                     register=register,
@@ -155,7 +155,7 @@ class Process:
                 await known_applications.load()
                 commands = command_handler.CommandHandler(leader, known_applications, asked)
                 group.create_task(commands.keep_handling())
-                group.create_task(world.feed.watch(known_applications.see))
+                group.create_task(world.feed.watch(known_applications.notice))
 
         await election.lead(store, self.place, drive, timing=_TIMING, tenure=tenure)
 

@@ -6,7 +6,7 @@ two controllers can live in one process, as tests have them.
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +23,7 @@ from volary.controller.api import (
     status_service,
 )
 from volary.controller.fleet import cluster_registry, surveys
-from volary.controller.leadership import election, tenures
+from volary.controller.leadership import context, election, tenures
 from volary.controller.persistence import change_signal, notification_outbox, redaction, retention
 from volary.controller.runs import ready_runs
 from volary.model import clocks, metric_providers, server_settings
@@ -172,17 +172,20 @@ class Controller:
         self._outbox.fence = fence
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._manager.drive(fence), name="runs")
-                group.create_task(self._notifier.keep_delivering(), name="notifications")
-                group.create_task(
-                    retention.enforce_periodically(
+                loops: dict[str, Callable[[], Awaitable[None]]] = {
+                    "runs": lambda: self._manager.drive(fence),
+                    "notifications": self._notifier.keep_delivering,
+                    "retention": lambda: retention.enforce_periodically(
                         self._store,
                         self._settings.retention,
                         fence=fence,
                         clock=self._parts.clock,
                     ),
-                    name="retention",
-                )
+                }
+                for name, work in loops.items():
+                    group.create_task(
+                        context.keep_running(work, name, self._parts.rules.backoff), name=name
+                    )
         finally:
             self._is_driving = False
 

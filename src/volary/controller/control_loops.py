@@ -8,14 +8,14 @@ cancelled is shutting down: every run stays as it was kept and goes on under the
 import asyncio
 import functools
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from volary.controller import inputs, notifications
 from volary.controller.api import command_handler
 from volary.controller.applications import registry
 from volary.controller.fleet import cluster_registry, health_probe
-from volary.controller.leadership import context
+from volary.controller.leadership import context, planner_slots
 from volary.controller.persistence import change_signal
 from volary.controller.placement import backfill_loop, failover_loop
 from volary.controller.runs import ready_runs
@@ -60,7 +60,7 @@ class ControlLoops:
                 rules=self.rules,
                 change_signal=self.known.kept,
                 group=group,
-                planners=asyncio.Semaphore(self.rules.planners),
+                planners=planner_slots.PlannerSlots(self.rules.planners),
                 notifier=self.notifier,
                 new_id=self.make_id,
                 register=self.known,
@@ -83,8 +83,12 @@ class ControlLoops:
                 ),
                 application_registry.report_reachable,
             )
-            group.create_task(backfills.keep_running(), name="backfill")
-            group.create_task(moves.keep_running(), name="moves")
-            group.create_task(probe.keep_probing(), name="clusters")
-            group.create_task(commands.keep_handling(), name="requests")
-            group.create_task(self.watch(application_registry.see), name="repositories")
+            loops: dict[str, Callable[[], Awaitable[None]]] = {
+                "backfill": backfills.keep_running,
+                "moves": moves.keep_running,
+                "clusters": probe.keep_probing,
+                "requests": commands.keep_handling,
+                "repositories": lambda: self.watch(application_registry.notice),
+            }
+            for name, work in loops.items():
+                group.create_task(context.keep_running(work, name, self.rules.backoff), name=name)

@@ -21,7 +21,7 @@ from volary.config.text import git_addresses
 from volary.controller import inputs
 from volary.controller.applications import run_session, state_writer
 from volary.controller.fleet import cluster_registry, health_probe
-from volary.controller.leadership import context, election, tenures
+from volary.controller.leadership import context, election, planner_slots, tenures
 from volary.controller.persistence import change_signal, notification_outbox
 from volary.controller.planning import preflight, preparation, projects, target_selection
 from volary.controller.runs import ready_runs, release_plans, run_clusters
@@ -325,7 +325,7 @@ def _leader(
         inputs.Rules(),
         kept,
         asyncio.TaskGroup(),
-        asyncio.Semaphore(1),
+        planner_slots.PlannerSlots(1),
         notifier.Notifier(server_settings.Notifications(), queue),
         lambda: uuid.uuid4().hex[:12],
         cluster_registry.ClusterRegistry(store, clusters, clock, health, kept, clusters.fleet),

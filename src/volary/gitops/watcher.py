@@ -159,6 +159,8 @@ class Watcher:
         """
         async with asyncio.TaskGroup() as group:
             for follower in self._followers.values():
+                # Who watches anew may not have dealt with what was reported before.
+                follower.again = True
                 group.create_task(
                     self._follow(follower, on_change), name=f"watch {follower.spec.name}"
                 )
@@ -199,6 +201,11 @@ class Watcher:
         except (errors.TemporaryError, errors.PermanentError, errors.UserError) as error:
             follower.failures += 1
             now = self._unavailable_state(follower, _sentence(error))
+        except Exception as error:
+            _LOGGER.exception("%s cannot be looked at", follower.spec.name)
+            follower.failures += 1
+            sentence = f"internal error ({type(error).__name__}), see the log"
+            now = self._unavailable_state(follower, sentence)
         else:
             follower.failures = 0
         if now is None:

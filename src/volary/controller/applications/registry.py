@@ -4,25 +4,24 @@ What was left behind is taken up first; what is seen of the repositories then go
 reconciler of the application that it is about. No error about one application harms another.
 """
 
-import asyncio
+import functools
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from volary.controller.applications import reconcilers, repository_events
+from volary.controller.applications import reconcilers, repository_events, work_queues
 from volary.controller.leadership import context
 from volary.controller.persistence import retry
-from volary.controller.status import application_identity, application_statuses, run_origins
-from volary.engine.persistence import codec
+from volary.controller.status import application_identity, application_statuses
 from volary.gitops import repository_state
 from volary.model import errors
 from volary.model.runs import run_records
 from volary.store import pagination, records
 
 _LOG = logging.getLogger(__name__)
-_NOT_RECONCILED = "was not reconciled"
+_NOT_TAKEN_UP = "was not taken up"
 
 _PAGE = 500
 
@@ -40,27 +39,42 @@ class ApplicationRegistry:
         self._repository_errors = repository_errors
         self._reconcilers: dict[str, reconcilers.ApplicationReconciler] = {}
         self._names: application_identity.Names = {}
-        #: What was seen last, by the name of the reconciler.
-        self._newest: dict[str, repository_state.DiscoveredApplication] = {}
         #: What was seen last, by the name of the repository.
         self._seen: dict[str, repository_state.RepositoryState] = {}
-        #: One thing at a time about each repository.
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        #: Names of applications whose records make no sense.
+        self._unreadable: set[str] = set()
+        self._queues = work_queues.WorkQueues(leader)
 
     async def load(self) -> None:
         """Take up what was left behind."""
         store = self._leader.store
         for known in await self._records():
-            await self._enter(known)
+            try:
+                await self._enter(known)
+            # What is kept of one that cannot be read is left alone, and it harms no other.
+            except Exception as error:
+                if context.is_overtaken(error):
+                    raise
+                _LOG.exception("application %s cannot be read; it is left as it is", known.name)
+                if known.name not in self._reconcilers:
+                    self._unreadable.add(known.name)
         unfinished = await retry.until_available(store.runs.unfinished, "taking up")
-        left = [await self._load_run(run_id) for run_id in unfinished]
-        for stored in left:
-            if stored is not None:
-                reconciler = self.reconciler_of(stored.head.application)
-                reconciler.take_up(stored)
-        for reconciler in self._reconcilers.values():
-            await self._conclude_ended_run(reconciler, unfinished)
+        for run_id in unfinished:
+            await context.isolate_errors(self._take_up(run_id), f"of run {run_id}", _NOT_TAKEN_UP)
+        for reconciler in tuple(self._reconcilers.values()):
+            self._conclude_ended_run(reconciler, unfinished)
             reconciler.work()
+
+    async def _take_up(self, run_id: str) -> None:
+        summary = await retry.until_available(
+            lambda: self._leader.store.runs.summary(run_id), "taking up"
+        )
+        if summary is None:
+            return
+        reconciler = self.reconciler_of(summary.head.application)
+        stored = await self._load_run(run_id)
+        if stored is not None:
+            reconciler.take_up(stored)
 
     async def _enter(self, known: records.ApplicationRecord) -> None:
         """Take an application as it was kept; one that has lost its repository is orphaned."""
@@ -81,17 +95,29 @@ class ApplicationRegistry:
             ):
                 await _mark_orphaned(reconciler)
 
-    async def see(self, seen: repository_state.RepositoryState) -> None:
-        """Take what was seen of a repository."""
+    async def notice(self, seen: repository_state.RepositoryState) -> None:
+        """Take what was seen of a repository; what it means for each application follows.
+
+        Raises:
+            errors.TemporaryError: Nothing could be made of it now.
+        """
         if seen.problem:
             self._repository_errors[seen.name] = seen.problem
         else:
             self._repository_errors.pop(seen.name, None)
-        async with self._locks[seen.name]:
-            self._seen[seen.name] = seen
-            await self._take(seen)
+        self._seen[seen.name] = seen
+        try:
+            self._take(seen)
+        except Exception as error:
+            _LOG.exception("what was seen of %s cannot be taken", seen.name)
+            raise errors.TemporaryError(f"internal error ({type(error).__name__})") from error
 
-    async def _take(self, seen: repository_state.RepositoryState) -> None:
+    async def see(self, seen: repository_state.RepositoryState) -> None:
+        """Take what was seen of a repository; returns when all decisions about it are kept."""
+        await self.notice(seen)
+        await self._queues.wait()
+
+    def _take(self, seen: repository_state.RepositoryState) -> None:
         orphans = self._orphans_by_path()
         found_names = application_identity.names_of_seen(
             self._names,
@@ -99,24 +125,34 @@ class ApplicationRegistry:
             lambda candidate: self._continued(candidate, seen, orphans.get(candidate.path, ())),
             self._is_orphaned,
         )
-        async with asyncio.TaskGroup() as group:
-            for name, discovered in found_names.items():
-                self._newest[name] = discovered
-                work = self._apply_one(name, discovered, seen)
-                group.create_task(context.isolate_errors(work, name, _NOT_RECONCILED))
+        for name, discovered in found_names.items():
+            if name in self._unreadable:
+                continue
+            self.reconciler_of(name)  # known from now on, should its file go away at once
+            work = functools.partial(self._apply_one, name, discovered, seen)
+            self._queues.hand_over(name, work)
         if seen.problem:
             return  # what is missing may only not have been read
         for name, reconciler in tuple(self._reconcilers.items()):
-            known = reconciler.record
-            if known.repository != seen.name or name in found_names or known.removed is not None:
-                continue
-            self._names.pop(name, None)
-            gone = (
-                self._drop(reconciler)
-                if application_identity.is_placeholder(name)
-                else _mark_removed(reconciler, self._leader.dependencies.clock.now())
-            )
-            await context.isolate_errors(gone, name, _NOT_RECONCILED)
+            if name not in found_names and self._is_of(name, reconciler, seen.name):
+                self._names.pop(name, None)
+                self._queues.hand_over(name, functools.partial(self._take_away, reconciler))
+
+    def _is_of(
+        self, name: str, reconciler: reconcilers.ApplicationReconciler, repository: str
+    ) -> bool:
+        """Say whether an application is of a repository, or will be once that is written down."""
+        location, known = self._names.get(name), reconciler.record
+        if location is not None and self._queues.is_busy(name):
+            return location.repository == repository
+        return known.repository == repository and known.removed is None
+
+    async def _take_away(self, reconciler: reconcilers.ApplicationReconciler) -> None:
+        """Write down that an application's file is gone."""
+        if application_identity.is_placeholder(reconciler.name):
+            await self._drop(reconciler)
+        else:
+            await _mark_removed(reconciler, self._leader.dependencies.clock.now())
 
     # What has lost its repository.
 
@@ -133,21 +169,21 @@ class ApplicationRegistry:
             return f"its repository {reconciler.record.repository} is in the settings"
         if application_identity.why_orphaned(dependencies.addresses, repository):
             return f"there is no repository {repository} in the settings"
-        async with self._locks[repository]:
-            seen = self._seen.get(repository)
-            name, applications = reconciler.name, seen.applications if seen else ()
-            lost = reconciler.record
-            paths = [
-                discovered.path
-                for discovered in applications
-                if application_identity.is_called(name, discovered.name, lost.repository, lost.path)
-            ]
-            if seen is None or not paths:
-                return f"{repository} has no application called {name}, as it was seen last"
-            location = application_identity.ApplicationLocation(repository, paths[0])
-            self._names[name] = location
-            _LOG.warning("application %s goes on with %s: %s says so", name, repository, by)
-            await self._take(seen)
+        seen = self._seen.get(repository)
+        name, applications = reconciler.name, seen.applications if seen else ()
+        lost = reconciler.record
+        paths = [
+            discovered.path
+            for discovered in applications
+            if application_identity.is_called(name, discovered.name, lost.repository, lost.path)
+        ]
+        if seen is None or not paths:
+            return f"{repository} has no application called {name}, as it was seen last"
+        location = application_identity.ApplicationLocation(repository, paths[0])
+        self._names[name] = location
+        _LOG.warning("application %s goes on with %s: %s says so", name, repository, by)
+        self._take(seen)
+        await self._queues.wait((name,))
         return ""
 
     async def forget(
@@ -165,10 +201,10 @@ class ApplicationRegistry:
         if refusal:
             return refusal
         self._leave(reconciler.name)
-        for repository, seen in tuple(self._seen.items()):
+        for seen in tuple(self._seen.values()):
             if any(application.name == reconciler.name for application in seen.applications):
-                async with self._locks[repository]:
-                    await self._take(self._seen[repository])
+                self._take(seen)
+        await self._queues.wait((reconciler.name,))
         return ""
 
     def _orphans_by_path(self) -> Mapping[str, Sequence[records.ApplicationRecord]]:
@@ -201,7 +237,7 @@ class ApplicationRegistry:
     def _leave(self, name: str) -> None:
         self._reconcilers.pop(name, None)
         self._names.pop(name, None)
-        self._newest.pop(name, None)
+        self._queues.forget(name)
 
     # All of them.
 
@@ -240,17 +276,10 @@ class ApplicationRegistry:
         elif described is not None and name != discovered.name:
             described = replace(described, name=name, declared=discovered.name)
             discovered = replace(discovered, application=described)
-        self._newest[name] = discovered
         lost, why = reconciler.record.repository, reconciler.why_orphaned
-        try:
-            await repository_events.apply(self._leader, reconciler, discovered, seen)
-            if why:
-                await self._tell_found_again(reconciler, lost)
-        except errors.TemporaryError as error:
-            _LOG.warning("application %s is tried again soon: %s", name, error)
-            work = self._apply_again(reconciler, discovered, seen)
-            again = context.isolate_errors(work, name, _NOT_RECONCILED)
-            self._leader.group.create_task(again, name=f"look at {name} again")
+        await repository_events.apply(self._leader, reconciler, discovered, seen)
+        if why:
+            await self._tell_found_again(reconciler, lost)
 
     def _is_orphaned(self, name: str) -> bool:
         known = self._reconcilers.get(name)
@@ -276,24 +305,6 @@ class ApplicationRegistry:
         )
         reconciler.work()
 
-    async def _apply_again(
-        self,
-        reconciler: reconcilers.ApplicationReconciler,
-        discovered: repository_state.DiscoveredApplication,
-        seen: repository_state.RepositoryState,
-    ) -> None:
-        """Take what was seen once it can be taken, unless there is something newer."""
-        failures = 0
-        while True:
-            failures += 1
-            await asyncio.sleep(self._leader.rules.backoff.after(failures).total_seconds())
-            if self._newest.get(reconciler.name) is not discovered:
-                return None
-            try:
-                return await repository_events.apply(self._leader, reconciler, discovered, seen)
-            except errors.TemporaryError:
-                continue
-
     async def _records(self) -> list[records.ApplicationRecord]:
         store, wanted = self._leader.store, records.ApplicationFilter(with_removed=True)
         pages = pagination.every(
@@ -307,17 +318,13 @@ class ApplicationRegistry:
         store = self._leader.store
         return await retry.until_available(lambda: store.runs.load(run_id), "taking up")
 
-    async def _conclude_ended_run(
+    def _conclude_ended_run(
         self, reconciler: reconcilers.ApplicationReconciler, unfinished: tuple[str, ...]
     ) -> None:
         """Conclude a run whose end was kept, but not yet what it means for the application."""
         run_id = reconciler.status.run
-        if not reconciler.status.under_way or run_id in unfinished:
-            return
-        stored = await self._load_run(run_id)
-        if stored is not None:
-            origin = run_origins.from_document(stored.origin)
-            await reconciler.conclude(codec.read_run(stored), origin)
+        if reconciler.status.under_way and run_id not in unfinished:
+            reconciler.read_again(run_id)
 
 
 async def _mark_removed(reconciler: reconcilers.ApplicationReconciler, now: datetime) -> None:

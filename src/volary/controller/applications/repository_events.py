@@ -97,7 +97,7 @@ async def _look_at_commit(
     """Decide about a commit: it is requested, only wanted, or changes nothing."""
     before, commit = reconciler.status, discovered.commit
     decide = functools.partial(_decide, leader, reconciler, discovered)
-    async with leader.planners:
+    async with leader.planners.slot():
         run_request = await decide(options, previous=before.looked_at)
         if run_request is None and was_broken:
             # Back to the file as it was is a change as well: else the failed run stays the last.

@@ -47,7 +47,7 @@ class RequestPlanner:
         """
         leader, masker = self._leader, ready_runs.masker(self._leader.dependencies)
         try:
-            async with leader.planners:
+            async with leader.planners.slot():
                 planning = run_kinds.Planning(
                     self._writer.state, run_request, leader.dependencies, leader.store, masker, told
                 )

@@ -74,8 +74,8 @@ async def take_up(
         run_origins.from_document(stored.origin), known, dependencies.addresses
     )
     run = codec.read_run(stored)
-    async with leader.planners:
-        clusters = run_clusters.from_document(stored.clusters)
+    clusters = run_clusters.from_document(stored.clusters)
+    async with leader.planners.slot():
         return await ready_runs.take_up(dependencies, known.name, run, origin, clusters)
 
 

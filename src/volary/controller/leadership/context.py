@@ -9,11 +9,12 @@ from typing import TypeVar
 
 from volary.controller import inputs
 from volary.controller.fleet import cluster_registry
+from volary.controller.leadership import planner_slots
 from volary.controller.persistence import change_signal, retry
 from volary.controller.planning import projects
 from volary.controller.runs import kind_registry, ready_runs, run_kinds
 from volary.controller.status import run_requests
-from volary.model import errors, json
+from volary.model import backoffs, errors, json
 from volary.model.runs import run_records
 from volary.notifying import notifier
 from volary.sources.git import repositories
@@ -30,7 +31,8 @@ class ChangedPathsCache:
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str, str], tuple[str, ...]] = OrderedDict()
-        self._lock = asyncio.Lock()
+        #: Of what is being asked: a slow repository holds up nobody else's.
+        self._locks: dict[tuple[str, str, str], asyncio.Lock] = {}
 
     async def between(
         self, name: str, repository: repositories.Repository, old: str, new: str
@@ -40,13 +42,19 @@ class ChangedPathsCache:
         Raises:
             errors.UserError: One of the commits does not exist.
         """
-        async with self._lock:
-            key = (name, old, new)
-            if key not in self._known:
-                self._known[key] = await repository.changed_paths(old, new)
-                if len(self._known) > _REMEMBERED:
-                    self._known.popitem(last=False)
+        key = (name, old, new)
+        if key in self._known:
             return self._known[key]
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            try:
+                changed = self._known.get(key)
+                if changed is None:
+                    changed = self._known[key] = await repository.changed_paths(old, new)
+            finally:
+                self._locks.pop(key, None)
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        return changed
 
 
 #: Applications at commits; with more of them than that, some are read in every round.
@@ -68,7 +76,7 @@ class ApplicationCache:
         dependencies: ready_runs.Dependencies,
         place: ready_runs.ApplicationSource,
         commit: str,
-        slots: asyncio.Semaphore,
+        slots: planner_slots.PlannerSlots,
     ) -> projects.Project:
         """Return an application at a commit, which is named by its id.
 
@@ -83,7 +91,7 @@ class ApplicationCache:
         """
         key = (repr(place), commit)
         if key not in self._known:
-            async with slots:
+            async with slots.slot():
                 self._known[key] = await ready_runs.open_application(dependencies, place, commit)
         self._known.move_to_end(key)
         while len(self._known) > _MOST_APPLICATIONS:
@@ -104,7 +112,7 @@ class LeaderContext:
     #: Everything that goes on beside belongs to it, and ends with it.
     group: asyncio.TaskGroup
     #: How many may look into repositories and clusters at once, to plan.
-    planners: asyncio.Semaphore
+    planners: planner_slots.PlannerSlots
     #: Who is told what happens.
     notifier: notifier.Notifier
     #: Makes ids of runs.
@@ -142,6 +150,30 @@ def is_overtaken(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return any(is_overtaken(exception) for exception in error.exceptions)
     return isinstance(error, fencing.LeaseLost)
+
+
+async def keep_running(
+    work: Callable[[], Awaitable[None]], what: str, backoff: backoffs.Backoff
+) -> None:
+    """Do work that goes on until it is cancelled; after an error it begins anew, a while later.
+
+    Raises:
+        Exception: Another process is the leader now.
+    """
+    loop = asyncio.get_running_loop()
+    failures = 0
+    while True:
+        began = loop.time()
+        try:
+            return await work()
+        # Nothing that goes wrong in one loop may end the others.
+        except Exception as error:
+            if is_overtaken(error):
+                raise
+            _LOG.exception("%s: interrupted by an error, begins anew", what)
+        went_well = loop.time() - began > backoff.longest.total_seconds()
+        failures = 1 if went_well else failures + 1
+        await asyncio.sleep(backoff.after(failures).total_seconds())
 
 
 async def isolate_errors(work: Awaitable[Result], application: str, what: str) -> Result | None:

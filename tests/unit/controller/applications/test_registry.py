@@ -1,8 +1,18 @@
 """All applications: what was left behind, and what a repository's new state means."""
 
+import asyncio
 from dataclasses import replace
 
+import pytest
+
+import breaking_store
 import reconciler_fixtures as given
+from store_fixtures import (  # noqa: F401 (fixtures are found by name)
+    database_address,
+    migrated_database,
+    migrated_file,
+    postgres,
+)
 from volary.controller.applications import registry
 from volary.controller.status import application_statuses
 from volary.engine.runs import run_builder, state
@@ -49,6 +59,7 @@ async def test_a_run_whose_end_was_not_written_down_is_concluded() -> None:
         await left(world, ended(statuses.RunStatus.SUCCEEDED, given.SYNC), given.Kind.RELEASE)
 
         await world.registry.load()
+        await world.until(lambda shop: shop.status == "synced")
 
         kept = await world.stored()
         assert (kept.status, kept.running_commit) == ("synced", "c1")
@@ -63,6 +74,7 @@ async def test_what_its_end_means_is_said_by_the_kind_kept_with_it() -> None:
             await left(world, ended(statuses.RunStatus.SUCCEEDED, *stages), kind)
 
             await world.registry.load()
+            await world.until(lambda shop: not shop.document.get("under_way"))
 
             assert (await world.stored()).running_commit == running
 
@@ -161,3 +173,77 @@ async def test_who_has_lost_its_repository_is_orphaned_and_how_it_stood_before_i
             assert kept.status == "orphaned"
             assert kept.reason.endswith("what runs stays as it is, and nothing is started for it")
             assert (await world.status()).before_orphaned == before
+
+
+async def test_a_slow_application_holds_up_no_other_of_its_repository(
+    database_address: str,  # noqa: F811
+) -> None:
+    """Not even the next look at the repository, and then it goes on with the newest."""
+    slow, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def hangs(name: str, arguments: tuple[object, ...]) -> None:
+        if name == "applications.keep" and getattr(arguments[0], "name", "") == "slow":
+            slow.set()
+            await may_go_on.wait()
+
+    async with given.leading(database_address, wrap=breaking_store.hanging(hangs)) as world:
+        await world.registry.load()
+        for commit in ("c1", "c2", "c3"):
+            state = seen("slow", "shop")
+            found = tuple(replace(one, commit=commit) for one in state.applications)
+            await world.registry.notice(replace(state, applications=found))
+            await world.until(lambda shop, head=commit: shop.document.get("head") == head)
+        assert slow.is_set()
+        assert await world.store.applications.get("slow") is None
+
+        may_go_on.set()
+        await world.registry.see(seen("shop"))
+
+        kept = await world.store.applications.get("slow")
+        assert kept is not None
+        assert kept.status == "removed", "its file went away while it hung"
+        assert kept.document["head"] in ("c1", "c3"), "c2 was never looked at"
+
+
+async def test_what_an_unknown_error_kept_from_being_decided_is_decided_later() -> None:
+    left = ["applications.keep"]
+
+    def breaks(name: str, done: bool) -> bool:
+        return not done and name in left and (left.remove(name) or True)
+
+    async with given.leading(wrap=breaking_store.breaking(breaks)) as world:
+        await world.registry.load()
+        await world.registry.notice(seen("shop"))
+
+        await world.until(lambda shop: shop.status == "broken")
+        assert left == []
+
+
+async def test_an_application_that_cannot_be_read_is_left_alone_and_harms_no_other() -> None:
+    async with given.leading() as world:
+        record = records.ApplicationRecord("shop", "shop", "shop/volary.yaml", document={"run": 7})
+        await world.store.applications.keep(record, fence=None)
+        await left(world, ended(statuses.RunStatus.SUCCEEDED, given.SYNC), given.Kind.RELEASE)
+        await world.store.applications.keep(record, fence=None)
+
+        await world.registry.load()
+        await world.registry.see(seen("shop", "blog"))
+
+        blog = await world.store.applications.get("blog")
+        assert blog is not None
+        assert blog.status == "broken"
+        assert (await world.stored()).document == {"run": 7}
+
+
+async def test_what_cannot_be_made_of_a_repository_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with given.leading() as world:
+        await world.registry.load()
+        with monkeypatch.context() as patched:
+            patched.setattr(registry.application_identity, "names_of_seen", lambda *_: 1 / 0)
+            with pytest.raises(errors.TemporaryError, match="internal error"):
+                await world.registry.see(seen("shop"))
+
+        await world.registry.see(seen("shop"))
+        assert (await world.stored()).status == "broken"
