@@ -213,6 +213,48 @@ async def test_apply_creates_updates_and_leaves_alone(api: Api) -> None:
     assert other["metadata"]["managedFields"][0]["manager"] == "volary"
 
 
+async def test_an_apply_changes_only_what_it_names(api: Api) -> None:
+    first = await api.client.apply(api.configmaps, api.configmap("a", k="1"))
+    later = await api.client.apply(api.configmaps, api.configmap("a", k="2"))
+
+    def over(seen: dict[str, Any], k: str) -> dict[str, Any]:
+        body = api.configmap("a", k=k)
+        named = {key: seen["metadata"][key] for key in ("uid", "resourceVersion")}
+        return {**body, "metadata": {**body["metadata"], **named}}
+
+    with pytest.raises(api_errors.Conflict) as caught:
+        await api.client.apply(api.configmaps, over(first, "3"), force=True)
+    assert not isinstance(caught.value, api_errors.ApplyConflict)
+    assert await api.get(api.configmaps, "a") == later
+
+    last = await api.client.apply(api.configmaps, over(later, "3"))
+    (entry,) = last["metadata"]["managedFields"]
+    assert (last["data"], entry["operation"]) == ({"k": "3"}, "Apply")
+    assert set(entry["fieldsV1"]["f:metadata"]) == {"f:labels"}
+
+    await api.client.delete(api.configmaps, "a", namespace=api.namespace)
+    with pytest.raises(api_errors.Conflict):
+        await api.client.apply(api.configmaps, over(last, "4"))
+    assert await api.client.get(api.configmaps, "a", namespace=api.namespace) is None
+
+
+@pytest.mark.parametrize("what", ["ConfigMap", "Service"])
+async def test_an_apply_that_names_the_version_of_none_creates_and_changes_nothing(
+    api: Api, what: str
+) -> None:
+    kind, body = api.kind(what), {**api.configmap("a"), "kind": what}
+    body.pop("data") if what == "Service" else None
+    body |= {"spec": {"ports": [{"port": 80}]}} if what == "Service" else {}
+    of_none = {**body, "metadata": {**body["metadata"], "resourceVersion": "1"}}
+
+    made = await api.client.apply(kind, of_none)
+    with pytest.raises(api_errors.Conflict):
+        await api.client.apply(kind, of_none)
+
+    assert made["metadata"]["managedFields"][0]["operation"] == "Apply"
+    assert await api.get(kind, "a") == made
+
+
 async def test_an_apply_conflict_names_manager_and_field(api: Api) -> None:
     await api.client.apply(api.configmaps, api.configmap("a", k="1"), field_manager="somebody")
 

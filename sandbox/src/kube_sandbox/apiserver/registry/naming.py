@@ -93,3 +93,9 @@ def with_version(body: json.JsonObject, live: json.JsonObject) -> json.JsonObjec
     """Return `body` at the resourceVersion of the state it replaces."""
     version = live["metadata"]["resourceVersion"]
     return {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
+
+
+def unversioned(body: json.JsonObject) -> json.JsonObject:
+    """Return `body` without a resourceVersion: what an apply creates may have said any."""
+    metadata = {key: body["metadata"][key] for key in body["metadata"] if key != "resourceVersion"}
+    return {**body, "metadata": metadata}

@@ -238,7 +238,7 @@ def apply(
         merged = conversions.inward(kind, reading.settle(kind, merged))
     settled = reading.settle(stored, merged)
     if live is None:
-        settled = naming.placed(stored, target.namespace, settled)
+        settled = naming.placed(stored, target.namespace, naming.unversioned(settled))
         written = _create(state, stored, target.namespace, settled, options)
         return _told(kind, written, None, faults)
     sent = wanted["metadata"]

@@ -29,6 +29,9 @@ CONFIG_MAP = kinds.built_in("", "v1", "ConfigMap")
 DEPLOYMENT = kinds.built_in("apps", "v1", "Deployment")
 
 
+VERSION = {"resourceVersion": "1"}
+
+
 def _config_map(name: str = "c", **metadata: Any) -> Json:
     return {"metadata": {"name": name, **metadata}, "data": {"k": "v"}}
 
@@ -426,6 +429,19 @@ def test_an_apply_may_insist_on_a_version(cluster: registry.Registry) -> None:
 
     with _refusal(409, "Conflict"):
         cluster.apply(CONFIG_MAP, "a", "c", insisting, options)
+
+
+def test_an_apply_that_insists_on_a_version_may_create(cluster: registry.Registry) -> None:
+    """A POST may not."""
+    options = verbs.Options(manager="m")
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    insisting = {**body, "metadata": {"name": "c", "resourceVersion": "1"}}
+
+    made = cluster.apply(CONFIG_MAP, "a", "c", insisting, options).body
+
+    assert made["metadata"]["resourceVersion"] not in ("", "1")
+    with _refusal(500, ""):
+        cluster.create(CONFIG_MAP, "a", {**insisting, "metadata": {"name": "d", **VERSION}})
 
 
 def test_preconditions_guard_deletions(cluster: registry.Registry) -> None:
