@@ -17,6 +17,8 @@ from volary.clusters.client.watches import ObjectList, WatchEvent, WatchKind
 from volary.model import errors, json
 
 Key = tuple[str, str, str]
+#: What an apply may say of the object that it is to change.
+_CONDITIONS = ("uid", "resourceVersion")
 #: One term of a label selector: equality, or one of several values.
 _FIELD = re.compile(r"(metadata\.name|status\.phase)(!?=)([^,]*)")
 _TERM = re.compile(r"([\w./-]+)(?:=([^,]*)| in \(([^)]*)\))")
@@ -180,11 +182,14 @@ class MemoryCluster:
         name, namespace = body["metadata"]["name"], body["metadata"].get("namespace", "")
         self._ask("patch", resource.plural, name, dry_run=dry_run)
         key = self._key(resource, name, namespace)
-        known, version = self.objects.get(key), body["metadata"].get("resourceVersion")
-        if known and version and version != known["metadata"]["resourceVersion"]:
-            raise api_errors.Conflict("it is another one", status=409, reason="Conflict")
+        known, seen = self.objects.get(key), body["metadata"]
+        metadata = {key: value for key, value in seen.items() if key not in _CONDITIONS}
+        body = {**body, "metadata": metadata}
         owners = copy.deepcopy(self._applied.get(key, {}))
         _check_conflict(body, owners, field_manager, force=force)
+        is_missing = known is None and "uid" in seen
+        if is_missing or any(known and seen.get(key, now) != now for key, now in _seen(known)):
+            raise api_errors.Conflict("it is another one", status=409, reason="Conflict")
         live = copy.deepcopy(self.objects.get(key) or {})
         _drop(live, owners.get(field_manager, {}), body)
         merged = _merge(live, body)
@@ -223,6 +228,8 @@ class MemoryCluster:
         self._ask("update", resource.plural, metadata["name"], dry_run=dry_run)
         known = self.find(resource, metadata["name"], metadata.get("namespace", ""))
         assert known is not None
+        if metadata.get("resourceVersion", "") not in ("", known["metadata"]["resourceVersion"]):
+            raise api_errors.Conflict("it has changed", status=409, reason="Conflict")
         # Who owns what is taken as it is sent where nothing else changes.
         owners = metadata.get("managedFields")
         if owners is None or _without_owners(body) != _without_owners(known):
@@ -326,6 +333,10 @@ class MemoryCluster:
 
     def _number(self, prefix: str) -> str:
         return f"{prefix}{next(self._numbers)}"
+
+
+def _seen(known: json.JsonObject | None) -> list[tuple[str, str]]:
+    return [(key, known["metadata"][key]) for key in _CONDITIONS] if known else []
 
 
 def _without_owners(body: json.JsonObject) -> json.JsonObject:

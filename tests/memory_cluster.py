@@ -112,8 +112,20 @@ class MemoryCluster:
         self._fail()
         return copy.deepcopy(self._objects.get((resource.kind, name)))
 
-    async def delete(self, resource: discovery.Resource, name: str, *, namespace: str = "") -> None:
+    async def delete(
+        self,
+        resource: discovery.Resource,
+        name: str,
+        *,
+        namespace: str = "",
+        uid: str = "",
+        resource_version: str = "",
+    ) -> None:
         self._fail()
+        metadata = self._objects[resource.kind, name]["metadata"]
+        is_newer = resource_version not in ("", metadata["resourceVersion"])
+        if is_newer or uid not in ("", metadata.get("uid", uid)):
+            raise api_errors.Conflict(f"{resource.kind} {name} has changed", status=409)
         self.remove(resource.kind, name)
 
     async def list(
@@ -171,7 +183,7 @@ class MemoryCluster:
         name = body["metadata"]["name"]
         live = self._objects.get((resource.kind, name)) or {}
         expected = body["metadata"].get("resourceVersion")
-        if expected and expected != live["metadata"]["resourceVersion"]:
+        if live and expected and expected != live["metadata"]["resourceVersion"]:
             raise api_errors.Conflict(f"{resource.kind} {name} has changed", status=409)
         self.writes.append((resource.kind, name, field_manager))
         kept = self._keep(_merged(live, body))

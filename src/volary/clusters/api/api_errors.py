@@ -10,6 +10,7 @@
     │       ├── Conflict            409: another resourceVersion or uid than asked for
     │       │   └── ApplyConflict   409 of a server-side apply: who owns which field
     │       ├── Invalid             422 (and some 500), with its causes
+    │       ├── VersionedCreation   500 of old servers: no version may be said of what is created
     │       ├── Expired             410: the resourceVersion or page is too old
     │       └── TooLarge            an answer beyond our bound
     └── TemporaryError
@@ -33,6 +34,8 @@ _LONGEST_END = 200
 #: How API servers say, with code 500 and no reason, that an applied object does not fit its
 #: schema: `kube-apiserver` 1.36 for unknown fields and duplicate keys of list entries.
 _MISFIT = re.compile(r"failed to create typed patch object")
+#: Likewise, that an apply may not say a version where it creates: before 1.24 of Services.
+_VERSIONED_CREATION = "resourceVersion should not be set on objects to be created"
 _MISFIT_CAUSE = re.compile(r"(?P<field>\.[^\s:]+): (?P<message>[^\n]+)")
 _MANAGER = re.compile(r'conflict with "(?P<manager>[^"]*)"')
 
@@ -116,6 +119,10 @@ class ApplyConflict(Conflict):
 
 class Invalid(RequestError):  # noqa: N818
     """The object is not valid; `causes` name the fields."""
+
+
+class VersionedCreation(RequestError):  # noqa: N818
+    """There is no such object, and the server creates none by an apply that says a version."""
 
 
 class Expired(RequestError):  # noqa: N818
@@ -213,6 +220,8 @@ def translate(
     if status >= _SERVER_ERROR:
         if _MISFIT.match(message):
             return Invalid(message, status=status, causes=_misfits(message))
+        if _VERSIONED_CREATION in message:
+            return VersionedCreation(message, status=status)
         return ServerError(message, status=status, delay=delay)
     reason = str(body.get("reason") or "")
     causes = _causes(body)

@@ -37,7 +37,7 @@ from volary.clusters.client import clients, recent_objects, resource_mapping
 from volary.concurrency import fan_out
 from volary.manifests.loading import apply_order
 from volary.manifests.ownership import field_managers
-from volary.model import backoffs, errors, json
+from volary.model import backoffs, errors
 from volary.model.objects import apply_results, manifest, ownership
 from volary.model.pipeline import variant
 
@@ -49,14 +49,6 @@ _OLD_SCHEMA = timedelta(seconds=10)
 _HELD = "when pods are ready for it"
 #: Says, of a whole set that is about to be written, which objects are left for later.
 Hold = Callable[[Sequence[steps.Step]], Awaitable[Collection[manifest.ResourceKey]]]
-
-
-#: Looks at live objects that are about to be written; what it raises keeps them from it.
-BeforeWriting = Callable[[Sequence[json.JsonObject]], Awaitable[None]]
-
-
-async def accept(_live: Sequence[json.JsonObject]) -> None:
-    """Have everything written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +77,7 @@ class Options:
     #: Asked once the set was tried; None: everything is written.
     hold: Hold | None = None
     #: Is given the live objects that are about to be written, before the first of them is.
-    before_writing: BeforeWriting = accept
+    before_writing: steps.BeforeWriting = steps.accept
     #: Told of every object that is as it is to be, written or not.
     applied: steps.Applied = steps.forget
 
@@ -111,6 +103,7 @@ class SetApply:
             marks_commit=options.marks_commit,
             conflicts=options.conflicts,
             applied=options.applied,
+            before_writing=options.before_writing,
         )
         self._changes: list[apply_results.Change] = []
         self._trials = trials.of(client)

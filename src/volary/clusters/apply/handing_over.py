@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import live_objects, managed_fields
+from volary.clusters.apply import live_objects, managed_fields, preconditions
 from volary.clusters.client import clients, resource_mapping
 from volary.manifests import objects
 from volary.manifests.ownership import handovers
@@ -50,6 +50,8 @@ async def hand_over(
 ) -> json.JsonObject | None:
     """Hand fields over and return the object as it was right before; None: it has gone.
 
+    Only its version is the one that it has since.
+
     `check` raises when what was read anew may not be written.
 
     Raises:
@@ -66,7 +68,7 @@ async def hand_over(
             "managedFields": list(planned.managed_fields),
         }
         try:
-            await client.merge_patch(
+            answer = await client.merge_patch(
                 mapped.resource,
                 _named(mapped, {"metadata": metadata}),
                 field_manager=rule.manager,
@@ -76,7 +78,7 @@ async def hand_over(
             if seen is not None:
                 check(seen)
             continue
-        return seen
+        return preconditions.at_version_of(seen, answer)
     raise errors.TemporaryError("it kept changing while its fields were handed over")
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import refusals, steps
+from volary.clusters.apply import preconditions, refusals, steps
 from volary.clusters.watching import waits
 from volary.manifests import objects
 from volary.manifests.ownership import field_managers
@@ -24,8 +24,11 @@ async def send(
 ) -> tuple[steps.Step, json.JsonObject]:
     """Send a step its way and return it, with what was seen on the way, and the answer.
 
+    What is not only tried is written over the object that the step has seen, and nothing else.
+
     Raises:
         VolaryError: when the cluster refuses it.
+        Conflict: when the object is not as it was seen.
         ClaimedError: when fields are in conflict, and somebody else claims the object.
     """
     match step.method:
@@ -63,12 +66,13 @@ async def _apply(
 
 
 async def _apply_once(step: steps.Step, tools: steps.Tools, *, dry_run: bool) -> json.JsonObject:
-    return await tools.client.apply(
-        step.mapped.resource,
-        step.mapped.item.body,
-        field_manager=tools.manager,
-        force=step.force,
-        dry_run=dry_run,
+    client, resource, body = tools.client, step.mapped.resource, step.mapped.item.body
+    if dry_run:
+        return await client.apply(
+            resource, body, field_manager=tools.manager, force=step.force, dry_run=True
+        )
+    return await preconditions.apply(
+        client, resource, body, step.live, field_manager=tools.manager, force=step.force
     )
 
 
@@ -76,13 +80,11 @@ async def _replace(
     step: steps.Step, tools: steps.Tools, *, dry_run: bool
 ) -> tuple[steps.Step, json.JsonObject]:
     seen = await steps.with_live_object(step, tools)
-    act = tools.client.create if seen.live is None else tools.client.replace
-    answer = await act(
-        seen.mapped.resource,
-        seen.mapped.item.body,
-        field_manager=tools.manager,
-        dry_run=dry_run,
-    )
+    act, body = tools.client.create, seen.mapped.item.body
+    if seen.live is not None:
+        act = tools.client.replace
+        body = body if dry_run else preconditions.over(body, seen.live)
+    answer = await act(seen.mapped.resource, body, field_manager=tools.manager, dry_run=dry_run)
     return seen, answer
 
 
@@ -110,6 +112,7 @@ async def _remove(step: steps.Step, live: json.JsonObject, tools: steps.Tools) -
         item.name,
         namespace=item.namespace,
         uid=objects.uid(live),
+        resource_version=preconditions.version_of(live),
         propagation="Foreground",
     )
     await wait_gone(step, live, tools, "it was deleted to be created anew")

@@ -11,7 +11,7 @@ manifest names the claim that it takes over.
 """
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -45,6 +45,14 @@ def forget(_mapped: resource_mapping.MappedManifest, _live: json.JsonObject) -> 
     """Nobody wants to know."""
 
 
+#: Looks at live objects that are about to be written; what it raises keeps them from it.
+BeforeWriting = Callable[[Sequence[json.JsonObject]], Awaitable[None]]
+
+
+async def accept(_live: Sequence[json.JsonObject]) -> None:
+    """Have everything written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
     """What every step of a set shares."""
@@ -67,6 +75,8 @@ class Tools:
     conflicts: ownership.Conflicts = field(default_factory=ownership.Conflicts)
     #: Told of everything that is as it is to be.
     applied: Applied = forget
+    #: Is given what has changed since the whole set was looked at, before it is written.
+    before_writing: BeforeWriting = accept
 
     @property
     def handover(self) -> handing_over.Rule:

@@ -69,8 +69,9 @@ class Inventory:
     has_snapshot: bool = False
     #: From which checkout it was released last; empty: that has a remote, or nobody knows.
     checkout: str = ""
-    #: The resourceVersion that it was read at.
+    #: The resourceVersion that it was read at, and of which object; empty: there is none.
     version: str = field(default="", compare=False)
+    uid: str = field(default="", compare=False)
 
     @property
     def kinds(self) -> set[tuple[str, str]]:
@@ -95,6 +96,26 @@ class Inventory:
         gone = set(removed)
         kept = frozenset(reference for reference in self.references if reference.key not in gone)
         return replace(self, references=kept, adopted=self.adopted - gone)
+
+
+def rebase(known: Inventory, after: Inventory, now: Inventory) -> Inventory:
+    """Return what an inventory is to be that was `known`, is to be `after`, and is `now` another.
+
+    What was to change is changed, the rest stays as it is now.
+    """
+    changed = {
+        part: getattr(after, part)
+        for part in ("origin", "commit", "has_snapshot", "checkout")
+        if getattr(after, part) != getattr(known, part)
+    }
+    return replace(
+        now,
+        references=(now.references - (known.references - after.references))
+        | (after.references - known.references),
+        adopted=(now.adopted - (known.adopted - after.adopted)) | (after.adopted - known.adopted),
+        begun=now.begun or after.begun,
+        **changed,
+    )
 
 
 def reference(item: manifest.Manifest) -> Reference:
@@ -175,6 +196,7 @@ def from_object(body: json.JsonObject) -> Inventory | None:
         ),
         has_snapshot=objects.text(annotations, SNAPSHOT) == _KEPT,
         version=objects.text(body, "metadata", "resourceVersion"),
+        uid=objects.uid(body),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from volary.clusters.api import api_errors, discovery
+from volary.clusters.apply import preconditions
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.inventory import inventory
 from volary.concurrency import fan_out
@@ -21,8 +22,11 @@ from volary.model.objects import ownership
 
 #: How long what was read is remembered.
 _LIFETIME = timedelta(seconds=30)
+#: How often is looked again at one that others write at the same time.
+_TRIES = 5
 #: Inventories of a cluster that are remembered.
 _MOST = 64
+_KEPT_CHANGING = "the inventory kept changing while it was written"
 _Remembered = OrderedDict[str, tuple[inventory.Inventory, float]]
 #: By client, then by the owner's id: what was read, and until when it is remembered.
 _RECENT: "weakref.WeakKeyDictionary[clients.Client, _Remembered]" = weakref.WeakKeyDictionary()
@@ -125,10 +129,37 @@ async def _list_allowed(
 
 async def record(
     client: clients.Client, known: inventory.Inventory, after: inventory.Inventory
-) -> None:
-    """Write an inventory that says more than the `known` one; costs nothing when it does not."""
-    if after != known:
-        await _write(client, after)
+) -> inventory.Inventory:
+    """Write an inventory that says more than the `known` one; costs nothing when it does not.
+
+    What others wrote meanwhile stays: only what differs is written over it.
+
+    Returns:
+        What is stored now.
+    """
+    for _ in range(_TRIES):
+        if after == known:
+            return known
+        try:
+            return await _write(client, known, after)
+        except api_errors.Conflict:
+            known, after = await _again(client, known, after)
+    raise errors.TemporaryError(_KEPT_CHANGING)
+
+
+async def _again(
+    client: clients.Client, known: inventory.Inventory, after: inventory.Inventory
+) -> tuple[inventory.Inventory, inventory.Inventory]:
+    """Return an inventory that has changed as it is now, and as it is to be."""
+    kind = await _config_map(client)
+    body = await client.get(kind, inventory.name(known.owner), namespace=known.namespace) or {}
+    now = inventory.from_object(body) or inventory.Inventory(
+        known.owner,
+        known.namespace,
+        version=preconditions.version_of(body),
+        uid=objects.uid(body),
+    )
+    return now, inventory.rebase(known, after, now)
 
 
 async def record_commit(
@@ -140,7 +171,7 @@ async def record_commit(
         What is stored now; None: it has changed, so nothing was written.
     """
     try:
-        return await _write(client, replace(known, commit=commit), version=known.version)
+        return await _write(client, known, replace(known, commit=commit))
     except api_errors.Conflict:
         return None
 
@@ -149,31 +180,44 @@ async def forget(
     client: clients.Client, known: inventory.Inventory, after: inventory.Inventory
 ) -> None:
     """Write what remains after a prune; an empty inventory is deleted."""
-    if after == known:
+    for _ in range(_TRIES):
+        if after == known or after.references:
+            await record(client, known, after)
+            return
+        if client in _RECENT:
+            _RECENT[client].pop(after.owner.id, None)
+        kind, name = await _config_map(client), inventory.name(after.owner)
+        try:
+            await client.delete(
+                kind,
+                name,
+                namespace=after.namespace,
+                uid=known.uid,
+                resource_version=known.version,
+            )
+        except api_errors.Conflict:
+            known, after = await _again(client, known, after)
+            continue
         return
-    if after.references:
-        await _write(client, after)
-        return
-    if client in _RECENT:
-        _RECENT[client].pop(after.owner.id, None)
-    kind = await _config_map(client)
-    await client.delete(kind, inventory.name(after.owner), namespace=after.namespace)
+    raise errors.TemporaryError(_KEPT_CHANGING)
 
 
 async def _write(
-    client: clients.Client, content: inventory.Inventory, *, version: str = ""
+    client: clients.Client, known: inventory.Inventory, content: inventory.Inventory
 ) -> inventory.Inventory:
-    """Write an inventory, if there is a `version` only over that one.
+    """Write an inventory over the one that is known.
 
     Raises:
         Conflict: when another one is stored.
     """
-    body = inventory.to_object(content)
-    if version:
-        body["metadata"]["resourceVersion"] = version
+    seen = {"metadata": {"uid": known.uid, "resourceVersion": known.version}}
+    kind, body = await _config_map(client), inventory.to_object(content)
     # The inventory is ours alone, so nobody else's fields can be in conflict.
-    answer = await client.apply(await _config_map(client), body, force=True)
-    written = replace(content, version=objects.text(answer, "metadata", "resourceVersion"))
+    answer = await preconditions.apply(
+        client, kind, body, seen if known.version else None, force=True
+    )
+    version, uid = preconditions.version_of(answer), objects.uid(answer)
+    written = replace(content, version=version, uid=uid)
     _remember(client, written)
     return written
 

@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 
 from volary.clusters.api import api_errors, discovery
+from volary.clusters.apply import preconditions
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.inventory import inventory_store, snapshots
 from volary.manifests import objects
-from volary.model import json
+from volary.model import errors, json
 from volary.model.objects import ownership
+
+#: How often is looked again at what others write at the same time.
+_TRIES = 5
 
 
 async def load(
@@ -41,16 +45,37 @@ async def keep(
         TooLargeError: when they are more than can be kept; nothing was written then.
         VolaryError: when they could not be kept.
     """
-    secrets = await _find(client, owner, [home])
-    kept = snapshots.read_all(secrets)
-    merged = snapshots.merge(kept, bodies, run)
-    if merged == kept:
+    for _ in range(_TRIES):
+        secrets = await _find(client, owner, [home])
+        kept = snapshots.read_all(secrets)
+        merged = snapshots.merge(kept, bodies, run)
+        if merged == kept:
+            return
+        place = objects.text(secrets[0], "metadata", "namespace") if secrets else home
+        packed = [
+            snapshots.to_object(owner, place, part, data)
+            for part, data in enumerate(snapshots.pack(merged))
+        ]
+        try:
+            await _write(client, packed, secrets)
+        except api_errors.Conflict:
+            continue
         return
-    place = objects.text(secrets[0], "metadata", "namespace") if secrets else home
-    kind = await _secret(client)
+    raise errors.TemporaryError("what is kept of adopted objects kept changing")
+
+
+async def _write(
+    client: clients.Client, packed: Sequence[json.JsonObject], secrets: Sequence[json.JsonObject]
+) -> None:
+    """Write Secrets over those that were seen.
+
+    Raises:
+        Conflict: when there are others by now.
+    """
+    kind, seen = await _secret(client), {_place(secret): secret for secret in secrets}
     # The last one first: what moves on to it must not be lost when this process is killed.
-    for part, data in reversed(list(enumerate(snapshots.pack(merged)))):
-        await client.apply(kind, snapshots.to_object(owner, place, part, data), force=True)
+    for body in reversed(packed):
+        await preconditions.apply(client, kind, body, seen.get(_place(body)), force=True)
 
 
 async def forget(
@@ -63,8 +88,14 @@ async def forget(
     """
     kind = await _secret(client)
     for secret in await _find(client, owner, namespaces):
-        name, namespace = (objects.text(secret, "metadata", key) for key in ("name", "namespace"))
-        await client.delete(kind, name, namespace=namespace)
+        namespace, name = _place(secret)
+        await client.delete(
+            kind,
+            name,
+            namespace=namespace,
+            uid=objects.uid(secret),
+            resource_version=preconditions.version_of(secret),
+        )
 
 
 async def _find(

@@ -5,10 +5,11 @@ what primary has at the moment. The autoscaler itself goes on scaling primary an
 touched. Canary's number is written by a field manager of its own.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from volary.clusters.apply import live_objects
+from volary.clusters.apply import live_objects, preconditions
 from volary.clusters.client import resource_mapping
 from volary.manifests import objects
 from volary.manifests.ownership import field_managers
@@ -60,17 +61,21 @@ async def scale_canary(
         if now is None:
             raise errors.PermanentError(f"{title} is not there to be scaled")
         count = workloads.replicas(item.body)
-        if workloads.replicas(now) >= count:
+        if not _is_smaller(count, now):
             continue
         work.check_stop()
         work.touched = True
         work.context.progress(f"scaling {title} to {count}")
-        await work.context.client.apply(
+        is_scaled = await preconditions.apply_while(
+            work.context.client,
             mapped_manifest.resource,
             _scale(item, count),
+            now,
+            functools.partial(_is_smaller, count),
             field_manager=field_managers.SCALE_MANAGER,
-            force=True,
         )
+        if not is_scaled:
+            continue
         work.note(f"{title} has {count} pods for {share}% of the traffic")
         grown.append(item)
     return await work.wait_ready(grown) if grown else ""
@@ -121,6 +126,10 @@ def is_scaled_by_others(item: manifest.Manifest, source: Sequence[manifest.Manif
     """Say whether the number of pods is somebody else's: Git names none, or has a scaler."""
     is_open = "replicas" not in objects.mapping(item.body, "spec")
     return is_open or autoscalers.of(item, source) is not None
+
+
+def _is_smaller(count: int, live: json.JsonObject) -> bool:
+    return workloads.replicas(live) < count
 
 
 def _scale(item: manifest.Manifest, count: int) -> json.JsonObject:

@@ -5,13 +5,15 @@ when the live objects are known: a set whose Services stay as they are costs not
 held is applied by `finish`, once the rest is ready (`manifests.services.selector_changes`).
 """
 
+import functools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import applier, live_objects, steps
+from volary.clusters.apply import applier, live_objects, preconditions, steps
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.watching import readiness
+from volary.manifests import objects
 from volary.manifests.ownership import field_managers
 from volary.manifests.services import selector_changes, service_targets
 from volary.manifests.workloads import workloads
@@ -131,13 +133,25 @@ async def bridge(work: execution.Work, restored: Sequence[resource_mapping.Mappe
         body = {"apiVersion": item.api_version, "kind": item.kind, "metadata": own}
         resource = await resource_mapping.require(client, "", service_targets.KIND)
         work.begin_writing()
-        await client.apply(
+        is_bridged = await preconditions.apply_while(
+            client,
             resource,
             {**body, "spec": {"selector": dict(shared)}},
+            change.live,
+            functools.partial(_leads_alike, change.live),
             field_manager=field_managers.TRAFFIC_MANAGER,
-            force=True,
         )
+        if not is_bridged:
+            raise execution.StageFailedError(
+                f"somebody else changed where {item.key.title} leads to while it was written"
+            )
         await service_rollouts.follow(work, item, shared, work.remaining)
+
+
+def _leads_alike(one: json.JsonObject, other: json.JsonObject) -> bool:
+    """Whether two states of a Service select the same pods."""
+    first, second = (objects.mapping(service, "spec", "selector") for service in (one, other))
+    return first == second
 
 
 async def _decide_all(client: clients.Client, pending: Sequence[steps.Step]) -> list[Change]:

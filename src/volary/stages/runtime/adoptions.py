@@ -66,8 +66,7 @@ class Adoption:
             return []
         try:
             await snapshot_store.keep(client, known.owner, known.namespace, bodies, run)
-            after = known.with_adopted(keys)
-            await inventory_store.record(client, known, after)
+            after = await inventory_store.record(client, known, known.with_adopted(keys))
         except errors.PermanentError as error:
             raise errors.user_error(
                 f"{listed(keys)}: not adopted, as it could not be kept as it is: {error}",
@@ -91,8 +90,7 @@ class Adoption:
         # Others may have written it since, but not to this application on this cluster.
         now = await inventory_store.load(self.client, owner, namespaces=namespaces, home=home)
         after = replace(now, has_snapshot=False)
-        await inventory_store.record(self.client, now, after)
-        self.known = after
+        self.known = await inventory_store.record(self.client, now, after)
 
 
 def listed(keys: Sequence[manifest.ResourceKey]) -> str:

@@ -41,8 +41,8 @@ async def add(work: execution.Work, manifests: Sequence[manifest.Manifest]) -> b
         if known is None or with_these(known) != known:
             known = await inventory_store.load(client, owner, namespaces=namespaces, home=home)
         work.context.adoption.note(client, known)
-        await inventory_store.record(client, known, with_these(known))
-        work.context.adoption.note(client, with_these(known))
+        stored = await inventory_store.record(client, known, with_these(known))
+        work.context.adoption.note(client, stored)
     except errors.PermanentError:
         return False
     return not placement.later and not placement.problems

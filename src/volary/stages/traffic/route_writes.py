@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
-from volary.clusters.apply import interferences, live_objects
+from volary.clusters.apply import interferences, live_objects, preconditions
 from volary.clusters.watching import collection_watch, list_snapshot
 from volary.manifests import objects
 from volary.manifests.ownership import field_managers
@@ -55,8 +55,8 @@ async def move(
         await behind.require_services(change.item.body, more)
         work.check_stop()
         # Written to at once: the cluster refuses when the object has changed since it was read.
-        version = objects.text(route_object.live, "metadata", "resourceVersion")
-        if version and await _write(work, route_object, router.fields(change.item.body), version):
+        live = route_object.live
+        if live and await _write(work, route_object, router.fields(change.item.body), live):
             return change, await _observed(work, route_object, change, wanted)
         live = await live_objects.get(work.context.client, route_object.placed)
         route_object = replace(route_object, live=live)
@@ -157,13 +157,12 @@ async def _write(
     work: execution.Work,
     route_object: live_routes.RouteObject,
     fields: json.JsonObject,
-    version: str,
+    live: json.JsonObject,
 ) -> bool:
-    """Write the fields that carry the routes; say whether the object still was that version."""
-    if route_object.live is not None:
-        await inventory_records.keep_adopted(work, [route_object.live])
+    """Write the fields that carry the routes; say whether the object still was the `live` one."""
+    await inventory_records.keep_adopted(work, [live])
     item = route_object.item
-    own = {"name": item.name, "namespace": item.namespace, "resourceVersion": version}
+    own = {"name": item.name, "namespace": item.namespace}
     body = {
         **fields,
         "apiVersion": item.api_version,
@@ -174,9 +173,11 @@ async def _write(
     before, work.touched = work.touched, True
     try:
         # Forced: whoever set these fields before, the running stage decides them now.
-        await work.context.client.apply(
+        await preconditions.apply(
+            work.context.client,
             route_object.placed.resource,
             body,
+            live,
             field_manager=field_managers.TRAFFIC_MANAGER,
             force=True,
         )

@@ -126,6 +126,15 @@ def test_an_object_that_does_not_fit_its_schema_is_invalid_for_good() -> None:
     ]
 
 
+def test_that_nothing_is_created_with_a_version_is_no_failure_of_the_server() -> None:
+    """API servers answer 500 to it; trying the same again cannot help."""
+    message = "resourceVersion should not be set on objects to be created"
+
+    error = api_errors.translate(500, {"kind": "Status", "message": message}, what="patch x")
+
+    assert type(error) is api_errors.VersionedCreation
+
+
 @pytest.mark.parametrize(
     ("status", "said"),
     [
