@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import memory_client
-from simulation import loops, networks
+from simulation import lateness, loops, networks
 from volary.clusters.api import api_errors, discovery
 from volary.clusters.client import client_pool, clients, recent_objects, watches
 from volary.clusters.transport import write_permits
@@ -63,6 +63,7 @@ class Client:
     cluster: Cluster
     told: Callable[[Write], None]
     permit: write_permits.WritePermit
+    lateness: lateness.Lateness
     recent: recent_objects.RecentObjects = field(default_factory=recent_objects.RecentObjects)
     answered: float = float("-inf")
 
@@ -87,7 +88,11 @@ class Client:
                 if not changes:
                     return await method(*args, **named)
                 write = self._write(here, sent, verb, args, named)
-                answer = await method(*args, **named)
+                answer = await self.lateness.carry_out(
+                    write,
+                    lambda: self.cluster.find(args[0], write.name),
+                    lambda: method(*args, **named),
+                )
                 self.told(write)
                 return answer
 
@@ -133,6 +138,7 @@ class Pool:
     clusters: dict[str, Cluster]
     told: Callable[[Write], None]
     permit: write_permits.WritePermit
+    lateness: lateness.Lateness
     _clients: dict[str, Client] = field(default_factory=dict)
 
     @property
@@ -153,5 +159,7 @@ class Pool:
         if name not in self.clusters:
             return client_pool.Unavailable(name, "no such cluster")
         if name not in self._clients:
-            self._clients[name] = Client(self.network, self.clusters[name], self.told, self.permit)
+            self._clients[name] = Client(
+                self.network, self.clusters[name], self.told, self.permit, self.lateness
+            )
         return cast("clients.Client", self._clients[name])

@@ -26,6 +26,8 @@ class Rates:
     jump: float = 0
     #: The chance that a process stands still, or is killed, once a write of it has arrived.
     amid: float = 0.02
+    #: The chance that a write arrives when somebody has written the same object since.
+    late: float = 0.02
     #: The chance that a question, or an answer, is lost.
     loss: float = 0.01
     #: How long trouble lasts, in seconds, and the mean between two events.
@@ -83,6 +85,10 @@ class Troubles:
         lot = self.world.loop.lot
         if not self.is_over and lot.random() < self.rates.amid:
             self._stop(place)
+
+    def is_late(self) -> bool:
+        """Whether a write that is being sent now arrives late."""
+        return not self.is_over and self.world.loop.lot.random() < self.rates.late
 
     def _stop(self, place: str) -> None:
         here = [one for one in self.world.processes if one.place == place]

@@ -11,6 +11,7 @@ from typing import cast
 from simulation import (
     clusters,
     databases,
+    lateness,
     loops,
     networks,
     people,
@@ -121,7 +122,8 @@ class Process:
         clock = world.clock_of(self)
         store = world.store_of(clock)
         tenure = tenures.Tenure(world.loop.time)
-        pool = clusters.Pool(world.network, world.members, world.wrote, tenure).pool
+        members = world.network, world.members, world.wrote, tenure, world.lateness
+        pool = clusters.Pool(*members).pool
         known = ready_runs.Dependencies(
             world.feed,
             pool,
@@ -180,6 +182,7 @@ class World:
         self.processes = [Process(self, name) for name in PROCESSES]
         self.people = people.People(self)
         self.troubles = troubles.Troubles(self, self.rates)
+        self.lateness = lateness.Lateness(self.troubles.is_late, self.note, self.broken)
         self.witness = witnesses.Witness(self.loop.time, broken=self.broken)
         self.store = self._own_store(self.clock_of())
 
@@ -212,6 +215,7 @@ class World:
             f"{write.place} → {write.cluster}: {write.verb} {write.kind} {write.name}"
             f" {write.commit[:7]}"
         )
+        self.lateness.wrote(write)
         self.troubles.after_write(write.place)
 
     def push(self) -> None:
