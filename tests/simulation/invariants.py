@@ -20,6 +20,9 @@ async def check(given: world.World) -> None:
         of_application = [run for run in runs if run.application == name]
         _check_clusters(given, name, of_application)
         await _check_synced(given, name)
+    _check_notices(given)
+    _check_cancels(given, runs)
+    _check_approvals(given, runs)
     _check_requests(given, runs)
 
 
@@ -61,6 +64,41 @@ async def _check_synced(given: world.World, name: str) -> None:
         said = {cluster: member.versions(name) for cluster, member in given.members.items()}
         head = {given.version_of(given.feed.head)}
         assert all(versions == head for versions in said.values()), f"{name} is synced with {said}"
+
+
+def _check_notices(given: world.World) -> None:
+    """People have heard of everything that they are to hear of."""
+    wanted = {name for run in given.witness.runs.values() for name in run.messages}
+    missing = sorted(wanted - given.chat.delivered.keys())
+    assert not missing, f"nobody was notified: {missing}"
+
+
+def _check_cancels(given: world.World, runs: Sequence[state.Run]) -> None:
+    """A run that was cancelled has not gone on to its end."""
+    cancelled = {
+        request.run_id
+        for request in given.witness.requests.values()
+        if request.kind == "cancel" and given.witness.answers.get(request.id) == ""
+    }
+    for run in runs:
+        # One that only rolls another back has no other way to go.
+        if run.id in cancelled and not run.rollback_of:
+            assert run.status not in _SUCCEEDED, f"run {run.id} was cancelled, and is {run.status}"
+
+
+def _check_approvals(given: world.World, runs: Sequence[state.Run]) -> None:
+    """Each yes that was taken is still there."""
+    told = {
+        approval.comment
+        for run in runs
+        for stage in run.all_stages
+        for group in stage.groups
+        for approval in group.approvals
+    }
+    for name, refusal in given.witness.answers.items():
+        request = given.witness.requests[name]
+        if request.kind == "approve" and not refusal:
+            assert request.document["comment"] in told, f"{request} is forgotten"
 
 
 def _check_requests(given: world.World, runs: Sequence[state.Run]) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from simulation import chats
+
 if TYPE_CHECKING:
     from simulation import world
 
@@ -23,9 +25,12 @@ class Rates:
     pause: float = 1.5
     cut: float = 2
     outage: float = 0.5
-    jump: float = 0
-    #: The chance that a process stands still, or is killed, once a write of it has arrived.
+    jump: float = 0.7
+    collect: float = 1
+    #: The chance that a process stands still, or is killed, once a write of it has arrived,
     amid: float = 0.02
+    #: and once a step of a run is kept, before the process hears of it.
+    amid_step: float = 0.01
     #: The chance that a write arrives when somebody has written the same object since.
     late: float = 0.02
     #: The chance that a question, or an answer, is lost.
@@ -69,6 +74,7 @@ class Troubles:
             (rates.cut, self._cut),
             (rates.outage, self._lose),
             (rates.jump, self._jump),
+            (rates.collect, self._collect),
         ]
 
     def _process(self) -> "world.Process":
@@ -82,17 +88,23 @@ class Troubles:
 
     def after_write(self, place: str) -> None:
         """Let a process stop in the middle of what it does to clusters."""
-        lot = self.world.loop.lot
-        if not self.is_over and lot.random() < self.rates.amid:
-            self._stop(place)
+        self._stop_by_lot(place, self.rates.amid, kills=0.3)
 
     def is_late(self) -> bool:
         """Whether a write that is being sent now arrives late."""
         return not self.is_over and self.world.loop.lot.random() < self.rates.late
 
-    def _stop(self, place: str) -> None:
+    def after_step(self, place: str) -> None:
+        """Let a process stop once a step of a run is kept."""
+        self._stop_by_lot(place, self.rates.amid_step, kills=0.7)
+
+    def _stop_by_lot(self, place: str, rate: float, *, kills: float) -> None:
+        if not self.is_over and self.world.loop.lot.random() < rate:
+            self._stop(place, kills)
+
+    def _stop(self, place: str, kills: float) -> None:
         here = [one for one in self.world.processes if one.place == place]
-        if here and self.world.loop.lot.random() < 0.3:
+        if here and self.world.loop.lot.random() < kills:
             here[0].kill(self.world.loop.lot.uniform(0.1, 30))
         elif here:
             self._stand_still(place)
@@ -118,7 +130,7 @@ class Troubles:
 
     def _lose(self) -> None:
         world, lot = self.world, self.world.loop.lot
-        there = lot.choice((DATABASE, DATABASE, *world.members))
+        there = lot.choice((DATABASE, DATABASE, chats.PLACE, *world.members))
         seconds = lot.uniform(1, 60)
         world.note(f"nobody hears {there} for {seconds:.1f} s")
         world.network.silent.add(there)
@@ -128,3 +140,8 @@ class Troubles:
         process, lot = self._process(), self.world.loop.lot
         process.ahead += (jump := timedelta(seconds=lot.choice((-90, -5, 20, 600, 7200))))
         self.world.note(f"the clock of {process.place} jumps by {jump.total_seconds():g} s")
+
+    def _collect(self) -> None:
+        if gone := self.world.feed.collect():
+            self.world.note(f"nobody has {', '.join(sorted(one[:7] for one in gone))} any more")
+            self.world.witness.lost(gone)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from simulation import (
+    chats,
     clusters,
     databases,
     lateness,
@@ -29,7 +30,7 @@ from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses
 from volary.engine.persistence import codec
 from volary.engine.runs import state
-from volary.model import backoffs, server_settings
+from volary.model import backoffs
 from volary.model.fleet import cluster_health
 from volary.model.runs import run_records
 from volary.notifying import delivery, notifier
@@ -120,7 +121,7 @@ class Process:
     async def _lead(self) -> None:
         world = self.world
         clock = world.clock_of(self)
-        store = world.store_of(clock)
+        store = world.store_of(clock, self.place)
         tenure = tenures.Tenure(world.loop.time)
         members = world.network, world.members, world.wrote, tenure, world.lateness
         pool = clusters.Pool(*members).pool
@@ -136,10 +137,15 @@ class Process:
         register = cluster_registry.ClusterRegistry(
             store, pool, clock, cluster_health.HealthRules(), signal, pool.fleet
         )
-        queue = delivery.DeliveryQueue({}, notification_outbox.StoreOutbox(store))
+        outbox = notification_outbox.StoreOutbox(store)
+        notifying = notifier.Notifier(
+            chats.SETTINGS,
+            delivery.DeliveryQueue(chats.senders(world.network, world.chat), outbox, chats.LIMITS),
+        )
 
         async def drive(fence: run_records.Fence) -> None:
             world.note(f"{self.place} leads, term {fence.number}")
+            outbox.fence = fence
             async with asyncio.TaskGroup() as group:
                 leader = context.LeaderContext(
                     store=store,
@@ -149,7 +155,7 @@ class Process:
                     change_signal=signal,
                     group=group,
                     planners=planner_slots.PlannerSlots(_RULES.planners),
-                    notifier=notifier.Notifier(server_settings.Notifications(), queue),
+                    notifier=notifying,
                     new_id=world.new_id,
                     register=register,
                 )
@@ -157,6 +163,7 @@ class Process:
                 await known_applications.load()
                 commands = command_handler.CommandHandler(leader, known_applications, asked)
                 group.create_task(commands.keep_handling())
+                group.create_task(notifying.keep_delivering())
                 group.create_task(world.feed.watch(known_applications.notice))
 
         await election.lead(store, self.place, drive, timing=_TIMING, tenure=tenure)
@@ -183,17 +190,20 @@ class World:
         self.people = people.People(self)
         self.troubles = troubles.Troubles(self, self.rates)
         self.lateness = lateness.Lateness(self.troubles.is_late, self.note, self.broken)
-        self.witness = witnesses.Witness(self.loop.time, broken=self.broken)
+        self.chat = chats.Chat()
+        self.witness = witnesses.Witness(
+            self.loop.time, self.troubles.after_step, broken=self.broken
+        )
         self.store = self._own_store(self.clock_of())
 
     def clock_of(self, process: Process | None = None) -> Clock:
         """Return the clock of a process, or the true one."""
         return Clock(self.loop, process)
 
-    def store_of(self, clock: Clock) -> stores.Store:
-        """Return the store as it is reached from elsewhere."""
+    def store_of(self, clock: Clock, place: str = "") -> stores.Store:
+        """Return the store as somebody elsewhere reaches it, maybe a process at a place."""
         own = self._own_store(clock)
-        self.witness.watch(own)
+        self.witness.watch(own, place)
         return cast("stores.Store", networks.Remote(self.network, troubles.DATABASE, own))
 
     def _own_store(self, clock: Clock) -> stores.Store:
@@ -226,7 +236,7 @@ class World:
     def check(self) -> None:
         """Fail when something did not hold."""
         if self.broken:
-            raise AssertionError("\n".join(self.broken))
+            raise AssertionError("\n".join(dict.fromkeys(self.broken)))
 
     async def begin(self) -> None:
         """Have everybody run the first release."""
@@ -265,7 +275,12 @@ class World:
                 )
 
     async def _is_quiet(self) -> bool:
-        if await self.unfinished() or await self.store.requests.unanswered():
+        waiting = (
+            self.unfinished,
+            self.store.requests.unanswered,
+            self.store.notifications.waiting,
+        )
+        if any([await look() for look in waiting]):
             return False
         known = [await self.status(name) for name in APPLICATIONS]
         head = self.feed.head
@@ -283,10 +298,10 @@ class World:
         return application_statuses.from_document(found.document if found else {})
 
     async def runs(self) -> list[state.Run]:
-        """Return all runs, the oldest first."""
-        page = await self.store.runs.list(records.RunFilter(), limit=500)
-        stored = [await self.store.runs.load(item.head.id) for item in page.items]
-        return [codec.read_run(one) for one in reversed(stored) if one is not None]
+        """Return all runs, in the order in which they began: clocks may say another one."""
+        stored = [await self.store.runs.load(name) for name in self.witness.runs]
+        assert None not in stored, "a run is lost"
+        return [codec.read_run(one) for one in stored if one is not None]
 
     @property
     def digest(self) -> str:
@@ -300,7 +315,7 @@ async def opened(
 ) -> AsyncIterator[World]:
     """Open a world with an empty store, and give everything back at the end."""
     base = await databases.DATABASES.take()
-    world = World(loop, base, sources.Feed(source), rates)
+    world = World(loop, base, sources.Feed(source, loop.time), rates)
     try:
         yield world
     finally:
