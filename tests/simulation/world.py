@@ -88,6 +88,7 @@ class Process:
         """Let it die, and another life begin after some seconds."""
         if self.is_alive:
             self.world.note(f"{self.place} is killed")
+            self.world.kills += 1
             self.world.loop.kill(self.place)
             self._come_again(seconds)
 
@@ -180,6 +181,7 @@ class World:
     notes: list[str] = field(default_factory=list)
     #: What does not hold.
     broken: list[str] = field(default_factory=list)
+    kills: int = 0
     _ids: int = 0
 
     def __post_init__(self) -> None:
