@@ -1,6 +1,6 @@
 """Clusters in memory as processes see them, and a record of who wrote what to them."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -37,6 +37,9 @@ class Write:
 
 class Cluster(memory_client.MemoryCluster):
     """Refuses what is poisoned, though only when it is written and not when it is tried."""
+
+    #: Whether nobody's credentials are accepted.
+    knows_nobody: bool = False
 
     async def apply(
         self, resource: discovery.Resource, body: json.JsonObject, **named: Any
@@ -82,9 +85,11 @@ class Client:
             changes = verb in _WRITES and not named.get("dry_run")
             if changes:
                 await self.permit.wait()
-            here, sent = loops.PLACE.get(), self.network.loop.time()
+            here, sent = loops.PLACE.get(), self.network.loop.now
 
             async def carry_out() -> Any:
+                if self.cluster.knows_nobody:
+                    raise api_errors.Unauthorized("who are you", status=401, reason="Unauthorized")
                 if not changes:
                     return await method(*args, **named)
                 write = self._write(here, sent, verb, args, named)
@@ -97,7 +102,7 @@ class Client:
                 return answer
 
             answer = await self.network.call(self.name, carry_out, networks.unreachable)
-            self.answered = self.network.loop.time()
+            self.answered = self.network.loop.now
             return answer
 
         return ask
@@ -113,7 +118,7 @@ class Client:
         owner = tracking.owner_of(body)
         return Write(
             sent,
-            self.network.loop.time(),
+            self.network.loop.now,
             here,
             self.name,
             owner.name if owner else "",
@@ -130,36 +135,48 @@ class Client:
             yield event
 
 
-@dataclass
 class Pool:
-    """The clients of one process."""
+    """The clients of one process; of a cluster that left, as long as its kubeconfig is there."""
 
-    network: networks.Network
-    clusters: dict[str, Cluster]
-    told: Callable[[Write], None]
-    permit: write_permits.WritePermit
-    lateness: lateness.Lateness
-    _clients: dict[str, Client] = field(default_factory=dict)
-
-    @property
-    def fleet(self) -> fleets.Fleet:
-        return fleets.Fleet(tuple(fleets.Cluster(name) for name in self.clusters))
+    def __init__(
+        self,
+        network: networks.Network,
+        fleet: fleets.Fleet,
+        clusters: Mapping[str, Cluster],
+        gone: Collection[str],
+        told: Callable[[Write], None],
+        permit: write_permits.WritePermit,
+        late: lateness.Lateness,
+    ) -> None:
+        self.fleet = fleet
+        self._network, self._clusters, self._gone = network, clusters, gone
+        self._told, self._permit, self._lateness = told, permit, late
+        self._members = {cluster.name: cluster for cluster in fleet.clusters}
+        self._clients: dict[str, Client] = {}
 
     @property
     def pool(self) -> client_pool.ClientPool:
         return cast("client_pool.ClientPool", self)
 
+    def change(self, members: fleets.Fleet) -> None:
+        """Take another fleet; who left keeps its client."""
+        self.fleet = members
+        self.remember(members.clusters)
+
     def remember(self, members: Iterable[fleets.Cluster]) -> None:
-        """All are here: none has left."""
+        for cluster in members:
+            self._members.setdefault(cluster.name, cluster)
 
     def member(self, name: str) -> fleets.Cluster | None:
-        return fleets.Cluster(name) if name in self.clusters else None
+        return self._members.get(name)
 
     async def client(self, name: str) -> clients.Client | client_pool.Unavailable:
-        if name not in self.clusters:
-            return client_pool.Unavailable(name, "no such cluster")
+        if name not in self._members:
+            return client_pool.Unavailable(name, f"cluster {name} is not in the fleet")
         if name not in self._clients:
+            if name in self._gone:
+                return client_pool.Unavailable(name, "there is no kubeconfig")
             self._clients[name] = Client(
-                self.network, self.clusters[name], self.told, self.permit, self.lateness
+                self._network, self._clusters[name], self._told, self._permit, self._lateness
             )
         return cast("clients.Client", self._clients[name])

@@ -4,24 +4,70 @@ What SQLAlchemy compiled for one world serves the next: with that a world takes 
 """
 
 import sqlite3
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from volary.store import factory
 from volary.store.sql.database import connection_queue, database
 from volary.store.sql.schema import tables
 
+#: What a database may say to whoever writes, until somebody mends it.
+FAULTS = (
+    ("SQLITE_FULL", sqlite3.SQLITE_FULL, "database or disk is full"),
+    ("SQLITE_READONLY", sqlite3.SQLITE_READONLY, "attempt to write a readonly database"),
+    ("SQLITE_IOERR_WRITE", sqlite3.SQLITE_IOERR_WRITE, "disk I/O error"),
+)
+_WRITES = ("INSERT", "UPDATE", "DELETE")
+
+
+class Disk:
+    """What the database writes to; while it has a fault, nothing is written."""
+
+    def __init__(self) -> None:
+        #: One of `FAULTS`; None: it works.
+        self.fault: tuple[str, int, str] | None = None
+
+    def watch(self, driver: Any) -> None:
+        """Stand between a driver's connection and what carries out its calls."""
+        queue, put = driver._tx, driver._tx.put_nowait
+
+        def checked(work: tuple[Any, Callable[[], Any]]) -> None:
+            future, call = work
+            put((future, partial(self._carry_out, call)))
+
+        queue.put_nowait = checked
+
+    def _carry_out(self, call: Any) -> Any:
+        if self.fault is not None and _writes(call):
+            name, code, sentence = self.fault
+            error = sqlite3.OperationalError(sentence)
+            error.sqlite_errorname, error.sqlite_errorcode = name, code
+            raise error
+        return call()
+
+
+def _writes(call: Any) -> bool:
+    statement = call.args[0] if isinstance(call, partial) and call.args else ""
+    return isinstance(statement, str) and statement.lstrip().startswith(_WRITES)
+
 
 class Databases:
     """Lends its database to one world after another."""
 
     def __init__(self) -> None:
+        self.disk = Disk()
         self._free: database.Database | None = None
         self._empty: sqlite3.Connection | None = None
 
     async def take(self) -> database.Database:
         """Return an empty database."""
-        base, self._free = self._free or _opened(), None
+        base, self._free = self._free, None
+        if base is None:
+            base = _opened()
+            self.disk.watch(await _driver_of(base))
+        self.disk.fault = None
         # Its waiting places belong to an event loop.
         base._writing = base._urgently = base._reading = connection_queue.ConnectionQueue(1)
         if self._empty is None:
@@ -42,11 +88,14 @@ def _opened() -> database.Database:
     return database.Database(factory.parse("memory:"), busy=timedelta(seconds=5))
 
 
-async def _connection_of(base: database.Database) -> sqlite3.Connection:
+async def _driver_of(base: database.Database) -> Any:
     async with base._writer.connect() as connection:
-        driver: Any = (await connection.get_raw_connection()).driver_connection
-        found: sqlite3.Connection = driver._conn
-        return found
+        return (await connection.get_raw_connection()).driver_connection
+
+
+async def _connection_of(base: database.Database) -> sqlite3.Connection:
+    found: sqlite3.Connection = (await _driver_of(base))._conn
+    return found
 
 
 #: Of this process.

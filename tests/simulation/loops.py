@@ -38,16 +38,24 @@ class Loop(asyncio.SelectorEventLoop):
         self._queues: dict[str, deque[asyncio.Handle]] = {}
         #: Nothing of these goes on.
         self._dead: set[str] = set()
-        self._paused: set[str] = set()
+        #: Until when others stand still.
+        self._paused: dict[str, float] = {}
+        #: How long the machine of a place has slept: its own clock stood still meanwhile.
+        self._slept: dict[str, float] = {}
         #: All of them, for as long as the loop lives: one of a killed place must not be collected,
         #: for then its clean-up would run.
         self._every: list[asyncio.Task[Any]] = []
         #: Steps so far.
         self.steps = 0
 
-    def time(self) -> float:
-        """Return the seconds since the beginning."""
+    @property
+    def now(self) -> float:
+        """The seconds since the beginning, for everybody: also while a machine sleeps."""
         return self._time
+
+    def time(self) -> float:
+        """Return the seconds that the machine of this place was awake since the beginning."""
+        return self._time - self._slept.get(PLACE.get(), 0.0)
 
     def start(self, place: str, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Begin something at a place; all that comes of it belongs there, too."""
@@ -65,13 +73,25 @@ class Loop(asyncio.SelectorEventLoop):
         """Let nothing of a place ever go on: no handler, no clean-up."""
         self._dead.add(place)
 
-    def pause(self, place: str) -> None:
-        """Let nothing of a place go on for now."""
-        self._paused.add(place)
+    def pause(self, place: str, seconds: float) -> None:
+        """Let nothing of a place go on for some seconds."""
+        until = max(self._paused.get(place, 0.0), self._time + seconds)
+        self._paused[place] = until
+        self.call_later(seconds, self._resume, place)
 
-    def resume(self, place: str) -> None:
-        """Let a paused place go on."""
-        self._paused.discard(place)
+    def suspend(self, place: str, seconds: float) -> None:
+        """Have the machine of a place sleep: what it waits for comes so much later."""
+        self._slept[place] = self._slept.get(place, 0.0) + seconds
+        scheduled = self._scheduled  # type: ignore[attr-defined]
+        for handle in scheduled:
+            if handle._context.get(PLACE, "world") == place:
+                handle._when += seconds
+        heapq.heapify(scheduled)
+        self.pause(place, seconds)
+
+    def _resume(self, place: str) -> None:
+        if self._paused.get(place, self._time) <= self._time:
+            self._paused.pop(place, None)
 
     async def end(self) -> bool:
         """Cancel everything, and let it go on, also what was killed; say whether all has ended.
@@ -103,7 +123,10 @@ class Loop(asyncio.SelectorEventLoop):
 
         Else whoever waits for the rest of a rounded time would wait without end.
         """
-        return super().call_at(max(when, self._time + _RESOLUTION), callback, *args, **named)
+        # The loop counts for everybody; who asks counts without the sleep of its machine.
+        true_time = when + self._slept.get(PLACE.get(), 0.0)
+        later = max(true_time, self._time + _RESOLUTION)
+        return super().call_at(later, callback, *args, **named)
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any

@@ -45,51 +45,66 @@ class Network:
         """
         if self.is_over:
             raise failure()
-        here = loops.PLACE.get()
         context = contextvars.copy_context()
         context.run(loops.PLACE.set, place)
         answered: asyncio.Future[Answer] = self.loop.create_future()
+        way = _Way(loops.PLACE.get(), place, action, answered)
         # From here on it is on its way: no pause of who asks holds it up.
-        self.loop.create_task(self._carry(here, place, action, answered), context=context)
+        self.loop.call_later(self._delay(), self._arrive, way, context=context)
+        # A timer of its own, for thousands: `asyncio.timeout` takes as long as all the rest.
+        patience = self.loop.call_later(self.patience, _give_up, answered, failure)
         try:
-            async with asyncio.timeout(self.patience):
-                return await answered
-        except TimeoutError:
-            raise failure() from None
+            return await answered
+        finally:
+            patience.cancel()
 
-    async def _carry(
-        self,
-        here: str,
-        place: str,
-        action: Callable[[], Coroutine[Any, Any, Answer]],
-        answered: "asyncio.Future[Answer]",
-    ) -> None:
-        if not await self._arrives(here, place):
-            return
-        error: Exception | None = None
+    def _arrive(self, way: "_Way") -> None:
+        if not self._is_lost(way):
+            self.loop.create_task(self._carry_out(way))
+
+    async def _carry_out(self, way: "_Way") -> None:
+        result, error = None, None
         try:
-            result = await action()
+            result = await way.action()
         except Exception as raised:  # noqa: BLE001 (it is the answer)
             error = raised
-        if not await self._arrives(place, here) or answered.done():
+        self.loop.call_later(self._delay(), self._answer, way, result, error)
+
+    def _answer(self, way: "_Way", result: Any, error: Exception | None) -> None:
+        if self._is_lost(way) or way.answered.done():
             return
         if error is None:
-            answered.set_result(result)
+            way.answered.set_result(result)
         else:
-            answered.set_exception(error)
+            way.answered.set_exception(error)
 
-    async def _arrives(self, here: str, there: str) -> bool:
-        lot = self.loop.lot
-        await asyncio.sleep(lot.random() ** 4 * self.delay)
-        if frozenset((here, there)) in self.cuts or {here, there} & self.silent:
-            return False
-        return lot.random() >= self.loss
+    def _delay(self) -> float:
+        return self.loop.lot.random() ** 4 * self.delay
+
+    def _is_lost(self, way: "_Way") -> bool:
+        ends = frozenset((way.here, way.there))
+        return ends in self.cuts or bool(ends & self.silent) or self.loop.lot.random() < self.loss
 
     def heal(self) -> None:
         """Let everybody hear everybody, and lose nothing."""
         self.loss = 0.0
         self.cuts.clear()
         self.silent.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A question on its way to a place, and the answer on its way back."""
+
+    here: str
+    there: str
+    action: Callable[[], Coroutine[Any, Any, Any]]
+    answered: "asyncio.Future[Any]"
+
+
+def _give_up(answered: "asyncio.Future[Any]", failure: Callable[[], Exception]) -> None:
+    if not answered.done():
+        answered.set_exception(failure())
 
 
 class Remote:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from simulation import chats
+from simulation import chats, databases
 
 if TYPE_CHECKING:
     from simulation import world
@@ -23,8 +23,12 @@ class Rates:
     kill: float = 2
     restart: float = 1
     pause: float = 1.5
+    suspend: float = 0.5
     cut: float = 2
     outage: float = 0.5
+    disk: float = 0.5
+    refuse: float = 0.5
+    leave: float = 0.7
     jump: float = 0.7
     collect: float = 1
     #: The chance that a process stands still, or is killed, once a write of it has arrived,
@@ -56,8 +60,8 @@ class Troubles:
         happenings = self._happenings()
         weights = [weight for weight, _ in happenings]
         world.network.loss = rates.loss
-        until = world.loop.time() + rates.seconds
-        while world.loop.time() < until:
+        until = world.loop.now + rates.seconds
+        while world.loop.now < until:
             await asyncio.sleep(lot.expovariate(1 / rates.mean))
             lot.choices([happening for _, happening in happenings], weights)[0]()
             world.check()
@@ -71,8 +75,12 @@ class Troubles:
             (rates.kill, self._kill),
             (rates.restart, self._restart),
             (rates.pause, self._pause),
+            (rates.suspend, self._suspend),
             (rates.cut, self._cut),
             (rates.outage, self._lose),
+            (rates.disk, self._break_disk),
+            (rates.refuse, self._refuse),
+            (rates.leave, self._leave),
             (rates.jump, self._jump),
             (rates.collect, self._collect),
         ]
@@ -116,8 +124,13 @@ class Troubles:
         world = self.world
         seconds = world.loop.lot.uniform(1, 60)
         world.note(f"{place} stands still for {seconds:.1f} s")
-        world.loop.pause(place)
-        world.loop.call_later(seconds, world.loop.resume, place)
+        world.loop.pause(place, seconds)
+
+    def _suspend(self) -> None:
+        world, place = self.world, self._process().place
+        seconds = world.loop.lot.uniform(1, 60)
+        world.note(f"the machine of {place} sleeps for {seconds:.1f} s")
+        world.loop.suspend(place, seconds)
 
     def _cut(self) -> None:
         world, lot = self.world, self.world.loop.lot
@@ -145,3 +158,29 @@ class Troubles:
         if gone := self.world.feed.collect():
             self.world.note(f"nobody has {', '.join(sorted(one[:7] for one in gone))} any more")
             self.world.witness.lost(gone)
+
+    def _break_disk(self) -> None:
+        world, lot, disk = self.world, self.world.loop.lot, databases.DATABASES.disk
+        disk.fault, seconds = lot.choice(databases.FAULTS), lot.uniform(1, 60)
+        world.note(f"the database says {disk.fault[0]} for {seconds:.1f} s")
+        world.loop.call_later(seconds, setattr, disk, "fault", None)
+
+    def _refuse(self) -> None:
+        """Have a cluster know nobody's credentials, until they are replaced."""
+        world, lot = self.world, self.world.loop.lot
+        cluster, seconds = lot.choice(tuple(world.members.values())), lot.uniform(1, 40)
+        world.note(f"{cluster.name} knows nobody for {seconds:.1f} s")
+        cluster.knows_nobody = True
+        world.loop.call_later(seconds, setattr, cluster, "knows_nobody", False)
+
+    def _leave(self) -> None:
+        """Take a cluster out of the fleet file for a while, and maybe its kubeconfig with it."""
+        world, lot = self.world, self.world.loop.lot
+        name, seconds = lot.choice(tuple(world.members)), lot.uniform(5, 120)
+        is_gone = lot.random() < 0.5
+        if name not in world.fleet.names:
+            return
+        what = "and its kubeconfig is gone" if is_gone else "and can be reached"
+        world.note(f"{name} leaves the fleet for {seconds:.1f} s, {what}")
+        world.leave(name, is_gone=is_gone)
+        world.loop.call_later(seconds, world.join, name)

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ from volary.controller.status import application_statuses
 from volary.engine.persistence import codec
 from volary.engine.runs import state
 from volary.model import backoffs
-from volary.model.fleet import cluster_health
+from volary.model.fleet import cluster_health, fleets
 from volary.model.runs import run_records
 from volary.notifying import delivery, notifier
 from volary.store import records, stores
@@ -60,7 +60,7 @@ class Clock:
 
     def now(self) -> datetime:
         ahead = self.process.ahead if self.process else timedelta()
-        return EPOCH + timedelta(seconds=self.loop.time()) + ahead
+        return EPOCH + timedelta(seconds=self.loop.now) + ahead
 
 
 @dataclass
@@ -74,6 +74,8 @@ class Process:
     is_alive: bool = False
     #: What its clock is ahead of the true time.
     ahead: timedelta = timedelta()
+    #: Has it take another fleet file.
+    change_fleet: Callable[[fleets.Fleet], None] = lambda _: None
     _main: "asyncio.Task[None] | None" = None
     #: How long it stays away once it has been asked to end; None: it was not asked.
     _away: float | None = None
@@ -123,9 +125,9 @@ class Process:
         world = self.world
         clock = world.clock_of(self)
         store = world.store_of(clock, self.place)
-        tenure = tenures.Tenure(world.loop.time)
-        members = world.network, world.members, world.wrote, tenure, world.lateness
-        pool = clusters.Pool(*members).pool
+        tenure = tenures.Tenure(lambda: world.loop.now)
+        members = world.network, world.fleet, world.members, world.gone
+        pool = clusters.Pool(*members, world.wrote, tenure, world.lateness).pool
         known = ready_runs.Dependencies(
             world.feed,
             pool,
@@ -138,6 +140,7 @@ class Process:
         register = cluster_registry.ClusterRegistry(
             store, pool, clock, cluster_health.HealthRules(), signal, pool.fleet
         )
+        self.change_fleet = register.replace
         outbox = notification_outbox.StoreOutbox(store)
         notifying = notifier.Notifier(
             chats.SETTINGS,
@@ -188,14 +191,16 @@ class World:
         self.network = networks.Network(self.loop)
         self.members = {name: clusters.Cluster(name=name) for name in CLUSTERS}
         self.applications = APPLICATIONS
+        self.fleet = _fleet(CLUSTERS)
+        #: Clusters without a kubeconfig, and those that have ever left the fleet file.
+        self.gone: set[str] = set()
+        self.left: set[str] = set()
         self.processes = [Process(self, name) for name in PROCESSES]
         self.people = people.People(self)
         self.troubles = troubles.Troubles(self, self.rates)
         self.lateness = lateness.Lateness(self.troubles.is_late, self.note, self.broken)
         self.chat = chats.Chat()
-        self.witness = witnesses.Witness(
-            self.loop.time, self.troubles.after_step, broken=self.broken
-        )
+        self.witness = witnesses.Witness(self.now, self.troubles.after_step, broken=self.broken)
         self.store = self._own_store(self.clock_of())
 
     def clock_of(self, process: Process | None = None) -> Clock:
@@ -214,12 +219,16 @@ class World:
             self.base, clock=clock, limits=records.Limits(), lease_clock=self.clock_of()
         )
 
+    def now(self) -> float:
+        """Return the seconds since the beginning."""
+        return self.loop.now
+
     def new_id(self) -> str:
         self._ids += 1
         return f"id-{self._ids:04}"
 
     def note(self, text: str) -> None:
-        self.notes.append(f"{self.loop.time():9.3f} {text}")
+        self.notes.append(f"{self.loop.now:9.3f} {text}")
 
     def wrote(self, write: clusters.Write) -> None:
         self.witness.wrote(write)
@@ -229,6 +238,24 @@ class World:
         )
         self.lateness.wrote(write)
         self.troubles.after_write(write.place)
+
+    def leave(self, name: str, *, is_gone: bool) -> None:
+        """Take a cluster out of the fleet file."""
+        self.left.add(name)
+        self.gone |= {name} if is_gone else set()
+        self._change_fleet([other for other in self.fleet.names if other != name])
+
+    def join(self, name: str) -> None:
+        """Put a cluster into the fleet file again."""
+        self.note(f"{name} joins the fleet")
+        self.gone.discard(name)
+        self._change_fleet([other for other in CLUSTERS if other in {*self.fleet.names, name}])
+
+    def _change_fleet(self, names: Sequence[str]) -> None:
+        self.fleet = _fleet(names)
+        for process in self.processes:
+            if process.is_alive:
+                process.change_fleet(self.fleet)
 
     def push(self) -> None:
         """Let somebody push the next commit."""
@@ -258,19 +285,17 @@ class World:
         """Heal everything, and let all go to its end."""
         self.note("all is well again")
         self.network.heal()
-        for process in self.processes:
-            self.loop.resume(process.place) if process.is_alive else None
         await self._until_quiet(4 * 3600)
 
     async def _until_quiet(self, seconds: float) -> None:
         """Wait until nobody has anything to do; people go on approving."""
-        until, calm = self.loop.time() + seconds, 0
+        until, calm = self.loop.now + seconds, 0
         while calm < 3:
             await asyncio.sleep(7)
             await self.people.clear()
             self.check()
             calm = calm + 1 if await self._is_quiet() else 0
-            if self.loop.time() > until or self.loop.steps > _MOST_STEPS:
+            if self.loop.now > until or self.loop.steps > _MOST_STEPS:
                 waiting = [await self.status(name) for name in APPLICATIONS]
                 raise AssertionError(
                     f"not quiet after {seconds} s: {await self.unfinished()}, {waiting}"
@@ -311,13 +336,17 @@ class World:
         return hashlib.sha256("\n".join(self.notes).encode()).hexdigest()
 
 
+def _fleet(names: Sequence[str]) -> fleets.Fleet:
+    return fleets.Fleet(tuple(fleets.Cluster(name) for name in names))
+
+
 @asynccontextmanager
 async def opened(
     loop: loops.Loop, source: sources.Source, rates: troubles.Rates
 ) -> AsyncIterator[World]:
     """Open a world with an empty store, and give everything back at the end."""
     base = await databases.DATABASES.take()
-    world = World(loop, base, sources.Feed(source, loop.time), rates)
+    world = World(loop, base, sources.Feed(source, lambda: loop.now), rates)
     try:
         yield world
     finally:
