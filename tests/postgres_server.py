@@ -49,6 +49,11 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
 
+    @property
+    def socket(self) -> Path:
+        """Where it listens."""
+        return self._directory / ".s.PGSQL.5432"
+
     def start(self) -> None:
         """Start, or start again after `kill`; returns when it takes connections."""
         data = self._directory / "data"

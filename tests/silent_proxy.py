@@ -1,0 +1,70 @@
+"""A way to a server that falls silent: nothing is closed, nothing is refused, nothing arrives."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class SilentProxy:
+    """Passes on what comes for a server at a socket in the file system."""
+
+    socket: Path
+    port: int = 0
+    #: How often something was passed on, in either direction.
+    passed: int = 0
+    _passes: asyncio.Event = field(default_factory=asyncio.Event)
+    _connections: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def fall_silent(self) -> None:
+        """Pass nothing on any more, in neither direction; connections stay open."""
+        self._passes.clear()
+
+    def go_on(self) -> None:
+        """Pass on what has come meanwhile, late as it is, and what comes."""
+        self._passes.set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass a connection on."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        try:
+            there, back = await asyncio.open_unix_connection(self.socket)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._pass(reader, back))
+                group.create_task(self._pass(there, writer))
+        except* (OSError, asyncio.CancelledError):
+            pass
+        finally:
+            self._connections.discard(task)
+
+    async def close(self) -> None:
+        """Break off every connection."""
+        for task in self._connections:
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer):
+            while chunk := await reader.read(1 << 16):
+                await self._passes.wait()
+                self.passed += 1
+                writer.write(chunk)
+                await writer.drain()
+
+
+@contextlib.asynccontextmanager
+async def opened(socket: Path) -> AsyncIterator[SilentProxy]:
+    """Listen at a port of its own for as long as the block lasts."""
+    proxy = SilentProxy(socket)
+    proxy.go_on()
+    listener = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+    proxy.port = listener.sockets[0].getsockname()[1]
+    try:
+        yield proxy
+    finally:
+        listener.close()
+        await proxy.close()
