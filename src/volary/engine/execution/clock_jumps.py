@@ -1,6 +1,7 @@
-"""Clocks that are set forward, or stood still in a suspended machine: seen, and evened out.
+"""Clocks that are set forward or back, or machines that were suspended: seen, and evened out.
 
-The loop's time goes on evenly. What a clock is ahead of it by all at once, nobody had for work.
+The loop's time goes on evenly. What a clock is ahead of it by all at once, nobody had for work;
+and what it is behind, nobody has once more.
 """
 
 import asyncio
@@ -20,17 +21,17 @@ class JumpMeter:
         self._offset: timedelta | None = None
 
     def look(self) -> tuple[datetime, timedelta]:
-        """Return the time, and by how much the clock was set forward since the last look."""
+        """Return the time, and how far the clock was set forward, or back, since the last look."""
         now = self._clock.now()
         passed = timedelta(seconds=asyncio.get_running_loop().time())
         offset = now - datetime.min.replace(tzinfo=now.tzinfo) - passed
         jump = offset - self._offset if self._offset is not None else timedelta()
         self._offset = offset
-        return now, jump if jump > _TOLERATED else timedelta()
+        return now, jump if abs(jump) > _TOLERATED else timedelta()
 
 
 class SteadyClock:
-    """Shows what a clock would show had nobody set it forward since this one was made."""
+    """Shows what a clock would show had nobody set it since this one was made."""
 
     def __init__(self, clock: clocks.Clock) -> None:
         self._meter = JumpMeter(clock)

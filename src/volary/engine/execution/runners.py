@@ -10,7 +10,7 @@ as the journal has it, and a later runner goes on from it with `machine.outstand
 
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, assert_never
@@ -110,7 +110,7 @@ class Runner:
         self._broken_off: set[_Key] = set()
         #: Clusters of which it is in the inbox that they answer.
         self._reachable: set[str] = set()
-        self._alarm = _WakeTimer(clock)
+        self._alarm = _WakeTimer(self._now)
         self._number = 0
         self._interrupts = 0
         #: It ended, or was broken off: nobody takes what is asked.
@@ -191,10 +191,11 @@ class Runner:
         self.submit(events.Cancel(self._now(), by, rollback=rollback, now=now))
 
     def _now(self) -> datetime:
-        """Return the time; that the clock was set forward is in the inbox before what follows."""
+        """Return the time; that the clock was set is in the inbox before what follows."""
         now, jump = self._jumps.look()
         if jump:
-            _LOG.warning("the clock was set forward by %s: no limit counts that", jump)
+            way = "forward" if jump > timedelta() else "back"
+            _LOG.warning("the clock was set %s by %s: no limit counts that", way, abs(jump))
             self.submit(events.ClockJumped(now, jump))
         return now
 
@@ -427,10 +428,10 @@ def _is_report(letter: _Message) -> bool:
 
 
 class _WakeTimer:
-    """Wakes once at the time that was set last."""
+    """Wakes once at the time that was set last; `look` says what time it is."""
 
-    def __init__(self, clock: clocks.Clock) -> None:
-        self._clock = clock
+    def __init__(self, look: Callable[[], datetime]) -> None:
+        self._look = look
         self._at: datetime | None = None
         self._changed = asyncio.Event()
 
@@ -440,16 +441,15 @@ class _WakeTimer:
 
     async def wait(self) -> None:
         """Return when the clock has reached the time; it is then set no more."""
-        while self._at is None or self._clock.now() < self._at:
+        while (left := self._left()) is None or left > timedelta():
             self._changed.clear()
             try:
-                async with asyncio.timeout(self._delay()):
+                pause = None if left is None else min(left, _LONGEST_SLEEP).total_seconds()
+                async with asyncio.timeout(pause):
                     await self._changed.wait()
             except TimeoutError:
                 continue
         self._at = None
 
-    def _delay(self) -> float | None:
-        if self._at is None:
-            return None
-        return min(self._at - self._clock.now(), _LONGEST_SLEEP).total_seconds()
+    def _left(self) -> timedelta | None:
+        return None if self._at is None else self._at - self._look()

@@ -28,7 +28,7 @@ def postpone(run: state.Run, event: events.ClockJumped) -> state.Run:
         return at if at is None else at + event.by
 
     def later_task(task: state.TaskState) -> state.TaskState:
-        if task.is_final or run.clock_stopped is not None:
+        if task.is_final:
             return task
         return replace(task, started=later(task.started), deadline=later(task.deadline))
 
@@ -37,11 +37,10 @@ def postpone(run: state.Run, event: events.ClockJumped) -> state.Run:
         group if group.expires is None else replace(group, expires=later(group.expires))
         for group in stage.groups
     )
-    stage = replace(stage, groups=groups)
-    # What stands still gets the time when it goes on.
-    if run.clock_stopped is None:
-        stage = replace(stage, deadline=later(stage.deadline))
-        run = replace(run, deadline=later(run.deadline))
+    stage = replace(
+        stage, groups=groups, started=later(stage.started), deadline=later(stage.deadline)
+    )
+    run = replace(run, deadline=later(run.deadline), clock_stopped=later(run.clock_stopped))
     return updates.replace_current(run, stage)
 
 

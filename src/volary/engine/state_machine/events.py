@@ -61,7 +61,7 @@ class TimePassed(Fact):
 
 @dataclass(frozen=True, slots=True)
 class ClockJumped(Fact):
-    """The clock was set forward by so much: nobody had this time, so no limit counts it."""
+    """The clock was set forward, or back, by so much: no limit counts what nobody had."""
 
     by: timedelta
 

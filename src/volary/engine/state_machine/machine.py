@@ -12,8 +12,8 @@ The rules, in words:
 4.  A timeout (of a stage, the run, an approval) is a failure, never a cancel. A task whose
     time is over is asked to stop; after the grace it is broken off; after another
     grace it counts as failed without a word, and its cluster as touched. A run that times
-    out does not hold: nobody may be there. A clock that is set forward takes no time from
-    anybody: the limits that are running move with it, windows do not.
+    out does not hold: nobody may be there. A clock that is set takes no time from anybody
+    and gives none: the limits that are running move with it, windows do not.
 5.  A rollback visits the clusters the run touched and no other, under a deadline of its
     own. A failing cluster does not keep the others from rolling back. The run is
     `rolled_back` only if every one of these tasks succeeded, else `failed`, naming what is

@@ -90,8 +90,9 @@ async def test_a_clock_that_is_set_back_delays_nothing_that_works(looptime: floa
 
 
 @pytest.mark.looptime
-async def test_a_limit_still_ends_after_the_clock_was_set_back() -> None:
-    """Later by as much as the clock says it is earlier, but it does end."""
+async def test_who_is_deaf_is_broken_off_also_after_the_clock_was_set_back(
+    looptime: float,
+) -> None:
     clock = JumpingClock()
 
     class Deaf:
@@ -107,8 +108,8 @@ async def test_a_limit_still_ends_after_the_clock_was_set_back() -> None:
     ).carry_out()
 
     assert run.status is RunStatus.FAILED
-    assert "timed out" in run.reason
-    assert asyncio.get_running_loop().time() < (2 * HOUR + timedelta(hours=7)).total_seconds()
+    assert "timed out after 10m" in run.reason
+    assert looptime < HOUR.total_seconds()
 
 
 @pytest.mark.looptime
@@ -128,7 +129,10 @@ async def test_a_clock_that_jumps_forward_fails_nobody(looptime: float) -> None:
 
 
 @pytest.mark.looptime
-async def test_a_limit_ends_as_late_after_a_jump_as_without_one(looptime: float) -> None:
+@pytest.mark.parametrize("jump", [2 * HOUR, -HOUR])
+async def test_a_limit_ends_as_late_after_a_jump_as_without_one(
+    jump: timedelta, looptime: float
+) -> None:
     clock = JumpingClock()
 
     class Stuck:
@@ -136,7 +140,7 @@ async def test_a_limit_ends_as_late_after_a_jump_as_without_one(looptime: float)
             self, task: executor.TaskContext, report: executor.Reporter
         ) -> statuses.Outcome:
             await asyncio.sleep(30)
-            clock.off += 2 * HOUR
+            clock.off += jump
             await task.stop.wait()
             return statuses.Outcome(TaskStatus.CANCELLED, task.stop.reason)
 
