@@ -40,10 +40,12 @@ async def _frame(
     task_state = work.context.task_state
     remembered = (await task_state.load()).get(_STARTED)
     if isinstance(remembered, str):
-        started = datetime.fromisoformat(remembered)
+        # By a clock that was set back, or another one, it may be later than now.
+        started = min(datetime.fromisoformat(remembered), now.astimezone(UTC))
         work.context.log(f"going on with the analysis that began at {started:%H:%M:%S} UTC")
     else:
         started = now.astimezone(UTC)
+    if started.isoformat() != remembered:
         await task_state.save({_STARTED: started.isoformat()})
     ends = started + options.duration
     limit = now + work.remaining

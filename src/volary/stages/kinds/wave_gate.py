@@ -179,8 +179,11 @@ async def _still_since(
     """Return since when the cluster is healthy: later than known, if it broke in between."""
     seen = await _require_release(work, manifests)
     since = max([known, *filter(None, map(_available_since, seen))])
+    # By a clock that was set back, or by the cluster's, it may be later than now.
+    since = min(since, _now(work))
     if since > known:
         work.caution("did not stay healthy while the server was stopped; the soak begins again")
+    if since != known:
         await _remember(work, since)
     return since
 

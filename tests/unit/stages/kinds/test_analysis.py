@@ -326,6 +326,20 @@ async def test_a_restart_goes_on_in_the_middle() -> None:
     assert any("going on with the analysis" in line for line in world.report.lines)
 
 
+@pytest.mark.looptime
+async def test_an_analysis_that_began_by_a_clock_that_was_ahead_takes_its_time_from_now() -> None:
+    world = World()
+    place = task_states.TaskAttempt(world.run_id, "2-ANALYSIS", "us", 1)
+    ahead = LoopClock().now() + timedelta(hours=1)
+    await world.keeper.save(place, {"started": ahead.isoformat()})
+
+    ended = await world.analyse(RULE)
+
+    assert ended.status is PASSED, ended.reason
+    assert ended.reason == "All analyses were successful: errors, 3 looks"
+    assert seconds() == pytest.approx(180, abs=1)
+
+
 async def _on(world: World, *targets: str, rule: analysis.Rule) -> Mapping[str, statuses.Outcome]:
     ended = await asyncio.gather(*(world.analyse(rule, target=each) for each in targets))
     return dict(zip(targets, ended, strict=True))

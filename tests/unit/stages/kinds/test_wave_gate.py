@@ -159,6 +159,18 @@ async def test_the_last_cluster_of_the_wave_begins_the_soak() -> None:
     assert now() == pytest.approx(110, abs=1)
 
 
+@pytest.mark.parametrize("available", ["", "2026-03-01T13:00:00Z"])
+async def test_a_soak_that_began_by_a_clock_that_was_ahead_lasts_no_longer(available: str) -> None:
+    """That of a process before this one, or the cluster's."""
+    given = world(running(since=available))
+    ahead = stage_contexts.START + timedelta(hours=1)
+
+    await given.open(120, known={"since": ahead.isoformat()})
+
+    assert now() == pytest.approx(120)
+    assert (await given.state.load())["since"] == stage_contexts.START.isoformat()
+
+
 async def test_clusters_that_are_not_healthy_in_time_hold_the_wave_up() -> None:
     meeting = rendezvouses.Rendezvous()
     meeting.join("eu")
