@@ -92,7 +92,7 @@ class FleetGauges:
     async def take(self, backing: service.Service) -> None:
         """Count anew unless that was done a moment ago."""
         now = self._clock.now()
-        if self._taken is not None and now - self._taken < _VALID_FOR:
+        if self._taken is not None and timedelta() <= now - self._taken < _VALID_FOR:
             return
         self._taken = now
         everything = backing.every_application(records.ApplicationFilter())

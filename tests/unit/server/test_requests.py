@@ -207,6 +207,18 @@ async def test_numbers_name_routes_not_paths(tmp_path: Path) -> None:
     assert 'volary_clusters{status="unreachable"} 0.0' in text
 
 
+async def test_numbers_are_counted_anew_when_the_clock_was_set_back(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        await world.ask("GET", "/metrics")
+        await world.keep_application("mail", team="shop")
+        _, before = await world.ask("GET", "/metrics")
+        world.clock.forward(hours=-1)
+        _, after = await world.ask("GET", "/metrics")
+
+    assert 'volary_applications{status="unknown"} 2.0' in before
+    assert 'volary_applications{status="unknown"} 3.0' in after
+
+
 async def test_tls_by_files(tmp_path: Path) -> None:
     authority = trustme.CA()
     issued = authority.issue_cert("localhost", "127.0.0.1")

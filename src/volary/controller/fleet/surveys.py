@@ -96,7 +96,7 @@ class Surveyor:
         # Whoever has the lock may be cancelled with their request; then the next one reads.
         async with entry.lock:
             now = self._clock.now()
-            if entry.last is not None and now - entry.last.at < self._memory:
+            if entry.last is not None and timedelta() <= now - entry.last.at < self._memory:
                 return entry.last
             survey = await self.look(await subject(), entry.reports)
             entry.reports = {cluster.cluster: cluster for cluster in survey.whole.clusters}

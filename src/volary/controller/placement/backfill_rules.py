@@ -81,7 +81,8 @@ class Attempts:
     def why_wait(self, application: str, cluster: str, now: datetime) -> str:
         """Return until when it has to wait, in a clause; empty: it may be tried."""
         tried = self._known.get((application, cluster))
-        if tried is None or now >= tried.not_before:
+        # More than a wait ago is a clock that was set back since.
+        if tried is None or not timedelta() < tried.not_before - now <= _BACKOFF.after(tried.times):
             return ""
         return f"tried again at {tried.not_before:%H:%M:%S}"
 

@@ -63,7 +63,10 @@ async def test_an_answer_is_shared_until_it_is_too_old() -> None:
         same = await surveyor.survey("shop", subject)
         clock.forward(seconds=0.1)
         new = await surveyor.survey("shop", subject)
+        clock.forward(hours=-1)
+        newest = await surveyor.survey("shop", subject)
 
     assert same is first
     assert new is not first
-    assert asked == ["shop", "shop"]
+    assert newest is not new
+    assert asked == ["shop", "shop", "shop"]

@@ -95,6 +95,8 @@ def test_each_try_is_waited_for_longer_up_to_half_an_hour() -> None:
         waits.append((now - before).total_seconds())
 
     assert waits == [30, 60, 120, 240, 480, 960, 1800, 1800, 1800]
+    set_back = now - timedelta(hours=1)
+    assert tries.why_wait("shop", "eu", set_back) == "", "nobody waits for that hour once more"
     assert tries.why_wait("cart", "eu", NOW) == ""
     tries.forget("shop", [])
     tries.note("shop", ["eu"], now)
