@@ -69,6 +69,21 @@ async def test_a_commit_keeps_the_time_it_was_seen_first(store: stores.Store) ->
     assert await store.commits.get("cart", "abc") is None
 
 
+async def test_requests_of_an_application_keep_their_order_by_whichever_clock(
+    store: stores.Store,
+) -> None:
+    """They come in through processes whose clocks differ, or are set back."""
+    first = records.RequestRecord("a", "approve", "ana", given.at(60), "shop")
+    second = records.RequestRecord("b", "cancel", "bo", given.at(1), "shop")
+    other = records.RequestRecord("c", "cancel", "bo", given.at(2), "cart")
+
+    for request in (first, second, other):
+        assert await store.requests.ask(request)
+
+    waiting = await store.requests.unanswered()
+    assert [request.id for request in waiting] == ["a", "b", "c"]
+
+
 async def test_a_request_waits_until_it_is_answered_once(
     store: stores.Store, turned_clock: given.TurnedClock
 ) -> None:

@@ -222,7 +222,7 @@ class LocalApplication:
         # Before the run, so that there is none that nobody knows of.
         status = replace(self._writer.status, run=ready.run.id, under_way=True)
         await self._writer.keep(status, repository=location, path=path)
-        version = await self._writer.begin(ready)
+        ready, version = await self._writer.begin(ready)
         return self._open(ready, version, observers)
 
     async def take_up(

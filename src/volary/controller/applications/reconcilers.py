@@ -419,7 +419,7 @@ class ApplicationReconciler:
             await notifications.planned(leader.notifier, leader.dependencies, ready, self.record)
             # Should something break once it is kept, it is found by its id.
             self._interrupted.unread = ready.run.id
-            version = await self._state_writer.begin(ready)
+            ready, version = await self._state_writer.begin(ready)
             self._interrupted.unread = ""
             self._session = run_session.open_session(self._leader, self.record, ready, version)
             return self._session

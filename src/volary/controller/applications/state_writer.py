@@ -6,6 +6,7 @@ two writers is first: the application's reconciler does.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from volary.controller import notifications
@@ -30,6 +31,8 @@ Value = TypeVar("Value")
 
 #: Commits of an application that are not read again.
 _MOST_COMMITS = 4
+#: The least difference of two moments.
+_MOMENT = timedelta(microseconds=1)
 
 
 class ApplicationStateWriter:
@@ -116,8 +119,9 @@ class ApplicationStateWriter:
             self.name, commit, self._leader.dependencies.clock.now()
         )
 
-    async def begin(self, ready: ready_runs.ReadyRun) -> int:
-        """Keep a new run, then that it is under way; returns its version."""
+    async def begin(self, ready: ready_runs.ReadyRun) -> tuple[ready_runs.ReadyRun, int]:
+        """Keep a new run, then that it is under way; returns it as it was kept, and its version."""
+        ready = replace(ready, run=await self._after_the_last(ready.run))
         document = run_origins.to_document(ready.origin)
         now = self._leader.dependencies.clock.now()
         await self._keeper.add(self.record.repository, commit_keeper.of_run(ready.run))
@@ -132,7 +136,19 @@ class ApplicationStateWriter:
             warnings=tuple(map(clean, origin.warnings)),
         )
         await self.take_up(ready.run, shown)
-        return version
+        return ready, version
+
+    async def _after_the_last(self, run: run_state.Run) -> run_state.Run:
+        """Return a new run as the newest of its application, also where the clock was set back.
+
+        What a rollback takes back is the change of the newest.
+        """
+        runs, mine = self._leader.store.runs, records.RunFilter(frozenset({run.application}))
+        page = await self.until_available(lambda: runs.list(mine, limit=1))
+        newest = next((item.head for item in page.items if item.head.id != run.id), None)
+        if run.created is None or newest is None or newest.created < run.created:
+            return run
+        return replace(run, created=newest.created + _MOMENT)
 
     async def take_up(self, run: run_state.Run, origin: run_origins.Origin) -> None:
         """Keep that a run which is kept already is under way; `origin` is clean."""
@@ -187,6 +203,7 @@ class ApplicationStateWriter:
             now,
         )
         origin = ready_runs.origin_of_refused(ready_runs.source_of(self.state), run_request)
+        run = await self._after_the_last(run)
         made = transitions.first_transition(run, run_origins.to_document(origin), now)
         await self._keep_transition(made, ready_runs.masker(self._leader.dependencies))
 

@@ -1,6 +1,8 @@
 """What is written down about an application is kept before it counts."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -88,6 +90,24 @@ async def test_a_run_is_kept_with_its_kind_and_without_secrets_before_it_is_unde
     kept = run_origins.from_document(stored.origin)
     assert (kept.kind, kept.subject) == (given.Kind.MOVE, "set *****")
     assert (await world.status()).under_way
+
+
+async def test_a_run_is_newer_than_those_before_it_also_by_a_clock_that_was_set_back(
+    world: given.World, writer: state_writer.ApplicationStateWriter
+) -> None:
+    """Also one that is refused: what is rolled back is the change of the newest."""
+    ahead = replace(RUN, created=given.AT + timedelta(hours=1), finished=given.AT)
+    await given.keep_run(world.store, ahead, given.Kind.RELEASE)
+    origin = run_origins.Origin("shop", "volary.yaml", kind=given.Kind.RELEASE)
+    second = replace(RUN, id="r2")
+    ready = given.ready_runs.ReadyRun(second, world.script.stages, redaction.Masker(), origin)
+
+    begun, _ = await writer.begin(ready)
+    await writer.refuse(given.request("r3", "c3"), "its file has errors")
+
+    page = await world.store.runs.list(records.RunFilter())
+    assert [item.head.id for item in page.items] == ["r3", "r2", "r1"]
+    assert page.items[1].head.created == begun.run.created
 
 
 async def test_a_run_that_nobody_can_carry_out_is_ended_as_it_is(

@@ -21,7 +21,10 @@ class Requests:
 
     @database.finished
     async def ask(self, request: records.RequestRecord) -> bool:
-        """Keep a request; False when one with its id is there already (a repetition)."""
+        """Keep a request; False when one with its id is there already (a repetition).
+
+        It comes after those that were kept before, by whichever clock they were taken in.
+        """
         async with self._base.writing() as connection:
             put = database.insert_once(connection, tables.requests, key="id")
             values = rows.values(request)
