@@ -88,9 +88,7 @@ async def test_children_go_with_a_script_that_is_late(tmp_path: Path) -> None:
 
 async def test_a_polite_script_may_tidy_up_when_it_is_stopped(tmp_path: Path) -> None:
     stop = asyncio.Event()
-    script = (
-        "trap 'echo tidied; exit 7' TERM; echo ready; touch ready; while :; do sleep .1; done"
-    )
+    script = "trap 'echo tidied; exit 7' TERM; echo ready; touch ready; while :; do sleep .1; done"
     async with asyncio.TaskGroup() as group:
         running = group.create_task(run(script, tmp_path, grace=10, stop=stop))
         await process_time.until((tmp_path / "ready").exists)
