@@ -1,10 +1,12 @@
 # Each command sets up .venv by itself and does nothing twice.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-clusters check format bench mutants lock clients clean
+.PHONY: help demo test concurrency test-clusters check format bench mutants lock clients clean
 
 PYTHON ?= python3
-BIN := .venv/bin
-READY := .venv/.ready
+# `make concurrency PYTHON=…` has an environment of its own beside the usual one.
+VENV := .venv$(if $(filter concurrency,$(MAKECMDGOALS)),$(patsubst %,-%,$(filter-out python3,$(notdir $(PYTHON)))))
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
 
 help: ## Show the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -14,6 +16,9 @@ demo: $(READY) ## Roll an example out over three sandbox clusters, canary first
 
 test: $(READY) ## Run every test
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+concurrency: $(READY) ## Run the tests of what depends most on the Python (PYTHON=python3.14)
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal @tests/concurrency.txt
 
 test-clusters: $(READY) ## Run the scenarios that need nothing but clusters on yours (CONTEXTS=a,b,c)
 	@test -n "$(CONTEXTS)" || { echo 'name them by their kubeconfig contexts: make test-clusters CONTEXTS=a,b,c' >&2; exit 2; }
@@ -44,8 +49,8 @@ clients: $(READY) ## Add stock Kubernetes clients, which the sandbox is tested w
 	@PYTHON="$(PYTHON)" sh requirements/bootstrap.sh requirements/clients.lock
 
 clean: ## Remove everything that was built
-	@rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf .venv .venv-* dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements/dev.lock pyproject.toml sandbox/pyproject.toml requirements/bootstrap.sh
-	@PYTHON="$(PYTHON)" sh requirements/bootstrap.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh requirements/bootstrap.sh
