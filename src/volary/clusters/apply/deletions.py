@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
+from volary.clusters.apply import preconditions
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.watching import waits
 from volary.concurrency import fan_out
@@ -17,9 +18,6 @@ from volary.manifests import objects
 from volary.manifests.loading import apply_order
 from volary.model import errors, json
 from volary.model.objects import apply_results, manifest
-
-#: Objects that controllers write to change all the time; so often is looked again.
-_TRIES = 5
 
 #: Why an object must stay; empty: it may go.
 KeepCheck = Callable[[json.JsonObject], str]
@@ -98,7 +96,7 @@ async def _delete_one(
     client: clients.Client, mapped: resource_mapping.MappedManifest, check: KeepCheck
 ) -> apply_results.Change:
     item = mapped.item
-    for _ in range(_TRIES):
+    async for _ in preconditions.attempts():
         live = await client.get(mapped.resource, item.name, namespace=item.namespace)
         if live is None or objects.uid(live) != objects.uid(item.body):
             return _skipped(item, "it is gone already")

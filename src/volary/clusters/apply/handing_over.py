@@ -16,9 +16,6 @@ from volary.manifests.ownership import handovers
 from volary.model import errors, json
 from volary.model.objects import ownership
 
-#: Controllers that write an object all the time; so often it is read anew.
-_TRIES = 5
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -58,7 +55,7 @@ async def hand_over(
         VolaryError: when the cluster refuses it, or the object keeps changing.
     """
     seen: json.JsonObject | None = live
-    for _ in range(_TRIES):
+    async for _ in preconditions.attempts():
         planned = rule.plan(mapped, seen) if seen is not None else None
         if seen is None or planned is None:
             return seen

@@ -6,18 +6,31 @@ uid and resourceVersion, or that none was. Where that is no longer so, the serve
 who may still write looks again and decides anew.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 
 from volary.clusters.api import api_errors, discovery
 from volary.clusters.client import clients
 from volary.manifests import objects
-from volary.model import errors, json
+from volary.model import backoffs, errors, json
 
 #: No object ever has it: the versions of a cluster begin after it. An apply that says it can
 #: create, and cannot change what is there.
 _OF_NONE = "1"
-#: Controllers write a busy object several times a second; so often is looked again.
+#: Controllers write a busy object several times a second; so often is looked again, and after the
+#: first few times with a pause, so that they come to rest.
 TRIES = 20
+_AT_ONCE = 3
+_PAUSES = backoffs.Backoff(timedelta(seconds=0.05), timedelta(seconds=0.5))
+
+
+async def attempts() -> AsyncIterator[int]:
+    """Count the attempts to write what others write as well; wait longer before each late one."""
+    for number in range(TRIES):
+        if number >= _AT_ONCE:
+            await asyncio.sleep(_PAUSES.after(number - _AT_ONCE + 1).total_seconds())
+        yield number
 
 
 def over(body: json.JsonObject, live: json.JsonObject | None) -> json.JsonObject:
@@ -82,7 +95,7 @@ async def apply_while(
     """
     name, namespace = (objects.text(body, "metadata", key) for key in ("name", "namespace"))
     seen: json.JsonObject | None = live
-    for _ in range(TRIES):
+    async for _ in attempts():
         if seen is None or not is_due(seen):
             return False
         try:

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from volary.clusters.api import api_errors
+from volary.clusters.apply import preconditions
 from volary.clusters.client import clients, resource_mapping
 from volary.manifests import objects
 from volary.manifests.ownership import field_managers, tracking
 from volary.model import errors, json
 from volary.model.objects import apply_results, manifest, ownership
 
-#: Objects that controllers write to change all the time; so often is looked again.
-_TRIES = 5
 #: The server's, and different for an object that was created again.
 _SERVERS = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 _GONE = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
@@ -56,7 +55,7 @@ async def restore(client: clients.Client, kept: Kept) -> apply_results.Change:
     """
     item, resource = kept.mapped.item, kept.mapped.resource
     written: apply_results.Action | None = None
-    for _ in range(_TRIES):
+    async for _ in preconditions.attempts():
         live = await client.get(resource, item.name, namespace=item.namespace)
         if live is not None and is_restored(live, kept.before):
             action = written or apply_results.Action.UNCHANGED
@@ -71,7 +70,7 @@ async def restore(client: clients.Client, kept: Kept) -> apply_results.Change:
         except api_errors.Conflict:
             continue
         written = written or apply_results.Action.CONFIGURED
-    raise NotRestoredError(f"it is still not what it was after {_TRIES} tries")
+    raise NotRestoredError(f"it is still not what it was after {preconditions.TRIES} tries")
 
 
 _WORD = {

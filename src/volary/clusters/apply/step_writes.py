@@ -35,7 +35,7 @@ async def write(step: steps.Step, tools: steps.Tools) -> apply_results.Change:
             tools.applied(step.mapped, step.live)
         return apply_results.Change(step.key, apply_results.Action.UNCHANGED)
     seen = step
-    for _ in range(preconditions.TRIES):
+    async for _ in preconditions.attempts():
         try:
             sent, answer = await _write(seen, tools)
         except api_errors.ApplyConflict:

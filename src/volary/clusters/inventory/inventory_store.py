@@ -22,8 +22,6 @@ from volary.model.objects import ownership
 
 #: How long what was read is remembered.
 _LIFETIME = timedelta(seconds=30)
-#: How often is looked again at one that others write at the same time.
-_TRIES = 5
 #: Inventories of a cluster that are remembered.
 _MOST = 64
 _KEPT_CHANGING = "the inventory kept changing while it was written"
@@ -137,7 +135,7 @@ async def record(
     Returns:
         What is stored now.
     """
-    for _ in range(_TRIES):
+    async for _ in preconditions.attempts():
         if after == known:
             return known
         try:
@@ -180,7 +178,7 @@ async def forget(
     client: clients.Client, known: inventory.Inventory, after: inventory.Inventory
 ) -> None:
     """Write what remains after a prune; an empty inventory is deleted."""
-    for _ in range(_TRIES):
+    async for _ in preconditions.attempts():
         if after == known or after.references:
             await record(client, known, after)
             return

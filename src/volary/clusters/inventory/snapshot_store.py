@@ -10,9 +10,6 @@ from volary.manifests import objects
 from volary.model import errors, json
 from volary.model.objects import ownership
 
-#: How often is looked again at what others write at the same time.
-_TRIES = 5
-
 
 async def load(
     client: clients.Client, owner: ownership.Owner, *, namespaces: Sequence[str]
@@ -45,7 +42,7 @@ async def keep(
         TooLargeError: when they are more than can be kept; nothing was written then.
         VolaryError: when they could not be kept.
     """
-    for _ in range(_TRIES):
+    async for _ in preconditions.attempts():
         secrets = await _find(client, owner, [home])
         kept = snapshots.read_all(secrets)
         merged = snapshots.merge(kept, bodies, run)

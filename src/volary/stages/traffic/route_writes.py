@@ -22,8 +22,6 @@ from volary.stages.traffic import backend_readiness, live_routes, silent_parents
 
 #: Gateways of clouds take minutes to answer.
 _ACCEPTANCE = timedelta(minutes=5)
-#: So often a route is looked at again that somebody else is changing.
-_TRIES = 5
 #: Says how a route is to look, given the object as it is live.
 Plan = Callable[[live_routes.RouteObject], weights.Change]
 
@@ -46,7 +44,7 @@ async def move(
     router = route_object.router
     live_routes.check_owner(work, route_object)
     snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
-    for _ in range(_TRIES):
+    async for _ in preconditions.attempts():
         change = plan(route_object)
         wanted = router.read(change.item.body)
         more = rising(route_object, change)

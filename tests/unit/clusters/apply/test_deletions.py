@@ -153,7 +153,7 @@ async def test_an_answer_that_may_be_a_proxys_is_no_evidence_that_an_object_is_g
     assert result.failures == ("ConfigMap default/a was not deleted: no such page",)
 
 
-@pytest.mark.parametrize(("changes", "action"), [(4, Action.DELETED), (5, Action.SKIPPED)])
+@pytest.mark.parametrize(("changes", "action"), [(19, Action.DELETED), (20, Action.SKIPPED)])
 async def test_one_that_changes_meanwhile_is_checked_again(changes: int, action: Action) -> None:
     cluster = MemoryCluster()
     listed = stored(cluster, CONFIG_MAPS, "a")

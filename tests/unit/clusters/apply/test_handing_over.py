@@ -80,6 +80,7 @@ async def test_what_has_changed_meanwhile_is_looked_at_again() -> None:
     assert managers(cluster.find(CONFIG_MAPS, "c")) == ["volary"]
 
 
+@pytest.mark.looptime
 async def test_what_has_gone_meanwhile_is_said_and_what_never_rests_is_given_up() -> None:
     cluster = memory_client.MemoryCluster()
     live = cluster.put(CONFIG_MAPS, config(a="1"))

@@ -88,6 +88,7 @@ async def test_fields_are_written_over_what_others_changed_as_long_as_that_is_du
     assert not await write(due=True)
 
 
+@pytest.mark.looptime
 async def test_what_never_rests_is_given_up() -> None:
     cluster = MemoryCluster()
     seen = cluster.put(CONFIG_MAPS, config("1"))

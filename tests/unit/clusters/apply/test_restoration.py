@@ -111,12 +111,13 @@ async def test_what_somebody_has_changed_since_stays_theirs() -> None:
     assert cluster.find(memory_client.DEPLOYMENTS, "web", "shop") == theirs
 
 
+@pytest.mark.looptime
 async def test_what_controllers_change_all_the_time_is_given_up() -> None:
     cluster = memory_client.MemoryCluster()
     cluster.put(memory_client.DEPLOYMENTS, web(3, OURS))
     cluster.refusals["update deployments"] = api_errors.Conflict("it has changed", status=409)
 
-    with pytest.raises(restoration.NotRestoredError, match="still not what it was after 5 tries"):
+    with pytest.raises(restoration.NotRestoredError, match="still not what it was after 20 tries"):
         await restoration.restore(cluster.client, kept(web(2)))
 
 

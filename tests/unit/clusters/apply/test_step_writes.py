@@ -170,6 +170,7 @@ async def test_a_write_whose_answer_was_lost_counts_as_written(cluster: MemoryCl
     assert (change.action, change.written) == (Action.CONFIGURED, True)
 
 
+@pytest.mark.looptime
 async def test_what_never_rests_is_given_up(cluster: MemoryCluster) -> None:
     given = tools(cluster)
     first = await cluster.apply(CONFIG_MAPS, config("1", SHOP))

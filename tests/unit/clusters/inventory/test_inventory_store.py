@@ -106,6 +106,7 @@ async def test_one_that_does_not_say_whose_it_is_is_written_over(cluster: Memory
     assert (await load(cluster)).references == {A}
 
 
+@pytest.mark.looptime
 async def test_what_never_rests_is_given_up(cluster: MemoryCluster) -> None:
     seen = await load(cluster)
     changed = api_errors.Conflict("it has changed", status=409)

@@ -46,6 +46,7 @@ async def test_what_is_kept_meanwhile_is_kept_too() -> None:
     assert await kept(cluster) == ["a", "b", "c"]
 
 
+@pytest.mark.looptime
 async def test_what_never_rests_is_given_up() -> None:
     cluster = MemoryCluster()
     cluster.refusals["patch secrets"] = api_errors.Conflict("it has changed", status=409)

@@ -11,6 +11,7 @@ import memory_cluster
 from memory_cluster import pod, service, split
 from memory_world import SELECTING, SHOP, World, now
 from volary.clusters.api import api_errors
+from volary.clusters.apply import preconditions
 from volary.manifests.ownership import field_managers, tracking
 from volary.model import applications, json, routing_options
 from volary.model.objects import manifest, ownership
@@ -118,7 +119,7 @@ async def test_whoever_edits_the_route_meanwhile_is_not_overwritten() -> None:
 
 async def test_a_route_that_keeps_changing_is_given_up() -> None:
     given = World()
-    for number in range(5):
+    for number in range(preconditions.TRIES):
         theirs = split(shop=100, other=number + 1)
         given.cluster.before_write.append(lambda theirs=theirs: given.cluster.put(theirs))
 
@@ -131,7 +132,7 @@ async def test_a_route_that_keeps_changing_is_given_up() -> None:
 async def test_a_refused_write_has_touched_nothing() -> None:
     given = World()
     work = given.work()
-    for _ in range(5):
+    for _ in range(preconditions.TRIES):
         given.cluster.before_write.append(
             lambda: given.cluster.put(split(shop=100, other=int(given.cluster._version)))
         )
