@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine, Generator
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -245,3 +245,45 @@ async def test_what_was_refused_is_not_carried_out_later() -> None:
         assert stored is not None
         assert codec.read_run(stored) == runner.run
         assert sightings.of_run(runner.run) == seen
+
+
+class SlowHandler(command_handler.CommandHandler):
+    """Answers only when the requests have been looked at again."""
+
+    def watch(self, store: stores.Store, asked: change_signal.ChangeSignal) -> None:
+        self.done: list[str] = []
+        self.looks = 0
+        self._looked, self._asked_again = asyncio.Event(), asked
+        self._look, store.requests.unanswered = store.requests.unanswered, self._looked_at  # type: ignore[method-assign]
+
+    async def carry_out(self, request: records.RequestRecord) -> str:
+        self.done.append(request.id)
+        self._asked_again.notify_all()
+        await self._looked.wait()
+        return ""
+
+    async def _looked_at(self) -> tuple[records.RequestRecord, ...]:
+        waiting = await self._look()
+        self.looks += 1
+        if self.looks == 2:
+            self._looked.set()
+            # The list is on its way until the answer is kept.
+            await self._leader.change_signal.wait(process_time.HANG)
+            asyncio.get_running_loop().call_soon(self._asked_again.notify_all)
+        return waiting
+
+
+async def test_a_list_that_was_read_before_the_answer_has_it_done_no_second_time() -> None:
+    async with given.leading() as world:
+        asked, registry = change_signal.ChangeSignal(), cast("Any", None)
+        handler = SlowHandler(world.leader, registry, asked)
+        handler.watch(world.store, asked)
+        await world.store.requests.ask(
+            records.RequestRecord("q1", "pause", "ana", process_time.now(), "shop")
+        )
+        async with asyncio.TaskGroup() as group:
+            handling = group.create_task(handler.keep_handling())
+            await process_time.until(lambda: handler.looks >= 3)
+            handling.cancel()
+
+    assert handler.done == ["q1"]
