@@ -109,7 +109,8 @@ def _check_approvals(given: world.World, runs: Sequence[state.Run]) -> None:
 def _check_requests(given: world.World, runs: Sequence[state.Run]) -> None:
     """Each yes counted once, none that was refused, and each that was taken."""
     told: list[str] = []
-    for run in runs:
+    # One that takes another back has that one's stages, with what was said there.
+    for run in (run for run in runs if not run.rollback_of):
         for stage in run.all_stages:
             for group in stage.groups:
                 for approval in group.approvals:
