@@ -17,7 +17,7 @@ demo: $(READY) ## Roll an example out over three sandbox clusters, canary first
 test: $(READY) ## Run every test
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
-concurrency: $(READY) ## Run the tests of what depends most on the Python (PYTHON=python3.14)
+concurrency: $(READY) ## Run the tests of what depends most on the Python (PYTHON=python3.13)
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal @tests/concurrency.txt
 
 test-clusters: $(READY) ## Run the scenarios that need nothing but clusters on yours (CONTEXTS=a,b,c)
