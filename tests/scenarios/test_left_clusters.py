@@ -1,4 +1,4 @@
-"""A cluster goes from the fleet file while a run is under way there, and the server restarts."""
+"""The fleet file changes while a run is under way, and the server restarts."""
 
 import asyncio
 import contextlib
@@ -6,6 +6,7 @@ import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import command_world
 import process_time
@@ -13,7 +14,7 @@ from controller_world import ANA, SPEED, Controlled, controlled
 from volary.config.fleet import fleet_files
 from volary.model.fleet import fleets
 
-V1, V2 = "example/simple:v1", "example/simple:v2"
+V1, V2, V3 = (f"example/simple:v{number}" for number in (1, 2, 3))
 APPLICATION = """\
 apiVersion: volary.dev/v1
 kind: Application
@@ -117,3 +118,67 @@ async def test_a_cluster_that_is_gone_is_left_out_by_name_and_takes_nobody_back(
         assert "the fleet file: eu left it" in str(shown)
         assert world.images("us") == f"{V2} 2/2"
         assert world.images("eu") == f"{V1} 3/3", "nobody can write there any more"
+
+
+def changed(members: fleets.Fleet, **changes: Any) -> fleets.Fleet:
+    """Return the fleet in which eu is described otherwise."""
+    clusters = (
+        replace(cluster, **changes) if cluster.name == "eu" else cluster
+        for cluster in members.clusters
+    )
+    return replace(members, clusters=tuple(clusters))
+
+
+async def test_new_labels_count_from_the_next_run_on(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", "eu", speed=SPEED) as world:
+        members = fleet_of(world, tmp_path / "eu.kubeconfig")
+        run = await begun(world, members)
+
+        async with life(world, changed(members, labels={})) as given:
+            await given.service.ask_run("approve", run, ANA)
+            ended = await given.ended(run)
+            as_planned = world.images("eu")
+            newer = await asks(given, given.push(V2, V3))
+            await given.service.ask_run("approve", newer, ANA)
+            last = await given.ended(newer)
+
+        assert (ended.status, last.status) == ("succeeded", "succeeded")
+        assert as_planned == f"{V2} 3/3"
+        assert world.images("eu") == f"{V3} 2/2"
+
+
+async def test_a_run_ends_under_the_old_name_and_the_new_one_gets_its_release(
+    tmp_path: Path,
+) -> None:
+    async with command_world.world(tmp_path, "us", "eu", speed=SPEED) as world:
+        members = fleet_of(world, tmp_path / "eu.kubeconfig")
+        run = await begun(world, members)
+
+        async with life(world, changed(members, name="europe")) as given:
+            await given.service.ask_run("approve", run, ANA)
+            ended = await given.ended(run)
+            newer = (await given.until_application(lambda each: each.run != run)).run
+            backfilled = await given.ended(newer)
+            targets = [each.name for each in (await given.service.run(newer)).targets]
+
+        assert (ended.status, backfilled.status) == ("succeeded", "succeeded")
+        assert targets == ["europe"]
+        assert (world.images("us"), world.images("eu")) == (f"{V2} 2/2", f"{V2} 3/3")
+
+
+async def test_a_run_goes_on_with_new_credentials(tmp_path: Path) -> None:
+    """The old ones are gone while it waits; no restart is needed."""
+    async with command_world.world(tmp_path, "us", "eu", speed=SPEED) as world:
+        kubeconfig = tmp_path / "eu.kubeconfig"
+        members = fleet_of(world, kubeconfig)
+        run = await begun(world, members)
+
+        async with life(world, members) as given:
+            await given.until_run(run, lambda each: each.summary.status == "waiting")
+            renewed = kubeconfig.rename(tmp_path / "renewed.kubeconfig")
+            given.controller.change_fleet(changed(members, kubeconfig=(str(renewed),)))
+            await given.service.ask_run("approve", run, ANA)
+            ended = await given.ended(run)
+
+        assert ended.status == "succeeded", ended.reason
+        assert world.images("eu") == f"{V2} 3/3"
