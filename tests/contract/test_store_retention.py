@@ -31,10 +31,26 @@ async def _history(store: stores.Store) -> None:
         status = {0: RunStatus.RUNNING, 2: RunStatus.SUCCEEDED}.get(number, RunStatus.FAILED)
         finished = None if status is RunStatus.RUNNING else number + 1
         run = f"run-{number}"
-        await store.keep_transition(
-            given.first(run, status=status, minutes=number, finished=finished), fence=None
-        )
+        made = given.first(run, status=status, minutes=number, finished=finished)
+        await store.keep_transition(replace(made, manifests=b"packed"), fence=None)
         await store.logs.append([given.line("hello", run=run, minutes=number)], fence=None)
+
+
+async def test_what_was_applied_is_kept_for_runs_that_may_be_rolled_back(
+    store: stores.Store,
+) -> None:
+    """However young the others are: their history is there, and what they applied is not."""
+    await _history(store)
+    await store.prune(records.Retention(given.at(0), 2), fence=None)
+
+    assert [bool(await store.runs.manifests(f"run-{number}")) for number in range(8)] == [
+        *(True, False, True),  # it has not ended; it failed; it succeeded last
+        *(False, False, False),
+        *(True, True),
+    ]
+    assert await store.runs.load("run-5") is not None
+    await store.prune(records.Retention(given.at(100), 0), fence=None)
+    assert not await store.runs.manifests("run-7")
 
 
 @pytest.mark.parametrize(

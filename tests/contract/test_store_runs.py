@@ -27,6 +27,18 @@ async def test_a_new_run_comes_back_whole(store: stores.Store) -> None:
     )
 
 
+async def test_what_a_run_was_planned_to_apply_is_kept_with_its_first_step(
+    store: stores.Store,
+) -> None:
+    manifests = bytes(range(256))
+    planned = replace(given.first(), manifests=manifests)
+    kept = await store.keep_transition(planned, fence=None)
+
+    assert await store.keep_transition(planned, fence=None) == kept, "it may be repeated"
+    assert await store.runs.manifests("run-1") == manifests
+    assert await store.runs.manifests("run-2") == b""
+
+
 async def test_what_a_transition_does_not_name_stays(store: stores.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     done = given.task("us", 0, status=TaskStatus.SUCCEEDED, ready=3)

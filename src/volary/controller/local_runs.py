@@ -24,7 +24,7 @@ from volary.controller.fleet import cluster_registry, health_probe
 from volary.controller.leadership import context, election, planner_slots, tenures
 from volary.controller.persistence import change_signal, notification_outbox
 from volary.controller.planning import preflight, preparation, projects, target_selection
-from volary.controller.runs import ready_runs, release_plans, run_clusters
+from volary.controller.runs import ready_runs, release_plans
 from volary.controller.status import application_statuses, run_origins, run_requests
 from volary.engine.observers import feed
 from volary.engine.persistence import codec
@@ -237,9 +237,9 @@ class LocalApplication:
             errors.UserError: What it is pinned to cannot be opened any more.
         """
         run, origin = codec.read_run(stored), run_origins.from_document(stored.origin)
-        clusters = run_clusters.from_document(stored.clusters)
+        then = await ready_runs.read_inputs(self._leader.store, stored)
         ready = await ready_runs.take_up_project(
-            self._leader.dependencies, project, run, origin, clusters
+            self._leader.dependencies, project, run, origin, then
         )
         clean = ready.masker.clean
         shown = replace(origin, reason=clean(origin.reason), subject=clean(origin.subject))

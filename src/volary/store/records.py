@@ -253,7 +253,8 @@ class Retention:
     """What may be removed.
 
     A run is removed with everything that belongs to it once it finished before `before`,
-    unless it is one of its application's newest runs or the newest that succeeded.
+    unless it is one of its application's newest runs or the newest that succeeded. What these were
+    planned to apply is kept too, and of a run that has not ended; of the others it goes at once.
     """
 
     before: datetime

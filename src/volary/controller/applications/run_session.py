@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from volary.controller import notifications
 from volary.controller.leadership import context
 from volary.controller.persistence import batch_writers, journal, redaction, task_state
-from volary.controller.runs import ready_runs, run_clusters
+from volary.controller.runs import ready_runs
 from volary.controller.status import (
     application_identity,
     run_origins,
@@ -74,9 +74,9 @@ async def take_up(
         run_origins.from_document(stored.origin), known, dependencies.addresses
     )
     run = codec.read_run(stored)
-    clusters = run_clusters.from_document(stored.clusters)
+    then = await ready_runs.read_inputs(leader.store, stored)
     async with leader.planners.slot():
-        return await ready_runs.take_up(dependencies, known.name, run, origin, clusters)
+        return await ready_runs.take_up(dependencies, known.name, run, origin, then)
 
 
 def open_session(

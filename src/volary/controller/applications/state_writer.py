@@ -126,7 +126,10 @@ class ApplicationStateWriter:
         now = self._leader.dependencies.clock.now()
         await self._keeper.add(self.record.repository, commit_keeper.of_run(ready.run))
         clusters = run_clusters.to_document(ready.clusters)
-        made = transitions.first_transition(ready.run, document, now, clusters=clusters)
+        manifests = await ready.pack_manifests()
+        made = transitions.first_transition(
+            ready.run, document, now, clusters=clusters, manifests=manifests
+        )
         version = await self._keep_transition(made, ready.masker)
         clean, origin = ready.masker.clean, ready.origin
         shown = replace(

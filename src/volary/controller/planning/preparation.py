@@ -11,6 +11,7 @@ from volary.controller.planning import (
     checkouts,
     cluster_questions,
     fleet_shares,
+    planned_manifests,
     projects,
     recognition,
     replica_assignment,
@@ -140,6 +141,7 @@ async def prepare(
     before = {name: running.of(name) for name in names}
     sides.update(await run_sources.of_running(project, before.values()))
     old, missing = await _render_known(rendering, before)
+    rendering.settle(manifests, old, before)
     warnings += missing
     decided = plans.make(
         application,
@@ -227,7 +229,7 @@ class ReopenedRun:
     """What an earlier process had prepared, as far as carrying on needs it."""
 
     rendering: run_renderer.RunRenderer
-    #: By target, of both sides: what secrets are learned from.
+    #: By target, of both sides: what secrets are learned from, also where it is not as planned.
     manifests: Mapping[str, Sequence[manifest.Manifest]]
     old_manifests: Mapping[str, Sequence[manifest.Manifest]]
 
@@ -238,20 +240,22 @@ async def reopen(
     renderer: renderers.Renderer,
     members: fleets.Fleet,
     numbers: replica_assignment.ReplicaNumbers,
+    planned: planned_manifests.Planned,
 ) -> ReopenedRun:
-    """Render what a run is pinned to again; asks no cluster and decides nothing anew.
+    """Have what a run is pinned to again; asks no cluster and decides nothing anew.
 
     `running` is what each target runs beside the new commit; empty: nothing. `numbers` say who
-    gets how many replicas, and who had.
+    gets how many replicas, and who had. What is not `planned` is rendered.
 
     Raises:
         errors.UserError: The commits cannot be rendered any more.
     """
     sides = {project.commit: run_sources.of(project)}
-    rendering = run_renderer.RunRenderer(sides, renderer, members, numbers, project.commit)
+    rendering = run_renderer.RunRenderer(sides, renderer, members, numbers, project.commit, planned)
     manifests = await _each(rendering.render, project.commit, tuple(running))
     sides.update(await run_sources.of_running(project, running.values()))
     old, _ = await _render_known(rendering, running)
+    rendering.settle(manifests, old, running)
     return ReopenedRun(rendering, manifests, old)
 
 
@@ -295,6 +299,8 @@ async def _each(
     for name in names:
         try:
             manifests[name] = await render(commit, name)
+        except planned_manifests.DiffersError as error:
+            manifests[name] = list(error.rendered)  # the stage that needs it says so
         except errors.UserError as error:
             problems.update(dict.fromkeys(error.problems))
     if problems:
@@ -313,6 +319,8 @@ async def _render_known(
             continue
         try:
             manifests[name] = await rendering.render_before(commit, name)
+        except planned_manifests.DiffersError as error:
+            manifests[name] = list(error.rendered)  # the rollback that needs it says so
         except errors.UserError as error:
             text = f"{name} has nothing to go back to: {error.problems[0].message}"
             problems.append(errors.Problem(text, severity=errors.Severity.WARNING))

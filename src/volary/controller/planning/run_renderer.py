@@ -1,15 +1,17 @@
 """The two sources of a run: what they render to for each cluster, and its digests."""
 
+import asyncio
+import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from volary.controller.planning import projects, replica_assignment
+from volary.controller.planning import planned_manifests, projects, replica_assignment
+from volary.manifests import redaction
 from volary.model import applications
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.placement import overrides
-from volary.placement.replicas import assignment
 from volary.sources.rendering import renderers, workspace
 from volary.sources.trees import trees
 from volary.stages.runtime import contexts
@@ -40,15 +42,47 @@ class RunRenderer:
     )
     #: The new commit; every other one has the numbers from before.
     new: str = ""
+    #: What the run was planned with: only what is withheld there is rendered again.
+    planned: planned_manifests.Planned = field(default_factory=dict)
 
     async def render(self, commit: str, target: str) -> Manifests:
-        """Return the manifests of a commit for a target, as the run brings it."""
-        now = commit == self.new
-        return await self._render(commit, target, self.numbers.now if now else self.numbers.before)
+        """Return the manifests of a commit for a target, as the run brings it.
+
+        Raises:
+            planned_manifests.DiffersError: They would not be what was planned.
+        """
+        return await self._side(planned_manifests.Side(commit, target, commit != self.new))
 
     async def render_before(self, commit: str, target: str) -> Manifests:
-        """Return them as they were before: the same commit may have been divided otherwise."""
-        return await self._render(commit, target, self.numbers.before)
+        """Return them as they were before: the same commit may have been divided otherwise.
+
+        Raises:
+            planned_manifests.DiffersError: They would not be what was planned.
+        """
+        return await self._side(planned_manifests.Side(commit, target, is_before=True))
+
+    def settle(
+        self,
+        now: Mapping[str, Sequence[manifest.Manifest]],
+        before: Mapping[str, Sequence[manifest.Manifest]],
+        running: Mapping[str, str],
+    ) -> None:
+        """Plan with what was rendered, by target: from now on it stays as it is.
+
+        What was planned before stays. `running` are the commits of what there is `before`.
+        """
+        side = planned_manifests.Side
+        rendered = {side(self.new, target): items for target, items in now.items()}
+        rendered |= {
+            side(running[target], target, is_before=True): items for target, items in before.items()
+        }
+        self.planned = {**rendered, **self.planned}
+
+    async def pack(self, masker: redaction.Masker) -> bytes:
+        """Return what was planned as it is kept: without what Secrets hold."""
+        commits = {side.commit for side in self.planned} & set(self.sides)
+        keys = {commit: await self._digest_key(commit) for commit in commits}
+        return await asyncio.to_thread(planned_manifests.pack, self.planned, masker, keys)
 
     async def undivided(self, commit: str, target: str) -> Manifests:
         """Return the manifests before anything in them is made different for the target."""
@@ -58,15 +92,30 @@ class RunRenderer:
         )
         return list(rendered.manifests)
 
-    async def _render(self, commit: str, target: str, assigned: assignment.Assignment) -> Manifests:
-        side = self.sides[commit]
+    async def _side(self, side: planned_manifests.Side) -> Manifests:
+        planned = self.planned.get(side)
+        if planned is None:
+            return await self._render(side)
+        if planned_manifests.is_complete(planned):
+            return list(planned)
+        key = await self._digest_key(side.commit)
+        return planned_manifests.complete(planned, await self._render(side), key)
+
+    async def _digest_key(self, commit: str) -> bytes:
+        """Return what only those who can read the repository know."""
+        source = self.sides[commit]
+        identity = await asyncio.to_thread(source.files.identity, source.directory)
+        return hashlib.sha256(identity.encode()).digest()
+
+    async def _render(self, side: planned_manifests.Side) -> Manifests:
+        source = self.sides[side.commit]
         rendered = await self.renderer.render(
-            side.files,
-            side.application,
-            directory=side.directory,
-            target=target,
+            source.files,
+            source.application,
+            directory=source.directory,
+            target=side.target,
             members=self.members,
-            assigned=assigned,
+            assigned=self.numbers.before if side.is_before else self.numbers.now,
         )
         return list(rendered.manifests)
 
@@ -91,17 +140,14 @@ async def digests_by_target(
     project: projects.Project,
     targets: Sequence[str],
     members: fleets.Fleet,
-    assigned: assignment.Assignment | None = None,
 ) -> Mapping[str, str]:
-    """Return what manifests hash to, by target.
-
-    Where nothing was assigned, without what free room decides.
+    """Return what manifests hash to, by target, without what free room decides.
 
     Raises:
         errors.UserError: They cannot be rendered.
     """
     described, policy = project.application, project.application.differences.replicas
-    undecided = assigned is None and policy.needs_capacity
+    undecided = policy.needs_capacity
     if undecided:
         whole = replace(described.differences, replicas=overrides.ReplicaDivision())
         described = replace(described, differences=whole)
@@ -113,7 +159,6 @@ async def digests_by_target(
             directory=project.directory,
             target=target,
             members=members,
-            assigned=assigned,
         )
         digests[target] = f"{rendered.digest} {policy}" if undecided else rendered.digest
     return digests

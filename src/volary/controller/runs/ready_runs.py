@@ -1,5 +1,6 @@
 """A run that is ready to be carried out, and what it takes to make one: the same for every kind."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -11,9 +12,11 @@ from volary.controller import inputs
 from volary.controller.persistence import redaction
 from volary.controller.planning import (
     cluster_questions,
+    planned_manifests,
     preparation,
     projects,
     replica_assignment,
+    run_renderer,
 )
 from volary.controller.runs import run_clusters
 from volary.controller.status import application_state, run_origins, run_requests
@@ -23,9 +26,11 @@ from volary.manifests import redaction as manifest_redaction
 from volary.model import applications, clocks
 from volary.model.fleet import fleets
 from volary.model.objects import manifest, ownership
+from volary.model.runs import run_records
 from volary.sources.rendering import renderers
 from volary.stages import executor as stage_executor
 from volary.stages.runtime import contexts, task_states
+from volary.store import stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,30 @@ class ReadyRun:
     origin: run_origins.Origin
     #: Its clusters, as they are described for as long as it lasts.
     clusters: tuple[fleets.Cluster, ...] = ()
+    #: Has what it applies; None: nothing of that is kept.
+    rendering: run_renderer.RunRenderer | None = None
+
+    async def pack_manifests(self) -> bytes:
+        """Return what it was planned to apply and to go back to, as it is kept with it."""
+        return b"" if self.rendering is None else await self.rendering.pack(self.masker)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedInputs:
+    """What a run was planned with, as it was kept with it; nothing: as things are now."""
+
+    clusters: Sequence[fleets.Cluster] = ()
+    manifests: planned_manifests.Planned = field(default_factory=dict)
+
+
+_AS_IT_IS = PlannedInputs()
+
+
+async def read_inputs(store: stores.Store, stored: run_records.StoredRun) -> PlannedInputs:
+    """Return what a stored run was planned with."""
+    packed = await store.runs.manifests(stored.head.id)
+    planned = await asyncio.to_thread(planned_manifests.unpack, packed)
+    return PlannedInputs(run_clusters.from_document(stored.clusters), planned)
 
 
 async def open_application(
@@ -103,11 +132,9 @@ async def take_up(
     name: str,
     run: state.Run,
     origin: run_origins.Origin,
-    clusters: Sequence[fleets.Cluster] = (),
+    planned_with: PlannedInputs,
 ) -> ReadyRun:
-    """Return a stored run, ready to go on from where it was left.
-
-    `clusters` are its own as they were described when it began.
+    """Return a stored run, ready to go on from where it was left, with what it was planned with.
 
     Raises:
         errors.UserError: What it is pinned to cannot be opened any more.
@@ -115,7 +142,7 @@ async def take_up(
     """
     place = ApplicationSource(name, origin.repository, origin.path, origin.branch)
     project = await open_application(dependencies, place, run.commit)
-    return await take_up_project(dependencies, project, run, origin, clusters)
+    return await take_up_project(dependencies, project, run, origin, planned_with)
 
 
 async def take_up_project(
@@ -123,25 +150,25 @@ async def take_up_project(
     project: projects.Project,
     run: state.Run,
     origin: run_origins.Origin,
-    clusters: Sequence[fleets.Cluster] = (),
+    planned_with: PlannedInputs = _AS_IT_IS,
 ) -> ReadyRun:
     """Return a run ready to go on as it is, with its application opened at the run's commit.
 
-    It was stored, or its plan stands without asking a cluster. `clusters` are its own as they
-    were described when it began; nothing: as they are now.
+    It was stored, or its plan stands without asking a cluster.
 
     Raises:
         errors.UserError: What it is pinned to cannot be opened any more.
         errors.TemporaryError: It may work later.
     """
-    dependencies.clusters.remember(clusters)
-    members = run_clusters.pinned(dependencies.clusters.fleet, clusters)
+    dependencies.clusters.remember(planned_with.clusters)
+    members = run_clusters.pinned(dependencies.clusters.fleet, planned_with.clusters)
     again = await preparation.reopen(
         project,
         {name: run.running_commit_of(name) for name in run.targets},
         dependencies.renderer,
         members,
         replica_assignment.ReplicaNumbers(origin.assigned, origin.assigned_before),
+        planned_with.manifests,
     )
     ready = of_plan(dependencies, project.application, again, run, origin)
     return replace(ready, clusters=_of_run(members, run))
@@ -199,6 +226,7 @@ def of_plan(
         masker(dependencies, opened.manifests, opened.old_manifests),
         origin,
         _of_run(dependencies.clusters.fleet, run),
+        opened.rendering,
     )
 
 

@@ -184,7 +184,7 @@ async def ready(
         if target not in prepared.waves.lenient:
             why = f"unreachable: {reason}"
             run = updates.leave_out(run, target, why, state.LeftOut.UNREACHABLE)
-    origin = await _origin(dependencies, place, run_request, prepared)
+    origin = _origin(place, run_request, prepared)
     application = prepared.project.application
     return ready_runs.of_plan(dependencies, application, prepared, run, origin)
 
@@ -284,8 +284,7 @@ def parse_strategy(word: str) -> run_plans.Strategy | None:
     return known[word]
 
 
-async def _origin(
-    dependencies: ready_runs.Dependencies,
+def _origin(
     place: ready_runs.ApplicationSource,
     run_request: run_requests.RunRequest,
     made: preparation.PreparedRun,
@@ -296,13 +295,6 @@ async def _origin(
         strategy=made.plan.strategy.value,
         summary=made.plan.summary,
         owners=made.owners,
-        digests=await run_renderer.digests_by_target(
-            dependencies.renderer,
-            made.project,
-            made.plan.targets,
-            dependencies.clusters.fleet,
-            made.numbers.now,
-        ),
         warnings=tuple(str(warning) for warning in made.warnings),
         chosen=made.chosen,
         assigned=made.numbers.now,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from volary.controller import refusals
-from volary.controller.runs import ready_runs, releases, run_clusters, run_kinds
+from volary.controller.runs import ready_runs, releases, run_kinds
 from volary.controller.status import (
     application_identity,
     application_state,
@@ -145,8 +145,8 @@ class Rollback(releases.Release):
             summary=run_request.reason,
             targets=rollback.clusters_left(run),
         )
-        clusters = run_clusters.from_document(stored.clusters)
-        return await ready_runs.take_up(dependencies, record.name, run, origin, clusters)
+        then = await ready_runs.read_inputs(planning.store, stored)
+        return await ready_runs.take_up(dependencies, record.name, run, origin, then)
 
     def concluded(self, ended: run_kinds.EndedRun) -> application_state.StateChange:
         """Say what runs where after the run was rolled back."""

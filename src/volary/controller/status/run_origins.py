@@ -32,8 +32,6 @@ class Origin:
     #: Why this strategy.
     summary: str = ""
     targets: tuple[str, ...] = ()
-    #: What each target's manifests hash to: what the run is pinned to.
-    digests: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     #: Clusters that the application is on once it succeeded.
     chosen: tuple[str, ...] = ()

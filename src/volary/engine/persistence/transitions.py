@@ -22,14 +22,16 @@ def first_transition(
     at: datetime,
     *,
     clusters: json.JsonObject | None = None,
+    manifests: bytes = b"",
 ) -> run_records.Transition:
     """Return the first transition of a planned run.
 
-    `origin` says why the run exists, `clusters` how its clusters are described.
+    `origin` says why the run exists, `clusters` how its clusters are described, `manifests` has
+    what it applies.
     """
     told = observer_events.between(None, run, at)
     made = _between(None, run, 0, at, told=told, origin=origin)
-    return replace(made, clusters=clusters or {})
+    return replace(made, clusters=clusters or {}, manifests=manifests)
 
 
 def step_transition(

@@ -148,6 +148,8 @@ class Transition:
     origin: json.JsonObject = field(default_factory=dict)
     #: Of a new run only: its clusters as they are described now. Lists do not read it.
     clusters: json.JsonObject = field(default_factory=dict)
+    #: Of a new run only: what it was planned to apply, packed by the caller. Read by itself.
+    manifests: bytes = b""
 
     @property
     def version(self) -> int:

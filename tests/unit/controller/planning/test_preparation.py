@@ -11,12 +11,18 @@ import pytest
 import command_world
 from fixed_clock import FixedClock
 from volary.clusters.client import client_pool
-from volary.controller.planning import preparation, projects, replica_assignment
+from volary.controller.planning import (
+    planned_manifests,
+    preparation,
+    projects,
+    replica_assignment,
+)
+from volary.controller.planning.planned_manifests import Side, WithheldObject
 from volary.controller.runs import release_plans
 from volary.engine.runs import policies
 from volary.model import errors
 from volary.model.fleet import fleets, taints
-from volary.model.objects import ownership
+from volary.model.objects import manifest, ownership
 from volary.model.runs import run_plans
 from volary.placement.failover import situations
 from volary.sources.rendering import renderers
@@ -238,7 +244,9 @@ async def test_a_failure_is_held_only_where_somebody_can_be_asked(
     assert (policy.on_failure, policy.stop_reason) == (answer, reason)
 
 
-async def test_what_a_run_is_pinned_to_is_rendered_again(tmp_path: Path) -> None:
+async def test_of_a_run_whose_manifests_are_not_kept_what_it_is_pinned_to_is_rendered_again(
+    tmp_path: Path,
+) -> None:
     async with an_application(tmp_path) as given:
         project = await projects.open_project(str(given.path))
         running = {"us": given.old, "eu": "", "ap": given.new}
@@ -249,6 +257,7 @@ async def test_what_a_run_is_pinned_to_is_rendered_again(tmp_path: Path) -> None
             renderers.Renderer(),
             MEMBERS,
             replica_assignment.ReplicaNumbers(),
+            {},
         )
 
     assert set(again.manifests) == {"us", "eu", "ap"}
@@ -281,3 +290,32 @@ async def test_the_run_of_a_plan_goes_through_the_waves(tmp_path: Path) -> None:
         ("rest", ("eu", "ap")),
     ]
     assert {step.wave for step in spec.steps} == {"first", "rest"}
+
+
+async def test_a_run_goes_on_with_what_was_planned_and_not_with_what_is_rendered(
+    tmp_path: Path,
+) -> None:
+    async with an_application(tmp_path) as given:
+        prepared = await given.prepare(running=given.old)
+        key = prepared.manifests["us"][0].key
+        planned = {
+            Side(given.new, "us"): (manifest.Manifest({"kind": "ConfigMap", "data": {"a": "b"}}),),
+            Side(given.old, "us", is_before=True): (WithheldObject(key, "another digest"),),
+        }
+        running = dict.fromkeys(MEMBERS.names, given.old)
+        numbers = replica_assignment.ReplicaNumbers()
+        made = await preparation.reopen(
+            prepared.project, running, renderers.Renderer(), MEMBERS, numbers, planned
+        )
+
+        assert await made.rendering.render(given.new, "us") == list(planned[Side(given.new, "us")])
+        assert await made.rendering.render(given.new, "eu") == prepared.manifests["eu"]
+        with pytest.raises(
+            planned_manifests.DiffersError, match=r"^ConfigMap shop would not be as"
+        ):
+            await made.rendering.render_before(given.old, "us")
+        assert made.old_manifests == prepared.old_manifests, "what Secrets are learned from"
+        assert (
+            made.rendering.planned[Side(given.old, "us", is_before=True)][0]
+            is (planned[Side(given.old, "us", is_before=True)][0])
+        ), "it stays as planned when it is kept once more"

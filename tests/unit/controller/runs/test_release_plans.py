@@ -145,7 +145,7 @@ async def test_what_a_run_is_for_says_what_a_revert_reverts(
     assert (made.run.id, made.run.commit) == ("r1", back)
 
 
-async def test_digests_are_those_of_what_is_rendered(tmp_path: Path, commits: Commits) -> None:
+async def test_an_application_is_opened_at_a_commit(tmp_path: Path, commits: Commits) -> None:
     one = commits("v1")
     async with given.leading(sources=git_feed.Feed(tmp_path)) as world:
         project = await ready_runs.open_application(world.leader.dependencies, PLACE, one)

@@ -101,7 +101,6 @@ def test_standing_and_origin_survive_being_written_and_older_ones_are_read() -> 
         "shop",
         "a/volary.yaml",
         targets=("us",),
-        digests={"us": "abc"},
         owners={"us": ownership.Owner("shop", "0123456789abcdef")},
         assigned=assignment.Assignment((web,), {"us": WANT.at}, {"eu": "no answer"}),
     )

@@ -24,6 +24,9 @@ class Retention:
     async def prune(self, rule: records.Retention) -> records.Pruned:
         """Remove what `rule` allows, and give the space back."""
         runs, events, logs = await self._prune_runs(rule)
+        # Of a run that nobody rolls back any more, also when its history stays.
+        kept = tables.run_manifests
+        await self._delete(kept, kept.c.run_id.in_(_old_runs(rule, of_any_age=True)))
         audit = 0
         if rule.audit_before is not None:
             audit = await self._delete(tables.audit, tables.audit.c.at < rule.audit_before)
@@ -105,7 +108,8 @@ def _rank(
     return sa.func.row_number().over(partition_by=application, order_by=(at.desc(), name.desc()))
 
 
-def _old_runs(rule: records.Retention) -> sa.Select[tuple[str]]:
+def _old_runs(rule: records.Retention, *, of_any_age: bool = False) -> sa.Select[tuple[str]]:
+    """Return runs that have ended, but for those that every application keeps."""
     runs = tables.runs.c
     succeeded = sa.case((runs.status == statuses.RunStatus.SUCCEEDED, 1), else_=0)
     ranked = sa.select(
@@ -124,7 +128,7 @@ def _old_runs(rule: records.Retention) -> sa.Select[tuple[str]]:
     return (
         sa.select(ranked.c.id)
         .where(
-            ranked.c.finished < rule.before,
+            ranked.c.finished.is_not(None) if of_any_age else ranked.c.finished < rule.before,
             ranked.c.rank > rule.keep_runs_per_application,
             ~newest_success,
         )

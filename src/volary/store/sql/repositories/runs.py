@@ -54,6 +54,12 @@ class Runs:
                 tasks=tuple(rows.read(run_records.TaskRecord, row) for row in of_tasks),
             )
 
+    async def manifests(self, run_id: str) -> bytes:
+        """Return what the run was planned to apply, as it was packed; empty: it is not kept."""
+        kept = tables.run_manifests
+        row = await self._base.row(sa.select(kept.c.body).where(kept.c.run_id == run_id))
+        return bytes(row.body) if row else b""
+
     async def summary(self, run_id: str) -> records.RunSummary | None:
         """Return what lists show of a run; None when there is none."""
         row = await self._base.row(sa.select(*_SUMMARY).where(tables.runs.c.id == run_id))

@@ -109,6 +109,15 @@ async def _write(connection: sa_async.AsyncConnection, accepted: Sequence[_Accep
     transitions = [write.transition for write in accepted]
     await _many(
         connection,
+        sa.insert(tables.run_manifests),
+        [
+            {"run_id": transition.head.id, "body": transition.manifests}
+            for transition in transitions
+            if transition.manifests
+        ],
+    )
+    await _many(
+        connection,
         database.upsert(connection, tables.stages),
         [
             rows.values(stage, run_id=transition.head.id)

@@ -227,6 +227,14 @@ runs = sa.Table(
     ),
 )
 
+#: What runs were planned to apply, packed by the caller.
+run_manifests = sa.Table(
+    "run_manifests",
+    METADATA,
+    _run(primary_key=True),
+    sa.Column("body", sa.LargeBinary(), nullable=False),
+)
+
 stages = sa.Table(
     "stages",
     METADATA,
