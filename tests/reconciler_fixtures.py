@@ -5,7 +5,7 @@ Everything is the real thing but what a run does to clusters: each stage ends as
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -136,10 +136,11 @@ class Script:
         name: str,
         run: state.Run,
         origin: run_origins.Origin,
-        clusters: Sequence[fleets.Cluster] = (),
+        then: ready_runs.PlannedInputs,
     ) -> ready_runs.ReadyRun:
         """Return a stored run ready to go on, in place of `ready_runs.take_up`."""
-        return ready_runs.ReadyRun(run, self.stages, redaction.Masker(), origin, tuple(clusters))
+        clusters = tuple(then.clusters)
+        return ready_runs.ReadyRun(run, self.stages, redaction.Masker(), origin, clusters)
 
 
 @dataclass
