@@ -135,11 +135,11 @@ async def test_new_labels_count_from_the_next_run_on(tmp_path: Path) -> None:
         run = await begun(world, members)
 
         async with life(world, changed(members, labels={})) as given:
-            await given.service.ask_run("approve", run, ANA)
+            await given.ask_run("approve", run, ANA)
             ended = await given.ended(run)
             as_planned = world.images("eu")
             newer = await asks(given, given.push(V2, V3))
-            await given.service.ask_run("approve", newer, ANA)
+            await given.ask_run("approve", newer, ANA)
             last = await given.ended(newer)
 
         assert (ended.status, last.status) == ("succeeded", "succeeded")
@@ -155,7 +155,7 @@ async def test_a_run_ends_under_the_old_name_and_the_new_one_gets_its_release(
         run = await begun(world, members)
 
         async with life(world, changed(members, name="europe")) as given:
-            await given.service.ask_run("approve", run, ANA)
+            await given.ask_run("approve", run, ANA)
             ended = await given.ended(run)
             newer = (await given.until_application(lambda each: each.run != run)).run
             backfilled = await given.ended(newer)
@@ -177,7 +177,7 @@ async def test_a_run_goes_on_with_new_credentials(tmp_path: Path) -> None:
             await given.until_run(run, lambda each: each.summary.status == "waiting")
             renewed = kubeconfig.rename(tmp_path / "renewed.kubeconfig")
             given.controller.change_fleet(changed(members, kubeconfig=(str(renewed),)))
-            await given.service.ask_run("approve", run, ANA)
+            await given.ask_run("approve", run, ANA)
             ended = await given.ended(run)
 
         assert ended.status == "succeeded", ended.reason

@@ -127,7 +127,9 @@ V3 = {"old": {"v3"}, "new": {"v3"}}
 async def test_stopped_in_mid_apply_and_overtaken_a_server_writes_nothing(tmp_path: Path) -> None:
     """Neither what was on its way when it was stopped, nor what it would send when it wakes."""
     async with given(tmp_path) as (world, holding):
-        controllers = ControllerProcesses(tmp_path / "volary.db", world.directory, world.fleet)
+        controllers = ControllerProcesses(
+            tmp_path / "volary.db", world.directory, world.fleet, lease=1.5
+        )
         async with controllers.started("first") as first:
             await until(controllers, SYNCED, bool)
             holding.is_armed = True

@@ -122,7 +122,7 @@ async def test_a_run_applies_what_it_was_planned_with_and_goes_back_to_it(
 
         helm.upgrade("helm-2")
         async with life(world) as given:
-            await given.service.ask_run("approve", run, ANA)
+            await given.ask_run("approve", run, ANA)
             ended = await given.ended(run)
             after = config(world)
             helm.upgrade("helm-3")
@@ -147,7 +147,7 @@ async def test_a_secret_that_is_rendered_otherwise_is_named_and_not_applied(
 
         helm.upgrade("helm-2")
         async with life(world) as given:
-            await given.service.ask_run("approve", run, ANA)
+            await given.ask_run("approve", run, ANA)
             ended = await given.ended(run)
             said = str(await given.service.run(run))
 

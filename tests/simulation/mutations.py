@@ -6,12 +6,13 @@ says a seed that notices it, and how what is noticed begins.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from simulation import databases
+from volary.clusters.apply import preconditions
 from volary.controller.api import command_handler
 from volary.controller.applications import commit_keeper, registry
 from volary.controller.leadership import tenures
@@ -19,7 +20,7 @@ from volary.controller.persistence import journal
 from volary.engine.execution import runners
 from volary.engine.persistence import codec
 from volary.engine.runs import state, updates
-from volary.engine.state_machine import events, machine
+from volary.engine.state_machine import events, machine, sightings
 from volary.notifying import notifier
 from volary.store import fencing, stores
 from volary.store.sql.repositories import transitions
@@ -54,7 +55,7 @@ def _mutation(noticed: str, *, seed: int = 1) -> Callable[[Make], Make]:
 # The lease.
 
 
-@_mutation("is stored for term")
+@_mutation("is stored for term", seed=2)
 def store_without_fence(patch: pytest.MonkeyPatch) -> None:
     """Writes to the store are not checked for their lease."""
     patch.setattr(fencing, "fence_refusal", lambda *_: None)
@@ -147,7 +148,7 @@ def begin_beside_unfinished_runs(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(databases, "DATABASES", databases.Databases())
 
 
-@_mutation(", not set(): ", seed=2)
+@_mutation(", not set(): ", seed=4)
 def forget_what_ran_before(patch: pytest.MonkeyPatch) -> None:
     """What a cluster goes back to is not stored."""
     write = codec.write_head
@@ -170,7 +171,7 @@ def keep_no_commits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(commit_keeper.CommitKeeper, "_keep", nothing)
 
 
-@_mutation("not quiet after")
+@_mutation("not quiet after", seed=2)
 def begin_nothing_again(patch: pytest.MonkeyPatch) -> None:
     """Who takes a run up does not begin what was under way."""
     patch.setattr(machine, "outstanding", lambda _: ())
@@ -192,7 +193,7 @@ def answer_before_the_step(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(command_handler.CommandHandler, "carry_out", early)
 
 
-@_mutation("was cancelled, and is", seed=4)
+@_mutation("was cancelled, and is", seed=20)
 def drop_cancels(patch: pytest.MonkeyPatch) -> None:
     """A cancel is answered as if it were taken, and the run does not hear of it."""
     ask = runners.Runner.request
@@ -217,23 +218,35 @@ def forget_approvals(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(codec, "stage_record", without)
 
 
-@_mutation("nobody was notified", seed=10)
+@_mutation("nobody was notified", seed=4)
 def notify_beside_the_step(patch: pytest.MonkeyPatch) -> None:
     """What people are notified of is not kept with its step, but soon after it."""
-    prepare = notifier.RunNotifier.prepare
+    prepare, post = notifier.RunNotifier.prepare, notifier.RunNotifier.post
     beside: dict[int, notifier.StepNotices] = {}
 
     def without(self: notifier.RunNotifier, told: Any, version: int) -> notifier.StepNotices:
         beside[id(self)] = step = prepare(self, told, version)
-        return notifier.StepNotices((), step.edits)
+        return replace(step, messages=())
 
-    def post(self: notifier.RunNotifier, _: notifier.StepNotices) -> None:
+    def post_beside(self: notifier.RunNotifier, step: notifier.StepNotices) -> None:
+        post(self, step)
         for message in beside[id(self)].messages:
             self.notifier._queue.post(message)
 
     patch.setattr(notifier.RunNotifier, "prepare", without)
-    patch.setattr(notifier.RunNotifier, "post", post)
+    patch.setattr(notifier.RunNotifier, "post", post_beside)
 
 
-# Of requests that are bound to what a person saw (one yes for two gates, a request that is taken
-# twice, a refused one that is carried out): here, with `invariants.BOUND`.
+@_mutation("was said to", seed=6)
+def act_on_what_nobody_saw(patch: pytest.MonkeyPatch) -> None:
+    """A request counts for whatever the run is at by then."""
+    patch.setattr(sightings, "why_stale", lambda *_: "")
+
+
+# What clusters are sent.
+
+
+@_mutation("came late, and was carried out", seed=2)
+def write_over_anything(patch: pytest.MonkeyPatch) -> None:
+    """Writes do not say which object they were decided on."""
+    patch.setattr(preconditions, "over", lambda body, _: body)

@@ -21,7 +21,10 @@ from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 
 GATE, SYNC = "1-WAIT_APPROVAL", "1-K8S_SYNC"
 #: What the server says of every request in this world: it was sent.
-SENT = "no process carries out this run"
+SENT = (
+    "run r1 is not carried out yet; `volary cancel r1` ends it and goes back, as far as that can be"
+    " done; `volary abandon` leaves its clusters as they are"
+)
 NOT_SENT = "nothing is sent: say which run and stage you approve"
 
 

@@ -262,8 +262,10 @@ class SlowHandler(command_handler.CommandHandler):
         await self._looked.wait()
         return ""
 
-    async def _looked_at(self) -> tuple[records.RequestRecord, ...]:
-        waiting = await self._look()
+    async def _looked_at(self, *, after: int) -> tuple[records.RequestRecord, ...]:
+        waiting = await self._look(after=after)
+        if after:
+            return waiting  # the rest of the same list
         self.looks += 1
         if self.looks == 2:
             self._looked.set()
