@@ -48,7 +48,7 @@ async def settled(
 
 
 async def looked(given: Controlled) -> None:
-    """Wait until the repository was looked at, and what was seen was taken."""
+    """Wait until the repository was looked at; what was seen is taken up after that."""
     while not given.feed.told:
         await given.service.changed(0.02)
 
@@ -72,12 +72,11 @@ async def test_a_renamed_repository_takes_its_applications_along(tmp_path: Path)
         async with settled(world, "infra") as given:
             before = await given.until_application(lambda each: each.status == "synced")
         async with settled(world, "platform") as given:
-            await looked(given)
-            after = await given.application()
-            noted = (await given.service.audit(records.AuditFilter())).items
+            after = await given.until_application(lambda each: each.repository == "platform")
             runs = await given.runs()
             second = given.push(V1, V2)
             await given.synced(second)
+            noted = (await given.service.audit(records.AuditFilter())).items
 
             assert (after.repository, after.status, after.reason) == (
                 "platform",
@@ -168,7 +167,8 @@ async def test_a_person_says_whether_an_application_elsewhere_is_the_same(
             before = await given.until_application(lambda each: each.status == "synced")
         shutil.copytree(world.directory, tmp_path / "moved")
         async with settled(world, "platform", tmp_path / "moved") as given:
-            await looked(given)
+            while len(await everything(given)) < 2:
+                await given.service.changed(0.02)
             lost, known = await given.application(), await everything(given)
             stand_in = f"simple@platform/{lost.path}"
             told = (await given.service.application(stand_in)).reason
