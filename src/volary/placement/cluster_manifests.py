@@ -299,7 +299,7 @@ def _parsed(written: str, change: overrides.FieldOverride) -> object:
     if change.json_:
         try:
             return text_json.loads(written)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise errors.user_error(f"{change.field_path} holds no JSON: {error}") from error
     documents = yaml.load_all(written, change.field_path)
     if len(documents) != 1:

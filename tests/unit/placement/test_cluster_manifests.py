@@ -193,6 +193,15 @@ def test_what_does_not_fit_names_cluster_and_object(
     assert found.value.problems[0].where.file == "a.yaml"
 
 
+@pytest.mark.parametrize("text", ["{", "[" * 200_000], ids=["cut off", "nested without an end"])
+def test_a_text_that_is_no_json_is_refused(text: str) -> None:
+    patches = (overrides.FieldPatch("/a", Do.REPLACE, 2),)
+    config = {**CONFIG, "data": {"app.json": text}}
+
+    with pytest.raises(errors.UserError, match="holds no JSON"):
+        one(config, overrides.FieldOverride("/data/app.json", json_=patches))
+
+
 def test_lists_are_patched_in_place_and_at_their_end() -> None:
     path = "/spec/template/spec/containers"
     found = one(

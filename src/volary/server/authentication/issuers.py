@@ -151,7 +151,7 @@ def _why(error: jwt.PyJWTError) -> str:
 def _from_file(path: Path) -> Mapping[str, Any]:
     try:
         read = json.loads(path.read_bytes()[:_LARGEST_DOCUMENT])
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise errors.TemporaryError("the file with the issuer's keys cannot be read") from error
     return _object(read)
 
@@ -164,7 +164,7 @@ async def _fetch(url: str) -> Mapping[str, Any]:
         ):
             answer.raise_for_status()
             return _object(json.loads(await answers.read_whole(answer, _LARGEST_DOCUMENT)))
-    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+    except (aiohttp.ClientError, TimeoutError, ValueError, RecursionError) as error:
         raise errors.TemporaryError("the issuer's keys cannot be fetched") from error
 
 
