@@ -1,12 +1,15 @@
 # Each command sets up .venv by itself and does nothing twice.
 .DEFAULT_GOAL := help
-.PHONY: help demo test concurrency test-clusters check format bench mutants lock clients clean
+.PHONY: help demo test simulation concurrency pythons test-clusters check format bench mutants lock clients clean
 
 PYTHON ?= python3
+SEEDS ?= 1-1000
 # `make concurrency PYTHON=…` has an environment of its own beside the usual one.
 VENV := .venv$(if $(filter concurrency,$(MAKECMDGOALS)),$(patsubst %,-%,$(filter-out python3,$(notdir $(PYTHON)))))
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Where pyenv is, its programs run the version that PYENV_VERSION names.
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 
 help: ## Show the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -17,8 +20,21 @@ demo: $(READY) ## Roll an example out over three sandbox clusters, canary first
 test: $(READY) ## Run every test
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
+simulation: $(READY) ## Play simulated worlds (SEEDS=1-1000); a failure says how to play one again
+	@PYTHONPATH=tests:sandbox/tests $(BIN)/python -m simulation $(SEEDS)
+
 concurrency: $(READY) ## Run the tests of what depends most on the Python (PYTHON=python3.13)
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal @tests/concurrency.txt
+
+pythons: ## Run those tests on each Python that is there (PYTHONS="python3.12 python3.13")
+	@ran=; failed=; for name in $(PYTHONS); do \
+	  python=$$(PYENV_VERSION=$${name#python} $$name -c 'import sys; print(sys.executable)' 2>/dev/null) || \
+	    { echo "$$name: not there"; continue; }; \
+	  echo "$$name: $$python"; ran=yes; \
+	  $(MAKE) --no-print-directory concurrency PYTHON=$$python || failed="$$failed $$name"; \
+	done; \
+	test -n "$$ran" || { echo 'there is none of $(PYTHONS)' >&2; exit 2; }; \
+	test -z "$$failed" || { echo "failed on$$failed" >&2; exit 1; }
 
 test-clusters: $(READY) ## Run the scenarios that need nothing but clusters on yours (CONTEXTS=a,b,c)
 	@test -n "$(CONTEXTS)" || { echo 'name them by their kubeconfig contexts: make test-clusters CONTEXTS=a,b,c' >&2; exit 2; }

@@ -116,6 +116,15 @@ class Controlled:
         await self.until_application(lambda each: each.status != "running" or each.run != run)
         return (await self.service.run(run)).summary
 
+    async def asks(self, commit: str) -> str:
+        """Wait until the run of a commit asks for approval, and return it."""
+        async with asyncio.timeout(process_time.HANG):
+            while True:
+                newest = next(iter(await self.runs()), None)
+                if newest is not None and (newest.commit, newest.status) == (commit, "waiting"):
+                    return newest.id
+                await asyncio.sleep(0.02)
+
     async def told(self) -> list[json.JsonObject]:
         """Return all that all runs told so far, in order."""
         found = await self.service.all_events(0, application="simple", limit=100_000)

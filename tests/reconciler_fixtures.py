@@ -23,6 +23,7 @@ from volary.controller.status import (
     run_requests,
 )
 from volary.engine import executor
+from volary.engine.persistence import codec as codec
 from volary.engine.persistence import transitions
 from volary.engine.runs import run_builder, state
 from volary.engine.state_machine import events as events
@@ -204,11 +205,13 @@ class World:
         page = await self.store.commits.list("shop")
         return {each.commit: (each.status, each.reason) for each in page.items}
 
-    async def until(self, holds: Callable[[records.ApplicationRecord], bool]) -> None:
+    async def until(
+        self, holds: Callable[[records.ApplicationRecord], bool], name: str = "shop"
+    ) -> None:
         """Wait until the application is kept so."""
         async with asyncio.timeout(process_time.HANG):
             while True:
-                found = await self.store.applications.get("shop")
+                found = await self.store.applications.get(name)
                 if found is not None and holds(found):
                     return
                 await self.leader.change_signal.wait(0.05)

@@ -6,10 +6,13 @@ they receive shows who sent it.
 
 import asyncio
 import contextlib
+import email.utils
+import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +26,8 @@ from kube_sandbox.apiserver.access import request_info
 
 #: Names of this machine: two processes that use different ones are told apart by them.
 ADDRESSES = ("127.0.0.1", "localhost")
-_SETTINGS = """\
-apiVersion: volary.dev/v1
-kind: Controller
-fleet: {fleet}/fleet.yaml
-listen: 127.0.0.1:0
-dataDirectory: {data}
-store: {store}
-repositories:
-- {{name: shop, url: {repository}, interval: 1s}}
-"""
+#: Seconds by which clocks differ that show the same time, on a machine however slow.
+_CLOCKS_DIFFER = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +105,16 @@ class ServerProcess:
             is_json = answer.content_type.endswith("json")
             return answer.status, await (answer.json() if is_json else answer.text())
 
+    async def is_ahead(self, by: timedelta) -> None:
+        """Wait until its wall clock is that much ahead of the machine's."""
+        async with aiohttp.ClientSession() as session, asyncio.timeout(process_time.HANG):
+            while True:
+                async with session.get(self.url + "/healthz") as answer:
+                    shown = email.utils.parsedate_to_datetime(answer.headers["date"]).timestamp()
+                if abs(shown - time.time() - by.total_seconds()) < _CLOCKS_DIFFER:
+                    return
+                await asyncio.sleep(0.1)
+
     async def post(self, path: str, body: dict[str, Any]) -> Any:
         """Ask for something; return what is said to it."""
         async with (
@@ -119,18 +124,55 @@ class ServerProcess:
             assert answer.status in (200, 202), await answer.text()
             return await answer.json()
 
-    async def until(self, path: str, holds: Callable[[Any], object]) -> Any:
-        """Wait until the body of an answer is so."""
+    async def ask(self, verb: str, run: Any, **options: Any) -> tuple[int, Any]:
+        """Ask for something about a run as it was looked at; return the answer."""
+        address = f"{self.url}/api/v1/runs/{run['summary']['id']}/{verb}"
+        body = {"seen": run["seen"], **options}
+        async with aiohttp.ClientSession() as session, session.post(address, json=body) as answer:
+            return answer.status, await answer.json()
+
+    async def waiting(self, commit: str) -> Any:
+        """Wait until the run of a commit waits for somebody; return it."""
+        path = f"/api/v1/runs?commit={commit}&status=waiting"
+        body = await self.until(path, lambda body: body["items"])
+        return await self.run(body["items"][0]["id"])
+
+    async def run(self, run_id: str) -> Any:
+        """Return a run as it is now."""
+        return (await self.get(f"/api/v1/runs/{run_id}"))[1]
+
+    async def until(self, path: str, holds: Callable[[Any], object], *, status: int = 200) -> Any:
+        """Wait until the body of an answer with this status is so."""
         body = None
         try:
             async with asyncio.timeout(process_time.HANG):
                 while True:
-                    status, body = await self.get(path)
-                    if status == 200 and holds(body):
+                    answered, body = await self.get(path)
+                    if answered == status and holds(body):
                         return body
                     await asyncio.sleep(0.05)
         except TimeoutError:
             raise AssertionError(f"{path} never was so, but: {body}") from None
+
+    async def asks(self, commit: str) -> str:
+        """Wait until the run of a commit asks for approval, and return it."""
+
+        def waits(body: Any) -> bool:
+            newest = next(iter(body["items"]), {})
+            return (newest.get("commit"), newest.get("status")) == (commit, "waiting")
+
+        runs = await self.until("/api/v1/runs?limit=1", waits)
+        return str(runs["items"][0]["id"])
+
+    async def approve(self, run: str) -> None:
+        """Approve what a run asks for, once this process carries it out."""
+        _, body = await self.get(f"/api/v1/runs/{run}")
+        await self.post(f"/api/v1/runs/{run}/approve", {"seen": body["seen"]})
+
+    async def ended(self, run: str) -> Any:
+        """Wait for a run's end; return how it ended."""
+        body = await self.until(f"/api/v1/runs/{run}", lambda body: body["summary"]["finished"])
+        return body["summary"]
 
     async def synced(self, commit: str = "") -> None:
         """Wait until a commit runs; empty: until one does."""
@@ -153,6 +195,39 @@ def fleet_of(world: command_world.World, base: Path, address: str) -> Path:
     return directory
 
 
+def write_settings(
+    world: command_world.World,
+    base: Path,
+    store: str,
+    *,
+    address: str = ADDRESSES[0],
+    **settings: object,
+) -> Path:
+    """Write the settings of a server that watches the repository of the world.
+
+    Args:
+        world: The clusters and the repository.
+        base: Where its files go.
+        store: The address of its database.
+        address: What it knows the clusters by.
+        settings: More sections, or others in place of those.
+    """
+    data = base / f"data-{address}"
+    data.mkdir(mode=0o700, exist_ok=True)
+    written = {
+        "apiVersion": "volary.dev/v1",
+        "kind": "Controller",
+        "fleet": str(fleet_of(world, base, address) / "fleet.yaml"),
+        "listen": "127.0.0.1:0",
+        "dataDirectory": str(data),
+        "store": store,
+        "repositories": [{"name": "shop", "url": str(world.directory), "interval": "1s"}],
+    }
+    file = base / f"{address}.yaml"
+    file.write_text(json.dumps({**written, **settings}))
+    return file
+
+
 @contextlib.asynccontextmanager
 async def started(
     world: command_world.World,
@@ -162,6 +237,7 @@ async def started(
     address: str = ADDRESSES[0],
     start: Callable[..., contextlib.AbstractAsyncContextManager[command_world.Started]]
     | None = None,
+    **settings: object,
 ) -> AsyncIterator[ServerProcess]:
     """Run ``volary server``; it is killed at the end of the block.
 
@@ -171,14 +247,9 @@ async def started(
         store: The address of its database.
         address: What it knows the clusters by.
         start: Starts the command; None: as `command_world` does.
+        settings: More sections of its settings, or others in place of what `write_settings` has.
     """
-    data = base / f"data-{address}"
-    data.mkdir(mode=0o700, exist_ok=True)
-    file = base / f"{address}.yaml"
-    fleet = fleet_of(world, base, address)
-    file.write_text(
-        _SETTINGS.format(fleet=fleet, data=data, store=store, repository=world.directory)
-    )
+    file = write_settings(world, base, store, address=address, **settings)
     async with (start or world.start)("server", "--config", str(file)) as process:
         await process.until("listening on http")
         url = re.search(r"http://127\.0\.0\.1:\d+", process.said)

@@ -10,6 +10,7 @@ starts from nothing: tests of that start one (`tests/unit/cli/commands/test_root
 import asyncio
 import atexit
 import contextlib
+import ctypes
 import gc
 import importlib
 import json
@@ -55,6 +56,8 @@ class _Order:
     words: Sequence[str]
     directory: str
     environment: Mapping[str, str]
+    #: The number of a process whose user and mounts it has; 0: its own.
+    inside: int = 0
 
 
 # The side of the tests.
@@ -101,10 +104,13 @@ class Process:
 
 @contextlib.asynccontextmanager
 async def volary(
-    *words: str, directory: Path, environment: Mapping[str, str]
+    *words: str, directory: Path, environment: Mapping[str, str], inside: int = 0
 ) -> AsyncIterator[Process]:
-    """Run ``volary …`` beside the block; it is killed at the end."""
-    order = _Order("", words, str(directory), environment)
+    """Run ``volary …`` beside the block; it is killed at the end.
+
+    `inside` is the number of a process whose mounts it sees; 0: those of the tests.
+    """
+    order = _Order("", words, str(directory), environment, inside)
     async with contextlib.AsyncExitStack() as stack:
         pairs = os.pipe(), os.pipe()
         try:
@@ -200,7 +206,13 @@ class _WarmProcess:
 
     def order(self, order: _Order, files: Sequence[int]) -> None:
         body = json.dumps(
-            [order.function, order.words, order.directory, dict(order.environment)]
+            [
+                order.function,
+                order.words,
+                order.directory,
+                dict(order.environment),
+                order.inside,
+            ]
         ).encode()
         socket.send_fds(self._link, [_LENGTH.pack(len(body))], files)
         self._link.sendall(body)
@@ -276,11 +288,29 @@ def _begin(order: _Order, files: Sequence[int]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+    if order.inside:
+        _enter(order.inside)
     os.chdir(order.directory)
     os.environ.clear()
     os.environ.update(order.environment)
     time.tzset()
     tempfile.tempdir = None
+
+
+def _enter(number: int) -> None:
+    """Take the user and the mounts of another process."""
+    library = ctypes.CDLL(None, use_errno=True)
+    # Its own user cannot be entered, and once another is, what is its own cannot be opened.
+    names = [name for name in ("user", "mnt") if not _shares(name, number)]
+    files = [os.open(f"/proc/{number}/ns/{name}", os.O_RDONLY) for name in names]
+    for file in files:
+        if library.setns(file, 0):
+            raise OSError(ctypes.get_errno(), "its namespace cannot be entered")
+        os.close(file)
+
+
+def _shares(name: str, number: int) -> bool:
+    return os.readlink(f"/proc/self/ns/{name}") == os.readlink(f"/proc/{number}/ns/{name}")
 
 
 def _import_everything() -> None:
@@ -296,6 +326,19 @@ def _import_everything() -> None:
         # What cannot be imported fails the command that needs it, and only that.
         with contextlib.suppress(Exception):
             importlib.import_module(name)
+
+
+def _build_models() -> None:
+    """Build what pydantic builds when a model is used for the first time."""
+    import pydantic
+
+    models = [pydantic.BaseModel]
+    for model in models:
+        models += model.__subclasses__()
+    for model in models[1:]:
+        # Those that stand for others to be made from cannot be built.
+        with contextlib.suppress(Exception):
+            model.model_rebuild()
 
 
 def _carry_out(order: _Order) -> None:
@@ -326,6 +369,7 @@ if __name__ == "__main__":
     # Functions of tests are imported here as pytest imports them.
     sys.path.insert(1, str(Path(__file__).parents[1] / "sandbox/tests"))
     _import_everything()
+    _build_models()
     gc.collect()
     # What is there now stays: the processes need not look at it, nor copy its pages for that.
     gc.freeze()

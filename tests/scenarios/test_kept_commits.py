@@ -1,6 +1,5 @@
 """A run keeps the commits it needs, whatever happens to the branch they came from."""
 
-import asyncio
 import contextlib
 import shutil
 from collections.abc import AsyncIterator
@@ -11,27 +10,14 @@ import pytest
 
 import command_world
 import git_hosting
-import process_time
-from controller_world import ANA, SPEED, Controlled, controlled
+import waiting_world
+from controller_world import ANA, SPEED, Controlled
 from volary.controller import refusals
 from volary.gitops import watcher
 from volary.model import server_settings
 from volary.sources.git import mirrors
+from waiting_world import V1, V2, V3
 
-V1, V2, V3 = (f"example/simple:v{number}" for number in (1, 2, 3))
-APPLICATION = """\
-apiVersion: volary.dev/v1
-kind: Application
-metadata: {name: simple}
-spec:
-  service: {kind: Service, name: simple}
-  pipeline:
-    stages:
-    - {name: K8S_CANARY_ROLLOUT, with: {replicas: 1}}
-    - {name: WAIT_APPROVAL, with: {approvers: [ana]}}
-    - {name: K8S_PRIMARY_ROLLOUT}
-    - {name: K8S_CANARY_CLEAN}
-"""
 SOON = timedelta(seconds=0.1)
 
 
@@ -49,59 +35,45 @@ async def mirrored(world: command_world.World) -> AsyncIterator[Controlled]:
             "repositories": watcher.WatchedRepositories(settings, opened),
             "watch": looking.watch,
         }
-        store = f"sqlite:{base / 'volary.db'}"
-        async with controlled(world, store=store, parts=parts, repositories=(spec,)) as given:
+        async with waiting_world.life(world, parts=parts, repositories=(spec,)) as given:
             yield given
 
 
-async def asks(given: Controlled, commit: str) -> str:
-    """Wait until the run of a commit asks for approval, and return it."""
-    summary = None
-    async with asyncio.timeout(process_time.HANG):
-        while summary is None or (summary.commit, summary.status) != (commit, "waiting"):
-            await asyncio.sleep(0.02)
-            summary = next(iter(await given.runs()), None)
-    return summary.id
+def git(path: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
+    return git_hosting.run("git", *identity, *arguments, cwd=path)
 
 
 def rewrite_history(world: command_world.World) -> str:
     """Leave one commit, of the files as they are; returns it."""
-
-    def git(*arguments: str) -> None:
-        identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
-        git_hosting.run("git", *identity, *arguments, cwd=world.directory)
-
-    branch = git_hosting.run("git", "branch", "--show-current", cwd=world.directory)
-    git("checkout", "-q", "--orphan", "rewritten")
-    git("add", "-A")
-    git("commit", "-q", "-m", "All anew")
-    git("branch", "-q", "-M", branch)
-    return git_hosting.run("git", "rev-parse", "HEAD", cwd=world.directory)
+    path = world.directory
+    branch = git(path, "branch", "--show-current")
+    git(path, "checkout", "-q", "--orphan", "rewritten")
+    git(path, "add", "-A")
+    git(path, "commit", "-q", "-m", "All anew")
+    git(path, "branch", "-q", "-M", branch)
+    return git(path, "rev-parse", "HEAD")
 
 
 def amend(world: command_world.World) -> str:
     """Put the files as they are in the place of the newest commit; returns what is there now."""
-    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
-    git_hosting.run(
-        "git", *identity, "commit", "-q", "--amend", "-a", "-m", "Anew", cwd=world.directory
-    )
-    return git_hosting.run("git", "rev-parse", "HEAD", cwd=world.directory)
+    git(world.directory, "commit", "-q", "--amend", "-a", "-m", "Anew")
+    return git(world.directory, "rev-parse", "HEAD")
 
 
 def collect_garbage(path: Path) -> None:
-    git_hosting.run("git", "reflog", "expire", "--expire=now", "--all", cwd=path)
-    git_hosting.run("git", "gc", "-q", "--prune=now", cwd=path)
+    git(path, "reflog", "expire", "--expire=now", "--all")
+    git(path, "gc", "-q", "--prune=now")
 
 
 async def test_a_run_whose_commit_is_gone_says_so_and_gives_way_once_it_is_cancelled(
     tmp_path: Path,
 ) -> None:
     async with command_world.world(tmp_path, "us", "eu", speed=SPEED) as world:
-        (world.directory / "app.pipecd.yaml").unlink()
-        first = world.write({"volary.yaml": APPLICATION}, message="Deploy v1")
+        first = waiting_world.describe(world)
         async with mirrored(world) as given:
             await given.synced(first)
-            waiting = await asks(given, given.push(V1, V2))
+            waiting = await given.asks(given.push(V1, V2))
         world.edit("deployment.yaml", V2, V3, message="")
         rewritten = amend(world)
         collect_garbage(world.directory)
@@ -113,7 +85,7 @@ async def test_a_run_whose_commit_is_gone_says_so_and_gives_way_once_it_is_cance
                 await given.ask_run("approve", waiting, ANA)
             await given.ask_run("cancel", waiting, ANA)
             ended = (await given.service.run(waiting)).summary
-            newer = await asks(given, rewritten)
+            newer = await given.asks(rewritten)
             await given.ask_run("approve", newer, ANA)
             await given.synced(rewritten)
 
@@ -127,12 +99,10 @@ async def test_a_run_whose_commit_is_gone_says_so_and_gives_way_once_it_is_cance
 
 async def test_a_run_and_the_way_back_outlive_a_rewritten_history(tmp_path: Path) -> None:
     async with command_world.world(tmp_path, "us", "eu", speed=SPEED) as world:
-        (world.directory / "app.pipecd.yaml").unlink()
-        first = world.write({"volary.yaml": APPLICATION}, message="Deploy v1")
+        first = waiting_world.describe(world)
         async with mirrored(world) as given:
             await given.synced(first)
-            second = given.push(V1, V2)
-            waiting = await asks(given, second)
+            waiting = await given.asks(given.push(V1, V2))
 
         world.edit("deployment.yaml", V2, V3, message="")
         rewritten = rewrite_history(world)
@@ -145,7 +115,7 @@ async def test_a_run_and_the_way_back_outlive_a_rewritten_history(tmp_path: Path
         async with mirrored(world) as given:
             await given.ask_run("approve", waiting, ANA)
             ended = await given.ended(waiting)
-            newer = await asks(given, rewritten)
+            newer = await given.asks(rewritten)
             await given.ask_run("reject", newer, ANA)
             cancelled = await given.ended(newer)
             after = {name: world.images(name) for name in ("us", "eu")}

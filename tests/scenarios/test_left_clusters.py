@@ -1,38 +1,28 @@
 """The fleet file changes while a run is under way, and the server restarts."""
 
-import asyncio
 import contextlib
 import shutil
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import command_world
-import process_time
-from controller_world import ANA, SPEED, Controlled, controlled
+import waiting_world
+from controller_world import ANA, SPEED, Controlled
 from volary.config.fleet import fleet_files
 from volary.model.fleet import fleets
+from waiting_world import V1, V2, V3
 
-V1, V2, V3 = (f"example/simple:v{number}" for number in (1, 2, 3))
-APPLICATION = """\
-apiVersion: volary.dev/v1
-kind: Application
-metadata: {name: simple}
-spec:
-  service: {kind: Service, name: simple}
-  pipeline:
-    stages:
-    - {name: K8S_CANARY_ROLLOUT, with: {replicas: 1}}
-    - {name: WAIT_APPROVAL, with: {approvers: [ana]}}
-    - {name: K8S_PRIMARY_ROLLOUT}
-    - {name: K8S_CANARY_CLEAN}
+APPLICATION = (
+    waiting_world.APPLICATION
+    + """\
   placement:
     overrides:
     - targets: {matchLabels: {tier: large}}
       resources: [{kind: Deployment}]
       patches: [{path: /spec/replicas, operator: replace, value: 3}]
 """
+)
 
 
 def fleet_of(world: command_world.World, eu: Path) -> fleets.Fleet:
@@ -56,30 +46,18 @@ def without_eu(members: fleets.Fleet) -> fleets.Fleet:
     return replace(members, clusters=left)
 
 
-@contextlib.asynccontextmanager
-async def life(world: command_world.World, members: fleets.Fleet) -> AsyncIterator[Controlled]:
-    store = f"sqlite:{world.directory.parent / 'volary.db'}"
-    async with controlled(world, store=store, parts={"members": members}) as given:
-        yield given
-
-
-async def asks(given: Controlled, commit: str) -> str:
-    """Wait until the run of a commit asks for approval, and return it."""
-    summary = None
-    async with asyncio.timeout(process_time.HANG):
-        while summary is None or (summary.commit, summary.status) != (commit, "waiting"):
-            await asyncio.sleep(0.02)
-            summary = next(iter(await given.runs()), None)
-    return summary.id
+def life(
+    world: command_world.World, members: fleets.Fleet
+) -> contextlib.AbstractAsyncContextManager[Controlled]:
+    return waiting_world.life(world, parts={"members": members})
 
 
 async def begun(world: command_world.World, members: fleets.Fleet) -> str:
     """Have v2 wait for approval after its canaries, and return its run."""
-    (world.directory / "app.pipecd.yaml").unlink()
-    first = world.write({"volary.yaml": APPLICATION}, message="Deploy v1")
+    first = waiting_world.describe(world, APPLICATION)
     async with life(world, members) as given:
         await given.synced(first)
-        return await asks(given, given.push(V1, V2))
+        return await given.asks(given.push(V1, V2))
 
 
 async def test_a_run_ends_where_it_began_although_the_cluster_left_the_fleet(
@@ -138,7 +116,7 @@ async def test_new_labels_count_from_the_next_run_on(tmp_path: Path) -> None:
             await given.ask_run("approve", run, ANA)
             ended = await given.ended(run)
             as_planned = world.images("eu")
-            newer = await asks(given, given.push(V2, V3))
+            newer = await given.asks(given.push(V2, V3))
             await given.ask_run("approve", newer, ANA)
             last = await given.ended(newer)
 

@@ -1,32 +1,17 @@
 """Helm is upgraded while a run waits, and renders the same commit otherwise from then on."""
 
-import asyncio
-import contextlib
+import signal
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 import command_world
-import process_time
-from controller_world import ANA, SPEED, Controlled, controlled
+import waiting_world
+from controller_world import ANA, SPEED
+from waiting_world import V1, V2, V3
 
-V1, V2 = "example/simple:v1", "example/simple:v2"
-APPLICATION = """\
-apiVersion: volary.dev/v1
-kind: Application
-metadata: {name: simple}
-spec:
-  service: {kind: Service, name: simple}
-  input: {helmChart: {path: chart}}
-  pipeline:
-    stages:
-    - {name: K8S_CANARY_ROLLOUT, with: {replicas: 1}}
-    - {name: WAIT_APPROVAL, with: {approvers: [ana]}}
-    - {name: K8S_PRIMARY_ROLLOUT}
-    - {name: K8S_CANARY_CLEAN}
-"""
+APPLICATION = waiting_world.APPLICATION + "  input: {helmChart: {path: chart}}\n"
 CONFIG = """\
 apiVersion: v1
 kind: ConfigMap
@@ -77,33 +62,15 @@ def write_chart(world: command_world.World, **more: str) -> str:
     for name in ("config", "deployment", "service"):
         templates[name] = (world.directory / f"{name}.yaml").read_text()
         (world.directory / f"{name}.yaml").unlink()
-    (world.directory / "app.pipecd.yaml").unlink()
     files = {f"chart/templates/{name}.yaml": text for name, text in templates.items()}
-    return world.write(
-        {"volary.yaml": APPLICATION, "chart/Chart.yaml": "name: simple\n", **files},
-        message="Deploy v1",
+    return waiting_world.describe(
+        world, APPLICATION, files | {"chart/Chart.yaml": "name: simple\n"}
     )
 
 
 def push_v2(world: command_world.World) -> str:
     world.edit("chart/templates/rendered.yaml", "V1", "V2", message="")
     return world.edit("chart/templates/deployment.yaml", V1, V2)
-
-
-@contextlib.asynccontextmanager
-async def life(world: command_world.World) -> AsyncIterator[Controlled]:
-    async with controlled(world, store=f"sqlite:{world.directory.parent / 'volary.db'}") as given:
-        yield given
-
-
-async def asks(given: Controlled, commit: str) -> str:
-    """Wait until the run of a commit asks for approval, and return it."""
-    summary = None
-    async with asyncio.timeout(process_time.HANG):
-        while summary is None or (summary.commit, summary.status) != (commit, "waiting"):
-            await asyncio.sleep(0.02)
-            summary = next(iter(await given.runs()), None)
-    return summary.id
 
 
 def config(world: command_world.World) -> dict[str, str]:
@@ -116,12 +83,12 @@ async def test_a_run_applies_what_it_was_planned_with_and_goes_back_to_it(
 ) -> None:
     async with command_world.world(tmp_path, "us", speed=SPEED) as world:
         first = write_chart(world)
-        async with life(world) as given:
+        async with waiting_world.life(world) as given:
             await given.synced(first)
-            run = await asks(given, push_v2(world))
+            run = await given.asks(push_v2(world))
 
         helm.upgrade("helm-2")
-        async with life(world) as given:
+        async with waiting_world.life(world) as given:
             await given.ask_run("approve", run, ANA)
             ended = await given.ended(run)
             after = config(world)
@@ -140,21 +107,54 @@ async def test_a_secret_that_is_rendered_otherwise_is_named_and_not_applied(
 ) -> None:
     async with command_world.world(tmp_path, "us", speed=SPEED) as world:
         first = write_chart(world, secret=SECRET)
-        async with life(world) as given:
+        async with waiting_world.life(world) as given:
             await given.synced(first)
-            run = await asks(given, push_v2(world))
+            run = await given.asks(push_v2(world))
         before = world.find("us", "Secret", "drawn")["data"]
 
         helm.upgrade("helm-2")
-        async with life(world) as given:
+        async with waiting_world.life(world) as given:
             await given.ask_run("approve", run, ANA)
             ended = await given.ended(run)
             said = str(await given.service.run(run))
+            as_it_was, left = world.find("us", "Secret", "drawn")["data"], config(world)
+
+            # The way back to what renders now.
+            forth = await given.service.ask_application("rollback", "simple", ANA, to=first)
+            back = await given.ended(forth.run)
 
         assert ended.status == "failed"
         assert "Secret drawn would not be as planned" in said
         assert "drawn-by" not in said
-        assert world.find("us", "Secret", "drawn")["data"] == before
-        assert config(world) == {"by": "helm-1", "of": "V1"}
+        assert (as_it_was, left) == (before, {"by": "helm-1", "of": "V1"})
+        assert back.status == "succeeded", back.reason
+        assert world.find("us", "Secret", "drawn")["data"] != before
+        assert config(world) == {"by": "helm-2", "of": "V1"}
+        assert world.images("us") == f"{V1} 2/2"
         kept = (tmp_path / "volary.db").read_bytes()
         assert b"drawn-by" not in kept
+
+
+async def test_on_a_laptop_a_run_goes_on_with_what_it_was_planned_with(
+    tmp_path: Path, helm: Helm
+) -> None:
+    """Also when the checkout has other files by now."""
+    async with command_world.world(tmp_path, "us", speed=SPEED) as world:
+        write_chart(world)
+        await world.deployed()
+        world.running.clusters["us"].faults.change({"images": {"*:v2": "never-ready"}})
+        push_v2(world)
+        words = ("run", ".", "--fleet", world.fleet, "--approve-as", "ana")
+        async with world.start(*words) as started:
+            await started.until("us K8S_CANARY_ROLLOUT: (applying|.*0 of 1 pods available)")
+            started.interrupt(signal.SIGKILL)
+            await started.ended()
+        world.running.clusters["us"].faults.clear()
+        helm.upgrade("helm-2")
+        world.edit("chart/templates/deployment.yaml", V2, V3)
+
+        ended = await world.volary(*words, "--resume")
+
+        assert ended.code == 0, ended
+        assert config(world) == {"by": "helm-1", "of": "V2"}
+        assert world.images("us") == f"{V2} 2/2"

@@ -218,7 +218,11 @@ async def test_a_run_under_way_goes_on_in_the_renamed_repository(tmp_path: Path)
             assert world.images("us") == f"{V2} 2/2"
 
 
-async def test_a_run_that_nobody_can_carry_out_ends_with_its_application(tmp_path: Path) -> None:
+@pytest.mark.parametrize("word", ["abandon", "forget"])
+async def test_a_run_that_nobody_can_carry_out_can_only_be_abandoned(
+    tmp_path: Path, word: str
+) -> None:
+    """Or it ends with its application."""
     async with command_world.world(tmp_path, "us", speed=SPEED) as world:
         async with settled(world, "infra") as given:
             await given.until_application(lambda each: each.status == "synced")
@@ -228,15 +232,22 @@ async def test_a_run_that_nobody_can_carry_out_ends_with_its_application(tmp_pat
             paused = world.images("us")
         async with settled(world, "other", nothing_to_deploy(tmp_path)) as given:
             await looked(given)
-            with pytest.raises(refusals.Conflict) as caught:
-                await given.ask_run("cancel", running.run, ANA)
-            await given.service.forget_application("simple", ANA, reason="the team is gone")
+            refused = []
+            for kind in ("resume", "cancel"):
+                with pytest.raises(refusals.Conflict) as caught:
+                    await given.ask_run(kind, running.run, ANA)
+                refused.append(caught.value.problems[0].message)
+            if word == "abandon":
+                await given.service.ask_run(word, running.run, ANA, reason="the team is gone")
+            else:
+                await given.service.forget_application("simple", ANA, reason="the team is gone")
             ended = (await given.service.run(running.run)).summary
             left, after = await everything(given), world.images("us")
 
-    assert caught.value.problems[0].message == f"{GONE}, so nobody can carry it out"
+    assert refused == [f"{GONE}, so nobody can carry it out"] * 2
     assert (ended.status, ended.reason) == (
         "cancelled",
         "cancelled by ana: the team is gone; us stays as it is",
     )
-    assert (left, after) == ({}, paused)
+    assert after == paused
+    assert left == ({"simple": "orphaned"} if word == "abandon" else {})

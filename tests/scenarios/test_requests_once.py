@@ -1,4 +1,4 @@
-"""Approved again and again, with two gates in a row and controllers that are killed meanwhile."""
+"""Asked again and again, and controllers are killed at the commits of what is done."""
 
 import shutil
 from collections.abc import Sequence
@@ -28,9 +28,18 @@ spec:
     - {name: K8S_PRIMARY_ROLLOUT}
 """
 FIRST, SECOND = "1-WAIT_APPROVAL", "2-WAIT_APPROVAL"
+ONLY_WHEN_ASKED = """
+apiVersion: pipecd.dev/v1beta1
+kind: KubernetesApp
+spec:
+  name: simple
+  trigger: {onCommit: {disabled: true}}
+"""
 #: An application's first release asks nobody: it is quick.
 WAITS = "select max(id) from runs where status = 'waiting'"
 ANSWERED = "select count(*) from requests where answered is not null"
+KNOWN = "select count(*) from applications where status != ''"
+REQUESTED = "select count(*) from applications where document like '%\"sync-1\"%'"
 STEPS = "select coalesce(sum(version), 0) from runs"
 
 
@@ -113,3 +122,27 @@ async def until_at(controllers: ControllerProcesses, run_id: str, stage: str) ->
     seen = await looked_at(controllers, run_id)
     assert seen.stage == stage
     return seen
+
+
+async def test_a_sync_is_requested_and_answered_at_once_and_never_again(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, *NAMES, speed=SPEED) as world:
+        shutil.copy(command_world.EXAMPLES / "simple" / "deployment.yaml", world.directory)
+        world.write({"app.pipecd.yaml": ONLY_WHEN_ASKED}, message="Wait to be asked")
+        controllers = ControllerProcesses(tmp_path / "volary.db", world.directory, world.fleet)
+        async with controllers.started():
+            await until(controllers, KNOWN, lambda count: count == 1)
+        async with factory.open_store(controllers.address, clock=Clock()) as store:
+            asked = records.RequestRecord("sync-1", "sync", "ana", Clock().now(), "simple")
+            await store.requests.ask(asked)
+
+        # Killed at the commit of the request for a run, which is that of the answer.
+        await controllers.run_until(REQUESTED, 1)
+        heard, begun = told(controllers), controllers.ask("select count(*) from runs")
+        async with controllers.started():
+            await until(controllers, SYNCED, bool)
+            await until(controllers, WORK, lambda open_runs: open_runs == 0)
+
+        assert (heard, begun) == ({"sync-1": ""}, [(0,)])
+        assert told(controllers) == heard
+        assert controllers.ask("select id, status from runs") == [("sync-1", "succeeded")]
+        assert world.images("us") == f"{V1} 2/2"

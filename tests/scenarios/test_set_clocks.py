@@ -1,10 +1,11 @@
-"""The wall clock of a server is an hour from the others': nothing goes on differently."""
+"""The wall clock of a server is set, or an hour from the others': nothing goes on differently."""
 
 import contextlib
 import functools
 import signal
+import time
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,18 @@ spec:
   service: {kind: Service, name: simple}
   workloads: [{kind: Deployment, name: simple}]
 """
+#: Longer than it takes until a clock that is set is seen to be so.
+SOAK = 6.0
+_LIMITED = (
+    _APPLICATION
+    + f"""
+  waves: [{{name: all, soak: {SOAK:g}s}}]
+  pipeline:
+    stages:
+    - {{name: WAIT_APPROVAL, timeout: 30m, with: {{approvers: [local]}}}}
+    - {{name: K8S_PRIMARY_ROLLOUT}}
+"""
+)
 _WAITING = (
     _APPLICATION
     + """
@@ -64,6 +77,57 @@ async def in_stage(server: server_processes.ServerProcess, commit: str, name: st
         )
 
     await server.until(f"/api/v1/runs/{run}/stages", has_begun)
+
+
+async def test_limits_and_soaks_take_as_long_as_they_should_when_the_clock_is_set(
+    tmp_path: Path,
+) -> None:
+    """Set back and forward in mid-run, and before a run begins."""
+    writes = server_processes.Writes()
+    clock = set_clocks.SetClock(tmp_path / "clock")
+    clock.set(timedelta())
+    async with command_world.world(
+        tmp_path, "us", speed=60.0, middlewares=(writes.middleware,)
+    ) as world:
+        (world.directory / "app.pipecd.yaml").unlink()
+        # No Deployment runs out of its own time, however long that takes.
+        world.edit("deployment.yaml", "spec:", "spec:\n  progressDeadlineSeconds: 1000000")
+        world.write({"volary.yaml": _LIMITED}, message="Deploy v1")
+        start = functools.partial(clock.start, world)
+        store = f"sqlite:{tmp_path}/volary.db"
+        async with server_processes.started(world, tmp_path, store, start=start) as server:
+            await server.synced()
+
+            async def set_clock(by: timedelta) -> None:
+                """Set the server's clock, and wait until it shows that."""
+                clock.set(by)
+                await server.is_ahead(by)
+
+            async def release(number: int, in_approval: timedelta, in_soak: timedelta) -> None:
+                """Release a version; the clock is set while it waits for somebody, and soaks."""
+                commit = world.edit("deployment.yaml", image(number - 1), image(number))
+                path = f"/api/v1/runs/{(await server.waiting(commit))['summary']['id']}"
+                await set_clock(in_approval)
+                # What is asked for has it look at the clock, and at its limits.
+                await server.post(f"{path}/pause", {})
+                for verb in ("resume", "approve"):
+                    _, run = await server.get(path)
+                    await server.post(f"{path}/{verb}", {"seen": run["seen"]})
+                await in_stage(server, commit, "WAVE_GATE")
+                entered = writes.sent[-1].at
+                await set_clock(in_soak)
+                await server.synced(commit)
+                assert time.monotonic() - entered >= SOAK
+                assert world.images("us") == f"{image(number)} 2/2"
+
+            await release(2, in_approval=-HOUR, in_soak=timedelta())
+            await set_clock(-HOUR)
+            await release(3, in_approval=HOUR, in_soak=-HOUR)
+            runs = (await server.get("/api/v1/runs"))[1]["items"]
+            assert [run["status"] for run in runs] == ["succeeded"] * 3, runs
+            # The newest run keeps its place though the clock is set back: right after the last one.
+            last, before = (datetime.fromisoformat(run["created"]) for run in runs[:2])
+            assert last - before == timedelta(microseconds=1), "the clock was not set"
 
 
 @contextlib.asynccontextmanager

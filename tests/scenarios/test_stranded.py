@@ -15,7 +15,7 @@ V1, V2 = "example/simple:v1", "example/simple:v2"
 async def test_a_request_that_meets_a_bug_is_refused_and_ends_no_life(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(*_: object) -> str:
+    async def broken(*_: object, **__: object) -> str:
         raise AttributeError("a bug")
 
     monkeypatch.setattr(command_handler, "pause_application", broken)

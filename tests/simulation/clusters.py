@@ -40,6 +40,13 @@ class Cluster(memory_client.MemoryCluster):
 
     #: Whether nobody's credentials are accepted.
     knows_nobody: bool = False
+    #: Which credentials are accepted, and which its kubeconfig has: each new ones count one more.
+    accepted: int = 0
+    shown: int = 0
+
+    def renew_kubeconfig(self) -> None:
+        """Write what is accepted now into the kubeconfig, which counts from the next request on."""
+        self.shown = self.accepted
 
     async def apply(
         self, resource: discovery.Resource, body: json.JsonObject, **named: Any
@@ -86,9 +93,10 @@ class Client:
             if changes:
                 await self.permit.wait()
             here, sent = loops.PLACE.get(), self.network.loop.now
+            shown = self.cluster.shown
 
             async def carry_out() -> Any:
-                if self.cluster.knows_nobody:
+                if self.cluster.knows_nobody or shown != self.cluster.accepted:
                     raise api_errors.Unauthorized("who are you", status=401, reason="Unauthorized")
                 if not changes:
                     return await method(*args, **named)

@@ -5,6 +5,7 @@ What SQLAlchemy compiled for one world serves the next: with that a world takes 
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -13,11 +14,34 @@ from volary.store import factory
 from volary.store.sql.database import connection_queue, database
 from volary.store.sql.schema import tables
 
-#: What a database may say to whoever writes, until somebody mends it.
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a database may say to whoever writes, until somebody mends it."""
+
+    #: The name of SQLite's result code, or an SQLSTATE of PostgreSQL.
+    code: str
+    sentence: str
+    #: SQLite's number of it; None: PostgreSQL says it.
+    number: int | None = None
+
+    def error(self) -> sqlite3.OperationalError:
+        """Return the driver's error, with what tells drivers' errors from one another."""
+        error: Any = sqlite3.OperationalError(self.sentence)
+        if self.number is None:
+            error.sqlstate = self.code
+        else:
+            error.sqlite_errorname, error.sqlite_errorcode = self.code, self.number
+        found: sqlite3.OperationalError = error
+        return found
+
+
 FAULTS = (
-    ("SQLITE_FULL", sqlite3.SQLITE_FULL, "database or disk is full"),
-    ("SQLITE_READONLY", sqlite3.SQLITE_READONLY, "attempt to write a readonly database"),
-    ("SQLITE_IOERR_WRITE", sqlite3.SQLITE_IOERR_WRITE, "disk I/O error"),
+    Fault("SQLITE_FULL", "database or disk is full", sqlite3.SQLITE_FULL),
+    Fault("SQLITE_READONLY", "attempt to write a readonly database", sqlite3.SQLITE_READONLY),
+    Fault("SQLITE_IOERR_WRITE", "disk I/O error", sqlite3.SQLITE_IOERR_WRITE),
+    Fault("53100", "could not extend file: No space left on device"),
+    Fault("58030", "could not write block: Input/output error"),
 )
 _WRITES = ("INSERT", "UPDATE", "DELETE")
 
@@ -27,7 +51,9 @@ class Disk:
 
     def __init__(self) -> None:
         #: One of `FAULTS`; None: it works.
-        self.fault: tuple[str, int, str] | None = None
+        self.fault: Fault | None = None
+        #: Whether it is said at the commit, and not before.
+        self.is_noticed_late = False
 
     def watch(self, driver: Any) -> None:
         """Stand between a driver's connection and what carries out its calls."""
@@ -40,12 +66,15 @@ class Disk:
         queue.put_nowait = checked
 
     def _carry_out(self, call: Any) -> Any:
-        if self.fault is not None and _writes(call):
-            name, code, sentence = self.fault
-            error = sqlite3.OperationalError(sentence)
-            error.sqlite_errorname, error.sqlite_errorcode = name, code
-            raise error
+        if self.fault is not None:
+            concerns = _commits if self.is_noticed_late else _writes
+            if concerns(call):
+                raise self.fault.error()
         return call()
+
+
+def _commits(call: Any) -> bool:
+    return isinstance(call, partial) and getattr(call.func, "__name__", "") == "commit"
 
 
 def _writes(call: Any) -> bool:

@@ -25,13 +25,13 @@ _UNENDED: list["asyncio.Task[Any]"] = []
 
 
 class StuckError(Exception):
-    """Nothing can ever go on again."""
+    """Nothing can ever go on again, or something goes on without end."""
 
 
 class Loop(asyncio.SelectorEventLoop):
     """Never waits, never uses a thread, and lets nothing of a killed place go on."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, most_steps: int) -> None:
         self._time = 0.0
         super().__init__()
         self.lot = random.Random(seed)
@@ -47,6 +47,8 @@ class Loop(asyncio.SelectorEventLoop):
         self._every: list[asyncio.Task[Any]] = []
         #: Steps so far.
         self.steps = 0
+        #: More than these it does not make.
+        self.most_steps = most_steps
 
     @property
     def now(self) -> float:
@@ -141,9 +143,11 @@ class Loop(asyncio.SelectorEventLoop):
 
     def _run_once(self) -> None:
         self._collect()
-        ready = [
-            place for place in self._queues if place not in self._paused and place not in self._dead
-        ]
+        ready = list(self._queues)
+        if self._paused or self._dead:
+            ready = [
+                place for place in ready if place not in self._paused and place not in self._dead
+            ]
         if not ready:
             self._advance()
             return
@@ -153,6 +157,8 @@ class Loop(asyncio.SelectorEventLoop):
         if not queue:
             del self._queues[place]
         self.steps += 1
+        if self.steps > self.most_steps:
+            raise StuckError(f"{place} and others go on without end")
         if not handle._cancelled:
             handle._run()
 
@@ -170,7 +176,10 @@ class Loop(asyncio.SelectorEventLoop):
 
     def _sort(self, handle: asyncio.Handle) -> None:
         place = handle._context.get(PLACE, "world")  # type: ignore[attr-defined]
-        self._queues.setdefault(place, deque()).append(handle)
+        queue = self._queues.get(place)
+        if queue is None:
+            queue = self._queues[place] = deque()
+        queue.append(handle)
 
     def _advance(self) -> None:
         scheduled = self._scheduled  # type: ignore[attr-defined]

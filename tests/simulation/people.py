@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PLACE = "people"
 #: What is asked for about a run, besides approvals, with what is said.
-_OF_RUN: tuple[tuple[str, dict[str, Any]], ...] = (
+OF_RUN: tuple[tuple[str, dict[str, Any]], ...] = (
     ("cancel", {"rollback": True}),
     ("cancel", {"rollback": True, "now": True}),
     ("cancel", {"rollback": False}),
@@ -29,7 +29,15 @@ _OF_RUN: tuple[tuple[str, dict[str, Any]], ...] = (
     ("resume", {}),
     ("retry", {}),
 )
-_OF_APPLICATION = ("pause", "resume", "rollback", "sync")
+OF_APPLICATION = ("pause", "resume", "rollback", "sync")
+
+
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """What people of a world ask for, besides approvals."""
+
+    of_run: tuple[tuple[str, dict[str, Any]], ...] = OF_RUN
+    of_application: tuple[str, ...] = OF_APPLICATION
 
 
 @dataclass
@@ -37,6 +45,7 @@ class People:
     """Ana and whoever shares her account."""
 
     world: "world.World"
+    acts: Acts = field(default_factory=Acts)
     #: The stage that somebody said yes to, as they saw it.
     asked: dict[str, str] = field(default_factory=dict)
     #: What was said in requests that were told to be refused.
@@ -46,14 +55,14 @@ class People:
     def act(self) -> None:
         """Let somebody do something."""
         lot = self.world.loop.lot
-        chance = lot.random()
-        if chance < 0.6:
+        chance, acts = lot.random(), self.acts
+        if chance < 0.25 and acts.of_run:
+            work = self._steer_run(*lot.choice(acts.of_run), thinks=lot.random() * 4)
+        elif chance > 0.85 and acts.of_application:
+            work = self._steer_application(lot.choice(acts.of_application))
+        else:
             times = 2 if lot.random() < 0.3 else 1
             work = self.approve(times, same=lot.random() < 0.5, thinks=lot.random() * 4)
-        elif chance < 0.85:
-            work = self._steer_run(*lot.choice(_OF_RUN), thinks=lot.random() * 4)
-        else:
-            work = self._steer_application(lot.choice(_OF_APPLICATION))
         self.world.loop.start(PLACE, work)
 
     async def approve(self, times: int = 1, *, same: bool = False, thinks: float = 0.0) -> None:

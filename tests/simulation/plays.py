@@ -8,7 +8,7 @@ from pathlib import Path
 import pygit2
 
 import command_world
-from simulation import invariants, loops, sources, troubles, world
+from simulation import invariants, loops, sources, swarm, world
 
 _RELEASES = 8
 #: Notes that a failure shows, the last ones.
@@ -61,27 +61,29 @@ def _objects(name: str, count: int, number: int, refused: dict[int, str]) -> str
     )
 
 
-def play(seed: int, source: sources.Source, rates: troubles.Rates | None = None) -> world.World:
-    """Play one world to its end, and check all that has to hold.
+def play(seed: int, source: sources.Source, plan: swarm.Plan | None = None) -> world.World:
+    """Play one world to its end, and check all that has to hold; by itself the seed's own world.
 
     Raises:
         AssertionError: Something does not hold; with the seed and what happened.
     """
     random.seed(seed)
-    loop = loops.Loop(seed)
+    plan = plan or swarm.draw(seed)
+    # What is only slow says so itself; this ends what nobody looks at any more.
+    loop = loops.Loop(seed, 4 * plan.most_steps)
     # When the collector runs is no part of a seed; after it, it finds what is left.
     gc.disable()
     try:
-        return loop.run_until_complete(_play(seed, loop, source, rates or troubles.Rates()))
+        return loop.run_until_complete(_play(seed, loop, source, plan))
     finally:
         loop.close()
         gc.enable()
 
 
 async def _play(
-    seed: int, loop: loops.Loop, source: sources.Source, rates: troubles.Rates
+    seed: int, loop: loops.Loop, source: sources.Source, plan: swarm.Plan
 ) -> world.World:
-    async with world.opened(loop, source, rates) as given:
+    async with world.opened(loop, source, plan) as given:
         try:
             await given.begin()
             await given.suffer()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -93,6 +93,8 @@ class Feed:
 
     source: "Source"
     now: Callable[[], float]
+    #: Names of those that there are in this world.
+    applications: Collection[str]
     at: int = 0
     lost: set[str] = field(default_factory=set)
     _kept: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -136,10 +138,15 @@ class Feed:
         before = frozenset() if exclusively else self._kept.get(holder, frozenset())
         self._kept[holder] = before | there
 
+    async def _look(self, commit: str) -> repository_state.RepositoryState:
+        said = await self.source.look(commit)
+        there = tuple(one for one in said.applications if one.name in self.applications)
+        return replace(said, applications=there)
+
     async def watch(self, on_change: inputs.OnSeen) -> None:
         last = ""
         while True:
             if self.head != last:
                 last = self.head
-                await on_change(await self.source.look(last))
+                await on_change(await self._look(last))
             await asyncio.sleep(5)

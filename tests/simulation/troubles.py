@@ -31,6 +31,7 @@ class Rates:
     leave: float = 0.7
     jump: float = 0.7
     collect: float = 1
+    replace: float = 0.5
     #: The chance that a process stands still, or is killed, once a write of it has arrived,
     amid: float = 0.02
     #: and once a step of a run is kept, before the process hears of it.
@@ -42,6 +43,29 @@ class Rates:
     #: How long trouble lasts, in seconds, and the mean between two events.
     seconds: float = 300
     mean: float = 6
+
+    def kinds(self) -> dict[str, float]:
+        """Return how often each kind of trouble happens, by its name."""
+        return {name: getattr(self, name) for name in (*KINDS, *CHANCES)}
+
+
+#: What does not come from people, by the names of `Rates`: at times that are drawn by lot,
+KINDS = (
+    "kill",
+    "restart",
+    "pause",
+    "suspend",
+    "cut",
+    "outage",
+    "disk",
+    "refuse",
+    "leave",
+    "jump",
+    "collect",
+    "replace",
+)
+#: and in the middle of what is done.
+CHANCES = ("amid", "amid_step", "late", "loss")
 
 
 @dataclass
@@ -83,6 +107,7 @@ class Troubles:
             (rates.leave, self._leave),
             (rates.jump, self._jump),
             (rates.collect, self._collect),
+            (rates.replace, self._replace_credentials),
         ]
 
     def _process(self) -> "world.Process":
@@ -162,7 +187,9 @@ class Troubles:
     def _break_disk(self) -> None:
         world, lot, disk = self.world, self.world.loop.lot, databases.DATABASES.disk
         disk.fault, seconds = lot.choice(databases.FAULTS), lot.uniform(1, 60)
-        world.note(f"the database says {disk.fault[0]} for {seconds:.1f} s")
+        disk.is_noticed_late = lot.random() < 0.3
+        when = "at commits" if disk.is_noticed_late else "at writes"
+        world.note(f"the database says {disk.fault.code} {when} for {seconds:.1f} s")
         world.loop.call_later(seconds, setattr, disk, "fault", None)
 
     def _refuse(self) -> None:
@@ -172,6 +199,14 @@ class Troubles:
         world.note(f"{cluster.name} knows nobody for {seconds:.1f} s")
         cluster.knows_nobody = True
         world.loop.call_later(seconds, setattr, cluster, "knows_nobody", False)
+
+    def _replace_credentials(self) -> None:
+        """Have a cluster accept other credentials, which its kubeconfig has soon after it."""
+        world, lot = self.world, self.world.loop.lot
+        cluster, seconds = lot.choice(tuple(world.members.values())), lot.uniform(0, 20)
+        world.note(f"the credentials of {cluster.name} are replaced, here in {seconds:.1f} s")
+        cluster.accepted += 1
+        world.loop.call_later(seconds, cluster.renew_kubeconfig)
 
     def _leave(self) -> None:
         """Take a cluster out of the fleet file for a while, and maybe its kubeconfig with it."""

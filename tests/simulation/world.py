@@ -1,4 +1,4 @@
-"""Two controllers on one store, three clusters, people and a repository, until all is quiet."""
+"""Two controllers on one store, clusters, people and a repository, until all is quiet."""
 
 import asyncio
 import hashlib
@@ -17,6 +17,7 @@ from simulation import (
     networks,
     people,
     sources,
+    swarm,
     troubles,
     witnesses,
 )
@@ -39,9 +40,6 @@ from volary.store.sql.database import database
 
 EPOCH = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PROCESSES = ("first", "second")
-CLUSTERS = ("us", "eu", "asia")
-APPLICATIONS = ("quick", "gated")
-_MOST_STEPS = 80_000
 _RULES = inputs.Rules(
     backoff=backoffs.Backoff(timedelta(seconds=1), timedelta(seconds=30)),
     patience=timedelta(seconds=8),
@@ -180,7 +178,7 @@ class World:
     loop: loops.Loop
     base: database.Database
     feed: sources.Feed
-    rates: troubles.Rates = field(default_factory=troubles.Rates)
+    plan: swarm.Plan = field(default_factory=swarm.Plan)
     notes: list[str] = field(default_factory=list)
     #: What does not hold.
     broken: list[str] = field(default_factory=list)
@@ -188,16 +186,17 @@ class World:
     _ids: int = 0
 
     def __post_init__(self) -> None:
-        self.network = networks.Network(self.loop)
-        self.members = {name: clusters.Cluster(name=name) for name in CLUSTERS}
-        self.applications = APPLICATIONS
-        self.fleet = _fleet(CLUSTERS)
+        self.note(str(self.plan))
+        self.network = networks.Network(self.loop, delay=self.plan.delay)
+        self.members = {name: clusters.Cluster(name=name) for name in self.plan.clusters}
+        self.applications = self.plan.applications
+        self.fleet = _fleet(self.plan.clusters)
         #: Clusters without a kubeconfig, and those that have ever left the fleet file.
         self.gone: set[str] = set()
         self.left: set[str] = set()
         self.processes = [Process(self, name) for name in PROCESSES]
-        self.people = people.People(self)
-        self.troubles = troubles.Troubles(self, self.rates)
+        self.people = people.People(self, self.plan.acts)
+        self.troubles = troubles.Troubles(self, self.plan.rates)
         self.lateness = lateness.Lateness(self.troubles.is_late, self.note, self.broken)
         self.chat = chats.Chat()
         self.witness = witnesses.Witness(self.now, self.troubles.after_step, broken=self.broken)
@@ -249,7 +248,8 @@ class World:
         """Put a cluster into the fleet file again."""
         self.note(f"{name} joins the fleet")
         self.gone.discard(name)
-        self._change_fleet([other for other in CLUSTERS if other in {*self.fleet.names, name}])
+        joined = {*self.fleet.names, name}
+        self._change_fleet([other for other in self.plan.clusters if other in joined])
 
     def _change_fleet(self, names: Sequence[str]) -> None:
         self.fleet = _fleet(names)
@@ -268,10 +268,12 @@ class World:
             raise AssertionError("\n".join(dict.fromkeys(self.broken)))
 
     async def begin(self) -> None:
-        """Have everybody run the first release."""
+        """Have everybody run the first release, unless there is trouble from the beginning."""
         for process in self.processes:
             process.start()
-        await self._until_quiet(600)
+        if not self.plan.begins_well:
+            return
+        await self._until_quiet(600, calm_looks=1)
         for name in self.applications:
             known = await self.store.applications.get(name)
             assert known is not None, f"{name} never began"
@@ -287,16 +289,16 @@ class World:
         self.network.heal()
         await self._until_quiet(4 * 3600)
 
-    async def _until_quiet(self, seconds: float) -> None:
-        """Wait until nobody has anything to do; people go on approving."""
+    async def _until_quiet(self, seconds: float, calm_looks: int = 3) -> None:
+        """Wait until nobody has anything to do, also some looks later; people go on approving."""
         until, calm = self.loop.now + seconds, 0
-        while calm < 3:
+        while calm < calm_looks:
             await asyncio.sleep(7)
             await self.people.clear()
             self.check()
             calm = calm + 1 if await self._is_quiet() else 0
-            if self.loop.now > until or self.loop.steps > _MOST_STEPS:
-                waiting = [await self.status(name) for name in APPLICATIONS]
+            if self.loop.now > until or self.loop.steps > self.plan.most_steps:
+                waiting = [await self.status(name) for name in self.applications]
                 raise AssertionError(
                     f"not quiet after {seconds} s: {await self.unfinished()}, {waiting}"
                 )
@@ -309,7 +311,7 @@ class World:
         )
         if any([await look() for look in waiting]):
             return False
-        known = [await self.status(name) for name in APPLICATIONS]
+        known = [await self.status(name) for name in self.applications]
         head = self.feed.head
         return all(one.looked_at == head and one.next_request is None for one in known)
 
@@ -342,11 +344,11 @@ def _fleet(names: Sequence[str]) -> fleets.Fleet:
 
 @asynccontextmanager
 async def opened(
-    loop: loops.Loop, source: sources.Source, rates: troubles.Rates
+    loop: loops.Loop, source: sources.Source, plan: swarm.Plan
 ) -> AsyncIterator[World]:
     """Open a world with an empty store, and give everything back at the end."""
     base = await databases.DATABASES.take()
-    world = World(loop, base, sources.Feed(source, lambda: loop.now), rates)
+    world = World(loop, base, sources.Feed(source, lambda: loop.now, plan.applications), plan)
     try:
         yield world
     finally:

@@ -23,6 +23,8 @@ _LOG = logging.getLogger(__name__)
 #: Places of messages that are remembered, so that they can be edited.
 _MOST_PLACES = 2000
 _BACKOFF = backoffs.Backoff(timedelta(seconds=1), timedelta(minutes=10))
+#: How long an outbox that cannot be written is left alone.
+_UNSAVED = backoffs.Backoff(timedelta(seconds=1), timedelta(seconds=30))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +213,16 @@ class DeliveryQueue:
                 line.messages.appendleft(message)
 
     async def _keep_saving(self) -> None:
+        failures = 0
         while True:
             await self._changed.wait()
-            await asyncio.sleep(self._limits.save.total_seconds())
-            await self._save()
+            pause = max(self._limits.save, _UNSAVED.after(failures) if failures else timedelta())
+            await asyncio.sleep(pause.total_seconds())
+            if await self._save():
+                failures = 0
+            else:
+                failures += 1
+                self._changed.set()  # maybe nothing else ever changes
 
     async def _save(self) -> bool:
         """Keep what waits; say whether that was possible."""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from volary.config.text import patterns
 from volary.manifests.diff import value_diff
 from volary.manifests.loading import object_keys
 from volary.manifests.ownership import tracking
@@ -97,8 +98,8 @@ def _matched(matcher: applications.CommitMatcher, message: str) -> Decision | No
 def _matches(pattern: str, subject: str) -> bool:
     """An invalid expression never matches (PipeCD); `config` has warned about it."""
     try:
-        return bool(pattern) and re.search(pattern, subject) is not None
-    except re.error:
+        return bool(pattern) and patterns.search(pattern, subject)
+    except patterns.PatternError:
         return False
 
 

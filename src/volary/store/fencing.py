@@ -8,7 +8,8 @@
 4.  Under one lease an application has at most one run that has not ended; the database has an
     index that says so too.
 5.  A request is carried out by the write that keeps its answer, and by no other: a write that
-    answers a request which has an answer is refused, whatever that answer says.
+    answers a request which has an answer is refused, whatever that answer says. The very write
+    that gave it may be repeated, and changes nothing.
 """
 
 import hashlib

@@ -61,6 +61,14 @@ class Store:
         self.requests = requests.Requests(base, limits, clock)
         self.audit = audit.Audit(base, limits)
 
+    def check_writes(self) -> None:
+        """Say whether what was written last in this process was kept; does not ask the database.
+
+        Raises:
+            errors.TemporaryError: Writes fail: the database is locked, full, read-only or gone.
+        """
+        self._base.check_writes()
+
     async def keep_transition(
         self, transition: run_records.Transition, *, fence: run_records.Fence | None
     ) -> run_records.KeptTransition:

@@ -124,3 +124,28 @@ async def test_an_outbox_that_fails_stops_nothing(caplog: pytest.LogCaptureFixtu
     assert sender.sent == ["a"]
     assert "cannot be read: the database is gone" in caplog.text
     assert "cannot be saved: the database is full" in caplog.text
+
+
+@pytest.mark.looptime
+async def test_what_cannot_be_saved_is_saved_later_though_nothing_else_happens() -> None:
+    class Box(memory_outbox.MemoryOutbox):
+        failures = 3
+
+        async def save(self, change: outbox.Change) -> None:
+            if Box.failures:
+                Box.failures -= 1
+                raise errors.TemporaryError("the database is full")
+            await memory_outbox.MemoryOutbox.save(self, change)
+
+    box = Box(outbox.Contents((message("kept"),)))
+    sender = Sender()
+    made = delivery.DeliveryQueue({"r": sender}, box)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(made.keep_delivering())
+        await asyncio.sleep(60)
+        left = box.contents.messages
+        task.cancel()
+
+    assert sender.sent == ["kept"]
+    assert left == ()

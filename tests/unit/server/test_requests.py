@@ -13,6 +13,7 @@ import server_world
 from volary.model import errors, server_settings
 from volary.model.fleet import fleets
 from volary.server import serving
+from volary.store import records
 
 API = "/api/v1"
 
@@ -82,6 +83,27 @@ async def test_who_has_it_already_gets_nothing_again(tmp_path: Path) -> None:
             f"{world.url}{API}/applications/web", headers={"if-none-match": tag}
         ) as answer:
             assert answer.status == 200
+
+
+async def test_who_cannot_write_is_not_ready(tmp_path: Path) -> None:
+    """A full disk, played by SQLite's own limit; it can still be read."""
+    async with server_world.served(tmp_path) as world:
+        base = world.service.store._base
+        async with base.writing() as connection:
+            [[pages]] = await connection.exec_driver_sql("PRAGMA page_count")
+            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1}")
+        for _ in range(2):
+            with pytest.raises(errors.TemporaryError):
+                await world.keep_application("large", text="x" * 100_000)
+        status, said = await world.ask("GET", "/readyz")
+        listed, _ = await world.ask("GET", f"{API}/runs")
+        lives, _ = await world.ask("GET", "/healthz")
+        async with base.writing() as connection:
+            await connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
+        again, _ = await world.ask("GET", "/readyz")
+
+    assert (status, said["detail"].partition(";")[0]) == (503, "the database's disk is full")
+    assert (listed, lives, again) == (200, 200, 200)
 
 
 @pytest.mark.parametrize(
@@ -300,3 +322,33 @@ async def test_what_is_asked_for_again_under_its_key_is_done_once(tmp_path: Path
     assert (first, again, other, mixed, odd) == (202, 202, 409, 409, 422)
     assert said == same
     assert "this Idempotency-Key was used for another request" in str(why)
+
+
+async def test_who_may_forget_only_some_applications_hears_the_answer_again(
+    tmp_path: Path,
+) -> None:
+    """What says that they may has gone with the application; the request has not."""
+    path, body = f"{API}/applications/web/forget", {"reason": "it is over"}
+    key = {"idempotency-key": "from-a-script-1"}
+    async with server_world.served(tmp_path) as world:
+        ana, bo = world.token("admin", "ana", team="shop"), world.token("admin", "bo", team="shop")
+        viewer = world.token("viewer", "eve", team="shop")
+        first = await world.ask("POST", path, json=body, headers=ana | key)
+        await world.service.store.applications.forget("web", fence=None)
+        again = await world.ask("POST", path, json=body, headers=ana | key)
+        others = [
+            await world.ask("POST", path, json=body, headers=headers)
+            for headers in (ana, bo | key, viewer | key)
+        ]
+        sync, _ = await world.ask(
+            "POST", f"{API}/applications/web/sync", json={}, headers=ana | key
+        )
+        audit = await world.service.store.audit.list(records.AuditFilter(application="web"))
+
+    assert first[0] == 409
+    assert again == first
+    assert [status for status, _ in others] == [404, 404, 404]
+    assert sync == 409, "another request has another key"
+    # The newest first; what has its answer is noted as it was at first.
+    results = [entry.result for entry in audit.items if entry.action == "application.forget"]
+    assert results == ["denied", "denied", "denied", "failed", "failed"]

@@ -1,5 +1,6 @@
 """The answer to a request is kept with what came of it, and nothing comes of it twice."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -62,3 +63,18 @@ async def test_a_step_that_is_refused_answers_nothing(store: stores.Store) -> No
         await store.keep_transition(step(4, DONE), fence=None)
 
     assert [request.id for request in await store.requests.unanswered()] == ["q1"]
+
+
+async def test_two_steps_at_once_do_it_once(store: stores.Store) -> None:
+    """Also where they share a transaction."""
+    await store.requests.ask(ASKED)
+    first = run_records.Transition(given.head("run-1"), 0, given.at(2), answers=(DONE,))
+    other = run_records.Transition(given.head("run-2"), 0, given.at(2), answers=(DONE,))
+    kept = await asyncio.gather(
+        store.keep_transition(first, fence=None),
+        store.keep_transition(other, fence=None),
+        return_exceptions=True,
+    )
+
+    assert [type(one) for one in kept] == [run_records.KeptTransition, fencing.RequestAnswered]
+    assert await store.runs.load("run-2") is None

@@ -86,5 +86,5 @@ def user_name() -> str:
     """
     try:
         return getpass.getuser()
-    except KeyError:
+    except (KeyError, OSError):  # the first before Python 3.13
         return str(os.getuid())

@@ -1,13 +1,12 @@
 """What only shows when the parts of one application file are seen together."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from volary.config.application import application_sections, cluster_strategies, routing
 from volary.config.decoding import readings, values
 from volary.config.stages import stage_order
-from volary.config.text import yaml
+from volary.config.text import patterns, yaml
 from volary.model import applications, routing_options
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import catalog, rollout_stages, stage_kind, traffic_stages
@@ -274,8 +273,8 @@ def _check_expressions(reading: readings.Reading, app: applications.Application)
     matcher = {"quickSync": app.commit_matcher.quick_sync, "pipeline": app.commit_matcher.pipeline}
     for name, pattern in matcher.items():
         try:
-            re.compile(pattern)
-        except re.error as error:
+            patterns.compile_pattern(pattern)
+        except patterns.PatternError as error:
             path = ("spec", "commitMatcher", name)
             message = f"not a regular expression: {error}"
             reading.lenient(path, message, then="it never matches")

@@ -5,10 +5,10 @@ everything below it; ``!`` in front takes matches out again, whatever the order.
 """
 
 import posixpath
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from volary.config.text import patterns as expressions
 from volary.model import errors
 
 
@@ -45,9 +45,9 @@ def check(pattern: str) -> str:
     if pattern.strip() == "!":
         return "a lone ! matches nothing"
     try:
-        _compile(_clean(text))
-    except re.error:
-        return f"{pattern} has brackets that do not fit"
+        expressions.compile_pattern(_expression(_clean(text)), any_character=True)
+    except expressions.PatternError as error:
+        return f"{pattern[:80]}: {error}"
     return ""
 
 
@@ -71,25 +71,30 @@ def _clean(pattern: str) -> str:
 
 def _covers(pattern: str, path: str) -> bool:
     """Match the whole path, or the leading part of its parent with as many segments."""
-    compiled = _compile(pattern)
-    if compiled.fullmatch(path):
+    expression = _expression(pattern)
+    if expressions.fullmatch(expression, path):
         return True
     parent = posixpath.dirname(path)
     if not parent:
         return False
     segments, parts = pattern.count("/") + 1, parent.split("/")
-    return len(parts) >= segments and compiled.fullmatch("/".join(parts[:segments])) is not None
+    leading = "/".join(parts[:segments])
+    return len(parts) >= segments and expressions.fullmatch(expression, leading)
 
 
 @lru_cache(maxsize=2048)
-def _compile(pattern: str) -> re.Pattern[str]:
-    """Translate a glob into an expression that takes linear time."""
+def _expression(pattern: str) -> str:
+    """Translate a glob into a regular expression.
+
+    Raises:
+        expressions.PatternError: It has brackets that do not fit.
+    """
     out, position = "", 0
     while position < len(pattern):
         step, text = _translate(pattern, position)
         out += text
         position += step
-    return re.compile(out, re.DOTALL)
+    return out
 
 
 def _translate(pattern: str, at: int) -> tuple[int, str]:
@@ -100,27 +105,46 @@ def _translate(pattern: str, at: int) -> tuple[int, str]:
     if char in "*?":
         return 1, "[^/]*" if char == "*" else "[^/]"
     if char == "\\" and at + 1 < len(pattern):
-        return 2, re.escape(pattern[at + 1])
+        return 2, _literal(pattern[at + 1])
     if char == "[":
         end = pattern.find("]", at + 2)
         if end < 0:
-            raise re.error("missing ]")
-        return end - at + 1, f"(?!/)[{_translate_set(pattern[at + 1 : end])}]"
-    return 1, re.escape(char)
+            raise expressions.PatternError("its brackets do not fit")
+        return end - at + 1, _translate_set(pattern[at + 1 : end])
+    return 1, _literal(char)
 
 
 def _translate_set(inner: str) -> str:
-    """Translate characters and ranges, whose signs may mean more to Python than themselves."""
-    out, rest = ("^", inner[1:]) if inner.startswith("^") else ("", inner)
+    """Translate characters and ranges, of which none is a slash."""
+    is_negated, rest = inner.startswith("^"), inner.removeprefix("^")
+    out = ""
     while rest:
         is_range = rest[1:2] == "-" and rest[2:3]
-        out += re.escape(rest[0]) + (f"-{re.escape(rest[2])}" if is_range else "")
+        first, last = rest[0], rest[2] if is_range else rest[0]
+        if first > last:
+            raise expressions.PatternError(f"{first}-{last} is no range")
+        for low, high in [(first, last)] if is_negated else _without_slash(first, last):
+            out += f"{_literal(low)}-{_literal(high)}"
         rest = rest[3:] if is_range else rest[1:]
-    return out
+    if is_negated:
+        return f"[^/{out}]"
+    return f"[{out}]" if out else "[^\\x{0}-\\x{10FFFF}]"
+
+
+def _without_slash(first: str, last: str) -> list[tuple[str, str]]:
+    if not first <= "/" <= last:
+        return [(first, last)]
+    parts = [(first, "."), ("0", last)]
+    return [(low, high) for low, high in parts if low <= high]
+
+
+def _literal(char: str) -> str:
+    """A character that means itself, inside of brackets as well."""
+    return char if char.isalnum() else f"\\x{{{ord(char):x}}}"
 
 
 def _translate_stars(rest: str) -> tuple[int, str]:
     """Translate ``**``: any number of directories, also none, when a slash follows."""
     if not rest.startswith("/"):
         return 2, ".*"
-    return 3, "(?:[^/]*(?:/[^/]*)*/)?" if rest[1:] else ".*"
+    return 3, "(?:.*/)?" if rest[1:] else ".*"

@@ -129,6 +129,14 @@ class CommandClient:
             raise refusals.from_text(answered.refusal)
         return request.id
 
+    async def has_asked(self, by: str, key: str, application: str) -> bool:
+        """Say whether a person asked for something about an application under a key before.
+
+        What was asked for is known longer than the application, should it be forgotten.
+        """
+        known = await self.store.requests.get(_id_of(by, key)) if key else None
+        return known is not None and known.application == application
+
     async def _check_same(self, request: records.RequestRecord) -> None:
         """Refuse a key under which something else was asked for before.
 

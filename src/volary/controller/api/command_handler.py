@@ -15,7 +15,7 @@ import msgspec
 
 from volary.controller import refusals
 from volary.controller.api import cluster_service
-from volary.controller.applications import reconcilers, registry
+from volary.controller.applications import reconcilers, registry, state_writer
 from volary.controller.fleet import taint_commands
 from volary.controller.leadership import context
 from volary.controller.persistence import change_signal, retry
@@ -29,12 +29,15 @@ from volary.engine.runs import state
 from volary.engine.state_machine import events, machine, sightings
 from volary.gitops import triggers
 from volary.model import errors
-from volary.model.runs import run_plans
+from volary.model.runs import run_plans, run_records
 from volary.store import fencing, records
 
 
 async def pause_application(
-    reconciler: reconcilers.ApplicationReconciler, pause: state.Pause
+    reconciler: reconcilers.ApplicationReconciler,
+    pause: state.Pause,
+    *,
+    answers: state_writer.Answers = (),
 ) -> str:
     """Have nothing of the application begin to move; returns why not, or nothing.
 
@@ -43,23 +46,21 @@ async def pause_application(
     if reconciler.status.pause is not None:
         paused = run_admission.describe_pause(reconciler.status.pause)
         return f"the application is already {paused}"
-    await reconciler.change({"pause": pause})
-    if reconciler.status.under_way:
-        event = events.PauseAsked(pause.at, pause.by, pause.reason)
-        await reconciler.request(reconciler.status.run, event)
+    await reconciler.pause(pause, answers=answers)
     return ""
 
 
 async def resume_application(
-    reconciler: reconcilers.ApplicationReconciler, by: str, now: datetime
+    reconciler: reconcilers.ApplicationReconciler,
+    by: str,
+    now: datetime,
+    *,
+    answers: state_writer.Answers = (),
 ) -> str:
     """Have the application go on, its run with what it is pinned to; returns why not."""
     if reconciler.status.pause is None:
         return "the application is not paused"
-    await reconciler.change({"pause": None})
-    if reconciler.status.under_way:
-        await reconciler.request(reconciler.status.run, events.Resume(now, by))
-    reconciler.work()
+    await reconciler.resume(events.Resume(now, by), answers=answers)
     return ""
 
 
@@ -164,17 +165,20 @@ class CommandHandler:
         self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
     ) -> str:
         reason = request.document.get("reason", "")
-        now = self._leader.dependencies.clock.now()
+        now, done = self._leader.dependencies.clock.now(), self._done(request)
         match request.kind:
             case "forget":
-                refusal = await self._registry.forget(reconciler, request.by, reason)
+                refusal = await self._registry.forget(reconciler, request.by, reason, answers=done)
             case "adopt":
                 repository = request.document["repository"]
-                refusal = await self._registry.adopt(reconciler, repository, request.by)
+                refusal = await self._registry.adopt(
+                    reconciler, repository, request.by, answers=done
+                )
             case "pause":
-                refusal = await pause_application(reconciler, state.Pause(request.by, now, reason))
+                pause = state.Pause(request.by, now, reason)
+                refusal = await pause_application(reconciler, pause, answers=done)
             case "resume":
-                refusal = await resume_application(reconciler, request.by, now)
+                refusal = await resume_application(reconciler, request.by, now, answers=done)
             case _ if reconciler.why_orphaned:
                 refusal = f"{reconciler.why_orphaned}, so nothing is started for it"
             case "rollback":
@@ -236,6 +240,7 @@ class CommandHandler:
                 by=request.by,
                 strategy=release_plans.parse_strategy(request.document.get("strategy", "")),
             ),
+            answers=self._done(request),
             **noted,
         )
         return ""
@@ -251,7 +256,8 @@ class CommandHandler:
             return await reconciler.request(run_id, event)
         if not to:
             await reconciler.submit(
-                await rollbacks.request_rollback(self._leader.store, reconciler.name, request)
+                await rollbacks.request_rollback(self._leader.store, reconciler.name, request),
+                answers=self._done(request),
             )
             return ""
         commit = await self._commit_of(reconciler, to)
@@ -268,13 +274,15 @@ class CommandHandler:
                 by=request.by,
                 # A rollback does not wait for a canary.
                 strategy=run_plans.Strategy.QUICK_SYNC,
-            )
+            ),
+            answers=self._done(request),
+            instead_of_stuck=f"it could not go on, and {project.commit[:7]} follows",
         )
-        if stuck := reconciler.stuck_run:
-            # Nobody could wait for the end of a run that cannot go on.
-            said = f"it could not go on, and {project.commit[:7]} follows"
-            return await reconciler.abandon(stuck, request.by, said)
         return ""
+
+    def _done(self, request: records.RequestRecord) -> state_writer.Answers:
+        """Return the answer that is kept with what is done for a request."""
+        return (run_records.RequestAnswer(request.id, self._leader.dependencies.clock.now()),)
 
     async def _commit_of(self, reconciler: reconcilers.ApplicationReconciler, named: str) -> str:
         """Return the commit of a run that is named by its id; else what is named is one."""

@@ -315,7 +315,9 @@ class Service:
     async def _ask_application(
         self, kind: str, application: str, asker: representations.Actor, document: json.JsonObject
     ) -> str:
-        await self._application(application)
+        # Whoever asks again for what made it go gets the answer that was given.
+        if not await self.asker.has_asked(asker.by, asker.key, application):
+            await self._application(application)
         async with self.audit_trail.noting(
             asker, f"application.{kind}", application=application, document=document
         ):

@@ -132,6 +132,8 @@ class InterruptedRun:
         self, stored: run_records.StoredRun, event: events.Cancel, trouble: str
     ) -> None:
         """End it, for it cannot go on; the way back, where it is wanted, is a run of its own."""
+        if event.id:
+            await self._writer.check_unanswered((run_records.RequestAnswer(event.id, event.at),))
         back, status = None, self._writer.status
         if event.rollback and status.run_request is None:
             back = stuck_runs.way_back(stored, self._leader.new_id(), event.by, event.at)

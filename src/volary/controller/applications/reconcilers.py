@@ -121,12 +121,31 @@ class ApplicationReconciler:
         """Begin what is requested, unless that is under way."""
         self._loop.start()
 
-    async def submit(self, run_request: run_requests.RunRequest, **noted: Any) -> None:
+    async def submit(
+        self,
+        run_request: run_requests.RunRequest,
+        *,
+        answers: state_writer.Answers = (),
+        instead_of_stuck: str = "",
+        **noted: Any,
+    ) -> None:
         """Take a run request; it replaces one that has not begun.
 
-        `noted` are fields of the status that are kept in the same step.
+        Args:
+            run_request: What is requested.
+            answers: Kept in the same step.
+            instead_of_stuck: A run that cannot go on ends first, with this reason: nobody could
+                wait for its end. Empty: it stays.
+            noted: Fields of the status that are kept in the same step.
+
+        Raises:
+            fencing.RequestAnswered: It was done, or refused, before; it is not taken.
         """
         async with self._lock:
+            await self._state_writer.check_unanswered(answers)
+            if instead_of_stuck and (stuck := self.stuck_run):
+                # What it waits for may be gone by now: then there is nothing to end.
+                await self._interrupted.abandon(stuck, run_request.by, instead_of_stuck)
             session = self._session
             if session and run_request.is_from_commit and not session.runner.run.is_final:
                 run = session.runner.run
@@ -143,25 +162,67 @@ class ApplicationReconciler:
             # Before it is kept: whoever is killed in between does both again.
             event = notices.Event.DEPLOYMENT_TRIGGERED
             await self._announce(event, run_request, run_request.reason)
-            await self._state_writer.write(change)
+            await self._state_writer.write(change, answers=answers)
             await self._announce_settled(change)
             await self._react()
         self.work()
 
-    async def change(self, noted: Mapping[str, Any] = _NOTHING, **columns: Any) -> None:
-        """Keep something new about the application: fields of its status, and columns."""
+    async def change(
+        self,
+        noted: Mapping[str, Any] = _NOTHING,
+        answers: state_writer.Answers = (),
+        /,
+        **columns: Any,
+    ) -> None:
+        """Keep something new about the application: fields of its status, columns, `answers`."""
         async with self._lock:
-            await self._state_writer.keep(replace(self.status, **noted), **columns)
+            changed = replace(self.status, **noted)
+            await self._state_writer.keep(changed, answers, **columns)
 
     async def amend(
         self,
         change: Callable[
             [application_statuses.ApplicationStatus], application_statuses.ApplicationStatus
         ],
+        *,
+        answers: state_writer.Answers = (),
     ) -> None:
-        """Keep what `change` makes of how the application stands in the moment it is kept."""
+        """Keep what `change` makes of how the application stands in the moment it is kept.
+
+        With the `answers`, unless nothing changes: then nothing is answered by it.
+        """
         async with self._lock:
-            await self._state_writer.keep(change(self.status))
+            changed = change(self.status)
+            given = answers if changed != self.status else ()
+            await self._state_writer.keep(changed, given)
+        self.work()
+
+    async def pause(self, pause: state.Pause, *, answers: state_writer.Answers = ()) -> None:
+        """Have nothing begin to move, the run under way included, if it can be paused.
+
+        The run is first: whoever is killed in between does both again.
+        """
+        event = events.PauseAsked(pause.at, pause.by, pause.reason)
+        paused = ""
+        while True:
+            async with self._lock:
+                await self._state_writer.check_unanswered(answers)
+                run_id = self.status.run if self.status.under_way else ""
+                if run_id in ("", paused):
+                    changed = replace(self.status, pause=pause)
+                    await self._state_writer.keep(changed, answers)
+                    return
+            # Where it refuses, it is ending, or paused already.
+            await self.request(run_id, event)
+            paused = run_id
+
+    async def resume(self, event: events.Resume, *, answers: state_writer.Answers = ()) -> None:
+        """Have everything go on after a pause, the run under way first, as for a pause."""
+        async with self._lock:
+            await self._state_writer.check_unanswered(answers)
+        if self.status.under_way:
+            await self.request(self.status.run, event)
+        await self.change({"pause": None}, answers)
         self.work()
 
     async def request(self, run_id: str, event: events.Event) -> str:
@@ -250,17 +311,21 @@ class ApplicationReconciler:
             self._session = None
         await self._announce_settled(change)
 
-    async def forget(self, by: str, reason: str) -> str:
+    async def forget(self, by: str, reason: str, *, answers: state_writer.Answers = ()) -> str:
         """Delete the application, nothing in any cluster; returns why not, or nothing.
 
         A run that nobody can carry out any more ends with it, as it is.
+
+        Raises:
+            fencing.RequestAnswered: It was done, or refused, before; nothing is deleted.
         """
         run_id = self.unfinished_run
         if self._session is not None or (run_id and not self.why_orphaned):
             return f"run {run_id} has to end first; cancel it"
         async with self._lock:
+            await self._state_writer.check_unanswered(answers)
             await self._interrupted.forget(by, reason)
-            await self._state_writer.forget()
+            await self._state_writer.forget(answers=answers)
         self.work()
         return ""
 

@@ -11,7 +11,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from volary.controller.applications import reconcilers, repository_events, work_queues
+from volary.controller.applications import (
+    reconcilers,
+    repository_events,
+    state_writer,
+    work_queues,
+)
 from volary.controller.leadership import context
 from volary.controller.persistence import retry
 from volary.controller.status import application_identity, application_statuses
@@ -112,11 +117,6 @@ class ApplicationRegistry:
             _LOG.exception("what was seen of %s cannot be taken", seen.name)
             raise errors.TemporaryError(f"internal error ({type(error).__name__})") from error
 
-    async def see(self, seen: repository_state.RepositoryState) -> None:
-        """Take what was seen of a repository; returns when all decisions about it are kept."""
-        await self.notice(seen)
-        await self._queues.wait()
-
     def _take(self, seen: repository_state.RepositoryState) -> None:
         orphans = self._orphans_by_path()
         found_names = application_identity.names_of_seen(
@@ -157,12 +157,22 @@ class ApplicationRegistry:
     # What has lost its repository.
 
     async def adopt(
-        self, reconciler: reconcilers.ApplicationReconciler, repository: str, by: str
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        repository: str,
+        by: str,
+        *,
+        answers: state_writer.Answers = (),
     ) -> str:
         """Have an orphaned application go on with what a repository has of its name.
 
+        Whose it is from now on is kept, with the `answers`; what follows from that is seen anew.
+
         Returns:
             Why not, one sentence, or nothing.
+
+        Raises:
+            fencing.RequestAnswered: It was done, or refused, before.
         """
         dependencies = self._leader.dependencies
         if not reconciler.why_orphaned:
@@ -179,32 +189,49 @@ class ApplicationRegistry:
         ]
         if seen is None or not paths:
             return f"{repository} has no application called {name}, as it was seen last"
-        location = application_identity.ApplicationLocation(repository, paths[0])
-        self._names[name] = location
+        await reconciler.change(
+            {"address": dependencies.addresses.get(repository, "")},
+            answers,
+            repository=repository,
+            path=paths[0],
+            branch=seen.branch,
+        )
+        self._names[name] = application_identity.ApplicationLocation(repository, paths[0])
         _LOG.warning("application %s goes on with %s: %s says so", name, repository, by)
         self._take(seen)
-        await self._queues.wait((name,))
+        await self._queues.wait(name)
+        await self._tell_found_again(reconciler, lost.repository)
         return ""
 
     async def forget(
-        self, reconciler: reconcilers.ApplicationReconciler, by: str, reason: str
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        by: str,
+        reason: str,
+        *,
+        answers: state_writer.Answers = (),
     ) -> str:
-        """Delete an application that is gone; whoever was refused its name gets it.
+        """Delete an application that is gone, with the `answers` to who asked for that.
+
+        Whoever was refused its name gets it.
 
         Returns:
             Why not, one sentence, or nothing.
+
+        Raises:
+            fencing.RequestAnswered: It was done, or refused, before; nothing is deleted.
         """
         known = reconciler.record
         if known.removed is None and not reconciler.why_orphaned:
             return f"its file is there, {known.path} of {known.repository}: delete it first"
-        refusal = await reconciler.forget(by, reason)
+        refusal = await reconciler.forget(by, reason, answers=answers)
         if refusal:
             return refusal
         self._leave(reconciler.name)
         for seen in tuple(self._seen.values()):
             if any(application.name == reconciler.name for application in seen.applications):
                 self._take(seen)
-        await self._queues.wait((reconciler.name,))
+        await self._queues.wait(reconciler.name)
         return ""
 
     def _orphans_by_path(self) -> Mapping[str, Sequence[records.ApplicationRecord]]:

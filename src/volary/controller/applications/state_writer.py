@@ -4,6 +4,7 @@ The writer does not decide what is written (the kinds of runs do), what happens 
 two writers is first: the application's reconciler does.
 """
 
+import functools
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -25,9 +26,12 @@ from volary.engine.runs import run_builder
 from volary.engine.runs import state as run_state
 from volary.manifests import redaction as manifest_redaction
 from volary.model.runs import run_records
-from volary.store import records
+from volary.store import fencing, records
 
 Value = TypeVar("Value")
+
+#: To requests, kept in the transaction of what is done for them.
+Answers = tuple[run_records.RequestAnswer, ...]
 
 #: Commits of an application that are not read again.
 _MOST_COMMITS = 4
@@ -70,25 +74,56 @@ class ApplicationStateWriter:
         """Do something with the store until it works."""
         return await retry.until_available(action, f"application {self.name}")
 
+    async def check_unanswered(self, answers: Answers) -> None:
+        """See that something is to be done for requests, before what is kept ahead of it is.
+
+        Raises:
+            fencing.RequestAnswered: It was done, or refused.
+        """
+        requests = self._leader.store.requests
+        for answer in answers:
+            look = functools.partial(requests.get, answer.request)
+            known = await self.until_available(look)
+            if known is None or known.answered is not None:
+                raise fencing.RequestAnswered(f"request {answer.request} was answered before")
+
     async def keep(
-        self, application_status: application_statuses.ApplicationStatus, **columns: Any
+        self,
+        application_status: application_statuses.ApplicationStatus,
+        answers: Answers = (),
+        /,
+        **columns: Any,
     ) -> None:
-        """Keep how the application stands, and columns of its record."""
+        """Keep how the application stands, columns of its record, and what this answers.
+
+        Raises:
+            fencing.RequestAnswered: A request was answered before, so nothing is kept.
+        """
         if self._is_forgotten:
             return
         document = application_statuses.to_document(application_status)
         running = application_status.releases.running
         changed = replace(self.record, document=document, running_commit=running, **columns)
-        if changed != self.record or not self.record.version:
+        if changed != self.record or not self.record.version or answers:
             needed = commit_keeper.of_status(application_status)
             await self._keeper.add(changed.repository, needed)
             changed = replace(changed, updated=self._leader.dependencies.clock.now())
-            version = await self.until_available(
-                lambda: self._leader.store.applications.keep(changed, fence=self._leader.fence)
+            version = await self._until_known(
+                lambda: self._leader.store.applications.keep(
+                    changed, fence=self._leader.fence, answers=answers
+                ),
+                answers,
             )
             self.record = replace(changed, version=version)
             self._leader.change_signal.notify_all()
         self.status = application_status
+
+    async def _until_known(self, action: Callable[[], Awaitable[Value]], answers: Answers) -> Value:
+        """Do something with the store until it works; what has answers may be repeated."""
+        if not answers:
+            return await self.until_available(action)
+        # Else what is kept, and answered, would not be known here.
+        return await retry.until_known(action, f"application {self.name}")
 
     async def keep_commit(self, change: application_state.CommitChange) -> None:
         """Keep what became of a commit."""
@@ -218,11 +253,11 @@ class ApplicationStateWriter:
         kept = await self.until_available(lambda: store.keep_transition(clean, fence=fence))
         return kept.version
 
-    async def write(self, change: application_state.StateChange) -> None:
+    async def write(self, change: application_state.StateChange, *, answers: Answers = ()) -> None:
         """Keep what a request, or a run's beginning or end, changes: commits first."""
         for commit in change.commits:
             await self.keep_commit(commit)
-        await self.keep(change.status, **change.columns)
+        await self.keep(change.status, answers, **change.columns)
 
     async def keep_step(self, step: stuck_runs.StoredStep) -> None:
         """Keep a step of a run that nobody carries out, and notify of it.
@@ -268,13 +303,21 @@ class ApplicationStateWriter:
             status, **application_state.columns_of_end(self.record, status, word, reason)
         )
 
-    async def forget(self) -> None:
-        """Delete the application; its runs and the audit stay, as history."""
-        store, name = self._leader.store, self.name
+    async def forget(self, *, answers: Answers = ()) -> None:
+        """Delete the application; its runs, requests and the audit stay, as history.
+
+        Raises:
+            fencing.RequestAnswered: A request was answered before, so nothing is deleted.
+        """
+        store, name, fence = self._leader.store, self.name, self._leader.fence
         self._is_forgotten = True
-        await self.until_available(
-            lambda: store.applications.forget(name, fence=self._leader.fence)
-        )
+        try:
+            await self._until_known(
+                lambda: store.applications.forget(name, fence=fence, answers=answers), answers
+            )
+        except fencing.RequestAnswered:
+            self._is_forgotten = False
+            raise
         await self._keeper.forget(self.record.repository)
         self.record, self.status = (
             records.ApplicationRecord(name),

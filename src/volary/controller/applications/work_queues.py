@@ -6,7 +6,7 @@ each time, until there is something newer.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from volary.controller.leadership import context
@@ -48,12 +48,10 @@ class WorkQueues:
         """Whether something is being done about an application."""
         return name in self._tasks
 
-    async def wait(self, names: Iterable[str] | None = None) -> None:
-        """Wait until all that was handed over was tried, of some applications or of all."""
-        wanted = tuple(self._tasks) if names is None else names
-        tasks = [self._tasks[name] for name in wanted if name in self._tasks]
-        if tasks:
-            await asyncio.wait(tasks)
+    async def wait(self, name: str) -> None:
+        """Wait until all that was handed over about an application was tried."""
+        if task := self._tasks.get(name):
+            await asyncio.wait([task])
 
     def _enqueue(self, name: str, item: _Item) -> None:
         self._next[name] = item

@@ -146,13 +146,26 @@ class ClusterRegistry:
             _log_state(health)
         return changed
 
-    async def change(self, cluster: str, change: Change, *, fence: run_records.Fence | None) -> str:
-        """Change what is known of a cluster of the fleet; returns why not, or nothing."""
+    async def change(
+        self,
+        cluster: str,
+        change: Change,
+        *,
+        fence: run_records.Fence | None,
+        answers: Sequence[run_records.RequestAnswer] = (),
+    ) -> str:
+        """Change what is known of a cluster of the fleet; returns why not, or nothing.
+
+        The `answers` are kept with the change, where there is one.
+
+        Raises:
+            fencing.RequestAnswered: A request was answered before; nothing is changed.
+        """
         async with self._lock:
             if cluster not in self.members.names:
                 return f"there is no cluster {cluster} in the fleet"
             known = self._known.get(cluster) or health_states.new_cluster(cluster, self.clock.now())
-            await self._keep([change(known)], fence)
+            await self._keep([change(known)], fence, answers)
         return ""
 
     async def forget(self, names: Sequence[str], *, fence: run_records.Fence | None) -> None:
@@ -169,6 +182,7 @@ class ClusterRegistry:
         self,
         health: Sequence[cluster_health.ClusterHealth],
         fence: run_records.Fence | None,
+        answers: Sequence[run_records.RequestAnswer] = (),
     ) -> None:
         now = self.clock.now()
         new = [
@@ -179,8 +193,10 @@ class ClusterRegistry:
         ]
         if new:
             written = [_write(health, now) for health in new]
-            await retry.until_available(
-                lambda: self.store.clusters.keep(written, fence=fence), "keeping clusters"
+            until = retry.until_known if answers else retry.until_available
+            await until(
+                lambda: self.store.clusters.keep(written, fence=fence, answers=answers),
+                "keeping clusters",
             )
         self._known = {**self._known, **{health.cluster: health for health in health}}
         if new:

@@ -18,10 +18,13 @@ async def carry_out(
     *,
     fence: run_records.Fence | None,
 ) -> str:
-    """Do what a request asks for; returns why not, or nothing.
+    """Do what a request asks for, and answer it in the same transaction.
+
+    Returns:
+        Why not, or nothing.
 
     Raises:
-        errors.TemporaryError: The database cannot be written now.
+        fencing.RequestAnswered: It was done, or refused, before.
     """
     said = request.document
     name = said.get("cluster", "")
@@ -29,7 +32,8 @@ async def carry_out(
     if member is None:
         return f"there is no cluster {name} in the fleet"
     refused, change = _decide(request, member, known.of(name), now)
-    return refused or await known.change(name, change, fence=fence)
+    done = run_records.RequestAnswer(request.id, now)
+    return refused or await known.change(name, change, fence=fence, answers=(done,))
 
 
 def _decide(

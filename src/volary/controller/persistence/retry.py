@@ -35,6 +35,25 @@ async def until_available(action: Callable[[], Awaitable[Value]], what: str) -> 
             return value
 
 
+async def until_known(action: Callable[[], Awaitable[Value]], what: str) -> Value:
+    """Do an `action` that may be repeated until it works, and return its value.
+
+    After an error that nobody knows it may have been done all the same: it is repeated once, and
+    says so then.
+
+    Raises:
+        errors.PermanentError: It is refused, so nothing was done.
+        Exception: What went wrong with it twice.
+    """
+    try:
+        return await until_available(action, what)
+    except Exception as error:
+        if isinstance(error, errors.PermanentError):
+            raise
+        _LOG.exception("%s: it is not known whether it was done; repeated", what)
+    return await until_available(action, what)
+
+
 async def until_done(
     action: Callable[[], Awaitable[Value]], what: str, *, is_final: Callable[[Exception], bool]
 ) -> Value:

@@ -12,6 +12,7 @@ from volary.controller.planning import projects, replica_assignment
 from volary.controller.runs import moves, ready_runs
 from volary.controller.status import application_statuses, run_requests
 from volary.model.fleet import cluster_health
+from volary.model.runs import run_records
 from volary.placement.failover import rebalance, situations
 from volary.store import records
 
@@ -71,9 +72,13 @@ async def carry_out(
     reconciler: reconcilers.ApplicationReconciler,
     request: records.RequestRecord,
 ) -> str:
-    """Have an application placed anew; returns why not, or nothing.
+    """Have an application placed anew, and answer that in the same step.
+
+    Returns:
+        Why not, or nothing.
 
     Raises:
+        fencing.RequestAnswered: It was done, or refused, before.
         errors.UserError: There is no place for it.
         errors.TemporaryError: It cannot be told now.
     """
@@ -94,6 +99,9 @@ async def carry_out(
     )
     placed = situations.PlacementState(made.chosen, {}, made.leaving)
     wanted = None if made.is_empty else move
-    await reconciler.amend(lambda status: moves.decided(status, before, placed, wanted))
+    done = run_records.RequestAnswer(request.id, leader.dependencies.clock.now())
+    await reconciler.amend(
+        lambda status: moves.decided(status, before, placed, wanted), answers=(done,)
+    )
     is_taken = made.is_empty or reconciler.status.move == move or reconciler.status.run == move.id
     return "" if is_taken else "something else moved meanwhile; ask again"

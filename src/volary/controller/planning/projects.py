@@ -36,6 +36,8 @@ class Project:
     #: None for a plain directory.
     repository: repositories.Repository | None = None
     warnings: tuple[errors.Problem, ...] = ()
+    #: The clusters it is for at any commit, whatever its file says; None: as that says.
+    selector: applications.TargetSelector | None = None
 
     @property
     def commit(self) -> str:
@@ -124,14 +126,22 @@ async def open_pinned(
 
 
 def with_targets(project: Project, selector: applications.TargetSelector | None) -> Project:
-    """Return the project for other clusters than its file says; None: as it says.
+    """Return the project for other clusters than its file says; None: as it says."""
+    if selector is None:
+        return project
+    return replace(project, application=aim_at(project.application, selector), selector=selector)
+
+
+def aim_at(
+    application: applications.Application, selector: applications.TargetSelector | None
+) -> applications.Application:
+    """Return an application for other clusters than its file says; None: as it says.
 
     PipeCD's deploy targets stay those of its plugin.
     """
     if selector is None:
-        return project
-    aimed = replace(selector, plugin=project.application.targets.plugin)
-    return replace(project, application=replace(project.application, targets=aimed))
+        return application
+    return replace(application, targets=replace(selector, plugin=application.targets.plugin))
 
 
 async def at_commit(project: Project, commit: str) -> trees.Tree:

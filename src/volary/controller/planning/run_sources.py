@@ -38,7 +38,8 @@ async def _described(project: projects.Project, commit: str) -> run_renderer.Run
             text, file=path, default_name=lint.default_name(path), neighbours=beside
         )
         if loaded.application is not None:
-            described = replace(loaded.application, name=project.application.name)
+            named = replace(loaded.application, name=project.application.name)
+            described = projects.aim_at(named, project.selector)
     return run_renderer.RunSource(commit, files, described, project.directory)
 
 

@@ -140,7 +140,7 @@ async def take_up(
         errors.UserError: What it is pinned to cannot be opened any more.
         errors.TemporaryError: It may work later.
     """
-    place = ApplicationSource(name, origin.repository, origin.path, origin.branch)
+    place = ApplicationSource(name, origin.repository, origin.path, origin.branch, origin.selector)
     project = await open_application(dependencies, place, run.commit)
     return await take_up_project(dependencies, project, run, origin, planned_with)
 
@@ -254,6 +254,7 @@ def origin_of_refused(
         repository=place.repository,
         path=place.path,
         branch=place.branch,
+        selector=place.targets,
         author=run_request.author,
         kind=run_request.kind,
         reason=run_request.reason,

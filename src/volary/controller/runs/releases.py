@@ -47,8 +47,10 @@ class Release:
         commit = application_state.CommitChange(
             run.commit, "running", origin.reason, run=run.id, subject=origin.subject
         )
-        running = application_statuses.StatusWord.RUNNING.value
-        columns = {"status": running, "reason": origin.reason}
+        columns: dict[str, object] = {}
+        if kept.application.record.removed is None:  # else it stays what it is, gone
+            running = application_statuses.StatusWord.RUNNING.value
+            columns = {"status": running, "reason": origin.reason}
         return application_state.StateChange(status, columns, (commit,))
 
     def concluded(self, ended: run_kinds.EndedRun) -> application_state.StateChange:

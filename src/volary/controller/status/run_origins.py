@@ -7,7 +7,7 @@ from typing import cast
 import msgspec
 
 from volary.controller.status import run_requests
-from volary.model import json
+from volary.model import applications, json
 from volary.model.objects import ownership
 from volary.placement.replicas import assignment
 
@@ -21,6 +21,8 @@ class Origin:
     #: The application's file, relative to the root of the repository.
     path: str
     branch: str = ""
+    #: The clusters that the settings named when it was planned; None: those of its file.
+    selector: applications.TargetSelector | None = None
     subject: str = ""
     author: str = ""
     #: Says what the run's beginning and end mean for its application.

@@ -32,11 +32,12 @@ async def healthz() -> responses.Response:
 @router.get("/readyz", responses=_TEXT)
 @access.needs(Permission.PUBLIC)
 async def readyz(request: requests.Request) -> responses.Response:
-    """Say whether requests can be answered: the store can be read, the server is not stopping."""
+    """Say whether requests can be answered: the store works, and the server is not stopping."""
     here = server_state.of(request)
     if here.stopping.is_set():
         raise errors.TemporaryError("the server is stopping")
     await here.service.runs(records.RunFilter(), limit=1)
+    here.service.store.check_writes()
     return responses.PlainTextResponse("ok\n")
 
 

@@ -40,6 +40,8 @@ class Limits:
     parallel: int = 8
     #: A mirror of more pack files is made anew at the next start.
     packs: int = 500
+    #: When a mirror has more pack files after a fetch, the smaller ones are merged.
+    merged_packs: int = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +135,12 @@ def fetch_error(url: str, complaint: str) -> errors.VolaryError:
     for pattern, message, hint in _KNOWN:
         if re.search(pattern, complaint, re.IGNORECASE):
             return errors.user_error(f"{where}: {message}", hint=hint)
-    return errors.TemporaryError(f"{where} cannot be reached: {printable(complaint)}")
+    what = "fetched" if re.search(_DISK, complaint, re.IGNORECASE) else "reached"
+    return errors.TemporaryError(f"{where} cannot be {what}: {printable(complaint)}")
 
+
+#: What disks say, mostly our own.
+_DISK = r"no space left on device|quota exceeded|read-only file system"
 
 _KNOWN = (
     (

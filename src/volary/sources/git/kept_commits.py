@@ -57,6 +57,8 @@ def make_anew(path: Path, fresh: Path) -> None:
     packs = fresh / "objects/pack"
     packs.mkdir(parents=True, exist_ok=True)
     old.pack(str(packs), choose)
+    # It refers to itself: its files would stay open until the garbage is collected.
+    old.free()
     (fresh / "shallow").write_text("".join(f"{commit}\n" for commit in sorted(map(str, commits))))
     new = pygit2.Repository(str(fresh))
     for name, target in kept.items():

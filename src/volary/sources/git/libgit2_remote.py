@@ -8,7 +8,7 @@ too long, and until then its mirror is busy.
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -93,15 +93,21 @@ class Libgit2Remote:
 
         future.add_done_callback(ended)
 
-    def _opened(self) -> pygit2.Remote:
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[pygit2.Remote]:
         url = self.spec.url
         # libgit2 takes a relative path for an address.
         location = str(Path(url).absolute()) if self._is_file and "://" not in url else url
-        return pygit2.Repository(str(self.mirror)).remotes.create_anonymous(location)
+        mirror = pygit2.Repository(str(self.mirror))
+        try:
+            yield mirror.remotes.create_anonymous(location)
+        finally:
+            # It refers to itself: its files would stay open until the garbage is collected.
+            mirror.free()
 
     def _heads(self, callbacks: "_Callbacks") -> git_hosts.Heads:
-        opened = self._opened()
-        heads = opened.list_heads(callbacks=callbacks)
+        with self._opened() as opened:
+            heads = opened.list_heads(callbacks=callbacks)
         named = {listed_head.name or "": listed_head for listed_head in heads}
         head = named.get("HEAD")
         return git_hosts.heads_of(
@@ -112,7 +118,8 @@ class Libgit2Remote:
     def _fetch(self, refspecs: Sequence[str], depth: int, callbacks: "_Callbacks") -> None:
         # As the environment says.
         proxy: Literal[True] | None = None if self._is_file else True
-        self._opened().fetch(list(refspecs), callbacks=callbacks, proxy=proxy, depth=depth)
+        with self._opened() as opened:
+            opened.fetch(list(refspecs), callbacks=callbacks, proxy=proxy, depth=depth)
 
 
 class _Callbacks(pygit2.RemoteCallbacks):

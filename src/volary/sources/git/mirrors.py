@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import fcntl
 import hashlib
+import logging
 import shutil
 from collections.abc import AsyncIterator, Collection
 from concurrent import futures
@@ -27,11 +28,15 @@ from volary.sources.git import (
     kept_commits,
     libgit2_remote,
     missing_commits,
+    packs,
     repositories,
     ssh_remote,
 )
 
 _WANTED = "refs/volary/wanted"
+_LOG = logging.getLogger(__name__)
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +74,13 @@ class Fetched:
 class Mirror:
     """The mirror of one address; one fetch at a time."""
 
-    def __init__(self, path: Path, location: str, host: git_hosts.Remote) -> None:
+    def __init__(
+        self, path: Path, location: str, host: git_hosts.Remote, limits: git_hosts.Limits
+    ) -> None:
         self._path = path
         self._location = location
         self._host = host
+        self._limits = limits
         self._busy = asyncio.Lock()
         self._opened = pygit2.Repository(str(path))
         # A handle of its own: those of libgit2 are not made for two threads.
@@ -102,6 +110,7 @@ class Mirror:
             fetched = await self._update(name, heads.branches.get(name, ""))
             if fetched.update is not None:
                 self._missing.forget()
+                await asyncio.to_thread(self._merge_packs)
             return fetched
 
     async def ensure(self, commit: str) -> None:
@@ -122,6 +131,7 @@ class Mirror:
                 return
             with contextlib.suppress(errors.UserError):
                 await self._host.fetch([f"+{commit}:{_WANTED}"], depth=0)
+                await asyncio.to_thread(self._merge_packs)
             if not await asyncio.to_thread(self._has, commit):
                 gone = errors.user_error(
                     f"{self._location} does not have the commit {commit} any more",
@@ -189,12 +199,27 @@ class Mirror:
             return False
 
     def _descends(self, new: str, old: str) -> bool:
+        # Opened anew, to see where the history ends now.
+        opened = pygit2.Repository(str(self._path))
         try:
-            # Opened anew, to see where the history ends now.
-            return pygit2.Repository(str(self._path)).descendant_of(new, old)
+            return opened.descendant_of(new, old)
         except (pygit2.GitError, KeyError):
             # The history in between ends before the old commit.
             return False
+        finally:
+            opened.free()
+
+    def _merge_packs(self) -> None:
+        """Keep the number of packs down, and let go of those that went."""
+        try:
+            merged = packs.merge(self._path, self._limits.merged_packs)
+        except (pygit2.GitError, OSError) as error:
+            # They are only more than there should be.
+            _LOG.warning("%s: its packs cannot be merged: %s", self._path, error)
+            return
+        if merged:
+            self._opened.free()
+            self.repository.release_files()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +250,8 @@ class Mirrors:
             except OSError as error:
                 raise errors.user_error(f"{path} cannot be written: {error.strerror}") from error
             host = self._host(path, spec)
-            mirror = self._mirrors[spec.url] = Mirror(path, git_addresses.mask(spec.url), host)
+            location = git_addresses.mask(spec.url)
+            mirror = self._mirrors[spec.url] = Mirror(path, location, host, self.limits)
         return mirror
 
     def _host(self, path: Path, spec: server_settings.Repository) -> git_hosts.Remote:
@@ -281,10 +307,11 @@ def _prepare(path: Path, limits: git_hosts.Limits, *, alone: bool) -> None:
         kept_commits.recover(path, fresh)
     if path.exists() and alone:
         _clean(path)
-        packs = sum(1 for _ in (path / "objects/pack").glob("*.pack"))
+        count = sum(1 for _ in (path / "objects/pack").glob("*.pack"))
         if not _is_usable(path):
+            _LOG.warning("%s is damaged: it is fetched anew", path)
             shutil.rmtree(path)
-        elif packs > limits.packs:
+        elif count > limits.packs:
             _create(fresh)
             kept_commits.make_anew(path, fresh)
             kept_commits.replace(path, fresh)
@@ -298,12 +325,22 @@ def _create(path: Path) -> None:
     # Credentials would follow a redirect to another host.
     created.config["http.followRedirects"] = "false"
     created.config["core.logAllRefUpdates"] = "false"
+    # Commits that runs need survive a power cut, as what is stored about them does.
+    created.config["core.fsyncObjectFiles"] = "true"
 
 
 def _is_usable(path: Path) -> bool:
+    """Say whether what a mirror has can be read: a power cut may leave files empty."""
     try:
-        return pygit2.Repository(str(path)).is_bare
-    except (pygit2.GitError, KeyError):
+        opened = pygit2.Repository(str(path))
+        refs = opened.references
+        refs["HEAD"]  # it leads nowhere, and says that this is a repository
+        # Those that are empty are not listed.
+        files = (file for file in (path / "refs").rglob("*") if file.is_file())
+        names = {*refs, *(file.relative_to(path).as_posix() for file in files)}
+        commits = [opened.get(refs[name].target) for name in names]
+        return opened.is_bare and all(isinstance(commit, pygit2.Commit) for commit in commits)
+    except (pygit2.GitError, KeyError, ValueError):
         return False
 
 
@@ -311,6 +348,8 @@ def _clean(path: Path) -> None:
     for pattern in ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/pack/pack_*"):
         for leftover in path.glob(pattern):
             leftover.unlink(missing_ok=True)
+    for unfinished in path.glob(f"{packs.MERGING}*"):
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _refspec(branch: str) -> str:

@@ -125,6 +125,8 @@ class Repository:
     ) -> None:
         #: As the user names it.
         self.location = location
+        #: The address that the repository was cloned from; empty: from none.
+        self.remote = _remote(opened)
         self._opened = opened
         #: Brings a commit that is not there; None: what is there is all.
         self._ensure = ensure
@@ -137,11 +139,10 @@ class Repository:
         workdir = self._opened.workdir
         return Path(workdir) if workdir else None
 
-    @property
-    def remote(self) -> str:
-        """The address that the repository was cloned from; empty: from none."""
-        key = "remote.origin.url"
-        return str(self._opened.config[key]) if key in self._opened.config else ""
+    def release_files(self) -> None:
+        """Close what is open; it is opened again when something is read. Blocks."""
+        with self._lock:
+            self._opened.free()
 
     async def resolve(self, revision: str = "HEAD") -> Commit:
         """Return the commit a hash, branch or tag stands for.
@@ -233,6 +234,11 @@ class Repository:
             ) from error
         assert isinstance(commit, pygit2.Commit)
         return commit
+
+
+def _remote(opened: pygit2.Repository) -> str:
+    key = "remote.origin.url"
+    return str(opened.config[key]) if key in opened.config else ""
 
 
 async def open_repository(location: str) -> Repository:

@@ -1,13 +1,13 @@
 """What somebody asks for is done once, wherever the process that does it stops."""
 
 import asyncio
-from collections.abc import Coroutine, Generator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, cast
 
 import msgspec
 
+import crash_points
 import process_time
 import reconciler_fixtures as given
 from store_fixtures import (  # noqa: F401 (fixtures are found by name)
@@ -73,54 +73,7 @@ class OneRun:
         return await self.runner.request(event)
 
 
-class Crash:
-    """Counts how often anything in a life is put aside, and ends the life at one of those."""
-
-    def __init__(self, at: int) -> None:
-        self._left = at
-        self.has_come = asyncio.Event()
-
-    def factory(self, loop: asyncio.AbstractEventLoop, work: Any, **named: Any) -> Any:
-        is_ours = asyncio.iscoroutine(work) and not self._is_transaction(work)
-        return asyncio.Task(self._counted(work) if is_ours else work, loop=loop, **named)
-
-    @staticmethod
-    def _is_transaction(work: Any) -> bool:
-        # It is kept whole or not at all, by the database.
-        return "/store/" in work.cr_code.co_filename
-
-    def _counted(self, work: Coroutine[Any, Any, Any]) -> Any:
-        async def counted() -> Any:
-            return await _Counted(work, self._passed)
-
-        return counted()
-
-    def _passed(self) -> None:
-        self._left -= 1
-        if self._left == 0:
-            self.has_come.set()
-
-
-class _Counted:
-    def __init__(self, work: Coroutine[Any, Any, Any], passed: Any) -> None:
-        self._work, self._passed = work, passed
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        steps, error = self._work.__await__(), None
-        while True:
-            try:
-                wanted = steps.send(None) if error is None else steps.throw(error)
-            except StopIteration as end:
-                return end.value
-            self._passed()
-            error = None
-            try:
-                yield wanted
-            except BaseException as thrown:  # noqa: BLE001 (handed on to the work)
-                error = thrown
-
-
-async def live(world: given.World, run_id: str, crash: Crash | None) -> bool:
+async def live(world: given.World, run_id: str, crash: crash_points.Crash | None) -> bool:
     """Carry the run out until every request is answered; say whether the life came to its end."""
     loop = asyncio.get_running_loop()
     if crash is None:
@@ -206,7 +159,7 @@ async def test_a_request_is_done_once_wherever_a_process_stops(
             seen = await begun(world.store, run_id)
             for name in names:
                 await ask(world.store, name, run_id, seen)
-            ended.append(await live(world, run_id, Crash(at)))
+            ended.append(await live(world, run_id, crash_points.Crash(at)))
             told = [await world.store.requests.get(name) for name in names]
             await live(world, run_id, None)
             stored = await world.store.runs.load(run_id)

@@ -241,6 +241,30 @@ async def test_what_is_forgotten_leaves_its_runs(served: Served) -> None:
     assert (await served.service.run("r1")).move == ""
 
 
+async def test_who_asks_again_under_the_same_key_hears_that_it_is_forgotten(
+    served: Served,
+) -> None:
+    await released(served, "r1")
+    await served.world.shop.change(removed=given.AT)
+    forget, store = served.service.forget_application, served.world.store
+    again, other = replace(ANA, key="k1"), replace(ANA, key="k2")
+    first = await forget("shop", again, reason="over")
+
+    assert await forget("shop", again, reason="over") == first
+    with pytest.raises(refusals.Conflict, match="was used for another request"):
+        await forget("shop", again, reason="another one")
+    for stranger in (ANA, other, replace(again, by="bo")):
+        with pytest.raises(refusals.NotFound, match="there is no application shop"):
+            await forget("shop", stranger, reason="over")
+    with pytest.raises(refusals.NotFound, match="there is no application cart"):
+        await forget("cart", again, reason="over")
+    assert await store.requests.unanswered() == ()
+    # What has the name now is another one, and stays.
+    await store.applications.keep(records.ApplicationRecord("shop"), fence=None)
+    assert await forget("shop", again, reason="over") == first
+    assert await store.applications.get("shop") is not None
+
+
 async def test_changes_are_seen_at_once(served: Served) -> None:
     changes = served.service.changes()
     before = await anext(changes)

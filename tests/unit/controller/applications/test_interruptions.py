@@ -123,6 +123,20 @@ async def test_a_run_whose_commit_is_gone_is_cancelled_and_what_ran_before_comes
         assert world.script.prepared == ["new"]
 
 
+async def test_a_cancel_that_was_refused_brings_nothing_back() -> None:
+    async with given.leading() as world:
+        run = await left_behind(world, touched=("us", "eu"))
+        asked = records.RequestRecord("q1", "cancel", "ana", given.AT, "shop", run.id)
+        await world.store.requests.ask(asked)
+        await world.store.requests.answer("q1", refusal="not now", fence=None)
+
+        with pytest.raises(fencing.RequestAnswered, match="q1"):
+            await world.shop.request("r1", replace(cancel(rollback=True), id="q1"))
+
+        assert (await world.status()).run_request is None
+        assert await world.store.runs.unfinished() == ("r1",)
+
+
 async def test_a_cancel_that_keeps_everything_begins_nothing() -> None:
     async with given.leading() as world:
         await left_behind(world)

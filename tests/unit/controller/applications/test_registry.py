@@ -35,6 +35,10 @@ def seen(*names: str, path: str = "volary.yaml") -> repository_state.RepositoryS
     return repository_state.RepositoryState("shop", "main", None, found)
 
 
+def is_broken(application: records.ApplicationRecord) -> bool:
+    return application.status == "broken"
+
+
 async def left(
     world: given.World, run: state.Run, kind: given.run_requests.KindName, **columns: object
 ) -> None:
@@ -100,24 +104,27 @@ async def test_a_run_that_has_not_ended_is_taken_up_and_says_what_keeps_it_from_
 async def test_a_file_that_goes_away_leaves_what_runs() -> None:
     async with given.leading() as world:
         await world.registry.load()
-        await world.registry.see(seen("shop"))
-        assert (await world.stored()).status == "broken"
+        await world.registry.notice(seen("shop"))
+        await world.until(is_broken)
         assert "a typo" in (await world.stored()).reason
 
-        await world.registry.see(replace(seen(), problem="the host is down"))
+        await world.registry.notice(replace(seen(), problem="the host is down"))
+        await world.registry.notice(replace(seen("blog"), name="blogs"))
+        await world.until(is_broken, "blog")
         assert (await world.stored()).removed is None, "it may only not have been read"
-        await world.registry.see(seen())
+        await world.registry.notice(seen())
 
-        kept = await world.stored()
-        assert (kept.status, kept.removed is None) == ("removed", False)
+        await world.until(lambda shop: shop.status == "removed")
+        assert (await world.stored()).removed is not None
 
 
 async def test_who_had_a_name_keeps_it() -> None:
     async with given.leading() as world:
         await world.registry.load()
-        await world.registry.see(seen("shop"))
+        await world.registry.notice(seen("shop"))
         other = seen("shop", path="another.yaml")
-        await world.registry.see(replace(other, name="copy"))
+        await world.registry.notice(replace(other, name="copy"))
+        await world.until(is_broken, "shop.copy-shop")
 
         names = sorted(each.name for each in world.registry.all())
         assert names == ["shop", "shop.copy-shop"]
@@ -127,11 +134,13 @@ async def test_who_had_a_name_keeps_it() -> None:
 async def test_only_what_is_gone_is_forgotten() -> None:
     async with given.leading() as world:
         await world.registry.load()
-        await world.registry.see(seen("shop"))
+        await world.registry.notice(seen("shop"))
+        await world.until(is_broken)
         refusal = await world.registry.forget(world.shop, "ana", "")
         assert refusal.startswith("its file is there, shop/volary.yaml of shop")
 
-        await world.registry.see(seen())
+        await world.registry.notice(seen())
+        await world.until(lambda shop: shop.removed is not None)
         assert await world.registry.forget(world.shop, "ana", "") == ""
         assert world.registry.reconciler("shop") is None
         assert await world.store.applications.get("shop") is None
@@ -140,7 +149,8 @@ async def test_only_what_is_gone_is_forgotten() -> None:
 async def test_adopting_needs_an_application_that_has_lost_its_repository() -> None:
     async with given.leading() as world:
         await world.registry.load()
-        await world.registry.see(seen("shop"))
+        await world.registry.notice(seen("shop"))
+        await world.until(is_broken)
         told = await world.registry.adopt(world.shop, "other", "ana")
         assert told == "its repository shop is in the settings"
 
@@ -150,7 +160,7 @@ async def test_adopting_needs_an_application_that_has_lost_its_repository() -> N
         told = await world.registry.adopt(world.shop, "other", "ana")
         assert told == "other has no application called shop, as it was seen last"
         found = seen("shop").applications
-        await world.registry.see(
+        await world.registry.notice(
             replace(seen(), name="other", applications=(replace(found[0], repository="other"),))
         )
         assert await world.registry.adopt(world.shop, "other", "ana") == ""
@@ -197,11 +207,12 @@ async def test_a_slow_application_holds_up_no_other_of_its_repository(
         assert await world.store.applications.get("slow") is None
 
         may_go_on.set()
-        await world.registry.see(seen("shop"))
+        await world.registry.notice(seen("shop"))
 
+        # Its file went away while it hung.
+        await world.until(lambda slow: slow.status == "removed", "slow")
         kept = await world.store.applications.get("slow")
         assert kept is not None
-        assert kept.status == "removed", "its file went away while it hung"
         assert kept.document["head"] in ("c1", "c3"), "c2 was never looked at"
 
 
@@ -215,7 +226,7 @@ async def test_what_an_unknown_error_kept_from_being_decided_is_decided_later() 
         await world.registry.load()
         await world.registry.notice(seen("shop"))
 
-        await world.until(lambda shop: shop.status == "broken")
+        await world.until(is_broken)
         assert left == []
 
 
@@ -227,11 +238,9 @@ async def test_an_application_that_cannot_be_read_is_left_alone_and_harms_no_oth
         await world.store.applications.keep(record, fence=None)
 
         await world.registry.load()
-        await world.registry.see(seen("shop", "blog"))
+        await world.registry.notice(seen("shop", "blog"))
 
-        blog = await world.store.applications.get("blog")
-        assert blog is not None
-        assert blog.status == "broken"
+        await world.until(is_broken, "blog")
         assert (await world.stored()).document == {"run": 7}
 
 
@@ -243,7 +252,7 @@ async def test_what_cannot_be_made_of_a_repository_is_tried_again(
         with monkeypatch.context() as patched:
             patched.setattr(registry.application_identity, "names_of_seen", lambda *_: 1 / 0)
             with pytest.raises(errors.TemporaryError, match="internal error"):
-                await world.registry.see(seen("shop"))
+                await world.registry.notice(seen("shop"))
 
-        await world.registry.see(seen("shop"))
-        assert (await world.stored()).status == "broken"
+        await world.registry.notice(seen("shop"))
+        await world.until(is_broken)

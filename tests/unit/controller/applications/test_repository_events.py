@@ -9,6 +9,7 @@ from pathlib import Path
 import command_world
 import git_feed
 import reconciler_fixtures as given
+from volary.controller.applications import repository_events
 from volary.controller.status import application_statuses, cluster_releases
 from volary.model import applications, errors, statuses
 from volary.store import records
@@ -38,12 +39,11 @@ class Seen:
     async def look(self, *problems: errors.Problem) -> None:
         """Look into the repository, and find the application; with problems it cannot be used."""
         seen = await self.feed.look()
-        if problems:
-            broken = tuple(
-                replace(found, application=None, problems=problems) for found in seen.applications
+        for found in seen.applications:
+            broken = replace(found, application=None, problems=problems)
+            await repository_events.apply(
+                self.world.leader, self.world.shop, broken if problems else found, seen
             )
-            seen = replace(seen, applications=broken)
-        await self.world.registry.see(seen)
 
     async def stands(self) -> tuple[str, str]:
         kept = await self.world.stored()

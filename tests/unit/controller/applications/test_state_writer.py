@@ -12,7 +12,8 @@ from volary.controller.status import application_state, application_statuses, ru
 from volary.engine.runs import run_builder
 from volary.manifests import redaction
 from volary.model import statuses
-from volary.store import records
+from volary.model.runs import run_records
+from volary.store import fencing, records
 
 STATUS = application_statuses.ApplicationStatus(head="c1")
 GROUPS = run_builder.one_group(("us",))
@@ -136,3 +137,16 @@ async def test_of_what_is_forgotten_nothing_more_is_written(
 
     assert await world.store.applications.get("shop") is None
     assert await world.store.commits.get("shop", "c1") is None
+
+
+async def test_an_application_that_is_not_forgotten_is_kept_as_before(
+    world: given.World, writer: state_writer.ApplicationStateWriter
+) -> None:
+    await writer.keep(STATUS, status="synced")
+    answered = run_records.RequestAnswer("q1", given.AT, "not now")
+
+    with pytest.raises(fencing.RequestAnswered, match="q1"):
+        await writer.forget(answers=(answered,))
+
+    await writer.keep(STATUS, status="failed")
+    assert (await world.stored()).status == "failed"

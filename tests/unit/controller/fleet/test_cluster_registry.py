@@ -32,6 +32,7 @@ class World:
     clusters: client_pool.ClientPool
     clock: given.TurnedClock
     known: cluster_registry.ClusterRegistry
+    asked: int = 0
 
     def keys(self, name: str) -> list[str]:
         member = self.clusters.member(name)
@@ -43,7 +44,10 @@ class World:
 
     async def ask(self, action: str, cluster: str = "us", **said: Any) -> str:
         document = {"action": action, "cluster": cluster, **said}
-        request = records.RequestRecord("r", "cluster", "ana", self.clock.now(), document=document)
+        self.asked += 1
+        name, now = f"r{self.asked}", self.clock.now()
+        request = records.RequestRecord(name, "cluster", "ana", now, document=document)
+        await self.store.requests.ask(request)
         return await taint_commands.carry_out(request, self.known, self.clock.now(), fence=None)
 
 

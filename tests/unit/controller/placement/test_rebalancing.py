@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -35,10 +35,14 @@ class Placed:
 
     world: given.World
     commit: str
+    asked: int = 0
 
     async def rebalance(self) -> str:
         """Ask for a rebalance; returns why not, or nothing."""
-        return await rebalancing.carry_out(self.world.leader, self.world.shop, ASKED)
+        self.asked += 1
+        request = replace(ASKED, id=f"q{self.asked}")
+        await self.world.store.requests.ask(request)
+        return await rebalancing.carry_out(self.world.leader, self.world.shop, request)
 
     async def status(self) -> application_statuses.ApplicationStatus:
         return await self.world.status()

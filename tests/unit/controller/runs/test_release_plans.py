@@ -10,9 +10,14 @@ import git_feed
 import reconciler_fixtures as given
 from volary.controller.planning import preparation
 from volary.controller.runs import ready_runs, release_plans
-from volary.controller.status import application_state, application_statuses, cluster_releases
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    cluster_releases,
+    run_origins,
+)
 from volary.engine.runs import run_builder, state
-from volary.model import errors
+from volary.model import applications, errors
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import external_stages
@@ -151,3 +156,49 @@ async def test_an_application_is_opened_at_a_commit(tmp_path: Path, commits: Com
         project = await ready_runs.open_application(world.leader.dependencies, PLACE, one)
 
         assert (project.commit, project.application.name) == (one, "shop")
+
+
+ONLY_EU = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: shop}
+spec:
+  targets: {names: [eu]}
+  placement:
+    overrides:
+    - targets: {names: [us]}
+      resources: [{kind: ConfigMap}]
+      patches: [{path: /data/where, operator: add, value: here}]
+"""
+
+
+async def test_a_run_keeps_the_clusters_that_the_settings_named_when_it_was_planned(
+    tmp_path: Path, commits: Commits
+) -> None:
+    """For what it goes back to as well, and whatever the settings and the file say by now."""
+    (tmp_path / "shop" / "app.pipecd.yaml").unlink()
+    (tmp_path / "shop" / "volary.yaml").write_text(ONLY_EU)
+    one, two = commits("v1"), commits("v2")
+    targets = applications.TargetSelector(("us",))
+    runs = cluster_releases.ClusterReleases(one, {}, one)
+    status = application_statuses.ApplicationStatus(releases=runs, targets=targets)
+    record = records.ApplicationRecord("shop", git_feed.NAME, "shop/volary.yaml")
+    application = application_state.ApplicationState(record, status)
+    async with given.leading(sources=git_feed.Feed(tmp_path)) as world:
+        dependencies, request = world.leader.dependencies, given.request("r1", two)
+        prepared = await release_plans.plan(dependencies, application, request)
+        place = ready_runs.source_of(application)
+        ready = await release_plans.ready(dependencies, place, request, prepared, ())
+        origin = run_origins.from_document(run_origins.to_document(ready.origin))
+
+        again = await ready_runs.take_up(
+            dependencies, "shop", ready.run, origin, ready_runs.PlannedInputs()
+        )
+
+        assert again.rendering is not None
+        now = await again.rendering.render(two, "us")
+        before = await again.rendering.render_before(one, "us")
+    assert [item.body["data"] for item in (*now, *before)] == [
+        {"version": "v2", "where": "here"},
+        {"version": "v1", "where": "here"},
+    ]

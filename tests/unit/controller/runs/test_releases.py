@@ -99,6 +99,15 @@ def test_what_begins_takes_its_request_and_says_why() -> None:
         )
 
 
+def test_a_run_that_goes_on_brings_no_removed_application_back() -> None:
+    gone = records.ApplicationRecord("shop", status="removed", removed=NOW)
+    known = application_state.ApplicationState(gone, BEFORE)
+
+    change = RELEASE.begun(run_kinds.KeptRun(known, run(statuses.RunStatus.RUNNING), ORIGIN))
+
+    assert (change.columns, change.status.under_way) == ({}, True)
+
+
 @pytest.mark.parametrize("kind", [RELEASE, backfills.Backfill(), moves.Move()])
 def test_whose_objects_are_where_is_kept_from_the_beginning(kind: run_kinds.RunKind) -> None:
     """A process that dies at once must not make another id."""

@@ -1,6 +1,7 @@
 """Mirrors of real repositories on this machine."""
 
 import asyncio
+import os
 import shutil
 import stat
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from git_hosting import Upstream, run
 from volary.model import errors, server_settings
-from volary.sources.git import git_hosts, mirrors
+from volary.sources.git import git_hosts, mirrors, packs
 
 
 @pytest.fixture
@@ -37,6 +38,47 @@ async def test_a_branch_is_followed_and_only_changes_are_told(
         assert moved.update == mirrors.RefUpdate("main", first, second)
         assert await mirror.repository.changed_paths(first, second) == ("a", "b")
         assert (await mirror.repository.resolve(second)).subject == "change"
+
+
+def test_a_full_disk_of_ours_is_no_lost_host() -> None:
+    complaint = "cannot extend packfile '/data/mirrors/shop.git/pack': No space left on device"
+
+    error = git_hosts.fetch_error("https://git.example/shop.git", complaint)
+
+    assert isinstance(error, errors.TemporaryError)
+    assert str(error) == f"https://git.example/shop.git cannot be fetched: {complaint}"
+
+
+@pytest.mark.parametrize(
+    "lost", ["HEAD", "refs/heads/main", "refs/volary/kept/*/*", "objects/pack/*.idx", "objects/*/*"]
+)
+async def test_a_mirror_that_a_power_cut_damaged_is_fetched_anew(
+    upstream: Upstream, tmp_path: Path, lost: str
+) -> None:
+    """What was written last may be empty then."""
+
+    async def fetch_and_keep(commit: str) -> None:
+        async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+            mirror = all_of_them.mirror(spec_of(upstream))
+            await mirror.fetch("main")
+            await mirror.keep("simple", [commit], exclusively=True)
+
+    first = upstream.publish({"a": "1"})
+    await fetch_and_keep(first)
+    [path] = (tmp_path / "data").glob("*.git")
+    damaged = list(path.glob(lost))
+    assert damaged
+    for file in damaged:
+        # Another file of this name: what this process has mapped of it does not change.
+        file.unlink()
+        file.touch()
+
+    second = upstream.publish({"a": "2"})
+    async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+        mirror = all_of_them.mirror(spec_of(upstream))
+        fetched = await mirror.fetch("main")
+        assert fetched.head == second
+        assert (await mirror.repository.resolve(first)).id == first
 
 
 async def test_a_force_push_is_noticed(upstream: Upstream, tmp_path: Path) -> None:
@@ -246,6 +288,112 @@ async def test_a_mirror_that_is_made_anew_keeps_what_was_kept(
             assert (await mirror.repository.tree(first)).read("a") == b"1"
             assert (await mirror.repository.tree(newest)).read("a") == content.encode()
             collect_garbage(tmp_path / "data")
+
+
+def open_packs(data: Path) -> list[str]:
+    """The pack files below a directory that this process holds open, or has in its memory."""
+    descriptors = [os.readlink(one) for one in Path("/proc/self/fd").iterdir() if one.is_symlink()]
+    mapped = Path("/proc/self/maps").read_text().splitlines()
+    return [one for one in (*descriptors, *mapped) if str(data) in one and "/pack/" in one]
+
+
+async def test_pushes_leave_no_more_and_more_files_open(upstream: Upstream, tmp_path: Path) -> None:
+    """The tree is held all the time, as by a run."""
+    limits = git_hosts.Limits(merged_packs=5)
+    first = upstream.publish({"a": "first"})
+    commits, opened = [], []
+    async with mirrors.open_mirrors(tmp_path / "data", limits=limits) as all_of_them:
+        mirror = all_of_them.mirror(spec_of(upstream))
+        await mirror.fetch("main")
+        tree = await mirror.repository.tree(first)
+        for number in range(30):
+            commits.append(upstream.publish({"a": str(number)}))
+            await mirror.fetch("main")
+            assert (await mirror.repository.tree(commits[-1])).read("a") == str(number).encode()
+            assert tree.read("a") == b"first"
+            opened.append(len(open_packs(tmp_path / "data")))
+        for number, commit in enumerate(commits):
+            assert (await mirror.repository.tree(commit)).read("a") == str(number).encode()
+        [path] = (tmp_path / "data").glob("*.git")
+        run("git", "fsck", "--strict", cwd=path)
+
+    # Of each pack its two files, and the pack itself in memory and as a file.
+    assert max(opened) <= 3 * (limits.merged_packs + 1), opened
+    assert max(opened[15:]) <= max(opened[:15]), opened
+
+
+async def test_packs_that_go_while_somebody_reads_are_missed_by_nobody(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    """As the other process in the directory sees it; it has read nothing of most of the packs."""
+    commits = [upstream.publish({"a": str(number)}) for number in range(2)]
+    async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+        mirror = all_of_them.mirror(spec_of(upstream))
+        await mirror.fetch("main")
+        for number in range(2, 6):
+            commits.append(upstream.publish({"a": str(number)}))
+            await mirror.fetch("main")
+        [path] = (tmp_path / "data").glob("*.git")
+        await mirror.repository.tree(commits[-1])
+
+        assert packs.merge(path, 2)
+
+        assert len(list(path.glob("objects/pack/*.pack"))) < 4
+        for number, commit in enumerate(commits):
+            assert (await mirror.repository.tree(commit)).read("a") == str(number).encode()
+        assert not packs.merge(path, 4)
+
+
+async def test_packs_that_cannot_be_merged_keep_no_push_away(
+    upstream: Upstream, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    limits = git_hosts.Limits(merged_packs=1)
+    upstream.publish({"a": "0"})
+    async with mirrors.open_mirrors(tmp_path / "data", limits=limits) as all_of_them:
+        mirror = all_of_them.mirror(spec_of(upstream))
+        await mirror.fetch("main")
+        [path] = (tmp_path / "data").glob("*.git")
+        for end in ("pack", "idx"):
+            (path / f"objects/pack/pack-{'0' * 40}.{end}").write_text("of another version")
+        newest = upstream.publish({"a": "1"})
+        fetched = await mirror.fetch("main")
+
+    assert fetched.head == newest
+    assert "its packs cannot be merged" in caplog.text
+
+
+async def test_what_a_killed_merge_left_is_removed(upstream: Upstream, tmp_path: Path) -> None:
+    upstream.publish({"a": "1"})
+    async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+        await all_of_them.mirror(spec_of(upstream)).fetch("main")
+    [path] = (tmp_path / "data").glob("*.git")
+    (path / "merging-x").mkdir()
+    (path / "merging-x/pack-1.pack").touch()
+
+    async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+        await all_of_them.mirror(spec_of(upstream)).fetch("main")
+
+    assert not list(path.glob("merging-*"))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "merged"),
+    [
+        ([], 0),
+        ([5], 0),
+        ([1, 1], 2),
+        ([1, 3, 9, 27], 0),
+        ([1, 1, 1, 100], 3),
+        ([1, 3, 8, 100], 3),
+        ([50, 60, 70, 100], 4),
+    ],
+)
+def test_what_is_small_beside_the_others_is_merged(
+    sizes: list[int], merged: int, tmp_path: Path
+) -> None:
+    by_size = {tmp_path / f"{place}.pack": size for place, size in enumerate(sizes)}
+
+    assert list(packs.choose(by_size)) == list(by_size)[:merged]
 
 
 @pytest.mark.parametrize("killed_after", ["old", "fresh", "nothing"])

@@ -50,8 +50,9 @@ def mirror_of(
 ) -> mirrors.Mirror:
     path = tmp_path / "mirror.git"
     pygit2.init_repository(str(path), bare=True)
+    limits = git_hosts.Limits()
     return mirrors.Mirror(
-        path, spec.url, ssh_remote.SshRemote(path, spec, git_hosts.Limits(), programs)
+        path, spec.url, ssh_remote.SshRemote(path, spec, limits, programs), limits
     )
 
 

@@ -108,8 +108,9 @@ def upstream(tmp_path: Path) -> Upstream:
 def mirror_of(tmp_path: Path, spec: server_settings.Repository) -> mirrors.Mirror:
     path = tmp_path / "mirror.git"
     pygit2.init_repository(str(path), bare=True)
+    limits = git_hosts.Limits()
     return mirrors.Mirror(
-        path, spec.url, ssh_remote.SshRemote(path, spec, git_hosts.Limits(), ssh_remote.find())
+        path, spec.url, ssh_remote.SshRemote(path, spec, limits, ssh_remote.find()), limits
     )
 
 

@@ -64,30 +64,38 @@ class Envoy:
         """Tell Envoy what the cluster says now."""
         self._timer = None
         snapshot = envoy_config.take(self._seen)
-        gone = {name: _empty(name) for name in self._clusters.keys() - snapshot.endpoints.keys()}
-        for name, assignment in {**snapshot.endpoints, **gone}.items():
-            path = f"eds-{hashlib.sha256(name.encode()).hexdigest()[:16]}.json"
-            self._put(path, [assignment])
-            self._clusters[name] = envoy_config.cluster_of(name, str(self._directory / path))
+        gone = self._clusters.keys() - snapshot.endpoints.keys()
+        for name, assignment in snapshot.endpoints.items():
+            self._put_endpoints(name, assignment)
         self._put("cds.json", list(self._clusters.values()))
-        routes = [snapshot.routes]
-        if len(self._clusters) > self._known and self._known:
+        # Envoy reads each file by itself, in its own time. So what routes lead to is there before
+        # they do, and keeps its pods until none does.
+        has_new = len(self._clusters) > self._known > 0
+        self._known = len(self._clusters)
+        if has_new or (self._put("rds.json", [snapshot.routes]) and gone):
             # Looks again, so that what has changed meanwhile is not forgotten.
             self._timer = self._events.call_later(_AHEAD, self.write)
-        else:
-            self._put("rds.json", routes)
-        self._known = len(self._clusters)
+            return
+        for name in gone:
+            self._put_endpoints(name, _empty(name))
 
-    def _put(self, name: str, resources: list[json.JsonObject]) -> None:
+    def _put_endpoints(self, name: str, assignment: json.JsonObject) -> None:
+        path = f"eds-{hashlib.sha256(name.encode()).hexdigest()[:16]}.json"
+        self._put(path, [assignment])
+        self._clusters[name] = envoy_config.cluster_of(name, str(self._directory / path))
+
+    def _put(self, name: str, resources: list[json.JsonObject]) -> bool:
+        """Write a file unless it says so already; tell whether it was written."""
         written = text.dumps(resources, sort_keys=True)
         if self._written.get(name) == written:
-            return
+            return False
         self._written[name] = written
         path = self._directory / name
         version = hashlib.sha256(written.encode()).hexdigest()[:16]
         fresh = path.with_suffix(".new")
         fresh.write_text(text.dumps({"version_info": version, "resources": resources}))
         os.replace(fresh, path)
+        return True
 
 
 def _empty(name: str) -> json.JsonObject:

@@ -1,10 +1,18 @@
 """What Envoy is told."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
+import msgspec
+import pytest
+
+import living_cluster
 import sandbox_world as world
 from kube_sandbox import json
-from kube_sandbox.dataplane.proxies import envoy_config
+from kube_sandbox.apiserver.registry import registry
+from kube_sandbox.apiserver.storage import verbs
+from kube_sandbox.dataplane.proxies import envoy, envoy_config
 from kube_sandbox.dataplane.routes import istio
 
 SERVICE: json.JsonObject = {
@@ -150,3 +158,33 @@ def test_copies_and_other_hosts() -> None:
     (policy,) = route["route"]["request_mirror_policies"]
     assert policy["cluster"] == name("canary")
     assert policy["runtime_fraction"]["default_value"]["numerator"] == 250
+
+
+@pytest.mark.looptime
+async def test_pods_stay_until_no_route_leads_to_them(tmp_path: Path) -> None:
+    """Envoy reads each file by itself, so a request may be routed by what the last one said."""
+
+    def endpoints_of(subset: str) -> list[Any]:
+        for file in tmp_path.glob("eds-*.json"):
+            (told,) = msgspec.json.decode(file.read_bytes())["resources"]
+            if told["cluster_name"] == name(subset):
+                groups: list[Any] = told["endpoints"]
+                return groups
+        return []
+
+    split = virtual_service({"route": [to("primary", 90), to("canary", 10)]})
+    pods = (pod("a", "primary"), pod("b", "canary"))
+    ready = slice_of(("a", "127.1.0.1", True), ("b", "127.1.0.2", True))
+    seen = world.MemoryView(SERVICE, rule(), *pods, ready, split)
+    cluster = registry.Registry(living_cluster.LoopClock(), verbs.Settings(seed=1))
+    proxy = envoy.Envoy(cluster, seen, tmp_path)
+    proxy.write()
+    assert endpoints_of("canary")
+
+    seen.held[-1] = virtual_service({"route": [to("primary", 100)]})
+    proxy.write()
+    assert name("canary") not in (tmp_path / "rds.json").read_text()
+    assert endpoints_of("canary")
+    await asyncio.sleep(1)
+    assert not endpoints_of("canary")
+    await proxy.stop()

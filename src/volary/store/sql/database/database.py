@@ -7,11 +7,11 @@ in memory is one connection for everybody, and works in the event loop's own thr
 """
 
 import asyncio
+import contextlib
 import functools
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext import asyncio as sa_async
 
+from volary.model import errors
 from volary.store.sql.database import connection_queue, error_translation, loop_connection
 
 #: Connections at once, besides the one for what is urgent.
@@ -32,6 +33,10 @@ _WAL_PAUSE = 0.01
 
 #: Pages given back in one transaction, 4 KiB each: others wait for it.
 _PAGES = 2_000
+
+#: Seconds for which writes that failed say that writes fail. Longer than a process that leads, or
+#: tries to, is without any; one that stands by may have no other for long.
+_FAILING = 15.0
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -74,6 +79,12 @@ class Database:
 
     def __init__(self, url: sa.URL, *, busy: timedelta) -> None:
         self.is_sqlite = url.get_backend_name() == "sqlite"
+        #: What the last write failed with, when, and how many did in a row.
+        self._failure = errors.TemporaryError("")
+        self._failed = 0.0
+        self._failures = 0
+        #: SQLite's file could not be written when it was tried last.
+        self._is_read_only = False
         if self.is_sqlite and not url.database:
             self._writer = self._reader = _in_memory()
             _prepare_sqlite(self._writer, "BEGIN", busy)
@@ -96,7 +107,7 @@ class Database:
             else connection_queue.ConnectionQueue(_READERS)
         )
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def reading(self) -> AsyncIterator[sa_async.AsyncConnection]:
         """Read at one moment: several queries see the same state."""
         with error_translation.translated():
@@ -107,27 +118,53 @@ class Database:
                     )
                 yield connection
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def writing(self, *, urgent: bool = False) -> AsyncIterator[sa_async.AsyncConnection]:
         """Write all or nothing: committed at the end, rolled back by an exception.
 
         What is `urgent` goes before everything that waits.
         """
-        with error_translation.translated():
-            queue = self._urgently if urgent else self._writing
-            async with queue.turn(urgent=urgent), self._writer.begin() as connection:
-                yield connection
+        try:
+            with error_translation.translated():
+                queue = self._urgently if urgent else self._writing
+                async with queue.turn(urgent=urgent):
+                    if self._is_read_only:
+                        await self._reconnect()
+                    async with self._writer.begin() as connection:
+                        yield connection
+        except errors.TemporaryError as error:
+            self._failure, self._failed = error, time.monotonic()
+            self._failures += 1
+            # One in memory has no file, and is one connection, which must stay.
+            has_file = self.is_sqlite and self._reader is not self._writer
+            self._is_read_only = has_file and error_translation.is_read_only(error)
+            raise
+        self._failures = 0
+
+    def check_writes(self) -> None:
+        """Raise what the last two writes failed with, unless that was a while ago.
+
+        Raises:
+            errors.TemporaryError: The database is locked, full, read-only or gone.
+        """
+        # One alone may have come after another's: it is tried again.
+        if self._failures > 1 and time.monotonic() - self._failed < _FAILING:
+            raise errors.TemporaryError(str(self._failure))
 
     @finished
-    async def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
-        """Return what a single query finds."""
+    async def rows(
+        self, query: sa.Select[Any], values: Mapping[str, Any] | None = None
+    ) -> Sequence[sa.Row[Any]]:
+        """Return what a single query finds, with the values of its parameters."""
         async with self.reading() as connection:
-            rows: Sequence[sa.Row[Any]] = (await connection.execute(query)).all()
+            rows: Sequence[sa.Row[Any]] = (await connection.execute(query, values)).all()
             return rows
 
-    async def row(self, query: sa.Select[Any]) -> sa.Row[Any] | None:
+    async def row(
+        self, query: sa.Select[Any], values: Mapping[str, Any] | None = None
+    ) -> sa.Row[Any] | None:
         """Return the first row that a single query finds; None: it finds nothing."""
-        return next(iter(await self.rows(query)), None)
+        return next(iter(await self.rows(query, values)), None)
 
     @finished
     async def give_back_space(self) -> None:
@@ -143,6 +180,17 @@ class Database:
                 while await _free_pages(driver):
                     await driver.executescript(f"PRAGMA incremental_vacuum({_PAGES})")
                 await driver.executescript("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    async def _reconnect(self) -> None:
+        """Close SQLite's connections; the caller has the writer's turn.
+
+        One that was opened while its file was read-only stays so, and so do others beside it.
+        """
+        async with contextlib.AsyncExitStack() as readers:
+            for _ in range(_READERS):
+                await readers.enter_async_context(self._reading.turn(urgent=True))
+            await self.close()
+            self._is_read_only = False
 
     async def close(self) -> None:
         """Close every connection."""
@@ -214,8 +262,11 @@ def _prepare_sqlite(engine: sa_async.AsyncEngine, begin: str, busy: timedelta) -
     def connected(connection: Any, _: object) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
-        # Taken before the first table only; pages of deleted rows can then be given back.
-        cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        # Of a new file only: it would be written to, which a full disk or a lock does not let us.
+        cursor.execute("PRAGMA page_count")
+        if not cursor.fetchone()[0]:
+            # Pages of deleted rows can then be given back.
+            cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")
         _use_wal(connection, cursor, busy)
         # What was committed survives a power cut too.
         cursor.execute("PRAGMA synchronous = FULL")
@@ -224,7 +275,9 @@ def _prepare_sqlite(engine: sa_async.AsyncEngine, begin: str, busy: timedelta) -
 
     @sa.event.listens_for(engine.sync_engine, "begin")
     def begun(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(begin)
+        # In one call of the driver; what is compiled, and returns rows, takes four.
+        adapted: Any = connection.connection.dbapi_connection
+        adapted.run_async(lambda driver: driver.execute(begin))
 
 
 def _use_wal(connection: Any, cursor: Any, busy: timedelta) -> None:

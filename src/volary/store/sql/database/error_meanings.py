@@ -104,6 +104,8 @@ SQLITE: Mapping[str, Meaning] = {
     "SQLITE_IOERR_CORRUPTFS": _DAMAGED_FILE,
     "SQLITE_IOERR_DATA": _DAMAGED_FILE,
     "SQLITE_IOERR_NOMEM": _NO_MEMORY,
+    # The file that its processes share could not be made as large as it has to be.
+    "SQLITE_IOERR_SHMSIZE": _FULL,
     "SQLITE_LOCKED": _BUSY,
     "SQLITE_MISMATCH": _REFUSED,
     "SQLITE_MISUSE": _REFUSED,

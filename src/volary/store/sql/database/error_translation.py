@@ -48,6 +48,12 @@ def translate(error: BaseException) -> errors.VolaryError | None:
     return None
 
 
+def is_read_only(error: BaseException) -> bool:
+    """Say whether SQLite could open its file, and not write to it."""
+    names = (getattr(cause, "sqlite_errorname", "") for cause in _causes(error))
+    return any(name.startswith("SQLITE_READONLY") for name in names)
+
+
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """Yield the error and those it was made from, at most ten."""
     current: BaseException | None = error

@@ -1,7 +1,7 @@
 """Applications in a database."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
 from sqlalchemy.ext import asyncio as sa_async
@@ -9,9 +9,31 @@ from sqlalchemy.ext import asyncio as sa_async
 from volary.model.runs import run_records
 from volary.store import pagination, records
 from volary.store.sql.database import database, group_commit
+from volary.store.sql.schema import answers as request_answers
 from volary.store.sql.schema import fences, rows, tables
 
-_Write = fences.Fenced[records.ApplicationRecord]
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """An application as it is to be kept, with the answers to the requests that led to it."""
+
+    record: records.ApplicationRecord
+    answers: Sequence[run_records.RequestAnswer]
+
+
+_Write = fences.Fenced[_Change]
+
+# Made once: they are sent with every change of an application.
+_ONE = sa.select(tables.applications).where(tables.applications.c.name == sa.bindparam("of_name"))
+_KNOWN = (
+    sa.select(tables.applications)
+    .where(tables.applications.c.name.in_(sa.bindparam("names", expanding=True)))
+    .order_by(tables.applications.c.name)  # locked in the same order by everybody
+    .with_for_update()
+)
+_WITHOUT_LABELS = sa.delete(tables.application_labels).where(
+    tables.application_labels.c.application == sa.bindparam("of_application")
+)
 
 
 class Applications:
@@ -21,39 +43,58 @@ class Applications:
         self._base = base
         self._limits = limits
         self._group = group_commit.GroupCommit(
-            self._keep_all, lambda write: write.item.name, most=limits.group
+            self._keep_all, lambda write: write.item.record.name, most=limits.group
         )
 
     async def keep(
-        self, application: records.ApplicationRecord, *, fence: run_records.Fence | None
+        self,
+        application: records.ApplicationRecord,
+        *,
+        fence: run_records.Fence | None,
+        answers: Sequence[run_records.RequestAnswer] = (),
     ) -> int:
-        """Keep it, new or changed, and return its new version.
+        """Keep it, new or changed, answer what led to it, and return its new version.
 
-        What is the same as before, apart from `updated`, keeps its version.
+        What is the same as before, apart from `updated`, keeps its version. With answers this is
+        safe to repeat: what was kept with the very same answers is not kept again.
+
+        Raises:
+            fencing.RequestAnswered: A request has another answer, so nothing is kept.
+            fencing.LeaseLost: Another process took the lease over.
         """
-        return await self._group.keep(fences.Fenced(application, fence))
+        return await self._group.keep(fences.Fenced(_Change(application, answers), fence))
 
     async def _keep_all(self, writes: Sequence[_Write]) -> list[int | Exception]:
         async with self._base.writing() as connection:
             refused = await fences.refusals(connection, writes)
-            known = await _known(connection, [write.item.name for write in writes])
+            known = await _known(connection, [write.item.record.name for write in writes])
+            given = await request_answers.given(
+                connection, [answer.request for write in writes for answer in write.item.answers]
+            )
             results: list[int | Exception] = []
             changed: list[records.ApplicationRecord] = []
-            for write, refusal in zip(writes, refused, strict=True):
-                before = known.get(write.item.name)
+            answered: list[run_records.RequestAnswer] = []
+            for write, lost in zip(writes, refused, strict=True):
+                record, answers = write.item.record, write.item.answers
+                before = known.get(record.name)
                 version = before.version if before else 0
-                if refusal is None and not (before and records.is_same(before, write.item)):
-                    version += 1
-                    changed.append(replace(write.item, version=version))
+                is_repeated = request_answers.is_repeated(answers, given)
+                refusal = lost or (None if is_repeated else request_answers.refusal(answers, given))
+                if refusal is None and not is_repeated:
+                    answered += answers
+                    given |= {answer.request: answer for answer in answers}
+                    if before is None or not records.is_same(before, record):
+                        version += 1
+                        changed.append(replace(record, version=version))
                 results.append(refusal or version)
             if changed:
                 await _write(connection, changed)
+            await request_answers.keep(connection, answered)
             return results
 
     async def get(self, name: str) -> records.ApplicationRecord | None:
         """Return it; None when it was never known."""
-        query = sa.select(tables.applications).where(tables.applications.c.name == name)
-        row = await self._base.row(query)
+        row = await self._base.row(_ONE, {"of_name": name})
         return rows.read(records.ApplicationRecord, row) if row else None
 
     async def list(
@@ -70,13 +111,26 @@ class Applications:
         return pagination.cut(items, limit, lambda item: (item.name,))
 
     @database.finished
-    async def forget(self, name: str, *, fence: run_records.Fence | None) -> None:
-        """Delete it with its commits and task state; its runs are history and stay.
+    async def forget(
+        self,
+        name: str,
+        *,
+        fence: run_records.Fence | None,
+        answers: Sequence[run_records.RequestAnswer] = (),
+    ) -> None:
+        """Delete it with its commits and task state, and answer what led to that.
 
-        A name that is not known is ignored.
+        Its runs are history and stay, and so do the requests about it. A name that is not known
+        is ignored. With answers this is safe to repeat, as `keep` is.
+
+        Raises:
+            fencing.RequestAnswered: A request has another answer, so nothing is deleted.
+            fencing.LeaseLost: Another process took the lease over.
         """
         async with self._base.writing() as connection:
             await fences.check(connection, fence)
+            if not await request_answers.take(connection, answers):
+                return
             for table in (tables.commits, tables.application_states):
                 await connection.execute(sa.delete(table).where(table.c.application == name))
             applications = tables.applications
@@ -86,13 +140,7 @@ class Applications:
 async def _known(
     connection: sa_async.AsyncConnection, names: Sequence[str]
 ) -> dict[str, records.ApplicationRecord]:
-    applications = tables.applications
-    known = await connection.execute(
-        sa.select(applications)
-        .where(applications.c.name.in_(sorted(names)))
-        .order_by(applications.c.name)  # locked in the same order by everybody
-        .with_for_update()
-    )
+    known = await connection.execute(_KNOWN, {"names": sorted(names)})
     return {row.name: rows.read(records.ApplicationRecord, row) for row in known}
 
 
@@ -105,7 +153,7 @@ async def _write(
         [rows.values(application, labels=dict(application.labels)) for application in changed],
     )
     await connection.execute(
-        sa.delete(labels).where(labels.c.application == sa.bindparam("of_application")),
+        _WITHOUT_LABELS,
         [{"of_application": application.name} for application in changed],
     )
     values = [

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from volary.model.runs import run_records
 from volary.store import records
 from volary.store.sql.database import database
+from volary.store.sql.schema import answers as request_answers
 from volary.store.sql.schema import fences, rows, tables
 
 #: Clusters named in one statement.
@@ -21,12 +22,26 @@ class Clusters:
 
     @database.finished
     async def keep(
-        self, clusters: Sequence[records.ClusterRecord], *, fence: run_records.Fence | None
+        self,
+        clusters: Sequence[records.ClusterRecord],
+        *,
+        fence: run_records.Fence | None,
+        answers: Sequence[run_records.RequestAnswer] = (),
     ) -> None:
-        """Keep clusters, new or changed, all of them or none."""
+        """Keep clusters, new or changed, and answer what led to it, all of them or none.
+
+        With answers this is safe to repeat: what was kept with the very same answers is not kept
+        again.
+
+        Raises:
+            fencing.RequestAnswered: A request has another answer, so nothing is kept.
+            fencing.LeaseLost: Another process took the lease over.
+        """
         unique = {cluster.name: cluster for cluster in clusters}
         async with self._base.writing() as connection:
             await fences.check(connection, fence)
+            if not await request_answers.take(connection, answers):
+                return
             if unique:
                 put = database.upsert(connection, tables.clusters)
                 await connection.execute(put, [rows.values(cluster) for cluster in unique.values()])

@@ -12,6 +12,11 @@ from volary.store.sql.schema import fences, rows, tables
 #: What a later word on the same commit changes; when it was seen first stays.
 _CHANGING = ("subject", "author", "status", "reason", "run_id")
 
+_ONE = sa.select(tables.commits).where(
+    tables.commits.c.application == sa.bindparam("application"),
+    tables.commits.c.commit == sa.bindparam("commit"),
+)
+
 
 class Commits:
     """The commits of the applications and what became of them."""
@@ -42,11 +47,7 @@ class Commits:
 
     async def get(self, application: str, commit: str) -> records.CommitRecord | None:
         """Return it; None when it was never seen."""
-        commits = tables.commits
-        query = sa.select(commits).where(
-            commits.c.application == application, commits.c.commit == commit
-        )
-        row = await self._base.row(query)
+        row = await self._base.row(_ONE, {"application": application, "commit": commit})
         return rows.read(records.CommitRecord, row) if row else None
 
     async def list(

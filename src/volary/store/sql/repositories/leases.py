@@ -1,6 +1,7 @@
 """Leases in a database."""
 
 import dataclasses
+import functools
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,6 +15,9 @@ from volary.store.sql.schema import rows, tables
 
 #: As it goes on within a transaction, too.
 _DATABASE_TIME = sa.select(sa.func.clock_timestamp())
+# Made once: they are sent every few seconds.
+_WANTED = sa.select(tables.leases).where(tables.leases.c.name == sa.bindparam("of_name"))
+_WANTED_ALONE = _WANTED.with_for_update()
 
 
 class Leases:
@@ -42,7 +46,7 @@ class Leases:
         number, so earlier holders (an earlier life of the same owner too) are fenced off.
         """
         leases = tables.leases
-        wanted = sa.select(leases).where(leases.c.name == name)
+        wanted = {"of_name": name}
 
         def is_free(row: sa.Row[Any], now: datetime) -> bool:
             known = stale is not None and rows.read(records.Lease, row) == stale
@@ -50,7 +54,7 @@ class Leases:
 
         async with self._base.writing(urgent=True) as connection:
             now = await self._now(connection)
-            seen = (await connection.execute(wanted)).first()
+            seen = (await connection.execute(_WANTED, wanted)).first()
             # Who only looks locks nothing: the holder has to get through.
             if seen is not None and not is_free(seen, now):
                 return None
@@ -59,7 +63,7 @@ class Leases:
                 database.upsert(connection, leases, update=()),
                 {"name": name, "owner": "", "number": 0, "expires": now},
             )
-            row = (await connection.execute(wanted.with_for_update())).one()
+            row = (await connection.execute(_WANTED_ALONE, wanted)).one()
             now = await self._now(connection)
             if not is_free(row, now):
                 return None
@@ -92,7 +96,7 @@ class Leases:
 
     async def look(self, name: str) -> records.Lease | None:
         """Return the lease as it was taken or renewed last, expired or not; None: it is free."""
-        row = await self._base.row(sa.select(tables.leases).where(tables.leases.c.name == name))
+        row = await self._base.row(_WANTED, {"of_name": name})
         return rows.read(records.Lease, row) if row is not None and row.owner else None
 
     @database.finished
@@ -115,14 +119,22 @@ class Leases:
 async def _change(
     connection: sa_async.AsyncConnection, lease: records.Lease, values: dict[str, Any]
 ) -> bool:
+    of_lease = {"of_name": lease.name, "of_owner": lease.owner, "of_number": lease.number}
+    renamed = {f"new_{name}": value for name, value in values.items()}
+    changed = await connection.execute(_changing(tuple(values)), {**of_lease, **renamed})
+    return changed.rowcount == 1
+
+
+@functools.cache
+def _changing(names: tuple[str, ...]) -> sa.Update:
+    """Return what changes columns of a lease, of one holder."""
     leases = tables.leases
-    statement = (
+    return (
         sa.update(leases)
         .where(
-            leases.c.name == lease.name,
-            leases.c.owner == lease.owner,
-            leases.c.number == lease.number,
+            leases.c.name == sa.bindparam("of_name"),
+            leases.c.owner == sa.bindparam("of_owner"),
+            leases.c.number == sa.bindparam("of_number"),
         )
-        .values(values)
+        .values({name: sa.bindparam(f"new_{name}") for name in names})
     )
-    return (await connection.execute(statement)).rowcount == 1

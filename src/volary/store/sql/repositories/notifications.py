@@ -12,6 +12,8 @@ from volary.store.sql.schema import fences, rows, tables
 #: Ids in one statement.
 _MOST = 500
 
+_WAITING = sa.select(tables.notifications).order_by(tables.notifications.c.position)
+
 
 class Notifications:
     """What receivers have not got yet; steps of runs put theirs here in their own transaction."""
@@ -21,8 +23,7 @@ class Notifications:
 
     async def waiting(self) -> tuple[run_records.OutboxMessage, ...]:
         """Return what is not delivered yet, in the order in which it was kept."""
-        query = sa.select(tables.notifications).order_by(tables.notifications.c.position)
-        kept = await self._base.rows(query)
+        kept = await self._base.rows(_WAITING)
         return tuple(rows.read(run_records.OutboxMessage, row) for row in kept)
 
     @database.finished

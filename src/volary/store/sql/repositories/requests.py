@@ -8,6 +8,14 @@ from volary.store import pagination, records
 from volary.store.sql.database import database
 from volary.store.sql.schema import fences, rows, tables
 
+#: What a leader asks for every few seconds; made once.
+_UNANSWERED = (
+    sa.select(tables.requests)
+    .where(tables.requests.c.answered.is_(None), tables.requests.c.position > sa.bindparam("after"))
+    .order_by(tables.requests.c.position)
+    .limit(sa.bindparam("most", type_=sa.Integer))
+)
+
 
 class Requests:
     """What people asked for, through whichever process, for the leader."""
@@ -38,14 +46,8 @@ class Requests:
 
         `after` is the position to go on from.
         """
-        requests = tables.requests.c
-        query = (
-            sa.select(tables.requests)
-            .where(requests.answered.is_(None), requests.position > after)
-            .order_by(requests.position)
-            .limit(pagination.bounded(limit, self._limits.page))
-        )
-        waiting = await self._base.rows(query)
+        most = pagination.bounded(limit, self._limits.page)
+        waiting = await self._base.rows(_UNANSWERED, {"after": after, "most": most})
         return tuple(rows.read(records.RequestRecord, row) for row in waiting)
 
     @database.finished

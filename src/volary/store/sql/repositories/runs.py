@@ -15,6 +15,31 @@ _SUMMARY: tuple[sa.Column[Any], ...] = tuple(
     tables.runs.c[name] for name in (*rows.names(run_records.RunHead), "version", "origin")
 )
 
+# Made once: that takes longer than sending them.
+_RUN = sa.select(tables.runs).where(tables.runs.c.id == sa.bindparam("run_id"))
+_STAGES = (
+    sa.select(tables.stages)
+    .where(tables.stages.c.run_id == sa.bindparam("run_id"))
+    .order_by(tables.stages.c.position)
+)
+_TASKS = (
+    sa.select(tables.tasks)
+    .join(
+        tables.stages,
+        sa.and_(
+            tables.tasks.c.run_id == tables.stages.c.run_id,
+            tables.tasks.c.stage == tables.stages.c.id,
+        ),
+    )
+    .where(tables.tasks.c.run_id == sa.bindparam("run_id"))
+    .order_by(tables.stages.c.position, tables.tasks.c.position)
+)
+_UNFINISHED = (
+    sa.select(tables.runs.c.id)
+    .where(tables.runs.c.finished.is_(None))
+    .order_by(tables.runs.c.created, tables.runs.c.id)
+)
+
 
 class Runs:
     """Runs as they were kept last; `Store.keep_transition` changes them."""
@@ -26,23 +51,13 @@ class Runs:
     @database.finished
     async def load(self, run_id: str) -> run_records.StoredRun | None:
         """Return the whole run at one moment; None when there is none."""
-        stages, tasks = tables.stages, tables.tasks
+        named = {"run_id": run_id}
         async with self._base.reading() as connection:
-            run = (
-                await connection.execute(sa.select(tables.runs).where(tables.runs.c.id == run_id))
-            ).one_or_none()
+            run = (await connection.execute(_RUN, named)).one_or_none()
             if run is None:
                 return None
-            of_stages = await connection.execute(
-                sa.select(stages).where(stages.c.run_id == run_id).order_by(stages.c.position)
-            )
-            own_stage = sa.and_(tasks.c.run_id == stages.c.run_id, tasks.c.stage == stages.c.id)
-            of_tasks = await connection.execute(
-                sa.select(tasks)
-                .join(stages, own_stage)
-                .where(tasks.c.run_id == run_id)
-                .order_by(stages.c.position, tasks.c.position)
-            )
+            of_stages = await connection.execute(_STAGES, named)
+            of_tasks = await connection.execute(_TASKS, named)
             return run_records.StoredRun(
                 head=rows.read(run_records.RunHead, run),
                 version=run.version,
@@ -80,9 +95,7 @@ class Runs:
 
     async def unfinished(self) -> tuple[str, ...]:
         """Return the ids of runs that have not ended, the oldest first."""
-        runs = tables.runs.c
-        query = sa.select(runs.id).where(runs.finished.is_(None)).order_by(runs.created, runs.id)
-        return tuple(row.id for row in await self._base.rows(query))
+        return tuple(row.id for row in await self._base.rows(_UNFINISHED))
 
     async def approvals(self, run_id: str) -> tuple[run_records.ApprovalRecord, ...]:
         """Return who approved or rejected what, in order."""

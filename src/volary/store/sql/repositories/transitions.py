@@ -4,6 +4,7 @@ Each statement is sent once for all transitions of the batch, so the price of a 
 the way to the database is shared.
 """
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,20 @@ from volary.store.sql.schema import answers, fences, rows, tables
 #: Kept, or what it was refused with.
 Result = run_records.KeptTransition | Exception
 Write = fences.Fenced[run_records.Transition]
+
+# Statements are made once: that takes longer than sending them.
+_VERSIONS = (
+    sa.select(
+        tables.runs.c.id, tables.runs.c.version, tables.runs.c.last_event, tables.runs.c.digest
+    )
+    .where(tables.runs.c.id.in_(sa.bindparam("ids", expanding=True)))
+    .order_by(tables.runs.c.id)  # locked in the same order by everybody
+    .with_for_update()
+)
+_NEW_RUNS, _NEW_MANIFESTS, _NEW_EVENTS, _NEW_APPROVALS = (
+    sa.insert(table)
+    for table in (tables.runs, tables.run_manifests, tables.events, tables.approvals)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +52,7 @@ async def write_all(connection: sa_async.AsyncConnection, writes: Sequence[Write
     refused = await fences.refusals(connection, writes)
     stored_versions = await _versions(connection, [write.item.head.id for write in writes])
     unfinished = await _unfinished(connection, writes)
-    unanswered = await answers.unanswered(
+    given = await answers.given(
         connection, [answer.request for write in writes for answer in write.item.answers]
     )
     results: list[Result] = []
@@ -48,7 +63,7 @@ async def write_all(connection: sa_async.AsyncConnection, writes: Sequence[Write
         result: Result | None = (
             refusal
             or fencing.judge_transition(transition, digest, stored_version)
-            or answers.refusal(transition.answers, unanswered)
+            or answers.refusal(transition.answers, given)
         )
         if result is None and (place := _place(write)) is not None:
             other = unfinished.setdefault(place, transition.head.id)
@@ -57,6 +72,7 @@ async def write_all(connection: sa_async.AsyncConnection, writes: Sequence[Write
             last = stored_version.last_event if stored_version else 0
             lease = write.fence.name if write.fence else None
             accepted.append(_Accepted(transition, digest, last, lease))
+            given |= {answer.request: answer for answer in transition.answers}
             result = run_records.KeptTransition(transition.version, last + len(transition.feed))
         results.append(result)
     if accepted:
@@ -91,13 +107,7 @@ async def _unfinished(
 async def _versions(
     connection: sa_async.AsyncConnection, ids: Iterable[str]
 ) -> dict[str, fencing.StoredVersion]:
-    runs = tables.runs.c
-    stored_rows = await connection.execute(
-        sa.select(runs.id, runs.version, runs.last_event, runs.digest)
-        .where(runs.id.in_(sorted(ids)))
-        .order_by(runs.id)  # locked in the same order by everybody
-        .with_for_update()
-    )
+    stored_rows = await connection.execute(_VERSIONS, {"ids": sorted(ids)})
     return {
         row.id: fencing.StoredVersion(row.version, row.last_event, row.digest)
         for row in stored_rows
@@ -109,7 +119,7 @@ async def _write(connection: sa_async.AsyncConnection, accepted: Sequence[_Accep
     transitions = [write.transition for write in accepted]
     await _many(
         connection,
-        sa.insert(tables.run_manifests),
+        _NEW_MANIFESTS,
         [
             {"run_id": transition.head.id, "body": transition.manifests}
             for transition in transitions
@@ -136,7 +146,7 @@ async def _write(connection: sa_async.AsyncConnection, accepted: Sequence[_Accep
     )
     await _many(
         connection,
-        sa.insert(tables.events),
+        _NEW_EVENTS,
         [
             rows.values(
                 event,
@@ -150,7 +160,7 @@ async def _write(connection: sa_async.AsyncConnection, accepted: Sequence[_Accep
     )
     await _many(
         connection,
-        sa.insert(tables.approvals),
+        _NEW_APPROVALS,
         [
             rows.values(approval, run_id=transition.head.id)
             for transition in transitions
@@ -191,17 +201,21 @@ async def _write_runs(connection: sa_async.AsyncConnection, accepted: Sequence[_
             with_document.append(values)
         else:
             without.append(values)
-    await _many(connection, sa.insert(tables.runs), new)
+    await _many(connection, _NEW_RUNS, new)
     for changed in (with_document, without):
         if changed:
             renamed = [{f"new_{key}": value for key, value in row.items()} for row in changed]
-            names = [name for name in changed[0] if name != "id"]
-            statement = (
-                sa.update(tables.runs)
-                .where(tables.runs.c.id == sa.bindparam("new_id"))
-                .values({name: sa.bindparam(f"new_{name}") for name in names})
-            )
-            await _many(connection, statement, renamed)
+            await _many(connection, _change(tuple(changed[0])), renamed)
+
+
+@functools.cache
+def _change(names: tuple[str, ...]) -> sa.Update:
+    """Return what changes columns of a run, the one that `new_id` names."""
+    return (
+        sa.update(tables.runs)
+        .where(tables.runs.c.id == sa.bindparam("new_id"))
+        .values({name: sa.bindparam(f"new_{name}") for name in names if name != "id"})
+    )
 
 
 async def _many(

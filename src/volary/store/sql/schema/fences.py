@@ -13,6 +13,15 @@ from volary.store.sql.schema import tables
 
 Item = TypeVar("Item", covariant=True)
 
+#: The newest number of each lease; made once, for it is a part of every write.
+_NUMBERS = (
+    sa.select(tables.leases.c.name, tables.leases.c.number)
+    .where(tables.leases.c.name.in_(sa.bindparam("names", expanding=True)))
+    .order_by(tables.leases.c.name)
+    # Only the key: renewals go through, and a takeover waits for what was let through.
+    .with_for_update(read=True, key_share=True)
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Fenced(Generic[Item]):
@@ -26,13 +35,7 @@ async def _numbers(connection: sa_async.AsyncConnection, names: Collection[str])
     """Return the newest number of each lease; none of them is taken over before the commit."""
     if not names:
         return {}
-    rows = await connection.execute(
-        sa.select(tables.leases.c.name, tables.leases.c.number)
-        .where(tables.leases.c.name.in_(sorted(names)))
-        .order_by(tables.leases.c.name)
-        # Only the key: renewals go through, and a takeover waits for what was let through.
-        .with_for_update(read=True, key_share=True)
-    )
+    rows = await connection.execute(_NUMBERS, {"names": sorted(names)})
     return {row.name: row.number for row in rows}
 
 

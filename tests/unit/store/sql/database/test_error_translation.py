@@ -51,6 +51,15 @@ async def test_a_locked_database_is_temporary(
         assert (await store.keep_transition(given.first(), fence=None)).version == 1
 
 
+async def test_who_comes_while_another_process_writes_can_read(
+    database_file: Path, another_process: sqlite3.Connection
+) -> None:
+    """As with a full disk: to open the file is to write nothing."""
+    another_process.execute("BEGIN IMMEDIATE")
+    async with opened(f"sqlite:{database_file}") as store:
+        assert await store.runs.load("run-1") is None
+
+
 async def test_a_short_lock_is_waited_for(
     database_file: Path, another_process: sqlite3.Connection
 ) -> None:
@@ -80,10 +89,31 @@ async def test_a_full_disk_is_temporary(
         with pytest.raises(errors.TemporaryError, match="disk is full"):
             await store.keep_transition(large, fence=None)
         assert await store.runs.load("run-1") is None
+        store.check_writes()  # it may have been bad luck
+        with pytest.raises(errors.TemporaryError, match="disk is full"):
+            await store.keep_transition(large, fence=None)
+        with pytest.raises(errors.TemporaryError, match="disk is full"):
+            store.check_writes()
         async with base.writing() as connection:
             await connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
 
         assert (await store.keep_transition(large, fence=None)).version == 1
+        store.check_writes()
+
+
+async def test_what_was_opened_while_the_file_was_read_only_is_opened_again(
+    database_file: Path,
+) -> None:
+    """SQLite's connections stay read-only, here by a setting of theirs."""
+    async with opened(f"sqlite:{database_file}") as store:
+        base = store._base  # type: ignore[attr-defined]
+        async with base.writing() as connection:
+            await connection.exec_driver_sql("PRAGMA query_only = 1")
+        with pytest.raises(errors.TemporaryError, match="file is read-only"):
+            await store.keep_transition(given.first(), fence=None)
+        assert await store.runs.load("run-1") is None
+
+        assert (await store.keep_transition(given.first(), fence=None)).version == 1
 
 
 async def test_a_damaged_file_is_permanent(tmp_path: Path) -> None:
