@@ -31,8 +31,8 @@ async def test_only_a_change_makes_a_new_version(store: stores.Store) -> None:
 async def test_an_application_is_forgotten_with_all_but_its_runs(store: stores.Store) -> None:
     commit = records.CommitRecord("shop", "abc", given.at(1))
     for name in ("shop", "cart"):
-        await store.applications.keep(replace(given.SHOP, name=name), fence=None)
-        await store.commits.keep(replace(commit, application=name), fence=None)
+        application, its = replace(given.SHOP, name=name), replace(commit, application=name)
+        await store.applications.keep(application, commits=[its], fence=None)
         await store.memories.keep(name, "us", "primary", {"replicas": 2}, fence=None)
 
     await store.applications.forget("shop", fence=None)
@@ -61,9 +61,10 @@ async def test_who_was_overtaken_forgets_no_application(store: stores.Store) -> 
 
 async def test_a_commit_keeps_the_time_it_was_seen_first(store: stores.Store) -> None:
     first = records.CommitRecord("shop", "abc", given.at(1), "Fix", "ana", "queued", "newest")
-    await store.commits.keep(first, fence=None)
+    version = await store.applications.keep(given.SHOP, commits=[first], fence=None)
     later = replace(first, seen=given.at(9), status="succeeded", reason="", run_id="run-1")
-    await store.commits.keep(later, fence=None)
+    # The application is what it was, so its version stays.
+    assert await store.applications.keep(given.SHOP, commits=[later], fence=None) == version
 
     assert await store.commits.get("shop", "abc") == replace(later, seen=given.at(1))
     assert await store.commits.get("cart", "abc") is None

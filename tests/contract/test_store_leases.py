@@ -108,7 +108,7 @@ async def test_who_was_overtaken_can_write_nothing(
     await store.requests.ask(records.RequestRecord("r-1", "sync", "ana", given.at(0)))
     turned_clock.turn(minutes=2)
     assert await store.leases.acquire("drive", "other", MINUTE)
-    stale = mine.fence
+    stale, new = mine.fence, records.CommitRecord("shop", "new", given.at(0))
     writes = [
         store.keep_transition(run_records.Transition(given.head(), 1, given.at(1)), fence=stale),
         store.keep_transition(given.first("run-2"), fence=stale),
@@ -116,8 +116,7 @@ async def test_who_was_overtaken_can_write_nothing(
         store.findings.append([given.finding(1)], fence=stale),
         store.memories.save(TASK, {"looks": 1}, fence=stale),
         store.memories.keep("shop", "us", "analysis", {"started": 1}, fence=stale),
-        store.applications.keep(records.ApplicationRecord("shop"), fence=stale),
-        store.commits.keep(records.CommitRecord("shop", "new", given.at(0)), fence=stale),
+        store.applications.keep(records.ApplicationRecord("shop"), commits=[new], fence=stale),
         store.requests.answer("r-1", refusal="", fence=stale),
         store.prune(records.Retention(given.at(1e6), 0), fence=stale),
     ]

@@ -127,10 +127,13 @@ async def test_applications_are_listed_by_name(
 
 
 async def test_commits_are_listed_last_seen_first(store: stores.Store) -> None:
-    for number in range(5):
-        commit = records.CommitRecord("shop", f"c{number}", given.at(number // 2))
-        await store.commits.keep(commit, fence=None)
-    await store.commits.keep(records.CommitRecord("cart", "other", given.at(9)), fence=None)
+    shop, cart = records.ApplicationRecord("shop"), records.ApplicationRecord("cart")
+    commits = [
+        records.CommitRecord("shop", f"c{number}", given.at(number // 2)) for number in range(5)
+    ]
+    await store.applications.keep(shop, commits=commits, fence=None)
+    other = records.CommitRecord("cart", "other", given.at(9))
+    await store.applications.keep(cart, commits=[other], fence=None)
     page = await store.commits.list("shop", limit=3)
     rest = await store.commits.list("shop", cursor=page.cursor, limit=3)
 

@@ -117,7 +117,7 @@ async def test_the_rest_is_forgotten_by_its_own_age(
     for number in range(6):
         run = "run-7" if number == 2 else ""
         commit = records.CommitRecord("shop", f"c{number}", given.at(number), run_id=run)
-        await store.commits.keep(commit, fence=None)
+        await store.applications.keep(running, commits=(commit,), fence=None)
         await store.audit.write(records.AuditRecord(given.at(number), "ana", "x", "ok"))
     for name in ("answered", "waiting"):
         await store.requests.ask(records.RequestRecord(name, "sync", "ana", given.at(0)))

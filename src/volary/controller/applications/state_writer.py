@@ -5,7 +5,7 @@ two writers is first: the application's reconciler does.
 """
 
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -91,10 +91,13 @@ class ApplicationStateWriter:
         self,
         application_status: application_statuses.ApplicationStatus,
         answers: Answers = (),
+        commits: Sequence[application_state.CommitChange] = (),
         /,
         **columns: Any,
     ) -> None:
-        """Keep how the application stands, columns of its record, and what this answers.
+        """Keep how the application stands, what became of commits, and what this answers.
+
+        `columns` are those of its record. All of it is kept in one transaction.
 
         Raises:
             fencing.RequestAnswered: A request was answered before, so nothing is kept.
@@ -104,17 +107,20 @@ class ApplicationStateWriter:
         document = application_statuses.to_document(application_status)
         running = application_status.releases.running
         changed = replace(self.record, document=document, running_commit=running, **columns)
-        if changed != self.record or not self.record.version or answers:
+        known = [await self._changed_commit(commit) for commit in commits]
+        new = [commit for commit in known if commit != self._commits.get(commit.commit)]
+        if changed != self.record or not self.record.version or answers or new:
             needed = commit_keeper.of_status(application_status)
             await self._keeper.add(changed.repository, needed)
             changed = replace(changed, updated=self._leader.dependencies.clock.now())
             version = await self._until_known(
                 lambda: self._leader.store.applications.keep(
-                    changed, fence=self._leader.fence, answers=answers
+                    changed, fence=self._leader.fence, commits=new, answers=answers
                 ),
                 answers,
             )
             self.record = replace(changed, version=version)
+            self._remember(new)
             self._leader.change_signal.notify_all()
         self.status = application_status
 
@@ -125,14 +131,10 @@ class ApplicationStateWriter:
         # Else what is kept, and answered, would not be known here.
         return await retry.until_known(action, f"application {self.name}")
 
-    async def keep_commit(self, change: application_state.CommitChange) -> None:
-        """Keep what became of a commit."""
-        if self._is_forgotten:
-            return
-        store = self._leader.store
+    async def _changed_commit(self, change: application_state.CommitChange) -> records.CommitRecord:
         commit, request = change.commit, change.run_request
         base = self._commits.get(commit) or await self._known_commit(commit)
-        changed = replace(
+        return replace(
             base,
             status=change.status,
             reason=change.reason,
@@ -140,10 +142,9 @@ class ApplicationStateWriter:
             subject=change.subject or base.subject,
             author=(request.author if request else "") or base.author,
         )
-        if changed == self._commits.get(commit):
-            return
-        await self.until_available(lambda: store.commits.keep(changed, fence=self._leader.fence))
-        self._commits[commit] = changed
+
+    def _remember(self, commits: Sequence[records.CommitRecord]) -> None:
+        self._commits |= {commit.commit: commit for commit in commits}
         while len(self._commits) > _MOST_COMMITS:
             del self._commits[next(iter(self._commits))]
 
@@ -254,10 +255,8 @@ class ApplicationStateWriter:
         return kept.version
 
     async def write(self, change: application_state.StateChange, *, answers: Answers = ()) -> None:
-        """Keep what a request, or a run's beginning or end, changes: commits first."""
-        for commit in change.commits:
-            await self.keep_commit(commit)
-        await self.keep(change.status, answers, **change.columns)
+        """Keep what a request, or a run's beginning or end, changes, in one transaction."""
+        await self.keep(change.status, answers, change.commits, **change.columns)
 
     async def keep_step(self, step: stuck_runs.StoredStep) -> None:
         """Keep a step of a run that nobody carries out, and notify of it.

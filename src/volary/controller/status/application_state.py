@@ -41,7 +41,7 @@ class CommitChange:
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """What is written down in one go: commits first, then the application."""
+    """What is written down in one transaction."""
 
     status: application_statuses.ApplicationStatus
     #: Columns of the application's record.

@@ -46,7 +46,7 @@ async def test_an_unknown_error_of_the_store_at_any_step_strands_nothing(
             break
         broken += nth.seen[number - 1 : number]
 
-    assert {"keep_transition", "applications.keep", "commits.keep"} <= set(broken)
+    assert {"keep_transition", "applications.keep"} <= set(broken)
     assert len(broken) >= 8
 
 

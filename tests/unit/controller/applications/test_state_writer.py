@@ -133,7 +133,8 @@ async def test_of_what_is_forgotten_nothing_more_is_written(
     await writer.forget()
 
     await writer.keep(STATUS, status="failed")
-    await writer.keep_commit(application_state.CommitChange("c1", "failed", "late"))
+    late = application_state.CommitChange("c1", "failed", "late")
+    await writer.write(application_state.StateChange(STATUS, commits=(late,)))
 
     assert await world.store.applications.get("shop") is None
     assert await world.store.commits.get("shop", "c1") is None

@@ -9,15 +9,17 @@ from sqlalchemy.ext import asyncio as sa_async
 from volary.model.runs import run_records
 from volary.store import pagination, records
 from volary.store.sql.database import database, group_commit
+from volary.store.sql.repositories import commits as commit_rows
 from volary.store.sql.schema import answers as request_answers
 from volary.store.sql.schema import fences, rows, tables
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """An application as it is to be kept, with the answers to the requests that led to it."""
+    """An application as it is to be kept, with what is kept in the same transaction."""
 
     record: records.ApplicationRecord
+    commits: Sequence[records.CommitRecord]
     answers: Sequence[run_records.RequestAnswer]
 
 
@@ -51,9 +53,12 @@ class Applications:
         application: records.ApplicationRecord,
         *,
         fence: run_records.Fence | None,
+        commits: Sequence[records.CommitRecord] = (),
         answers: Sequence[run_records.RequestAnswer] = (),
     ) -> int:
-        """Keep it, new or changed, answer what led to it, and return its new version.
+        """Keep it with commits of it, new or changed, and answer what led to it.
+
+        Returns its new version. The time a commit was seen first stays.
 
         What is the same as before, apart from `updated`, keeps its version. With answers this is
         safe to repeat: what was kept with the very same answers is not kept again.
@@ -62,7 +67,7 @@ class Applications:
             fencing.RequestAnswered: A request has another answer, so nothing is kept.
             fencing.LeaseLost: Another process took the lease over.
         """
-        return await self._group.keep(fences.Fenced(_Change(application, answers), fence))
+        return await self._group.keep(fences.Fenced(_Change(application, commits, answers), fence))
 
     async def _keep_all(self, writes: Sequence[_Write]) -> list[int | Exception]:
         async with self._base.writing() as connection:
@@ -73,6 +78,7 @@ class Applications:
             )
             results: list[int | Exception] = []
             changed: list[records.ApplicationRecord] = []
+            commits: list[records.CommitRecord] = []
             answered: list[run_records.RequestAnswer] = []
             for write, lost in zip(writes, refused, strict=True):
                 record, answers = write.item.record, write.item.answers
@@ -82,6 +88,7 @@ class Applications:
                 refusal = lost or (None if is_repeated else request_answers.refusal(answers, given))
                 if refusal is None and not is_repeated:
                     answered += answers
+                    commits += write.item.commits
                     given |= {answer.request: answer for answer in answers}
                     if before is None or not records.is_same(before, record):
                         version += 1
@@ -89,6 +96,7 @@ class Applications:
                 results.append(refusal or version)
             if changed:
                 await _write(connection, changed)
+            await commit_rows.write(connection, commits)
             await request_answers.keep(connection, answered)
             return results
 

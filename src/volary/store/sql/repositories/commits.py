@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import sqlalchemy as sa
+from sqlalchemy.ext import asyncio as sa_async
 
-from volary.model.runs import run_records
 from volary.store import pagination, records
-from volary.store.sql.database import database, group_commit
-from volary.store.sql.schema import fences, rows, tables
+from volary.store.sql.database import database
+from volary.store.sql.schema import rows, tables
 
 #: What a later word on the same commit changes; when it was seen first stays.
 _CHANGING = ("subject", "author", "status", "reason", "run_id")
@@ -24,26 +24,6 @@ class Commits:
     def __init__(self, base: database.Database, limits: records.Limits) -> None:
         self._base = base
         self._limits = limits
-        self._group = group_commit.GroupCommit(self._keep_all, _key, most=limits.group)
-
-    async def keep(self, commit: records.CommitRecord, *, fence: run_records.Fence | None) -> None:
-        """Keep it, new or changed; the time it was seen first stays."""
-        await self._group.keep(fences.Fenced(commit, fence))
-
-    async def _keep_all(
-        self, writes: Sequence[fences.Fenced[records.CommitRecord]]
-    ) -> list[Exception | None]:
-        async with self._base.writing() as connection:
-            refused = await fences.refusals(connection, writes)
-            values = [
-                rows.values(write.item)
-                for write, refusal in zip(writes, refused, strict=True)
-                if refusal is None
-            ]
-            if values:
-                statement = database.upsert(connection, tables.commits, update=_CHANGING)
-                await connection.execute(statement, values)
-            return list(refused)
 
     async def get(self, application: str, commit: str) -> records.CommitRecord | None:
         """Return it; None when it was never seen."""
@@ -64,5 +44,10 @@ class Commits:
         return pagination.cut(items, limit, lambda item: (item.seen, item.commit))
 
 
-def _key(write: fences.Fenced[records.CommitRecord]) -> tuple[str, str]:
-    return write.item.application, write.item.commit
+async def write(
+    connection: sa_async.AsyncConnection, changed: Sequence[records.CommitRecord]
+) -> None:
+    """Write commits, new or changed, with what is kept of their applications."""
+    if changed:
+        statement = database.upsert(connection, tables.commits, update=_CHANGING)
+        await connection.execute(statement, [rows.values(commit) for commit in changed])
