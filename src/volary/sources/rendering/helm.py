@@ -10,7 +10,7 @@ from pathlib import Path
 from volary.config.text import yaml
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
-from volary.sources.rendering import programs
+from volary.sources.rendering import programs, workspace
 from volary.sources.trees import paths, trees
 
 
@@ -182,8 +182,7 @@ async def template(
     return await programs.render(
         "helm",
         lambda root: arguments(rendering, root),
-        files,
-        (rendering.chart, *rendering.value_files, *set_files),
+        workspace.Contents(files, (rendering.chart, *rendering.value_files, *set_files)),
         settings,
         what="helm",
         directory=rendering.chart,

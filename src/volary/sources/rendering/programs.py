@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +13,6 @@ from volary.manifests.loading import documents
 from volary.model import errors
 from volary.model.objects import manifest
 from volary.sources.rendering import workspace
-from volary.sources.trees import trees
 
 _HINTS = {
     "kubectl": "install kubectl, or volary with the extra `sandbox`, which brings it along",
@@ -43,16 +42,15 @@ class Settings:
 async def render(
     program: str,
     arguments: Callable[[Path], list[str]],
-    files: trees.Tree,
-    wanted: Iterable[str],
+    contents: workspace.Contents,
     settings: Settings,
     *,
     what: str,
     directory: str,
 ) -> list[manifest.Manifest]:
-    """Return the objects that a program writes, run where the `wanted` parts of the tree are.
+    """Return the objects that a program writes, run where `contents` are.
 
-    `arguments` are made from the root of these parts; `what` and `directory` are for messages.
+    `arguments` are made from the root of these; `what` and `directory` are for messages.
 
     Raises:
         UserError: The program is missing or failed, with what it said.
@@ -60,7 +58,7 @@ async def render(
     path = settings.tools.get(program)
     if path is None:
         raise errors.user_error(f"the program {program} was not found", hint=_HINTS[program])
-    async with workspace.private_directory(files, wanted, settings.limits) as (home, root):
+    async with workspace.private_directory(contents, settings.limits) as (home, root):
         finished = await subprocesses.run(
             [path, *arguments(root)],
             environment=subprocesses.private_environment(path, home),

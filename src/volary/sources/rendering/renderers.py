@@ -160,8 +160,7 @@ class Renderer:
         self, files: trees.Tree, directory: str, wanted: applications.TargetInput
     ) -> list[manifest.Manifest]:
         built = kustomize.directory_of(directory, wanted.kustomize_dir)
-        parts = await asyncio.to_thread(kustomizations.needed, files, built)
-        return await kustomize.build(files, built, parts, wanted.kustomize_options, self._settings)
+        return await kustomize.build(files, built, wanted.kustomize_options, self._settings)
 
     async def _helm(
         self, files: trees.Tree, described: applications.Application, directory: str
