@@ -103,8 +103,8 @@ def read_kustomization(document: yaml.Document, *, of_plugins: bool = False) -> 
     if not isinstance(body, dict):
         reading.refuse("a kustomization is an object", ())
         return reading
-    reading.value = _legacy_patches(body)
-    for name, value in reading.value.items():
+    reading.value = dict(body)
+    for name, value in body.items():
         if of_plugins and name not in _OF_PLUGINS:
             reading.refuse(
                 f"{name} does not belong here: the directory holds generators or transformers",
@@ -275,17 +275,6 @@ def _schema(reading: Reading, path: yaml.Path, value: object) -> object:
         reading.refuse("an object is expected", path)
         return value
     return _entry(reading, path, value, {"path": _FILE})
-
-
-def _legacy_patches(body: json.JsonObject) -> json.JsonObject:
-    """Return a copy whose ``patches`` are no texts: kustomize takes those as merged ones."""
-    checked = dict(body)
-    patches = body.get("patches")
-    if isinstance(patches, list) and patches and all(isinstance(one, str) for one in patches):
-        del checked["patches"]
-        others = body.get("patchesStrategicMerge")
-        checked["patchesStrategicMerge"] = [*(others if isinstance(others, list) else ()), *patches]
-    return checked
 
 
 def as_text(bodies: list[object]) -> str:
