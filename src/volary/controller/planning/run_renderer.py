@@ -127,11 +127,8 @@ class RunRenderer:
             errors.UserError: It cannot be read, or is too large.
         """
         side = self.sides[commit]
-        limits = workspace.Limits()
-        async with workspace.private_directory(side.files, (side.directory,), limits) as (
-            home,
-            root,
-        ):
+        contents = workspace.Contents(side.files, (side.directory,))
+        async with workspace.private_directory(contents, workspace.Limits()) as (home, root):
             yield contexts.Workspace(home, root / side.directory)
 
 

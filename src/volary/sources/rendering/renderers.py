@@ -62,6 +62,7 @@ class Renderer:
         self._settings = settings or programs.Settings()
         self._known: OrderedDict[Hashable, Rendered] = OrderedDict()
         self._busy: dict[Hashable, asyncio.Lock] = {}
+        self._programs = asyncio.Semaphore(self._settings.at_once)
         #: How often something was really rendered, for measurements.
         self.renderings = 0
 
@@ -135,15 +136,33 @@ class Renderer:
         wanted: applications.TargetInput,
     ) -> Rendered:
         self.renderings += 1
-        match method:
-            case Method.PLAIN:
-                manifests = await asyncio.to_thread(
-                    plain_files.read, files, directory, wanted.manifests, described.dialect
+        if method is Method.PLAIN:
+            manifests = await asyncio.to_thread(
+                plain_files.read, files, directory, wanted.manifests, described.dialect
+            )
+        else:
+            async with self._programs:
+                manifests = (
+                    await self._kustomize(files, directory, wanted)
+                    if method is Method.KUSTOMIZE
+                    else await self._helm(files, described, directory)
                 )
-            case Method.KUSTOMIZE:
-                manifests = await self._kustomize(files, directory, wanted)
-            case Method.HELM:
-                manifests = await self._helm(files, described, directory)
+        return await asyncio.to_thread(self._complete, manifests, described, directory, method)
+
+    def _complete(
+        self,
+        manifests: list[manifest.Manifest],
+        described: applications.Application,
+        directory: str,
+        method: Method,
+    ) -> Rendered:
+        if len(manifests) > self._settings.most_objects:
+            raise errors.user_error(
+                f"the application renders to {len(manifests)} objects, at most "
+                f"{self._settings.most_objects} are deployed together ({method.value})",
+                hint="split it into several applications",
+                where=errors.Location(directory or "."),
+            )
         manifests = generated_services.add(_without_settings(manifests, described), described)
         if not manifests:
             raise errors.user_error(

@@ -5,14 +5,16 @@ Each folder of tests/cases/kustomize is a repository whose application is in `ap
 """
 
 import os
-import subprocess
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+import process_time
+from volary import subprocesses
 from volary.config.text import yaml
 from volary.manifests.loading import documents, serialization
 from volary.model import applications, errors
@@ -58,10 +60,12 @@ async def test_everything_local_is_built_as_kustomize_builds_it(
     expect(folder / "expected.yaml", "---\n".join(map(serialization.dump_body, bodies)))
     # Built from what is written, without our reader in between.
     kubectl = programs.find()["kubectl"]
-    built = subprocess.run(
-        [kubectl, "kustomize", str(folder / "app")], check=True, capture_output=True, text=True
+    built = await subprocesses.run(
+        [kubectl, "kustomize", str(folder / "app")],
+        environment={},
+        timeout=timedelta(seconds=process_time.HANG),
     )
-    assert [item.body for item in documents.parse(built.stdout, file="")] == bodies
+    assert [item.body for item in documents.parse(built.text("kubectl"), file="")] == bodies
 
 
 def test_links_that_leave_the_checkout_are_refused(directory_tree: Tree, tmp_path: Path) -> None:
