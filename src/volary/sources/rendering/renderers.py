@@ -138,7 +138,12 @@ class Renderer:
         self.renderings += 1
         if method is Method.PLAIN:
             manifests = await asyncio.to_thread(
-                plain_files.read, files, directory, wanted.manifests, described.dialect
+                plain_files.read,
+                files,
+                directory,
+                wanted.manifests,
+                described.dialect,
+                largest=self._settings.limits.output,
             )
         else:
             async with self._programs:
