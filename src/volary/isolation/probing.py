@@ -42,6 +42,11 @@ class Isolation:
         return self.network != launcher.NONE or self.filter
 
     @property
+    def is_whole(self) -> bool:
+        """Whether nothing is missing."""
+        return self.network != launcher.NONE and self.filter
+
+    @property
     def counts_processes(self) -> bool:
         """Whether a limit of processes is of the program alone; root has none anyway."""
         return (

@@ -127,8 +127,11 @@ class RunRenderer:
             errors.UserError: It cannot be read, or is too large.
         """
         side = self.sides[commit]
-        contents = workspace.Contents(side.files, (side.directory,))
-        async with workspace.private_directory(contents, workspace.Limits()) as (home, root):
+        limits = workspace.Limits()
+        async with workspace.private_directory(side.files, (side.directory,), limits) as (
+            home,
+            root,
+        ):
             yield contexts.Workspace(home, root / side.directory)
 
 

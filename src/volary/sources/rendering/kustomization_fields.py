@@ -67,7 +67,7 @@ _PROGRAM_HINT = (
 #: Annotations that make a function of an object (KRM functions).
 _FUNCTIONS = ("config.kubernetes.io/function", "config.k8s.io/function")
 #: What kustomize brings along; others are programs. Charts are refused by name.
-_BUILTINS = frozenset(
+BUILTINS = frozenset(
     {
         "AnnotationsTransformer",
         "ConfigMapGenerator",
@@ -118,7 +118,7 @@ def read_kustomization(document: yaml.Document, *, of_plugins: bool = False) -> 
         elif name in _FIELDS:
             reading.value[name] = _FIELDS[name](reading, (name,), value)
         elif name not in _WITHOUT_FILES:
-            _refuse_name(reading, (name,), [*_FIELDS, *_WITHOUT_FILES])
+            _refuse_name(reading, (name,), FIELDS)
     return reading
 
 
@@ -142,7 +142,7 @@ def _plugin(reading: Reading, path: yaml.Path, body: object) -> object:
     if kind == "HelmChartInflationGenerator":
         reading.refuse(_CHARTS, path, _CHART_HINT)
         return body
-    if kind not in _BUILTINS:
+    if kind not in BUILTINS:
         reading.refuse(f"{kind} is not part of kustomize", path, _PROGRAM_HINT)
         return body
     return _entry(reading, path, body, _IN_PLUGINS)
@@ -353,3 +353,5 @@ _WITHOUT_FILES = frozenset(
         "buildMetadata",
     }
 )
+#: All fields that are taken.
+FIELDS = (*_FIELDS, *sorted(_WITHOUT_FILES))

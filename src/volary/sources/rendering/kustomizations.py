@@ -32,9 +32,9 @@ class Build:
 
     #: The directories and files of the tree.
     parts: tuple[str, ...]
-    #: Texts in place of what is written in the tree, by path: the same, and read by nobody else
-    #: in another way.
-    texts: Mapping[str, str]
+    #: What is built in place of what some files hold, by their real paths: the same as it was
+    #: read here, in a form that nobody reads in another way.
+    contents: Mapping[str, bytes]
 
 
 def find(files: trees.Tree, directory: str) -> str:
@@ -64,7 +64,7 @@ def read(files: trees.Tree, directory: str) -> Build:
             walk.problems += error.problems
     if walk.problems:
         raise errors.UserError(*dict.fromkeys(walk.problems))
-    return Build(tuple(sorted({part.path for part in walk.seen})), walk.texts)
+    return Build(tuple(sorted({part.path for part in walk.seen})), walk.contents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class _Walk:
     files: trees.Tree
     waiting: list[_Part] = field(default_factory=list)
     seen: set[_Part] = field(default_factory=set)
-    texts: dict[str, str] = field(default_factory=dict)
+    contents: dict[str, bytes] = field(default_factory=dict)
     problems: list[errors.Problem] = field(default_factory=list)
 
     def visit(self, part: _Part) -> None:
@@ -138,7 +138,10 @@ class _Walk:
             self.problems += reading.problems
             for reference in reading.references:
                 self._refer(reference, start, user)
-        self.texts[path] = fields.as_text([reading.value for reading in readings])
+        entry = trees.follow(self.files, path)
+        assert entry is not None
+        text = fields.as_text([reading.value for reading in readings])
+        self.contents[entry.path] = text.encode()
 
     def _refer(self, reference: fields.Reference, start: str, user: str) -> None:
         try:

@@ -1,11 +1,10 @@
 """Builds a kustomization with the kustomize inside of kubectl (PipeCD: kustomize)."""
 
-import asyncio
 from collections.abc import Mapping
 
 from volary.model import errors
 from volary.model.objects import manifest
-from volary.sources.rendering import kustomizations, programs, workspace
+from volary.sources.rendering import programs
 from volary.sources.trees import trees
 
 #: Flag → the values it may have. All others run programs, use the network, or read files
@@ -63,21 +62,23 @@ def _refused(name: str, value: str) -> errors.Problem:
 async def build(
     files: trees.Tree,
     directory: str,
+    wanted: tuple[str, ...],
     options: Mapping[str, str],
     settings: programs.Settings,
 ) -> list[manifest.Manifest]:
     """Return the objects of the kustomization in `directory`.
 
+    `wanted` are the parts of the tree it reads (see `kustomizations.read`).
+
     Raises:
-        UserError: It refers to what is not read (see `kustomizations.read`), or the build
-            failed, with what kustomize said.
+        UserError: The build failed, with what kustomize said.
     """
     arguments = flags(options)
-    read = await asyncio.to_thread(kustomizations.read, files, directory)
     return await programs.render(
         "kubectl",
         lambda root: ["kustomize", str(root / directory), *arguments],
-        workspace.Contents(files, read.parts, read.texts),
+        files,
+        wanted,
         settings,
         what="kustomize",
         directory=directory,

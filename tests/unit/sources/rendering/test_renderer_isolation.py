@@ -124,19 +124,6 @@ async def test_a_program_in_go_uses_no_more_memory_than_it_may(directory_tree: T
         await bounded.render(files, APPLICATION, directory="many", target="us")
 
 
-@pytest.mark.parametrize("method", ["plain", "kustomize"])
-async def test_an_application_of_too_many_objects_is_refused(
-    method: str, directory_tree: Tree
-) -> None:
-    bounded = renderers.Renderer(programs.Settings(limits=LIMITS, most_objects=10))
-    files = {"app/a.yaml": maps(11)}
-    if method == "kustomize":
-        files["app/kustomization.yaml"] = "resources: [a.yaml]"
-
-    with pytest.raises(errors.UserError, match="renders to 11 objects, at most 10"):
-        await bounded.render(directory_tree(files), APPLICATION, directory="app", target="us")
-
-
 async def test_a_rendering_that_writes_too_much_is_refused(directory_tree: Tree) -> None:
     limits = replace(LIMITS, output=1 << 20)
     bounded = renderers.Renderer(programs.Settings(limits=limits))
@@ -147,17 +134,6 @@ async def test_a_rendering_that_writes_too_much_is_refused(directory_tree: Tree)
     )
 
     with pytest.raises(errors.UserError, match="kubectl wrote more than 1 MiB"):
-        await bounded.render(files, APPLICATION, directory="", target="us")
-
-
-async def test_plain_files_of_many_megabytes_are_refused(directory_tree: Tree) -> None:
-    bounded = renderers.Renderer(programs.Settings(limits=replace(LIMITS, output=1 << 20)))
-    text = (
-        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: NAME}}\ndata: {{a: {'x' * 100_000}}}"
-    )
-    files = directory_tree({f"{name}.yaml": text.replace("NAME", name) for name in "abcdefghijkl"})
-
-    with pytest.raises(errors.UserError, match="more than 1 MiB of manifests"):
         await bounded.render(files, APPLICATION, directory="", target="us")
 
 

@@ -14,8 +14,12 @@ Tree = Callable[[Mapping[str, str]], directories.DirectoryTree]
 async def test_only_what_is_wanted_is_there_and_only_for_us(directory_tree: Tree) -> None:
     files = directory_tree({"a/b/c.yaml": "c", "a/d.yaml": "d", "e.yaml": "e", "f": "-> e.yaml"})
 
-    contents = workspace.Contents(files, ("a/b", "f", "a/b/c.yaml"))
-    async with workspace.private_directory(contents, workspace.Limits()) as (home, root):
+    async with workspace.private_directory(
+        files, ["a/b", "f", "a/b/c.yaml"], workspace.Limits()
+    ) as (
+        home,
+        root,
+    ):
         written = sorted(str(each.relative_to(root)) for each in root.rglob("*") if each.is_file())
         assert written == ["a/b/c.yaml", "f"]
         assert (root / "f").read_text() == "e"
@@ -33,5 +37,5 @@ async def test_too_much_is_refused(directory_tree: Tree, limits: workspace.Limit
     files = directory_tree({f"a/{number}.yaml": "x" for number in range(3)})
 
     with pytest.raises(errors.UserError, match="would have to be read"):
-        async with workspace.private_directory(workspace.Contents(files, ("a",)), limits):
+        async with workspace.private_directory(files, ["a"], limits):
             pass
