@@ -165,6 +165,7 @@ def run(request: dict[str, object], argv: list[str]) -> int:
     way = str(request["network"])
     if way != NONE:
         leave_network(way)
+        _end_with_parent()  # not before: other privileges undo it
         # The first process there, with which all others end. Not the program itself: the kernel
         # spares the first one signals that it did not ask for, those of limits too.
         first = os.fork()
@@ -172,6 +173,7 @@ def run(request: dict[str, object], argv: list[str]) -> int:
             return _wait(first)
         _end_with_parent()
         os._exit(_wait(_begin(request, argv)))
+    _end_with_parent()
     if sys.platform != "linux":
         return _wait(_begin(request, argv))
     # Whoever leaves the program's group becomes our child then.
@@ -189,6 +191,7 @@ def _begin(request: dict[str, object], argv: list[str]) -> int:
 
 
 def _end_with_parent() -> None:
+    """Be killed with whoever began this process, so that a server that is killed leaves nothing."""
     if sys.platform == "linux":
         _prctl("ending with us", _SET_DEATH_SIGNAL, signal.SIGKILL)
 

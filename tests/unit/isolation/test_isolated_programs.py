@@ -69,6 +69,7 @@ async def server() -> AsyncIterator[listener.Listener]:
         yield made
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps programs from anything")
 def test_here_programs_can_be_isolated() -> None:
     """The tests below prove nothing elsewhere; continuous integration runs where they can."""
     assert HERE.has_no_network, HERE.sentence
@@ -242,6 +243,25 @@ async def test_nothing_of_it_is_left_when_it_is_broken_off(
         await process_time.until((tmp_path / "waits").exists)
         assert running_in(tmp_path)
         running.cancel()
+
+    await process_time.until(lambda: not running_in(tmp_path))
+
+
+@EACH_WAY
+async def test_nothing_of_it_is_left_when_who_began_it_is_killed(
+    isolation: probing.Isolation, tmp_path: Path
+) -> None:
+    isolation = available(isolation)
+    script = "open('begun', 'w').close(); import time; time.sleep(3600)"
+    request = {"network": isolation.network, "filter": isolation.filter, "limits": {}}
+    command = [*probing.COMMAND, "run", json.dumps(request), sys.executable, "-c", script]
+    server = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", f"import subprocess; subprocess.run({command!r})"), cwd=tmp_path
+    )
+    await process_time.until((tmp_path / "begun").exists)
+
+    server.kill()
+    await server.wait()
 
     await process_time.until(lambda: not running_in(tmp_path))
 
