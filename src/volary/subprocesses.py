@@ -50,14 +50,17 @@ async def run(
     timeout: timedelta,
     largest: int = LARGEST_OUTPUT,
     directory: Path | None = None,
+    name: str = "",
 ) -> ProcessResult:
     """Run a program in `directory` (None: in ours), without a shell and standard input.
+
+    Problems call it `name`; empty: as its file is called.
 
     Raises:
         ProcessTimeoutError: It did not end in time.
         UserError: It could not be started, or wrote too much.
     """
-    name = Path(argv[0]).name
+    name = name or Path(argv[0]).name
     try:
         process = await asyncio.create_subprocess_exec(
             *argv,

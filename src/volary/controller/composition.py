@@ -31,6 +31,7 @@ from volary.model.fleet import fleets
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
 from volary.notifying import senders
+from volary.sources.rendering import programs, renderers
 from volary.stages import webhooks
 from volary.stages.runtime import contexts
 from volary.store import factory, records, stores
@@ -86,6 +87,7 @@ class Controller:
             parts.repositories,
             clusters,
             parts.clock,
+            renderers.Renderer(programs.Settings(requires_isolation=settings.isolates_renderers)),
             secrets=secrets,
             meter=meter,
             patience=parts.rules.patience,

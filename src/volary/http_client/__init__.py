@@ -1,5 +1,6 @@
-"""What any package may use to receive the answers of HTTP servers.
+"""What any package may use to ask HTTP servers.
 
-An answer is read up to a limit; what a server says about coming back is read in one way.
+An answer is read up to a limit; what a server says about coming back is read in one way
+(`answers`). What an address really leads to is in `embedded_addresses`.
 Imports nothing of Volary. Start reading at `answers`.
 """

@@ -333,6 +333,8 @@ class Settings:
     scripts: bool = False
     #: Let webhooks of applications reach this machine itself.
     local_webhooks: bool = False
+    #: Render with programs only where they can be kept from the network.
+    isolates_renderers: bool = True
     failover: failover_rules.FailoverLimits = options.option(
         "How much is moved away from lost clusters.", failover_rules.FailoverLimits()
     )

@@ -16,6 +16,7 @@ from volary.config.server import settings_files
 from volary.controller import composition, inputs
 from volary.controller.planning import projects
 from volary.gitops import watcher, webhooks
+from volary.isolation import probing
 from volary.model import clocks, errors, metric_providers, server_settings
 from volary.model.fleet import fleets
 from volary.server import app, fleet_file, serving
@@ -127,6 +128,8 @@ async def run(
     kept = tokens.TokenFile(data)
     logins.open_authenticator(settings, kept, clock)  # refuses before anything is opened
     _create_directory(data)
+    isolation = await asyncio.to_thread(probing.probe)
+    _LOG.log(*isolation_notice(isolation, required=settings.isolates_renderers))
     with serving.bound(settings.host, settings.port) as listening:
         async with mirrors.open_mirrors(data / "mirrors") as opened:
             watching = _RepositoryWatch(settings, opened)
@@ -161,6 +164,19 @@ async def run(
                         ),
                         name="server",
                     )
+
+
+def isolation_notice(found: probing.Isolation, *, required: bool) -> tuple[int, str]:
+    """Return what is logged about the renderers on this machine, with the level."""
+    if found.is_whole:
+        return logging.INFO, found.sentence
+    if found.has_no_network or not required:
+        return logging.WARNING, found.sentence
+    return (
+        logging.WARNING,
+        f"{found.sentence}; nothing is rendered with kustomize or helm"
+        " (rendererIsolation: required)",
+    )
 
 
 def _create_directory(directory: Path) -> None:

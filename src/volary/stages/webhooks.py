@@ -6,7 +6,8 @@ is a refusal too.
 
 Addresses come out of Git, so what they may reach is limited: never link-local addresses,
 behind which clouds keep credentials, and loopback only where whoever runs Volary allows it.
-It is checked after the name was resolved, for the very addresses that are connected to.
+It is checked after the name was resolved, and again for the very address that a connection is
+opened to, however it was written. An address in IPv6 counts as the one in IPv4 that it stands for.
 Redirects are not followed, so nobody else can choose the address.
 """
 
@@ -21,6 +22,7 @@ import aiohttp
 import msgspec
 from aiohttp import abc, resolver
 
+from volary.http_client import embedded_addresses
 from volary.model import json, safe_text
 from volary.model.pipeline import webhook
 
@@ -34,8 +36,17 @@ _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 10.0
 #: Metadata services that do not live on a link-local address.
 _METADATA = frozenset(
-    ipaddress.ip_address(address) for address in ("100.100.100.200", "fd00:ec2::254", "192.0.0.192")
+    ipaddress.ip_address(address)
+    for address in (
+        "100.100.100.200",
+        "168.63.129.16",
+        "192.0.0.192",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+    )
 )
+#: This network, of which no machine is part.
+_NOWHERE = ipaddress.IPv4Network("0.0.0.0/8")
 
 
 #: Only a server says so: `volary run` may reach the machine it runs on.
@@ -51,14 +62,21 @@ class Reach:
 
     def problem(self, address: str) -> str:
         """Return why `address`, a number, must not be connected to; empty when it may."""
-        parsed_address = ipaddress.ip_address(address.partition("%")[0])
-        if isinstance(parsed_address, ipaddress.IPv6Address):
-            parsed_address = parsed_address.ipv4_mapped or parsed_address
-        if parsed_address.is_loopback:
+        number = ipaddress.ip_address(address.partition("%")[0])
+        problem = self._problem(number)
+        if problem or isinstance(number, ipaddress.IPv4Address):
+            return problem
+        problems = map(self._problem, embedded_addresses.inside(number))
+        return next(filter(None, problems), "")
+
+    def _problem(self, number: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+        if number.is_loopback:
             return "" if self.loopback else _OURSELVES
-        if parsed_address.is_link_local or parsed_address in _METADATA:
+        if number.is_link_local or number in _METADATA:
             return "it leads to a metadata service or another link-local address"
-        if parsed_address.is_unspecified or parsed_address.is_multicast:
+        if number.is_unspecified or number.is_multicast or number in _NOWHERE:
+            return "it leads to no single machine"
+        if number.version == 4 and number.is_reserved:
             return "it leads to no single machine"
         return ""
 
@@ -176,7 +194,18 @@ def refusal(url: str, reach: Reach) -> str:
 
 def connector(reach: Reach) -> aiohttp.TCPConnector:
     """Return what opens connections for one request, and only within `reach`."""
-    return aiohttp.TCPConnector(resolver=_Resolver(reach), force_close=True)
+
+    def open_socket(info: aiohttp.AddrInfoType) -> socket.socket:
+        """Open what connects to an address: the last that is known of it."""
+        family, kind, protocol, _, address = info
+        problem = reach.problem(str(address[0]))
+        if problem:
+            raise _ReachError(problem)
+        return socket.socket(family, kind, protocol)
+
+    return aiohttp.TCPConnector(
+        resolver=_Resolver(reach), socket_factory=open_socket, force_close=True
+    )
 
 
 async def _ask(

@@ -1,7 +1,9 @@
 """What the server makes of its settings before anything is opened."""
 
+import logging
 from pathlib import Path
 
+from volary.isolation import launcher, probing
 from volary.model import server_settings
 from volary.server import hosting
 
@@ -21,4 +23,22 @@ def test_addresses_of_chats_are_secrets(tmp_path: Path) -> None:
     assert hosting.secrets_of(settings) == (
         "https://slack.example.org/hook/1234",
         "https://teams.example.org/hook/1234",
+    )
+
+
+def test_what_renderers_are_kept_from_is_logged_and_less_than_all_is_a_warning() -> None:
+    whole = probing.Isolation(launcher.AS_USER, filter=True)
+    filtered = probing.Isolation(filter=True, network_refusal="Operation not permitted")
+    nothing = probing.without_launcher("not on darwin")
+
+    assert hosting.isolation_notice(whole, required=True) == (logging.INFO, whole.sentence)
+    assert hosting.isolation_notice(filtered, required=True) == (
+        logging.WARNING,
+        filtered.sentence,
+    )
+    assert hosting.isolation_notice(nothing, required=False) == (logging.WARNING, nothing.sentence)
+    assert hosting.isolation_notice(nothing, required=True) == (
+        logging.WARNING,
+        f"{nothing.sentence}; nothing is rendered with kustomize or helm"
+        " (rendererIsolation: required)",
     )

@@ -91,6 +91,18 @@ def schema(
 
 
 @app.command()
+def doctor() -> None:
+    """Say which programs are there, and whether renderers can be kept from the network here.
+
+    Exit code 1: they cannot, so a server renders with programs only if its settings say
+    `rendererIsolation: preferred`.
+    """
+    from volary.cli.local import doctor as local_doctor
+
+    raise typer.Exit(local_doctor.run())
+
+
+@app.command()
 def render(
     path: options.Path,
     target: Annotated[str, typer.Option(metavar="NAME", help="Cluster to render for.")],

@@ -44,6 +44,12 @@ class ControllerFile(base_sections.Section, of=server_settings.Settings):
         "itself (loopback).",
         "deny",
     )
+    renderer_isolation: Literal["required", "preferred"] = options.option(
+        "Whether kustomize and helm run only where they can be kept from the network, or also"
+        " where this machine cannot do so. Who may push to a watched repository decides what they"
+        " read.",
+        "required",
+    )
     failover: failover_rules.FailoverLimits
     cluster_health: HealthRules
     auth: server_settings.Auth
@@ -109,6 +115,7 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
         applications=_applications(reading, read),
         scripts=read.scripts == "allow",
         local_webhooks=read.local_webhooks == "allow",
+        isolates_renderers=read.renderer_isolation == "required",
         failover=_complete_limits(reading, read.failover),
         providers=provider_readers.convert(reading, read.analysis_providers, directory),
     )

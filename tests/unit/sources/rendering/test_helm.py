@@ -45,6 +45,9 @@ FILES = {
     "apps/shop-2/values.yaml": "of another",
     "apps/shop/linked.yaml": "-> ../shop-2/values.yaml",
     "apps/shop/out.yaml": "-> ../../../secret.yaml",
+    "apps/shop/x,b=/etc/passwd": "",
+    "apps/shop/x,/etc/values.yaml": "",
+    'apps/shop/"q".yaml': "",
 }
 
 
@@ -116,6 +119,13 @@ async def test_helm_is_called_as_its_contract_says_and_sees_nothing_of_ours(
         (app(value_files=("../../../../secret.yaml",)), "value file is outside the application"),
         (app(value_files=("none.yaml",)), "the value file does not exist"),
         (app(set_files={"a": "/etc/hostname"}), "set file is outside the application"),
+        (
+            app(set_files={"a=/etc/passwd,b": "certificate.txt"}),
+            "key of setFiles a=/etc/passwd,b has",
+        ),
+        (app(set_files={"a": "x,b=/etc/passwd"}), "set file apps/shop/x,b=/etc/passwd has ','"),
+        (app(value_files=("x,/etc/values.yaml",)), "value file apps/shop/x,/etc/values.yaml has"),
+        (app(value_files=('"q".yaml',)), "where helm begins another one"),
         (app(chart="../../../chart"), "the chart ../../../chart is outside the repository"),
         (app(chart="none"), "Chart.yaml is missing"),
         (app(release_name="--post-renderer=/bin/sh"), "cannot be the name of a release"),
@@ -151,6 +161,45 @@ async def test_dependencies_have_to_be_in_the_repository(
     assert rendered.manifests
     with pytest.raises(errors.UserError, match="depends on redis, which is not in its charts"):
         await with_helm.render(files, app("."), directory="without", target="us")
+
+
+SCHEMA = """{"$schema": "http://json-schema.org/draft-07/schema#", "$id": "http://h.example/x",
+ "definitions": {"port": {"type": "integer"}},
+ "properties": {"$ref": {"type": "string"}, "port": {"$ref": "#/definitions/port"},
+  "other": {"allOf": [%s]}}}
+"""
+
+
+async def test_schemas_of_values_name_no_other_file(
+    with_helm: renderers.Renderer, directory_tree: Tree
+) -> None:
+    """Nor do those of charts inside of the chart, behind links too."""
+    own = directory_tree({**FILES, "apps/chart/values.schema.json": SCHEMA % "{}"})
+    assert await with_helm.render(own, app(), directory="apps/shop", target="us")
+
+    foreign = [
+        '{"$ref": "http://127.0.0.1:8080/api/v1/audit"}',
+        '{"\\u0024ref": "file:///dev/zero"}',
+        '{"$ref": "port.json"}',
+    ]
+    files = directory_tree(
+        {
+            "library/charts/b/values.schema.json": SCHEMA % ", ".join(foreign),
+            "apps/chart/charts/a": "-> ../../../library",
+            "library/charts/circle": "-> ../../apps/chart",
+        }
+    )
+    with pytest.raises(errors.UserError) as caught:
+        await with_helm.render(files, app(), directory="apps/shop", target="us")
+
+    assert {problem.message.split()[0] for problem in caught.value.problems} == {
+        "http://127.0.0.1:8080/api/v1/audit",
+        "file:///dev/zero",
+        "port.json",
+    }
+    assert {problem.where.file for problem in caught.value.problems} == {
+        "library/charts/b/values.schema.json"
+    }
 
 
 async def test_what_helm_complains_about_is_said(
