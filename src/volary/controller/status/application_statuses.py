@@ -10,9 +10,10 @@ import msgspec
 
 from volary.controller.status import cluster_releases, run_requests
 from volary.engine.runs import rollback, state
-from volary.model import applications, json, statuses
+from volary.model import applications, errors, json, statuses
 from volary.model.objects import ownership
 from volary.placement.failover import observed_durations, situations
+from volary.store import records
 
 
 class StatusWord(StrEnum):
@@ -40,6 +41,8 @@ class StatusWord(StrEnum):
     REMOVED = "removed"
     #: The settings do not have its repository any more (`repository_binding`).
     ORPHANED = "orphaned"
+    #: What is stored of it cannot be read: it is left alone until somebody has it forgotten.
+    UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +171,25 @@ def to_document(application_status: ApplicationStatus) -> json.JsonObject:
 def from_document(document: json.JsonObject) -> ApplicationStatus:
     """Read a status; of an application that is new there is none."""
     return msgspec.convert(document, ApplicationStatus)
+
+
+def why_unreadable(known: records.ApplicationRecord) -> str:
+    """Return why what is stored of an application cannot be read; empty: it can."""
+    if known.unreadable:
+        return f"what is stored of it cannot be read: {known.unreadable}"
+    try:
+        from_document(known.document)
+    except msgspec.ValidationError as error:
+        return f"what is stored of it is not as expected: {error}"
+    return ""
+
+
+def of_record(known: records.ApplicationRecord) -> ApplicationStatus:
+    """Return how an application stands.
+
+    Raises:
+        errors.UserError: What is stored of it cannot be read.
+    """
+    if why := why_unreadable(known):
+        raise errors.user_error(f"application {known.name}: {why}")
+    return from_document(known.document)
