@@ -246,5 +246,7 @@ def of_commit(commit: records.CommitRecord) -> representations.Commit:
 
 
 def of_audit(entry: records.AuditRecord) -> representations.AuditEntry:
-    """Return an entry of the audit."""
+    """Return an entry of the audit; what cannot be read of one is said in its document."""
+    if entry.unreadable:
+        entry = replace(entry, document={"unreadable": entry.unreadable})
     return representations.build(representations.AuditEntry, entry, run=entry.run_id)

@@ -42,7 +42,7 @@ class Requests:
             raise errors.user_error(
                 "the request cannot be kept: a number in it has too many digits, or it is nested"
                 " too deeply",
-                hint="numbers have at most 300 digits",
+                hint="a number has at most 4300 digits",
             )
         async with self._base.writing() as connection:
             put = database.insert_once(connection, tables.requests, key="id")
