@@ -25,6 +25,8 @@ _LOG = logging.getLogger(__name__)
 
 #: Called with clusters that answer.
 OnReachable = Callable[[Collection[str]], None]
+#: Who cordons a cluster that cannot be read; not who adds and removes taints by rules.
+_BY_STORE = "the store"
 #: What of a cluster outlives the process, besides name and state.
 _KEPT = ("since", "reason", "taints", "first_seen", "left", "identity")
 Change = Callable[[cluster_health.ClusterHealth], cluster_health.ClusterHealth]
@@ -204,7 +206,7 @@ class ClusterRegistry:
             )
         now = self.clock.now()
         reason = f"what is stored of it cannot be read: {why}"
-        cordon = taints.Taint(taints.CORDONED, "", taints.Effect.NO_SCHEDULE, now, "volary", reason)
+        cordon = taints.Taint(taints.CORDONED, "", taints.Effect.NO_SCHEDULE, now, _BY_STORE, reason)
         return health_states.taint(health_states.new_cluster(stored.name, now), [cordon])
 
     async def _keep(
