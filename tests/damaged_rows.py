@@ -21,7 +21,7 @@ DOCUMENTS: Mapping[str, str] = {
 async def damage(address: str, table: str, column: str, value: object, **where: object) -> None:
     """Put a value into a column of the rows that have certain other values."""
     conditions = " AND ".join(f'"{name}" = :{name}' for name in where)
-    statement = f'UPDATE {table} SET "{column}" = :damaged WHERE {conditions}'  # noqa: S608
+    statement = f'UPDATE {table} SET "{column}" = :damaged WHERE {conditions}'
     async with _connected(address) as connection:
         changed = await connection.execute(sa.text(statement), {"damaged": value, **where})
         assert changed.rowcount, "there is no such row"
@@ -30,7 +30,7 @@ async def damage(address: str, table: str, column: str, value: object, **where: 
 async def stored(address: str, table: str, column: str, **where: object) -> object:
     """Return a column of the one row that has certain other values, as the database has it."""
     conditions = " AND ".join(f'"{name}" = :{name}' for name in where)
-    query = f'SELECT "{column}" FROM {table} WHERE {conditions}'  # noqa: S608
+    query = f'SELECT "{column}" FROM {table} WHERE {conditions}'
     async with _connected(address) as connection:
         return (await connection.execute(sa.text(query), where)).scalar_one()
 

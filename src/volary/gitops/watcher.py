@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
+from volary.concurrency import work_threads
 from volary.gitops import discovery, repository_state
 from volary.model import backoffs, errors, server_settings
 from volary.sources.git import mirrors, repositories
@@ -176,6 +177,7 @@ class Watcher:
         return follower is not None
 
     async def _follow(self, follower: _RepositoryPoller, on_change: OnRepositoryChange) -> None:
+        work_threads.claim(follower.spec.name)
         while True:
             follower.hint.clear()
             await self._look(follower, on_change)
@@ -239,7 +241,9 @@ class Watcher:
             return None
         head = await mirror.repository.resolve(fetched.head)
         commit_tree = await mirror.repository.tree(fetched.head)
-        discovered = await asyncio.to_thread(follower.finder.look, commit_tree)
+        discovered = await work_threads.run(
+            "looking for applications", follower.finder.look, commit_tree
+        )
         applications = self._named(follower, discovered.readings, fetched.head)
         return repository_state.RepositoryState(
             name=follower.spec.name,

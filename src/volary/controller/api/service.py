@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
+from volary.concurrency import work_threads
 from volary.controller import refusals
 from volary.controller.api import (
     cluster_service,
@@ -345,6 +346,7 @@ class Service:
             strategy=strategy,
         )
         application = application_state.ApplicationState(known, status)
+        work_threads.claim(known.repository)
         prepared = await release_plans.plan(self.dependencies, application, run_request)
         shown = await previews.preview_run(
             prepared,

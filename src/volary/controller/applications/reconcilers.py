@@ -18,6 +18,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from volary.concurrency import work_threads
 from volary.controller import notifications, refusals
 from volary.controller.applications import (
     interrupted_runs,
@@ -397,6 +398,7 @@ class ApplicationReconciler:
 
     async def _go_on(self) -> Exception | None:
         """Do what is next; returns what keeps it from being done."""
+        work_threads.claim(self.record.repository)
         if await self._is_pinned():
             return None
         async with self._lock:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from volary.concurrency import work_threads
 from volary.controller import refusals
 from volary.controller.applications import (
     reconcilers,
@@ -351,6 +352,7 @@ class ApplicationRegistry:
         discovered: repository_state.DiscoveredApplication,
         seen: repository_state.RepositoryState,
     ) -> None:
+        work_threads.claim(seen.name)
         reconciler = self.reconciler_of(name)
         described = discovered.application
         if described is not None and application_identity.is_placeholder(name):

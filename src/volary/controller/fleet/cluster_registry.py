@@ -206,7 +206,9 @@ class ClusterRegistry:
             )
         now = self.clock.now()
         reason = f"what is stored of it cannot be read: {why}"
-        cordon = taints.Taint(taints.CORDONED, "", taints.Effect.NO_SCHEDULE, now, _BY_STORE, reason)
+        cordon = taints.Taint(
+            taints.CORDONED, "", taints.Effect.NO_SCHEDULE, now, _BY_STORE, reason
+        )
         return health_states.taint(health_states.new_cluster(stored.name, now), [cordon])
 
     async def _keep(

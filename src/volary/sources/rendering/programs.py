@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from volary import subprocesses
+from volary.concurrency import work_threads
 from volary.manifests.loading import documents
 from volary.model import errors
 from volary.model.objects import manifest
@@ -72,4 +73,7 @@ async def render(
         said = finished.complaint.replace(f"{root}/", "").replace(str(root), ".")
         said = said.removeprefix("error: ").removeprefix("Error: ") or f"code {finished.code}"
         raise errors.user_error(f"{what} failed: {said}", where=where)
-    return documents.parse(finished.text(what), file=f"{what} {where}")
+    return await work_threads.run(
+        f"reading what {what} wrote in {where}",
+        lambda: documents.parse(finished.text(what), file=f"{what} {where}"),
+    )
