@@ -26,8 +26,8 @@ RENDERED_BYTES = 64 * 1024 * 1024
 SIBLING_BYTES = 64 * 1024 * 1024
 #: Application files of one repository.
 APPLICATIONS = 10_000
-#: Steps of an expression for one object; one takes less than a microsecond.
-EXPRESSION_STEPS = 500_000
+#: Steps of an expression for one object; one takes about a microsecond.
+EXPRESSION_STEPS = 250_000
 #: Processor time of one piece of work, in a thread: the last limit, for what was not thought of.
 LONGEST_WORK = timedelta(seconds=60)
 
