@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 VARIABLES = frozenset({"object", "self"})
 LONGEST = 2000
 _DEEPEST = 2
+#: Steps that it takes to take over a value of the object, and values copied in one step.
+_TAKEN_OVER, _COPIES = 3, 8
 #: Characters of a text that take as long as one value.
 _TEXT = 64
 
@@ -134,7 +136,8 @@ class Expression:
         walked = self.macros * longest**self.depth
         # A list that is made is copied whenever something is added.
         made = (self.maps + self.filters) * longest
-        return growth * (walked + weight * (1 + asked + made + self.macros))
+        copied = weight * (asked + made) // _COPIES
+        return growth * (walked + weight * (_TAKEN_OVER + self.macros) + copied)
 
 
 @functools.lru_cache(maxsize=512)

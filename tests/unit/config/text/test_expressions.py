@@ -110,7 +110,7 @@ def test_values_that_grow_are_refused_before_they_do(text: str) -> None:
         "object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')",
         "object.status.conditions.filter(c, c.type == 'Ready').map(c, c.message)[0] == 'm'",
         "object.status.conditions.all(c, c.seen == object.metadata.generation)",
-        "object.kind + ' ' + object.metadata.name + ': ' + string(object.metadata.generation) != ''",
+        "object.kind + ' ' + object.metadata.name + string(object.metadata.generation) != ''",
     ],
 )
 def test_what_controllers_write_is_evaluated(text: str) -> None:
