@@ -137,7 +137,7 @@ class Expression:
         # A list that is made is copied whenever something is added.
         made = (self.maps + self.filters) * longest
         copied = weight * (asked + made) // _COPIES
-        return growth * (walked + weight * (_TAKEN_OVER + self.macros) + copied)
+        return int(growth * (walked + weight * (_TAKEN_OVER + self.macros) + copied))
 
 
 @functools.lru_cache(maxsize=512)

@@ -62,6 +62,23 @@ class UnprovenRollback:
     clusters: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class PlanningAttempt:
+    """That the run of a request is being planned, or could not be, so often that it counts."""
+
+    #: Id of the request.
+    request: str
+    commit: str
+    #: How often in a row it met a bug, took too long, or ended with its process.
+    failures: int = 0
+    #: The last of these, one sentence.
+    reason: str = ""
+    #: After how many of such it is refused.
+    most: int = 0
+    #: It is going on, unless the process that did it has ended.
+    under_way: bool = False
+
+
 @dataclass(frozen=True)
 class ApplicationStatus:
     """What is remembered of an application."""
@@ -111,6 +128,8 @@ class ApplicationStatus:
     #: The commit that Git says should run: the last that was a reason for a release, or was
     #: fetched for one.
     wanted: str = ""
+    #: The planning of what is requested, where it goes on or has failed; None: neither.
+    attempt: PlanningAttempt | None = None
     #: The last commit at which its file could not be used; it is decided with the one that
     #: mends the file.
     unusable_at: str = ""
