@@ -80,7 +80,6 @@ class Witness:
         for group, names in (
             (store, ("keep_transition",)),
             (store.applications, ("keep", "forget")),
-            (store.commits, ("keep",)),
             (store.requests, ("answer",)),
             (store.memories, ("save", "keep")),
             (store.notifications, ("change",)),
