@@ -18,7 +18,7 @@ import contextlib
 import contextvars
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from concurrent import futures
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -32,6 +32,12 @@ Result = TypeVar("Result")
 
 #: At the same time, of everybody, and of one owner.
 AT_ONCE, OF_ONE_OWNER = 4, 2
+
+#: So many things are worked on in the loop: some milliseconds, as long as a thread takes to begin
+#: while others work.
+FEW = 100
+#: Given to `run_many` in place of what is worked on: a single one may take a while.
+EVERY: Sized = range(FEW + 1)
 
 _OWNER: contextvars.ContextVar[str] = contextvars.ContextVar("owner of work", default="")
 
@@ -70,6 +76,27 @@ async def run(
         work_limits.TookTooLongError: It took more processor time than anything may.
     """
     return await _of_loop().run(_OWNER.get(), what, lambda: work(*args, **kwargs))
+
+
+async def run_many(
+    many: Sized,
+    what: str,
+    work: Callable[Parameters, Result],
+    /,
+    *args: Parameters.args,
+    **kwargs: Parameters.kwargs,
+) -> Result:
+    """Return what `work` on `many` things comes to: of a few of them here and now, else as `run`.
+
+    For work that takes little for each, such as labelling objects: a thread is worth it only
+    where there are many.
+
+    Raises:
+        work_limits.TookTooLongError: It took more processor time than anything may.
+    """
+    if len(many) <= FEW:
+        return work(*args, **kwargs)
+    return await run(what, work, *args, **kwargs)
 
 
 @dataclass(slots=True)
