@@ -210,6 +210,11 @@ _THREADS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, WorkThreads] = (
 )
 
 
+def install(threads: WorkThreads) -> None:
+    """Have the running loop work with these threads from now on, such as with a shorter limit."""
+    _THREADS[asyncio.get_running_loop()] = threads
+
+
 def _of_loop() -> WorkThreads:
     loop = asyncio.get_running_loop()
     if loop not in _THREADS:
