@@ -1,3 +1,3 @@
 """What every test may use."""
 
-pytest_plugins = ("sandbox_fixtures", "strict_tests", "cluster_fixtures")
+pytest_plugins = ("sandbox_fixtures", "strict_tests", "cluster_fixtures", "loop_watch")

@@ -10,6 +10,9 @@ from typing import TypeVar
 
 from volary.model import errors
 
+#: How many begin before the loop gets round to anything else.
+_BEGUN_TOGETHER = 100
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -30,8 +33,13 @@ async def run_all(
         async with gate:
             return await act(item)
 
+    tasks: list[asyncio.Task[Result]] = []
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(gated(item)) for item in items]
+        for number, item in enumerate(items, 1):
+            tasks.append(group.create_task(gated(item)))
+            if number % _BEGUN_TOGETHER == 0:
+                # Else all of thousands would take their first step before anything else goes on.
+                await asyncio.sleep(0)
     return [task.result() for task in tasks]
 
 

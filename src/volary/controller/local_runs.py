@@ -142,7 +142,7 @@ async def with_memory(
         return wish
     if known is None:
         return wish
-    return release_plans.remembering(wish, application_statuses.from_document(known.document))
+    return release_plans.remembering(wish, application_statuses.of_record(known))
 
 
 async def unfinished(
@@ -158,7 +158,9 @@ async def unfinished(
         async for known in pagination.every(
             lambda cursor: store.applications.list(wanted, cursor=cursor)
         )
-        if key.overlaps(known) and application_statuses.from_document(known.document).under_way
+        if key.overlaps(known)
+        and not application_statuses.why_unreadable(known)
+        and application_statuses.of_record(known).under_way
     ]
     return tuple(sorted(left_behind, key=lambda known: known.name != key.name))
 

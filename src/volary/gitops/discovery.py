@@ -11,15 +11,13 @@ from dataclasses import dataclass, field
 import pygit2
 
 from volary.config.application import application_files
-from volary.model import applications, errors, server_settings
+from volary.model import applications, errors, server_settings, work_limits
 from volary.sources import application_discovery
 from volary.sources.git import repositories
 from volary.sources.trees import trees
 
 #: Larger application files are refused unread.
 LARGEST_FILE = 1024 * 1024
-#: More are not taken from one repository.
-MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +96,11 @@ class Discovery:
                 warnings.append(f"{directory} is not a directory of {self.spec.name}")
                 continue
             paths |= {file.path for file in application_discovery.find(commit_tree, directory)}
-        if len(paths) > MOST:
-            warnings.append(f"{len(paths)} applications found, only {MOST} are taken")
-            paths = set(sorted(paths)[:MOST])
+        if len(paths) > work_limits.APPLICATIONS:
+            warnings.append(
+                f"{len(paths)} applications found, only {work_limits.APPLICATIONS} are taken"
+            )
+            paths = set(sorted(paths)[: work_limits.APPLICATIONS])
         return paths
 
 
@@ -110,12 +110,12 @@ def _read(commit_tree: repositories.GitTree, path: str) -> ParsedFile:
     text = _text(commit_tree, path)
     if isinstance(text, errors.Problem):
         return ParsedFile(path, default, None, (text,))
+    try:
+        beside = application_discovery.sibling_files(commit_tree, path)
+    except errors.UserError as error:
+        return ParsedFile(path, default, None, error.problems)
     loaded = application_files.parse(
-        text,
-        file=path,
-        default_name=default,
-        directory=directory,
-        neighbours=application_discovery.sibling_files(commit_tree, path),
+        text, file=path, default_name=default, directory=directory, neighbours=beside
     )
     application = loaded.application
     return ParsedFile(

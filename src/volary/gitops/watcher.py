@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
+from volary.concurrency import work_threads
 from volary.gitops import discovery, repository_state
-from volary.model import backoffs, errors, server_settings
+from volary.model import backoffs, errors, server_settings, work_limits
 from volary.sources.git import mirrors, repositories
 
 
@@ -77,6 +78,8 @@ OnRepositoryChange = Callable[[repository_state.RepositoryState], Awaitable[None
 
 _LOGGER = logging.getLogger(__name__)
 _JITTER = 0.1
+#: Looks that took too long at the same commit, after which there is no other.
+_MOST_SLOW_LOOKS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,8 @@ class _RepositoryPoller:
     update: mirrors.RefUpdate | None = None
     problem: str = ""
     failures: int = 0
+    #: The commit at which looking took too long, how often in a row, and what was said of it.
+    slow: tuple[str, int, work_limits.TookTooLongError | None] = ("", 0, None)
 
 
 class Watcher:
@@ -176,6 +181,7 @@ class Watcher:
         return follower is not None
 
     async def _follow(self, follower: _RepositoryPoller, on_change: OnRepositoryChange) -> None:
+        work_threads.claim(follower.spec.name)
         while True:
             follower.hint.clear()
             await self._look(follower, on_change)
@@ -239,7 +245,7 @@ class Watcher:
             return None
         head = await mirror.repository.resolve(fetched.head)
         commit_tree = await mirror.repository.tree(fetched.head)
-        discovered = await asyncio.to_thread(follower.finder.look, commit_tree)
+        discovered = await self._discover(follower, commit_tree, fetched.head)
         applications = self._named(follower, discovered.readings, fetched.head)
         return repository_state.RepositoryState(
             name=follower.spec.name,
@@ -249,6 +255,26 @@ class Watcher:
             update=follower.update,
             warnings=discovered.warnings,
         )
+
+    async def _discover(
+        self, follower: _RepositoryPoller, commit_tree: repositories.GitTree, head: str
+    ) -> discovery.Discovered:
+        """Look for applications, unless that took too long at this commit again and again.
+
+        Raises:
+            work_limits.TookTooLongError: It did.
+        """
+        commit, times, last = follower.slow
+        times = times if commit == head else 0
+        if last is not None and times >= _MOST_SLOW_LOOKS:
+            raise last
+        try:
+            return await work_threads.run(
+                "looking for applications", follower.finder.look, commit_tree
+            )
+        except work_limits.TookTooLongError as error:
+            follower.slow = (head, times + 1, error)
+            raise
 
     def _state_without_head(
         self, follower: _RepositoryPoller, fetched: mirrors.Fetched

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from volary.config.application import application_files
 from volary.config.dialects.karmada import policies
 from volary.config.stages import analysis_templates
-from volary.model import errors, phrases
+from volary.model import errors, phrases, work_limits
 from volary.sources.trees import paths, trees
 
 #: Deeper or larger than this nobody looks for an application by hand.
@@ -117,12 +117,20 @@ def sibling_files(files: trees.Tree, path: str) -> Mapping[str, str]:
 
 
 def _texts(files: trees.Tree, entries: Sequence[trees.Entry], path: str) -> dict[str, str]:
-    """Return the texts of files but for that at `path`."""
-    return {
-        entry.path: text
-        for entry in entries
-        if entry.path != path and _is_yaml(entry) and (text := _text(files, entry.path))
-    }
+    """Return the texts of files but for that at `path`.
+
+    Raises:
+        UserError: Together they are too large.
+    """
+    read = [entry for entry in entries if entry.path != path and _is_yaml(entry)]
+    if (size := sum(entry.size for entry in read)) > work_limits.SIBLING_BYTES:
+        raise errors.user_error(
+            f"the files that it may refer to have {size} bytes together, at most"
+            f" {work_limits.SIBLING_BYTES // 2**20} MiB are read",
+            hint="keep the application in a directory with less beside it",
+            where=errors.Location(path),
+        )
+    return {entry.path: text for entry in read if (text := _text(files, entry.path))}
 
 
 def shared_identity(files: trees.Tree) -> str:

@@ -25,6 +25,15 @@ def encode(document: object) -> str:
         return msgspec.json.encode(_every_text(msgspec.to_builtins(document))).decode()
 
 
+def is_readable(document: object) -> bool:
+    """Say whether what is kept of `document` could be read again; a number may be too long."""
+    try:
+        msgspec.json.decode(encode(document))
+    except (ValueError, RecursionError, msgspec.MsgspecError):
+        return False
+    return True
+
+
 def _every_text(value: object) -> object:
     match value:
         case str():

@@ -33,6 +33,8 @@ class RunSummary:
     head: run_records.RunHead
     version: int
     origin: json.JsonObject
+    #: Why it cannot be read, as far as it cannot: that is empty then; empty: it can be read.
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,8 @@ class ApplicationRecord:
     removed: datetime | None = None
     #: Set by the store: grows by one with each change.
     version: int = 0
+    #: Set by the store: why it cannot be read, as far as it cannot; empty: it can.
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +190,8 @@ class CommitRecord:
     reason: str = ""
     #: The run it led to; empty: none.
     run_id: str = ""
+    #: Set by the store: why it cannot be read, as far as it cannot; empty: it can.
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +204,8 @@ class ClusterRecord:
     #: What else the caller wants to find again.
     document: json.JsonObject = field(default_factory=dict)
     updated: datetime | None = None
+    #: Set by the store: why it cannot be read, as far as it cannot; empty: it can.
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +225,8 @@ class RequestRecord:
     refusal: str = ""
     #: Set by the store: grows with each request, whatever the clocks of those who took them say.
     position: int = field(default=0, compare=False)
+    #: Set by the store: why it cannot be read, as far as it cannot; empty: it can.
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +246,8 @@ class AuditRecord:
     document: json.JsonObject = field(default_factory=dict)
     #: Set by the store: grows, with gaps.
     position: int = 0
+    #: Set by the store: why it cannot be read, as far as it cannot; empty: it can.
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

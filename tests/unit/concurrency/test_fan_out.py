@@ -1,6 +1,7 @@
 """Results come in the order of what was asked, and one failure does not stop the others."""
 
 import asyncio
+import itertools
 
 import pytest
 
@@ -66,3 +67,23 @@ async def test_a_bug_is_no_value() -> None:
 
     with pytest.raises(ExceptionGroup):
         await fan_out.attempt_all(("one",), act)
+
+
+async def test_others_get_their_turn_while_thousands_begin() -> None:
+    turns: list[int] = []
+    begun = 0
+
+    async def act(_: int) -> None:
+        nonlocal begun
+        begun += 1
+
+    async def look() -> None:
+        while begun < 5000:
+            turns.append(begun)
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(look())
+        await fan_out.run_all(range(5000), act)
+
+    assert max(later - before for before, later in itertools.pairwise(turns)) <= 200

@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pygit2
+import pytest
 
 from volary.gitops import discovery
-from volary.model import applications, server_settings
+from volary.model import applications, server_settings, work_limits
 from volary.sources.git import repositories
 
 AUTHOR = pygit2.Signature("Ana", "ana@example.com", 1_700_000_000, 60)
@@ -90,3 +91,29 @@ async def test_an_edited_policy_is_read_again(tmp_path: Path) -> None:
     assert await targets({"shop/policies/policy.yaml": POLICY}) == ("us",)
     changed = POLICY.replace("[us]", "[us, eu]")
     assert await targets({"shop/policies/policy.yaml": changed}) == ("us", "eu")
+
+
+async def test_an_application_with_too_much_beside_it_harms_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_limits, "SIBLING_BYTES", 2**10)
+    whole = "apiVersion: volary.dev/v1\nkind: Application\nmetadata: {name: %s}\n"
+    made = pygit2.init_repository(str(tmp_path), initial_head="main")
+    files = {
+        "big/volary.yaml": whole % "big",
+        "big/data.yaml": "#" * 2**11,
+        "shop/volary.yaml": whole % "shop",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    made.index.add_all()
+    made.create_commit("HEAD", AUTHOR, AUTHOR, "All of it", made.index.write_tree(), [])
+    opened = await repositories.open_repository(str(tmp_path))
+    finder = discovery.Discovery(server_settings.Repository("apps", str(tmp_path)))
+
+    big, shop = finder.look(await opened.tree((await opened.resolve("HEAD")).id)).readings
+
+    assert (big.name, big.application) == ("big", None)
+    assert "at most 0 MiB are read" in big.problems[0].message
+    assert shop.application is not None

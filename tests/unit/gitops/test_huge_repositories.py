@@ -7,7 +7,7 @@ import pygit2
 import pytest
 
 from volary.gitops import discovery
-from volary.model import server_settings
+from volary.model import server_settings, work_limits
 from volary.sources.git import repositories
 
 WEB = "apiVersion: volary.dev/v1\nkind: Application\nmetadata: {name: %s}\n"
@@ -50,7 +50,7 @@ async def test_a_hundred_thousand_files_are_walked_once_and_read_when_they_matte
 async def test_more_applications_than_are_taken_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(discovery, "MOST", 20)
+    monkeypatch.setattr(work_limits, "APPLICATIONS", 20)
     directories = {f"d{n:02}": {"volary.yaml": WEB % f"app-{n:02}"} for n in range(30)}
     tree = await tree_of(tmp_path / "big.git", directories)
 

@@ -15,7 +15,8 @@ import pytest
 
 import process_time
 from git_hosting import Upstream
-from volary.gitops import repository_state, watcher
+from volary.concurrency import work_threads
+from volary.gitops import discovery, repository_state, watcher
 from volary.model import applications, errors, server_settings
 from volary.sources.git import mirrors, repositories
 
@@ -127,6 +128,37 @@ async def test_applications_are_found_added_changed_and_removed(
         shop.push()
         told = await listener.until(lambda each: True)
         assert names_of(told) == ["api"]
+
+
+async def test_a_look_that_takes_too_long_twice_is_repeated_with_the_next_commit_only(
+    shop: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    look = discovery.Discovery.look
+
+    def counted(finder: discovery.Discovery, tree: repositories.GitTree) -> discovery.Discovered:
+        looks.append(tree.identity(""))
+        return look(finder, tree)
+
+    monkeypatch.setattr(discovery.Discovery, "look", counted)
+    many = {f"app-{n}/volary.yaml": WEB % f"app-{n}" for n in range(400)}
+    shop.publish(many)
+    work_threads.install(work_threads.WorkThreads(longest=timedelta(milliseconds=30)))
+    async with watching(tmp_path, [spec_of(shop)]) as (watched, listener):
+        told = await listener.until(lambda each: True)
+        assert told.problem.startswith(
+            "looking for applications took more than 0.03 s of processor time"
+        )
+        await process_time.until(lambda: len(looks) == 2)
+        for _ in range(5):
+            watched.request_refresh("shop")
+            await asyncio.sleep(0.03)
+        assert len(looks) == 2
+
+        shop.remove([f"app-{n}" for n in range(399)])
+        shop.push()
+        told = await listener.until(lambda each: not each.problem)
+        assert names_of(told) == ["app-399"]
 
 
 async def test_nothing_is_told_when_nothing_changed(shop: Upstream, tmp_path: Path) -> None:

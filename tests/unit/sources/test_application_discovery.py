@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from volary.model import errors
+from volary.model import errors, work_limits
 from volary.sources import application_discovery
 from volary.sources.trees import directories
 
@@ -151,3 +151,18 @@ def test_policies_describe_their_directory_once(directory_tree: Tree) -> None:
 )
 def test_policies_have_neighbours(directory_tree: Tree, path: str, expected: set[str]) -> None:
     assert set(application_discovery.sibling_files(directory_tree(PLACED), path)) == expected
+
+
+def test_neighbours_that_are_too_large_together_are_refused(
+    directory_tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_limits, "SIBLING_BYTES", 2**20)
+    many = {f"shop/{n}.yaml": "#" * 2**18 for n in range(5)}
+    files = directory_tree({**FLAGGERS, **many})
+
+    with pytest.raises(errors.UserError) as refused:
+        application_discovery.sibling_files(files, "shop/canary.yaml")
+
+    [problem] = refused.value.problems
+    assert str(problem.where) == "shop/canary.yaml"
+    assert problem.message.endswith("bytes together, at most 1 MiB are read")

@@ -34,7 +34,7 @@ from volary.clusters.apply import (
     trials,
 )
 from volary.clusters.client import clients, recent_objects, resource_mapping
-from volary.concurrency import fan_out
+from volary.concurrency import fan_out, work_threads
 from volary.manifests.loading import apply_order
 from volary.manifests.ownership import field_managers
 from volary.model import backoffs, errors
@@ -201,7 +201,15 @@ class SetApply:
             for placed in mapped:
                 if placed.key in live:
                     self._client.recent.keep(placed.resource, live[placed.key])
-        return set_parts.divide(mapped, live, placement.later, self._tools)
+        return await work_threads.run_many(
+            mapped,
+            "comparing with the cluster",
+            set_parts.divide,
+            mapped,
+            live,
+            placement.later,
+            self._tools,
+        )
 
     async def _place(
         self, manifests: Sequence[manifest.Manifest], *, defining: Sequence[manifest.Manifest] = ()
@@ -286,7 +294,11 @@ class SetApply:
         left = await live_objects.leave_to_autoscalers(
             self._client, mapped, live, manager=self._options.field_manager
         )
-        every = [steps.assess(placed, live.get(placed.key), self._tools) for placed in left]
+        every = await work_threads.run_many(
+            left,
+            "comparing with the cluster",
+            lambda: [steps.assess(placed, live.get(placed.key), self._tools) for placed in left],
+        )
         changing = [step for step in every if not step.is_unchanged]
         if alone and len(changing) == 1:
             seen: list[steps.Step] = []

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from volary.clusters.api import discovery
 from volary.clusters.client import clients
+from volary.concurrency import work_threads
 from volary.manifests import objects
 from volary.manifests.loading import namespace_scopes
 from volary.manifests.workloads import secret_data
@@ -95,23 +96,27 @@ async def map_manifests(
     unknown = [item for item in manifests if find(catalog, item) is None]
     if refresh and any((item.group, item.kind) not in coming for item in unknown):
         catalog = await client.discover(refresh=True)
-    mapped: list[MappedManifest] = []
-    later: list[manifest.Manifest] = []
-    problems: list[errors.Problem] = []
-    for item in manifests:
-        resource = find(catalog, item)
-        if resource is None and (item.group, item.kind) in coming:
-            later.append(item)
-        elif resource is None:
-            if refresh:
-                _check_fresh(client.name, catalog, {item.group})
-            problems.append(_unknown(client.name, catalog, item))
-        else:
-            item_there = secret_data.stored(_in_namespace(item, resource, client.namespace))
-            placed = MappedManifest(item_there, resource)
-            mapped.append(placed)
-            problems.extend(_restricted(client.name, placed, namespaces))
-    return ResourceMapping(tuple(mapped), tuple(later), tuple(problems))
+
+    def place() -> ResourceMapping:
+        mapped: list[MappedManifest] = []
+        later: list[manifest.Manifest] = []
+        problems: list[errors.Problem] = []
+        for item in manifests:
+            resource = find(catalog, item)
+            if resource is None and (item.group, item.kind) in coming:
+                later.append(item)
+            elif resource is None:
+                if refresh:
+                    _check_fresh(client.name, catalog, {item.group})
+                problems.append(_unknown(client.name, catalog, item))
+            else:
+                item_there = secret_data.stored(_in_namespace(item, resource, client.namespace))
+                placed = MappedManifest(item_there, resource)
+                mapped.append(placed)
+                problems.extend(_restricted(client.name, placed, namespaces))
+        return ResourceMapping(tuple(mapped), tuple(later), tuple(problems))
+
+    return await work_threads.run_many(manifests, "placing the manifests", place)
 
 
 def is_definition(item: manifest.Manifest) -> bool:

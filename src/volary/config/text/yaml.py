@@ -16,13 +16,10 @@ from typing import Any
 import yaml as pyyaml
 
 from volary.config.text import yaml_scalars, yaml_tree
-from volary.model import errors
+from volary.model import errors, work_limits
 
 #: Steps into a document: keys of objects and indices of lists.
 Path = tuple[str | int, ...]
-
-#: Far above what a cluster takes (etcd refuses objects above 1.5 MiB), far below what hurts.
-MAXIMUM_CHARACTERS = 16 * 1024 * 1024
 
 _SEPARATOR = re.compile(r"^---(.*)$", re.MULTILINE)
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_$-]+")
@@ -60,8 +57,8 @@ def load_all(text: str, file: str = "") -> list[Document]:
     Raises:
         UserError: Every document that cannot be read, with line and column.
     """
-    if len(text) > MAXIMUM_CHARACTERS:
-        limit = MAXIMUM_CHARACTERS // (1024 * 1024)
+    if len(text) > work_limits.YAML_CHARACTERS:
+        limit = work_limits.YAML_CHARACTERS // (1024 * 1024)
         raise errors.user_error(
             f"the file is too large: {len(text)} characters, at most {limit} Mi are read",
             hint="split it into several files",
@@ -191,7 +188,7 @@ def _read_json(chunk: str, offset: int) -> yaml_tree.Node | None:
 
 def _is_too_deep(value: Any) -> bool:
     level = [value]
-    for _ in range(yaml_tree.MAXIMUM_DEPTH):
+    for _ in range(work_limits.YAML_DEPTH):
         level = [inner for outer in level for inner in _children(outer)]
         if not level:
             return False

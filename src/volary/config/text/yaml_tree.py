@@ -16,12 +16,7 @@ from typing import Any
 import yaml
 
 from volary.config.text import yaml_scalars
-
-#: More levels than any Kubernetes object has, few enough for recursive functions.
-MAXIMUM_DEPTH = 200
-#: Aliases may multiply a document by this much, beyond a free allowance.
-ALIAS_FACTOR = 10
-ALIAS_ALLOWANCE = 100_000
+from volary.model import work_limits
 
 
 class TreeError(Exception):
@@ -132,15 +127,18 @@ class _Builder:
             value = event.value if is_merge else read(event.value, event.tag, plain=plain)
         except yaml_scalars.ScalarError as error:
             raise self._error(str(error), event) from error
-        node = Node(value, self._mark(event), is_merge=is_merge)
+        # A long text counts as several values: an alias of it repeats it whole.
+        size = 1 + len(event.value) // work_limits.YAML_TEXT
+        self._read += size - 1
+        node = Node(value, self._mark(event), size, is_merge=is_merge)
         self._anchor(event.anchor, node)
         return node
 
     def _open(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
         if self._stack and self._stack[-1].wants_key:
             raise self._error("a key must be text, not a list or an object", event)
-        if len(self._stack) >= MAXIMUM_DEPTH:
-            raise self._error(f"nested more than {MAXIMUM_DEPTH} levels deep", event)
+        if len(self._stack) >= work_limits.YAML_DEPTH:
+            raise self._error(f"nested more than {work_limits.YAML_DEPTH} levels deep", event)
         value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
         self._stack.append(_Frame(Node(value, self._mark(event)), event.anchor))
 
@@ -187,6 +185,7 @@ class _Builder:
         frame.key = node
         if node.is_merge:
             return
+        frame.node.size += node.size - 1  # a long key may come out of an alias
         if node.value in frame.written:
             first = frame.node.mark.entries[node.value].line
             raise self._error(f"duplicate key {node.value!r}, first written in line {first}", event)
@@ -195,8 +194,17 @@ class _Builder:
     def _grow(self, frame: _Frame, node: Node, event: yaml.Event) -> None:
         """Count sizes upwards as values close; each step is bounded, so their sum is too."""
         frame.node.size += node.size
-        if frame.node.size > ALIAS_FACTOR * self._read + ALIAS_ALLOWANCE:
-            raise self._error("aliases make this document too large", event)
+        if frame.node.size > self._most():
+            raise self._error(
+                "aliases make this document too large: written out it may have at most"
+                f" {work_limits.YAML_ALIAS_FACTOR} times the values that are written, and"
+                f" {work_limits.YAML_ALIAS_ALLOWANCE} more",
+                event,
+            )
+
+    def _most(self) -> int:
+        """Return how many values a part of the document may hold when written out."""
+        return work_limits.YAML_ALIAS_FACTOR * self._read + work_limits.YAML_ALIAS_ALLOWANCE
 
     def _mark(self, event: yaml.Event) -> Mark:
         return Mark(self._line(event))

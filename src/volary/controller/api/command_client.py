@@ -19,6 +19,7 @@ from volary.controller.api import representations
 from volary.controller.persistence import change_signal, redaction
 from volary.manifests import redaction as manifest_redaction
 from volary.model import clocks, errors, json
+from volary.model.runs import run_records
 from volary.store import records, stores
 
 #: How long an answer is waited for: longer than another process needs to take over.
@@ -144,17 +145,22 @@ class CommandClient:
             refusals.Conflict: It was.
         """
         first = await self.store.requests.get(request.id)
+        if first is not None and first.unreadable:
+            raise refusals.conflict(
+                f"what was asked for under this Idempotency-Key cannot be read: {first.unreadable}",
+                hint="use a new key",
+            )
         if first is not None and _asked_for(first) != _asked_for(request):
             raise refusals.conflict(
                 "this Idempotency-Key was used for another request",
                 hint="use a new key for each request, and the same one to ask again",
             )
 
-    async def _answer(self, request_id: str) -> records.RequestRecord:
+    async def _answer(self, request_id: str) -> run_records.RequestAnswer:
         while True:
-            request = await self.store.requests.get(request_id)
-            if request is not None and request.answered is not None:
-                return request
+            answer = await self.store.requests.answer_of(request_id)
+            if answer is not None:
+                return answer
             await self.kept.wait(_POLL_SECONDS)
 
 

@@ -133,6 +133,10 @@ class CommandHandler:
             refusal = f"not now: {error}"
         except (runners.AlreadyAnswered, fencing.RequestAnswered) as error:
             refusal = str(error)  # whoever asked was told already
+        except errors.PermanentError as error:
+            if context.is_overtaken(error):
+                raise
+            refusal = str(error)  # such as a run that is stored and cannot be read
         # A request that meets a bug is answered, so that it ends no process, now or later.
         except Exception as error:
             if context.is_overtaken(error):
@@ -150,6 +154,9 @@ class CommandHandler:
 
     async def carry_out(self, request: records.RequestRecord) -> str:
         """Do what is asked for; returns why not, or nothing."""
+        if request.unreadable:
+            _LOG.error("request %s cannot be read: %s", request.id, request.unreadable)
+            return f"what is stored of this request cannot be read: {request.unreadable}"
         if request.run_id:
             return await self._of_run(request)
         if request.kind == cluster_service.KIND:
@@ -157,8 +164,12 @@ class CommandHandler:
             now = leader.dependencies.clock.now()
             return await taint_commands.carry_out(request, leader.register, now, fence=leader.fence)
         reconciler = self._registry.reconciler(request.application)
+        if reconciler is None and request.kind == "forget":
+            return await self._registry.forget_unreadable(
+                request.application, request.by, answers=self._done(request)
+            )
         if reconciler is None:
-            return f"there is no application {request.application}"
+            return self._registry.why_unknown(request.application)
         return await self._of_application(reconciler, request)
 
     async def _of_application(
@@ -185,8 +196,10 @@ class CommandHandler:
                 refusal = await self._rollback(reconciler, request)
             case rebalancing.KIND:
                 refusal = await rebalancing.carry_out(self._leader, reconciler, request)
-            case _:
+            case "sync":
                 refusal = await self._sync(reconciler, request)
+            case _:
+                refusal = f"nobody knows a request of kind {request.kind}"
         return refusal
 
     async def _of_run(self, request: records.RequestRecord) -> str:
@@ -309,7 +322,8 @@ def event_of(request: records.RequestRecord, now: datetime) -> events.Request:
     What only stops a run may be asked for without a look at it.
 
     Raises:
-        LookupError: Nobody knows such a request, or it does not say what was seen.
+        errors.UserError: Nobody knows such a request.
+        LookupError: It does not say what was seen.
     """
     said, by = request.document, request.by
     comment, reason = said.get("comment", ""), said.get("reason", "")
@@ -335,6 +349,8 @@ def event_of(request: records.RequestRecord, now: datetime) -> events.Request:
             else events.SkipCluster(now, by, said["target"], reason)
         ),
     }
+    if request.kind not in make:
+        raise errors.user_error(f"nobody knows a request of kind {request.kind}")
     event = make[request.kind]()
     if isinstance(event, events.PauseAsked | events.Cancel) and not said.get("seen"):
         return replace(event, id=request.id, seen=sightings.NOTHING)

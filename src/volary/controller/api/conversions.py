@@ -1,5 +1,7 @@
 """From what is kept to what people see. Pure."""
 
+from dataclasses import replace
+
 import msgspec
 
 from volary.controller.api import plan_representations, representations
@@ -24,7 +26,10 @@ from volary.store import records
 
 
 def of_application(known: records.ApplicationRecord) -> representations.Application:
-    """Return an application as people see it."""
+    """Return an application as people see it; one that cannot be read says why."""
+    if why := application_statuses.why_unreadable(known):
+        word = application_statuses.StatusWord.UNREADABLE.value
+        known = replace(known, document={}, status=word, reason=why)
     application_status = application_statuses.from_document(known.document)
     run_request, pause = application_status.run_request, application_status.pause
     return representations.build(
@@ -51,7 +56,10 @@ def _waiting(run_request: run_requests.RunRequest, why: str) -> representations.
 
 def of_summary(kept: records.RunSummary) -> representations.RunSummary:
     """Return a run as lists show it."""
-    return _summary(kept.head, kept.version, _origin(kept.origin))
+    head = kept.head
+    if kept.unreadable:
+        head = replace(head, reason=f"what is stored of it cannot be read: {kept.unreadable}")
+    return _summary(head, kept.version, _origin(kept.origin))
 
 
 def _origin(document: json.JsonObject) -> run_origins.Origin:
@@ -84,7 +92,10 @@ def of_run(
     """
     run, origin = codec.read_run(stored), _origin(stored.origin)
     undone = failures.undone(run)
-    application_status = application_statuses.from_document(known.document) if known else None
+    is_known = known is not None and not application_statuses.why_unreadable(known)
+    application_status = (
+        application_statuses.from_document(known.document) if known and is_known else None
+    )
     return representations.build(
         representations.Run,
         run,
@@ -235,5 +246,7 @@ def of_commit(commit: records.CommitRecord) -> representations.Commit:
 
 
 def of_audit(entry: records.AuditRecord) -> representations.AuditEntry:
-    """Return an entry of the audit."""
+    """Return an entry of the audit; what cannot be read of one is said in its document."""
+    if entry.unreadable:
+        entry = replace(entry, document={"unreadable": entry.unreadable})
     return representations.build(representations.AuditEntry, entry, run=entry.run_id)

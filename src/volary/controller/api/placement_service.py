@@ -100,6 +100,8 @@ class PlacementService:
         async for item in pagination.every(
             lambda cursor: self.store.applications.list(wanted, cursor=cursor, limit=_PAGE)
         ):
+            if application_statuses.why_unreadable(item):
+                continue
             placed = application_statuses.from_document(item.document).placed
             counts.update({leaving.cause.value for leaving in placed.leaving})
         return counts
@@ -111,7 +113,7 @@ class PlacementService:
             refusals.NotFound: There is no such application.
         """
         known = await self._application(application)
-        return _view(application, application_statuses.from_document(known.document))
+        return _view(application, application_statuses.of_record(known))
 
     async def plan(self, application: str, asker: representations.Actor) -> Rebalance:
         """Return what a rebalance would do now; writes nothing but that somebody asked.
@@ -142,14 +144,14 @@ class PlacementService:
             run = await self.asker.ask(
                 rebalancing.KIND, asker.by, application=application, key=asker.key
             )
-        status = application_statuses.from_document((await self._application(application)).document)
+        status = application_statuses.of_record(await self._application(application))
         move = status.move
         return representations.Accepted(run, move.reason if move and move.id == run else "")
 
     async def _plan(self, known: records.ApplicationRecord, by: str) -> Rebalance:
         if not self.register.is_leader:
             await self.register.load()
-        status = application_statuses.from_document(known.document)
+        status = application_statuses.of_record(known)
         place = ready_runs.source_of(application_state.ApplicationState(known, status))
         made = await rebalancing.plan(self.dependencies, place, status, self.register, by=by)
         return Rebalance(

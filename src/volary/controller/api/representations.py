@@ -66,7 +66,8 @@ class Application(Representation, frozen=True):
     branch: str
     labels: Mapping[str, str]
     #: ``synced``, ``out_of_sync``, ``running``, ``waiting``, ``failed``, ``rolled_back``,
-    #: ``cancelled``, ``broken``, ``suspended``, ``removed``, ``orphaned`` or ``unknown``.
+    #: ``cancelled``, ``broken``, ``suspended``, ``removed``, ``orphaned``,
+    #: ``unreadable`` or ``unknown``.
     status: str
     reason: str
     #: The last commit that succeeded; empty: none did.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
+from volary.concurrency import work_threads
 from volary.controller import refusals
 from volary.controller.api import (
     cluster_service,
@@ -129,10 +130,17 @@ class Service:
 
         Raises:
             refusals.NotFound: There is none of that id.
+            refusals.Conflict: What is stored of it cannot be read.
         """
         stored = refusals.required(await self.store.runs.load(run_id), "run", run_id)
         known = await self.store.applications.get(stored.head.application)
-        return conversions.of_run(stored, await self.store.runs.approvals(run_id), known)
+        approvals = await self.store.runs.approvals(run_id)
+        try:
+            return conversions.of_run(stored, approvals, known)
+        except errors.PermanentError as error:
+            raise refusals.conflict(
+                str(error), hint=f"`volary abandon {run_id}` ends it as it is, if it has not ended"
+            ) from error
 
     async def events(
         self, run_id: str, after: int = 0, *, limit: int = 500
@@ -328,7 +336,7 @@ class Service:
     async def _plan(
         self, known: records.ApplicationRecord, commit: str, strategy: run_plans.Strategy | None
     ) -> plan_representations.Plan:
-        status = application_statuses.from_document(known.document)
+        status = application_statuses.of_record(known)
         run_request = run_requests.RunRequest(
             id="plan",
             commit=commit or await self.dependencies.repositories.fetch_head(known.repository),
@@ -338,6 +346,7 @@ class Service:
             strategy=strategy,
         )
         application = application_state.ApplicationState(known, status)
+        work_threads.claim(known.repository)
         prepared = await release_plans.plan(self.dependencies, application, run_request)
         shown = await previews.preview_run(
             prepared,

@@ -47,6 +47,8 @@ class StatusService:
         if known is None:
             self._problems.pop(name, None)
             raise refusals.not_found("application", name)
+        if why := application_statuses.why_unreadable(known):
+            raise refusals.conflict(f"application {name}: {why}")
         seen = await self.surveyor.survey(name, lambda: self._subject(known))
         shown = of_survey(name, seen, self._masker)
         application_status = application_statuses.from_document(known.document)

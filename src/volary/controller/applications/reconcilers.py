@@ -18,6 +18,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from volary.concurrency import work_threads
 from volary.controller import notifications, refusals
 from volary.controller.applications import (
     interrupted_runs,
@@ -66,7 +67,9 @@ class ApplicationReconciler:
         self._interrupted = interrupted_runs.InterruptedRun(
             leader, self._state_writer, self._conclude
         )
-        self._planner = request_planner.RequestPlanner(leader, self._state_writer)
+        self._planner = request_planner.RequestPlanner(
+            leader, self._state_writer, self._keep_attempt
+        )
         self._loop = reconcile_loop.ReconcileLoop(
             leader,
             known.name,
@@ -397,6 +400,7 @@ class ApplicationReconciler:
 
     async def _go_on(self) -> Exception | None:
         """Do what is next; returns what keeps it from being done."""
+        work_threads.claim(self.record.repository)
         if await self._is_pinned():
             return None
         async with self._lock:
@@ -456,6 +460,12 @@ class ApplicationReconciler:
         if session is not None:
             await self._carry_out(session)
         return None
+
+    async def _keep_attempt(self, attempt: application_statuses.PlanningAttempt | None) -> None:
+        """Keep how the planning of what is requested stands."""
+        async with self._lock:
+            if self.status.attempt != attempt:
+                await self._state_writer.keep(replace(self.status, attempt=attempt))
 
     def _tell_waiting(self, run_request: run_requests.RunRequest, sentence: str) -> None:
         work = context.isolate_errors(

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from volary.concurrency import work_threads
+from volary.controller import refusals
 from volary.controller.applications import (
     reconcilers,
     repository_events,
@@ -46,8 +48,8 @@ class ApplicationRegistry:
         self._names: application_identity.Names = {}
         #: What was seen last, by the name of the repository.
         self._seen: dict[str, repository_state.RepositoryState] = {}
-        #: Names of applications whose records make no sense.
-        self._unreadable: set[str] = set()
+        #: Applications whose records cannot be read, and why.
+        self._unreadable: dict[str, str] = {}
         self._queues = work_queues.WorkQueues(leader)
 
     async def load(self) -> None:
@@ -60,9 +62,9 @@ class ApplicationRegistry:
             except Exception as error:
                 if context.is_overtaken(error):
                     raise
-                _LOG.exception("application %s cannot be read; it is left as it is", known.name)
+                _LOG.exception("application %s cannot be taken up; it is left as it is", known.name)
                 if known.name not in self._reconcilers:
-                    self._unreadable.add(known.name)
+                    self._unreadable[known.name] = f"internal error ({type(error).__name__})"
         unfinished = await retry.until_available(store.runs.unfinished, "taking up")
         for run_id in unfinished:
             await context.isolate_errors(self._take_up(run_id), f"of run {run_id}", _NOT_TAKEN_UP)
@@ -77,12 +79,21 @@ class ApplicationRegistry:
         if summary is None:
             return
         reconciler = self.reconciler_of(summary.head.application)
+        if summary.unreadable:
+            _LOG.error("run %s cannot be read: %s", run_id, summary.unreadable)
         stored = await self._load_run(run_id)
         if stored is not None:
             reconciler.take_up(stored)
 
     async def _enter(self, known: records.ApplicationRecord) -> None:
-        """Take an application as it was kept; one that has lost its repository is orphaned."""
+        """Take an application as it was kept; one that has lost its repository is orphaned.
+
+        One that cannot be read is set aside: nothing is done, or written down, about it.
+        """
+        if why := application_statuses.why_unreadable(known):
+            _LOG.error("application %s is left as it is: %s", known.name, why)
+            self._unreadable[known.name] = why
+            return
         reconciler = self._reconcilers[known.name] = reconcilers.ApplicationReconciler(
             self._leader, known
         )
@@ -234,6 +245,46 @@ class ApplicationRegistry:
         await self._queues.wait(reconciler.name)
         return ""
 
+    def why_unknown(self, name: str) -> str:
+        """Return why there is no reconciler of an application."""
+        why = self._unreadable.get(name)
+        if why is None:
+            return f"there is no application {name}"
+        return refusals.with_hint(
+            f"application {name} is left as it is: {why}",
+            f"`volary application forget {name}` deletes what is stored of it, nothing in any"
+            " cluster; it is then found anew in its repository",
+        )
+
+    async def forget_unreadable(
+        self, name: str, by: str, *, answers: state_writer.Answers = ()
+    ) -> str:
+        """Delete what is stored of an application and cannot be read, with the `answers`.
+
+        It is found anew in its repository, as if it had never been known.
+
+        Returns:
+            Why not, one sentence, or nothing.
+
+        Raises:
+            fencing.RequestAnswered: It was done, or refused, before; nothing is deleted.
+        """
+        if name not in self._unreadable:
+            return self.why_unknown(name)
+        store, fence = self._leader.store, self._leader.fence
+        await retry.until_known(
+            lambda: store.applications.forget(name, fence=fence, answers=answers),
+            f"application {name}",
+        )
+        _LOG.warning("what was stored of application %s is deleted: %s says so", name, by)
+        del self._unreadable[name]
+        self._leader.change_signal.notify_all()
+        for seen in tuple(self._seen.values()):
+            if any(application.name == name for application in seen.applications):
+                self._take(seen)
+        await self._queues.wait(name)
+        return ""
+
     def _orphans_by_path(self) -> Mapping[str, Sequence[records.ApplicationRecord]]:
         orphans_by_path: defaultdict[str, list[records.ApplicationRecord]] = defaultdict(list)
         for reconciler in self._reconcilers.values():
@@ -277,7 +328,13 @@ class ApplicationRegistry:
         return self._reconcilers.get(name)
 
     def reconciler_of(self, name: str) -> reconcilers.ApplicationReconciler:
-        """Return an application's reconciler, a new one if there is none."""
+        """Return an application's reconciler, a new one if there is none.
+
+        Raises:
+            errors.UserError: What is stored of the application cannot be read.
+        """
+        if name in self._unreadable:
+            raise errors.user_error(self.why_unknown(name))
         if name not in self._reconcilers:
             self._reconcilers[name] = reconcilers.ApplicationReconciler(
                 self._leader, records.ApplicationRecord(name)
@@ -295,6 +352,7 @@ class ApplicationRegistry:
         discovered: repository_state.DiscoveredApplication,
         seen: repository_state.RepositoryState,
     ) -> None:
+        work_threads.claim(seen.name)
         reconciler = self.reconciler_of(name)
         described = discovered.application
         if described is not None and application_identity.is_placeholder(name):

@@ -4,6 +4,7 @@ import functools
 import logging
 from dataclasses import replace
 
+from volary.concurrency import work_threads
 from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
 from volary.controller.runs import ready_runs
@@ -205,4 +206,6 @@ async def _trigger(
             # A force-push took the commit away; what changed since cannot be told.
             previous = ""
     head = triggers.Head(discovered.commit, previous, changed, discovered.directory)
-    return triggers.on_commit(options, head)
+    return await work_threads.run_many(
+        changed, "matching the changed paths", triggers.on_commit, options, head
+    )

@@ -193,7 +193,11 @@ class ApplicationStateWriter:
         """Keep that a run which is kept already is under way; `origin` is clean."""
         await self._keeper.add(self.record.repository, commit_keeper.of_run(run))
         kind = self._leader.kinds[origin.kind]
-        await self.write(kind.begun(run_kinds.KeptRun(self.state, run, origin)))
+        # It is planned, so nothing is left of the attempts to.
+        planned = application_state.ApplicationState(
+            self.record, replace(self.status, attempt=None)
+        )
+        await self.write(kind.begun(run_kinds.KeptRun(planned, run, origin)))
 
     async def refuse(self, run_request: run_requests.RunRequest, reason: str) -> None:
         """Keep that a request is refused until somebody mends something.

@@ -16,7 +16,7 @@ import msgspec
 from volary.clusters.client import client_pool
 from volary.controller.persistence import change_signal, retry
 from volary.model import clocks
-from volary.model.fleet import cluster_health, fleets
+from volary.model.fleet import cluster_health, fleets, taints
 from volary.model.runs import run_records
 from volary.placement import health_states
 from volary.store import records, stores
@@ -25,6 +25,8 @@ _LOG = logging.getLogger(__name__)
 
 #: Called with clusters that answer.
 OnReachable = Callable[[Collection[str]], None]
+#: Who cordons a cluster that cannot be read; not who adds and removes taints by rules.
+_BY_STORE = "the store"
 #: What of a cluster outlives the process, besides name and state.
 _KEPT = ("since", "reason", "taints", "first_seen", "left", "identity")
 Change = Callable[[cluster_health.ClusterHealth], cluster_health.ClusterHealth]
@@ -48,6 +50,8 @@ class ClusterRegistry:
     #: has left the fleet.
     on_reachable: OnReachable = field(default=lambda _: None, init=False)
     _known: dict[str, cluster_health.ClusterHealth] = field(default_factory=dict, init=False)
+    #: Clusters of which what is stored cannot be read: it is written over by people only.
+    _unreadable: set[str] = field(default_factory=set, init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def __post_init__(self) -> None:
@@ -81,7 +85,7 @@ class ClusterRegistry:
     async def load(self) -> None:
         """Read what was kept; what only this process saw stays where nothing else was kept."""
         stored = await retry.until_available(self.store.clusters.list, "reading clusters")
-        known = {record.name: _read(record) for record in stored}
+        known = {record.name: self._read(record) for record in stored}
         for name, health in known.items():
             mine = self._known.get(name)
             if mine is not None and health_states.is_stored_same(mine, health):
@@ -165,18 +169,47 @@ class ClusterRegistry:
             if cluster not in self.members.names:
                 return f"there is no cluster {cluster} in the fleet"
             known = self._known.get(cluster) or health_states.new_cluster(cluster, self.clock.now())
+            # Whoever changes it by hand has decided what is to be known of it.
+            self._unreadable.discard(cluster)
             await self._keep([change(known)], fence, answers)
         return ""
 
     async def forget(self, names: Sequence[str], *, fence: run_records.Fence | None) -> None:
         """Remove clusters that left long ago."""
         async with self._lock:
+            gone = [name for name in names if name not in self._unreadable]
             await retry.until_available(
-                lambda: self.store.clusters.forget(names, fence=fence), "forgetting clusters"
+                lambda: self.store.clusters.forget(gone, fence=fence), "forgetting clusters"
             )
             self._known = {
-                name: health for name, health in self._known.items() if name not in set(names)
+                name: health for name, health in self._known.items() if name not in set(gone)
             }
+
+    def _read(self, stored: records.ClusterRecord) -> cluster_health.ClusterHealth:
+        """Return what is known of a cluster.
+
+        One of which that cannot be read is cordoned: whether somebody did so is not known.
+        """
+        why = stored.unreadable
+        if not why:
+            try:
+                return _read(stored)
+            except msgspec.ValidationError as error:
+                why = f"its document is not as expected: {error}"
+        if stored.name not in self._unreadable:
+            self._unreadable.add(stored.name)
+            _LOG.error(
+                "what is stored of cluster %s cannot be read: %s; it is left as it is, and the"
+                " cluster is cordoned until somebody uncordons it",
+                stored.name,
+                why,
+            )
+        now = self.clock.now()
+        reason = f"what is stored of it cannot be read: {why}"
+        cordon = taints.Taint(
+            taints.CORDONED, "", taints.Effect.NO_SCHEDULE, now, _BY_STORE, reason
+        )
+        return health_states.taint(health_states.new_cluster(stored.name, now), [cordon])
 
     async def _keep(
         self,
@@ -188,8 +221,11 @@ class ClusterRegistry:
         new = [
             health
             for health in health
-            if health.cluster not in self._known
-            or not health_states.is_stored_same(health, self._known[health.cluster])
+            if health.cluster not in self._unreadable
+            and (
+                health.cluster not in self._known
+                or not health_states.is_stored_same(health, self._known[health.cluster])
+            )
         ]
         if new:
             written = [_write(health, now) for health in new]

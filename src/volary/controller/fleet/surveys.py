@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from volary.clusters.client import client_pool
 from volary.clusters.observe import live_state
-from volary.concurrency import fan_out
+from volary.concurrency import fan_out, work_threads
 from volary.manifests.health import fleet_status
 from volary.model import clocks, errors
 from volary.model.objects import object_health, ownership
@@ -140,7 +140,12 @@ class Surveyor:
                         namespaces=member.namespaces if member else (),
                         rules=subject.rules,
                     )
-                    state = fleet_status.of_cluster(
+                    # Of users' rules a single one may take a while.
+                    many = work_threads.EVERY if subject.rules else seen.live
+                    state = await work_threads.run_many(
+                        many,
+                        f"judging the health of {subject.application}",
+                        fleet_status.of_cluster,
                         seen.live,
                         seen.missing,
                         rules=subject.rules,

@@ -28,6 +28,16 @@ class PlannerSlots:
         self._all = asyncio.Semaphore(width * _MOST)
         self._free = asyncio.Semaphore(width)
         self._held = held
+        self._alone = asyncio.Lock()
+
+    @asynccontextmanager
+    async def alone(self, *, is_needed: bool) -> AsyncIterator[None]:
+        """Be the only one of those that need that, for the length of the block."""
+        if not is_needed:
+            yield
+            return
+        async with self._alone:
+            yield
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:

@@ -22,7 +22,7 @@ from volary.clusters.inventory import (
     pruning,
     snapshots,
 )
-from volary.concurrency import fan_out
+from volary.concurrency import fan_out, work_threads
 from volary.controller.planning import cluster_questions, needed_permissions, preparation
 from volary.manifests.health import assessment
 from volary.model import errors, json
@@ -96,7 +96,13 @@ async def _try(
     closely: bool,
 ) -> Trial:
     try:
-        rollouts = _rollouts(prepared, target)
+        rollouts = await work_threads.run_many(
+            prepared.manifests[target],
+            f"planning the stages for {target}",
+            _rollouts,
+            prepared,
+            target,
+        )
     except errors.UserError as error:
         return Trial(target, problems=error.problems)
     member = questions.clusters.member(target)

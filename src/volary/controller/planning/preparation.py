@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from volary.clusters.client import client_pool
+from volary.concurrency import work_threads
 from volary.config.application import cluster_strategies
 from volary.config.placement import wave_rules
 from volary.controller.planning import (
@@ -143,7 +144,9 @@ async def prepare(
     old, missing = await _render_known(rendering, before)
     rendering.settle(manifests, old, before)
     warnings += missing
-    decided = plans.make(
+    decided = await work_threads.run(
+        f"comparing the manifests of {application.name}",
+        plans.make,
         application,
         running={name: old.get(name) for name in names},
         target=manifests,
@@ -151,12 +154,16 @@ async def prepare(
         forced=options.strategy,
         assigned=cluster_strategies.assign(application, selection.targets),
     )
-    chosen = plans.skip_stages(
+    chosen = await work_threads.run(
+        f"matching the changed paths of {application.name}",
+        plans.skip_stages,
         decided,
         subject=project.subject,
         changed=await _changed(project, running.commit),
     )
-    warnings += checkouts.check(
+    warnings += await work_threads.run(
+        f"comparing the manifests of {application.name}",
+        checkouts.check,
         application,
         recognised,
         old,
@@ -168,8 +175,13 @@ async def prepare(
         pinned = fleet_shares.fix_shares(application, chosen.stages, selection.targets, counts)
         chosen = replace(chosen, stages=pinned)
     try:
-        moved = run_waves.plan_waves(
-            application, selection.targets, chosen.stages, goes_back=options.goes_back
+        moved = await work_threads.run(
+            f"planning the waves of {application.name}",
+            run_waves.plan_waves,
+            application,
+            selection.targets,
+            chosen.stages,
+            goes_back=options.goes_back,
         )
     except errors.UserError as error:
         raise loaded.located(error, wave_rules.PATH) from error

@@ -1,11 +1,11 @@
 """Opening what a command was pointed at: a directory or repository, its application, the fleet."""
 
-import asyncio
 import hashlib
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from volary.concurrency import work_threads
 from volary.config.application import application_files
 from volary.config.crosscheck import fleet_checks, lint
 from volary.config.fleet import fleet_files
@@ -61,11 +61,13 @@ class Project:
 
     async def describes(self, directory: str) -> bool:
         """Say whether there is, now, an application of the same name in a directory."""
-        path = await asyncio.to_thread(application_discovery.in_directory, self.files, directory)
+        path = await work_threads.run(
+            f"reading {directory}", application_discovery.in_directory, self.files, directory
+        )
         if not path:
             return False
         chosen = application_discovery.ApplicationFile(path)
-        loaded = await asyncio.to_thread(_load, self.files, chosen, located=None)
+        loaded = await work_threads.run(f"reading {path}", _load, self.files, chosen, located=None)
         found = loaded.application
         return found is None or found.name == self.application.declared_name
 
@@ -106,8 +108,10 @@ async def open_pinned(
     """
     resolved = await repository.resolve(commit)
     files = await repository.tree(resolved.id)
-    chosen = await asyncio.to_thread(application_discovery.choose, files, "", app=path)
-    loaded = await asyncio.to_thread(_load, files, chosen, located=None)
+    chosen = await work_threads.run(
+        f"reading {path}", application_discovery.choose, files, "", app=path
+    )
+    loaded = await work_threads.run(f"reading {path}", _load, files, chosen, located=None)
     application = loaded.require()
     return Project(
         application_discovery.Source(repository.location, resolved.id, chosen.directory),

@@ -1,11 +1,11 @@
 """The two sources of a run: what they render to for each cluster, and its digests."""
 
-import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from volary.concurrency import work_threads
 from volary.controller.planning import planned_manifests, projects, replica_assignment
 from volary.manifests import redaction
 from volary.model import applications
@@ -82,7 +82,9 @@ class RunRenderer:
         """Return what was planned as it is kept: without what Secrets hold."""
         commits = {side.commit for side in self.planned} & set(self.sides)
         keys = {commit: await self._digest_key(commit) for commit in commits}
-        return await asyncio.to_thread(planned_manifests.pack, self.planned, masker, keys)
+        return await work_threads.run(
+            "packing the manifests", planned_manifests.pack, self.planned, masker, keys
+        )
 
     async def undivided(self, commit: str, target: str) -> Manifests:
         """Return the manifests before anything in them is made different for the target."""
@@ -99,12 +101,20 @@ class RunRenderer:
         if planned_manifests.is_complete(planned):
             return list(planned)
         key = await self._digest_key(side.commit)
-        return planned_manifests.complete(planned, await self._render(side), key)
+        return await work_threads.run(
+            "comparing the manifests",
+            planned_manifests.complete,
+            planned,
+            await self._render(side),
+            key,
+        )
 
     async def _digest_key(self, commit: str) -> bytes:
         """Return what only those who can read the repository know."""
         source = self.sides[commit]
-        identity = await asyncio.to_thread(source.files.identity, source.directory)
+        identity = await work_threads.run(
+            f"reading {source.directory or '.'}", source.files.identity, source.directory
+        )
         return hashlib.sha256(identity.encode()).digest()
 
     async def _render(self, side: planned_manifests.Side) -> Manifests:

@@ -1,12 +1,13 @@
 """What a run renders: the new commit, and the commits that run, each by its own description."""
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from volary.concurrency import work_threads
 from volary.config.application import application_files
 from volary.config.crosscheck import lint
 from volary.controller.planning import projects, run_renderer
+from volary.model import applications
 from volary.sources import application_discovery
 from volary.sources.trees import trees
 
@@ -29,18 +30,26 @@ async def of_running(
 async def _described(project: projects.Project, commit: str) -> run_renderer.RunSource:
     """Return the running source, described by its own application file where it has one."""
     files = await projects.at_commit(project, commit)
-    path = await asyncio.to_thread(_description, project, files)
-    described = project.application
-    if path:
-        text = (await asyncio.to_thread(files.read, path)).decode("utf-8", errors="replace")
-        beside = await asyncio.to_thread(application_discovery.sibling_files, files, path)
-        loaded = application_files.parse(
-            text, file=path, default_name=lint.default_name(path), neighbours=beside
-        )
-        if loaded.application is not None:
-            named = replace(loaded.application, name=project.application.name)
-            described = projects.aim_at(named, project.selector)
+    described = await work_threads.run(
+        f"reading {project.directory or '.'} at {commit[:7]}", _read, project, files
+    )
     return run_renderer.RunSource(commit, files, described, project.directory)
+
+
+def _read(project: projects.Project, files: trees.Tree) -> applications.Application:
+    """Return the application as its own file of another commit says, else as the new one does."""
+    path = _description(project, files)
+    if not path:
+        return project.application
+    text = files.read(path).decode("utf-8", errors="replace")
+    beside = application_discovery.sibling_files(files, path)
+    loaded = application_files.parse(
+        text, file=path, default_name=lint.default_name(path), neighbours=beside
+    )
+    if loaded.application is None:
+        return project.application
+    named = replace(loaded.application, name=project.application.name)
+    return projects.aim_at(named, project.selector)
 
 
 def _description(project: projects.Project, files: trees.Tree) -> str:

@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from volary.clusters.apply import dry_runs
 from volary.clusters.client import client_pool
+from volary.concurrency import work_threads
 from volary.controller.planning import cluster_questions, preflight, preparation
 from volary.manifests import redaction
 from volary.manifests.diff import value_diff
@@ -172,6 +173,18 @@ async def preview_run(
     a sentence with the clusters that are waited for.
     """
     trials = await preflight.try_run(prepared, clusters, patience=patience, told=told, closely=True)
+    return await work_threads.run(
+        f"comparing the manifests of {prepared.project.application.name}",
+        _shown_of,
+        prepared,
+        trials,
+        tuple(secrets),
+    )
+
+
+def _shown_of(
+    prepared: preparation.PreparedRun, trials: Sequence[preflight.Trial], secrets: Sequence[str]
+) -> Preview:
     masker = redaction.Masker(secrets)
     for side in (prepared.manifests, prepared.old_manifests):
         for manifests in side.values():

@@ -1,6 +1,5 @@
 """A run that is ready to be carried out, and what it takes to make one: the same for every kind."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -8,6 +7,7 @@ from typing import Protocol
 
 from volary.analysis.metering import meters
 from volary.clusters.client import client_pool
+from volary.concurrency import work_threads
 from volary.controller import inputs
 from volary.controller.persistence import redaction
 from volary.controller.planning import (
@@ -25,7 +25,7 @@ from volary.engine.runs import policies, state
 from volary.manifests import redaction as manifest_redaction
 from volary.model import applications, clocks
 from volary.model.fleet import fleets
-from volary.model.objects import manifest, ownership
+from volary.model.objects import ownership
 from volary.model.runs import run_records
 from volary.sources.rendering import renderers
 from volary.stages import executor as stage_executor
@@ -110,7 +110,7 @@ _AS_IT_IS = PlannedInputs()
 async def read_inputs(store: stores.Store, stored: run_records.StoredRun) -> PlannedInputs:
     """Return what a stored run was planned with."""
     packed = await store.runs.manifests(stored.head.id)
-    planned = await asyncio.to_thread(planned_manifests.unpack, packed)
+    planned = await work_threads.run("unpacking the manifests", planned_manifests.unpack, packed)
     return PlannedInputs(run_clusters.from_document(stored.clusters), planned)
 
 
@@ -122,8 +122,9 @@ async def open_application(
     Raises:
         errors.UserError: The commit or the file is not there, or the file has errors.
     """
-    repository = await dependencies.repositories.repository(place.repository)
-    opened = await projects.open_pinned(repository, place.path, commit, name=place.name)
+    with work_threads.on_behalf_of(place.repository):
+        repository = await dependencies.repositories.repository(place.repository)
+        opened = await projects.open_pinned(repository, place.path, commit, name=place.name)
     return projects.with_targets(opened, place.targets)
 
 
@@ -170,7 +171,7 @@ async def take_up_project(
         replica_assignment.ReplicaNumbers(origin.assigned, origin.assigned_before),
         planned_with.manifests,
     )
-    ready = of_plan(dependencies, project.application, again, run, origin)
+    ready = await of_plan(dependencies, project.application, again, run, origin)
     return replace(ready, clusters=_of_run(members, run))
 
 
@@ -195,7 +196,7 @@ async def owners_of(
     return {name: known.owner for name, known in recognised.items()}
 
 
-def of_plan(
+async def of_plan(
     dependencies: Dependencies,
     application: applications.Application,
     opened: preparation.PreparedRun | preparation.ReopenedRun,
@@ -223,11 +224,27 @@ def of_plan(
     return ReadyRun(
         run,
         performer,
-        masker(dependencies, opened.manifests, opened.old_manifests),
+        await _masker_of(dependencies, opened),
         origin,
         _of_run(dependencies.clusters.fleet, run),
         opened.rendering,
     )
+
+
+async def _masker_of(
+    dependencies: Dependencies, opened: preparation.PreparedRun | preparation.ReopenedRun
+) -> manifest_redaction.Masker:
+    """Return a masker that knows the secrets of the manifests, besides those of the controller."""
+    made = masker(dependencies)
+
+    def learn() -> None:
+        for side in (opened.manifests, opened.old_manifests):
+            for manifests in side.values():
+                made.learn(manifests)
+        made.clean("")  # prepares what the first text would wait for
+
+    await work_threads.run("looking for secrets in the manifests", learn)
+    return made
 
 
 def _of_run(members: fleets.Fleet, run: state.Run) -> tuple[fleets.Cluster, ...]:
@@ -263,15 +280,9 @@ def origin_of_refused(
     )
 
 
-def masker(
-    dependencies: Dependencies, *sides: Mapping[str, Sequence[manifest.Manifest]]
-) -> manifest_redaction.Masker:
-    """Return a masker that knows the secrets of the manifests and of the controller."""
-    made = dependencies.secrets.masker()
-    for side in sides:
-        for manifests in side.values():
-            made.learn(manifests)
-    return made
+def masker(dependencies: Dependencies) -> manifest_redaction.Masker:
+    """Return a masker that knows the secrets of the controller."""
+    return dependencies.secrets.masker()
 
 
 def source_of(application: application_state.ApplicationState) -> ApplicationSource:

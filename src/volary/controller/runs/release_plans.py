@@ -186,7 +186,7 @@ async def ready(
             run = updates.leave_out(run, target, why, state.LeftOut.UNREACHABLE)
     origin = _origin(place, run_request, prepared)
     application = prepared.project.application
-    return ready_runs.of_plan(dependencies, application, prepared, run, origin)
+    return await ready_runs.of_plan(dependencies, application, prepared, run, origin)
 
 
 async def reverts(

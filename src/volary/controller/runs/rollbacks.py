@@ -36,6 +36,12 @@ async def request_rollback(
     """
     run_filter = records.RunFilter(applications=frozenset({name}))
     page = await store.runs.list(run_filter, limit=_MOST_RUNS)
+    if damaged := next((item for item in page.items if item.unreadable), None):
+        raise refusals.conflict(
+            f"what to go back to is not known: run {damaged.head.id} cannot be read:"
+            f" {damaged.unreadable}",
+            hint=f"`volary rollback {name} --to COMMIT` goes to a commit",
+        )
     ended = [
         item.head.id
         for item in page.items

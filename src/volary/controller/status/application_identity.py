@@ -11,7 +11,8 @@ not evident a person says so.
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from volary.config.text import git_addresses
@@ -127,21 +128,50 @@ def names_of_seen(
     """
     applications: dict[str, repository_state.DiscoveredApplication] = {}
     here = {application.path for application in seen.applications}
+    owned = _OwnedNames(names)
     for discovered in sorted(
         seen.applications, key=lambda candidate: candidate.application is None
     ):
         mine = ApplicationLocation(seen.name, discovered.path)
         if name := continued(discovered):
-            names[name] = mine
-        candidates = _candidates(names, discovered, mine)
+            owned.give(name, mine)
+        candidates = _candidates(owned.of(mine), discovered, mine)
         free = (name for name in candidates if _is_free(names, name, mine, here))
         if is_orphaned(discovered.name) and names.get(discovered.name, mine) != mine:
             name = f"{discovered.name}{_PLACEHOLDER_MARK}{seen.name}/{discovered.path}"
         else:
             name = next(free)
-            names[name] = mine
+            owned.give(name, mine)
         applications[name] = discovered
     return applications
+
+
+class _OwnedNames:
+    """Who has which name, and which names somebody has: a repository may have thousands.
+
+    Args:
+        names: By name; kept up to date.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._owned: defaultdict[ApplicationLocation, set[str]] = defaultdict(set)
+        #: Where each name stands among all of them.
+        self._places = {name: place for place, name in enumerate(names)}
+        for name, owner in names.items():
+            self._owned[owner].add(name)
+
+    def of(self, owner: ApplicationLocation) -> tuple[str, ...]:
+        """Return the names of an owner, as they stand among all of them."""
+        return tuple(sorted(self._owned.get(owner, ()), key=self._places.__getitem__))
+
+    def give(self, name: str, owner: ApplicationLocation) -> None:
+        """Have a name belong to an owner, whoever had it before."""
+        if (before := self._names.get(name)) is not None:
+            self._owned[before].discard(name)
+        self._names[name] = owner
+        self._owned[owner].add(name)
+        self._places.setdefault(name, len(self._places))
 
 
 def _is_free(names: Names, name: str, mine: ApplicationLocation, here: Collection[str]) -> bool:
@@ -151,10 +181,11 @@ def _is_free(names: Names, name: str, mine: ApplicationLocation, here: Collectio
 
 
 def _candidates(
-    names: Names, discovered: repository_state.DiscoveredApplication, mine: ApplicationLocation
-) -> tuple[str, ...]:
-    """Return what a file may be called here: as before, as it says, or told apart."""
-    before = tuple(name for name, owner in names.items() if owner == mine)
+    before: Sequence[str],
+    discovered: repository_state.DiscoveredApplication,
+    mine: ApplicationLocation,
+) -> Sequence[str]:
+    """Return what a file may be called here: as `before`, as it says, or told apart."""
     qualified = qualified_name(discovered.name, mine)
     if discovered.application is None and before:
         return before[:1]

@@ -10,9 +10,10 @@ import msgspec
 
 from volary.controller.status import cluster_releases, run_requests
 from volary.engine.runs import rollback, state
-from volary.model import applications, json, statuses
+from volary.model import applications, errors, json, statuses
 from volary.model.objects import ownership
 from volary.placement.failover import observed_durations, situations
+from volary.store import records
 
 
 class StatusWord(StrEnum):
@@ -40,6 +41,8 @@ class StatusWord(StrEnum):
     REMOVED = "removed"
     #: The settings do not have its repository any more (`repository_binding`).
     ORPHANED = "orphaned"
+    #: What is stored of it cannot be read: it is left alone until somebody has it forgotten.
+    UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,23 @@ class UnprovenRollback:
     run: str
     commit: str
     clusters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningAttempt:
+    """That the run of a request is being planned, or could not be, so often that it counts."""
+
+    #: Id of the request.
+    request: str
+    commit: str
+    #: How often in a row it met a bug, took too long, or ended with its process.
+    failures: int = 0
+    #: The last of these, one sentence.
+    reason: str = ""
+    #: After how many of such it is refused.
+    most: int = 0
+    #: It is going on, unless the process that did it has ended.
+    under_way: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,6 +128,8 @@ class ApplicationStatus:
     #: The commit that Git says should run: the last that was a reason for a release, or was
     #: fetched for one.
     wanted: str = ""
+    #: The planning of what is requested, where it goes on or has failed; None: neither.
+    attempt: PlanningAttempt | None = None
     #: The last commit at which its file could not be used; it is decided with the one that
     #: mends the file.
     unusable_at: str = ""
@@ -168,3 +190,25 @@ def to_document(application_status: ApplicationStatus) -> json.JsonObject:
 def from_document(document: json.JsonObject) -> ApplicationStatus:
     """Read a status; of an application that is new there is none."""
     return msgspec.convert(document, ApplicationStatus)
+
+
+def why_unreadable(known: records.ApplicationRecord) -> str:
+    """Return why what is stored of an application cannot be read; empty: it can."""
+    if known.unreadable:
+        return f"what is stored of it cannot be read: {known.unreadable}"
+    try:
+        from_document(known.document)
+    except msgspec.ValidationError as error:
+        return f"what is stored of it is not as expected: {error}"
+    return ""
+
+
+def of_record(known: records.ApplicationRecord) -> ApplicationStatus:
+    """Return how an application stands.
+
+    Raises:
+        errors.UserError: What is stored of it cannot be read.
+    """
+    if why := why_unreadable(known):
+        raise errors.user_error(f"application {known.name}: {why}")
+    return from_document(known.document)

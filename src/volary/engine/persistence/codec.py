@@ -76,6 +76,10 @@ def read_run(stored: run_records.StoredRun) -> state.Run:
     Raises:
         errors.PermanentError: A piece is damaged, or was written by a newer version.
     """
+    if stored.unreadable:
+        raise errors.PermanentError(
+            f"what is stored of run {stored.head.id} cannot be read: {stored.unreadable}"
+        )
     schema = stored.document.get("schema")
     if not isinstance(schema, int) or schema > SCHEMA:
         raise errors.PermanentError(

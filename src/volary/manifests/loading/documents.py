@@ -9,11 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from volary.config.text import yaml
 from volary.manifests.loading import namespace_scopes, object_keys
-from volary.model import errors, json
+from volary.model import errors, json, work_limits
 from volary.model.objects import manifest
-
-#: Above this a file is a mistake, not an application.
-MAXIMUM_OBJECTS = 20_000
 
 
 def parse(text: str, *, file: str) -> list[manifest.Manifest]:
@@ -31,12 +28,20 @@ def parse(text: str, *, file: str) -> list[manifest.Manifest]:
                 problems.append(part)
             else:
                 manifests.append(part)
-    if len(manifests) > MAXIMUM_OBJECTS:
-        message = f"too many objects: {len(manifests)}, at most {MAXIMUM_OBJECTS} are read"
-        problems.append(errors.Problem(message, errors.Location(file)))
+            if len(manifests) > work_limits.OBJECTS:
+                raise too_many(errors.Location(file))
     if problems:
         raise errors.UserError(*problems)
     return manifests
+
+
+def too_many(where: errors.Location) -> errors.UserError:
+    """Return why a file, or an application, of so many objects is refused."""
+    return errors.user_error(
+        f"there are more than {work_limits.OBJECTS} objects, which is the most",
+        hint="split the application into several",
+        where=where,
+    )
 
 
 def check_unique(manifests: Sequence[manifest.Manifest]) -> None:

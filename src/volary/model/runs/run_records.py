@@ -182,3 +182,5 @@ class StoredRun:
     tasks: tuple[TaskRecord, ...]
     #: Its clusters as they were described when it began.
     clusters: json.JsonObject = field(default_factory=dict)
+    #: Set by the store: why it cannot be read, as far as it cannot; empty: it can.
+    unreadable: str = ""

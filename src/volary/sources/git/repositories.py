@@ -18,6 +18,7 @@ from urllib import parse
 import pygit2
 from pygit2.enums import FileMode, FileStatus, ObjectType
 
+from volary.concurrency import work_threads
 from volary.model import errors, safe_text
 from volary.sources.git import missing_commits
 from volary.sources.trees import trees
@@ -173,18 +174,18 @@ class Repository:
 
         Untracked files count, ignored ones do not; a bare repository has none.
         """
-        return await asyncio.to_thread(self._uncommitted, directory)
+        return await work_threads.run("comparing with Git", self._uncommitted, directory)
 
     async def _read(self, read: Callable[..., T], *commits: str) -> T:
         self._missing.check(commits)
         try:
-            return await asyncio.to_thread(read, *commits)
+            return await work_threads.run("reading Git", read, *commits)
         except errors.UserError:
             if self._ensure is None or not all(_HASH.fullmatch(commit) for commit in commits):
                 raise
         for missing_commit in commits:
             await self._ensure(missing_commit)
-        return await asyncio.to_thread(read, *commits)
+        return await work_threads.run("reading Git", read, *commits)
 
     def _resolve(self, revision: str) -> Commit:
         with self._lock:

@@ -4,7 +4,7 @@ import re
 
 from volary.config.text import yaml
 from volary.manifests.loading import documents
-from volary.model import applications, errors
+from volary.model import applications, errors, work_limits
 from volary.model.objects import manifest
 from volary.sources import application_discovery
 from volary.sources.rendering import placeholders
@@ -30,6 +30,7 @@ def read(
     manifests: list[manifest.Manifest] = []
     problems: list[errors.Problem] = []
     for path in named or _all(files, directory):
+        inside = path
         try:
             inside = _inside(files, directory, path)
             text = trees.read_text(files, inside)
@@ -38,6 +39,8 @@ def read(
                 manifests += documents.parse(text, file=inside)
         except errors.UserError as error:
             problems += error.problems
+        if len(manifests) > work_limits.OBJECTS:
+            raise documents.too_many(errors.Location(inside))
     if problems:
         raise errors.UserError(*problems)
     return manifests

@@ -1,6 +1,5 @@
 """The programs that render, kubectl (with kustomize inside) and helm: where they are, and runs."""
 
-import asyncio
 import os
 import shutil
 import sys
@@ -9,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from volary import subprocesses
+from volary.concurrency import work_threads
 from volary.isolation import isolated_programs
 from volary.manifests.loading import documents
 from volary.model import errors
@@ -81,7 +81,10 @@ async def render(
     if finished.code != 0:
         said = _said(finished.complaint.replace(f"{root}/", "").replace(str(root), "."))
         raise errors.user_error(f"{what} failed: {said or f'code {finished.code}'}", where=where)
-    return await asyncio.to_thread(documents.parse, finished.text(what), file=f"{what} {where}")
+    return await work_threads.run(
+        f"reading what {what} wrote in {where}",
+        lambda: documents.parse(finished.text(what), file=f"{what} {where}"),
+    )
 
 
 def _environment(program: str, home: Path, limits: isolated_programs.Limits) -> dict[str, str]:

@@ -13,10 +13,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from volary.concurrency import work_threads
 from volary.config.crosscheck import fleet_checks
 from volary.manifests.loading import documents, namespace_scopes
 from volary.manifests.routes import generated_services
-from volary.model import applications, errors
+from volary.model import applications, errors, work_limits
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.placement import overrides
@@ -93,7 +94,15 @@ class Renderer:
         rendered = await self.undivided(files, described, directory=directory, target=target)
         if described.differences == overrides.Differences():
             return rendered
-        return _for_cluster(rendered, described, target, members, assigned)
+        return await work_threads.run(
+            f"making the manifests of {directory or '.'} for {target}",
+            _for_cluster,
+            rendered,
+            described,
+            target,
+            members,
+            assigned,
+        )
 
     async def undivided(
         self,
@@ -109,10 +118,9 @@ class Renderer:
             UserError: As `render` does.
         """
         wanted = _wanted(described, target)
-        method = await asyncio.to_thread(_method, files, described, directory, wanted)
-        whole = directory if method is Method.PLAIN else ""
-        identity = await asyncio.to_thread(files.identity, whole)
-        key = (identity, directory, described.name, method, repr(wanted), _of_file(described))
+        method, key = await work_threads.run(
+            f"reading {directory or '.'}", _key, files, described, directory, wanted
+        )
         lock = self._busy.setdefault(key, asyncio.Lock())
         try:
             async with lock:
@@ -136,32 +144,23 @@ class Renderer:
         wanted: applications.TargetInput,
     ) -> Rendered:
         self.renderings += 1
+        what = f"rendering {directory or '.'}"
         match method:
             case Method.PLAIN:
-                manifests = await asyncio.to_thread(
-                    plain_files.read, files, directory, wanted.manifests, described.dialect
+                manifests = await work_threads.run(
+                    what, plain_files.read, files, directory, wanted.manifests, described.dialect
                 )
             case Method.KUSTOMIZE:
                 manifests = await self._kustomize(files, directory, wanted)
-            case Method.HELM:
+            case _:
                 manifests = await self._helm(files, described, directory)
-        manifests = generated_services.add(_without_settings(manifests, described), described)
-        if not manifests:
-            raise errors.user_error(
-                f"the application renders to no object at all ({method.value})",
-                hint="an empty rendering is refused, it would look like deleting everything",
-                where=errors.Location(directory or "."),
-            )
-        placeholders.refuse_in_objects(manifests, described.dialect)
-        placed = namespace_scopes.force(manifests, described.input.namespace)
-        documents.check_unique(placed)
-        return Rendered(tuple(placed), method, _digest(placed))
+        return await work_threads.run(what, _finish, manifests, described, directory, method)
 
     async def _kustomize(
         self, files: trees.Tree, directory: str, wanted: applications.TargetInput
     ) -> list[manifest.Manifest]:
         built = kustomize.directory_of(directory, wanted.kustomize_dir)
-        read = await asyncio.to_thread(kustomizations.read, files, built)
+        read = await work_threads.run(f"reading {built}", kustomizations.read, files, built)
         options = wanted.kustomize_options
         async with self._programs:
             return await kustomize.build(
@@ -177,9 +176,44 @@ class Renderer:
     ) -> list[manifest.Manifest]:
         named = described.input.helm_chart
         assert named is not None
-        rendering = await asyncio.to_thread(helm.prepare, files, directory, described, named.path)
+        rendering = await work_threads.run(
+            f"reading {named.path}", helm.prepare, files, directory, described, named.path
+        )
         async with self._programs:
             return await helm.template(files, rendering, self._settings)
+
+
+def _key(
+    files: trees.Tree,
+    described: applications.Application,
+    directory: str,
+    wanted: applications.TargetInput,
+) -> tuple[Method, Hashable]:
+    """Return how manifests are made, and what they are remembered by."""
+    method = _method(files, described, directory, wanted)
+    identity = files.identity(directory if method is Method.PLAIN else "")
+    key = (identity, directory, described.name, method, repr(wanted), _of_file(described))
+    return method, key
+
+
+def _finish(
+    manifests: list[manifest.Manifest],
+    described: applications.Application,
+    directory: str,
+    method: Method,
+) -> Rendered:
+    """Return what was rendered as it is remembered, checked."""
+    manifests = generated_services.add(_without_settings(manifests, described), described)
+    if not manifests:
+        raise errors.user_error(
+            f"the application renders to no object at all ({method.value})",
+            hint="an empty rendering is refused, it would look like deleting everything",
+            where=errors.Location(directory or "."),
+        )
+    placeholders.refuse_in_objects(manifests, described.dialect)
+    placed = namespace_scopes.force(manifests, described.input.namespace)
+    documents.check_unique(placed)
+    return Rendered(tuple(placed), method, _digest(placed))
 
 
 def _wanted(described: applications.Application, target: str) -> applications.TargetInput:
@@ -279,7 +313,25 @@ def _without_settings(
 
 
 def _digest(manifests: list[manifest.Manifest]) -> str:
-    text = json.dumps(
-        [manifest.body for manifest in manifests], sort_keys=True, separators=(",", ":")
-    )
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Return what changes with the objects.
+
+    Raises:
+        UserError: They are too large together.
+    """
+    # Object by object: what writes JSON holds up every thread until it is done.
+    digest, size = hashlib.sha256(), 0
+    for number, item in enumerate(manifests):
+        text = json.dumps(item.body, sort_keys=True, separators=(",", ":")).encode()
+        size += len(text)
+        if size > work_limits.RENDERED_BYTES:
+            limit = work_limits.RENDERED_BYTES // 2**20
+            raise errors.user_error(
+                f"the manifests are too large: with {item.key.title} they are more than {limit}"
+                " MiB, which is the most",
+                hint="split the application into several",
+                where=item.origin,
+            )
+        digest.update(b"[" if number == 0 else b",")
+        digest.update(text)
+    digest.update(b"]")
+    return digest.hexdigest()

@@ -5,12 +5,14 @@ they point to, those that leave the tree are refused, and size and number are bo
 """
 
 import asyncio
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from volary.concurrency import work_threads
 from volary.model import errors
 from volary.sources.trees import paths, trees
 
@@ -99,9 +101,19 @@ async def private_directory(
     Raises:
         UserError: As `write`.
     """
-    with tempfile.TemporaryDirectory(prefix="volary-") as name:
+    name = tempfile.mkdtemp(prefix="volary-")
+    try:
         home, root = Path(name) / "home", Path(name) / "tree"
         home.mkdir()
         root.mkdir()
-        await asyncio.to_thread(write, files, tuple(wanted), root, limits)
+        await work_threads.run("copying files", write, files, tuple(wanted), root, limits)
         yield home, root
+    finally:
+        # Also when it is broken off: nobody else knows about it, and it may be many files.
+        removing = asyncio.get_running_loop().run_in_executor(None, _remove, name)
+        await asyncio.shield(removing)
+
+
+def _remove(directory: str) -> None:
+    """Remove a directory with all that is in it; what cannot be removed stays."""
+    shutil.rmtree(directory, ignore_errors=True)

@@ -9,6 +9,7 @@ its delete; volumes, namespaces and what says ``volary.dev/prune: disabled`` sta
 """
 
 from volary.clusters.inventory import pruning
+from volary.concurrency import work_threads
 from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 from volary.stages.kinds import clean, rollback
 from volary.stages.rollouts import rendering
@@ -26,7 +27,15 @@ async def sync(work: execution.Work, options: stage_kind.NoOptions) -> str:
     source = await work.load(loader)
     live = await rollback.live_workloads(work, source)
     applied = rollback.running_options(context.application, live)
-    rendered = rendering.primary(source, context.application, applied, commit=commit)
+    rendered = await work_threads.run_many(
+        source,
+        "making primary's manifests",
+        rendering.primary,
+        source,
+        context.application,
+        applied,
+        commit=commit,
+    )
     route_objects = await live_routes.of(work, rendered)
     held = live_routes.keep_live(rendered, route_objects)
     now, late = live_routes.split_new(held, route_objects)

@@ -11,6 +11,7 @@ over as well.
 
 from collections.abc import Sequence
 
+from volary.concurrency import work_threads
 from volary.manifests import objects
 from volary.manifests.routes import generated_routes
 from volary.manifests.services import service_targets
@@ -111,7 +112,10 @@ async def run(work: execution.Work, options: Options) -> str:
     """Carry out the stage on one cluster."""
     context = work.context
     source = await work.load(context.target_source)
-    planned = plan(stage_runners.Sources(context.application, source, context.task.commit), options)
+    sources = stage_runners.Sources(context.application, source, context.task.commit)
+    planned = await work_threads.run_many(
+        source, "making primary's manifests", plan, sources, options
+    )
     route_objects = await live_routes.of(work, planned.manifests)
     held = live_routes.keep_live(planned.manifests, route_objects)
     now, late = live_routes.split_new(held, route_objects)

@@ -24,6 +24,7 @@ from volary.clusters.api import api_errors
 from volary.clusters.apply import apply_errors, deletions, live_objects, steps
 from volary.clusters.client import resource_mapping
 from volary.clusters.inventory import pruning
+from volary.concurrency import work_threads
 from volary.manifests.ownership import field_managers, tracking
 from volary.manifests.workloads import workloads
 from volary.model import applications, errors, json
@@ -126,7 +127,10 @@ async def _go_back(work: execution.Work) -> str:
         return await _undo_first_deployment(work)
     source = await work.load(context.running_source)
     live = await live_workloads(work, source)
-    rendered = rendering.primary(
+    rendered = await work_threads.run_many(
+        source,
+        "making primary's manifests",
+        rendering.primary,
         source,
         context.application,
         running_options(context.application, live),

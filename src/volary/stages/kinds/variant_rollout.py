@@ -5,6 +5,7 @@ from the running source, so that a comparison with the canary is a fair one; the
 application file are the target's (PipeCD: baseline).
 """
 
+from volary.concurrency import work_threads
 from volary.model import errors
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.rollouts import rendering, scaling, service_rollouts
@@ -20,7 +21,15 @@ async def roll_out_canary(
     if context.application.rolls_out_service:
         return await service_rollouts.roll_out_canary(work, loaded, options)
     source = await scaling.with_stage_replicas(work, loaded, options)
-    made = rendering.canary(source, context.application, options, commit=context.task.commit)
+    made = await work_threads.run_many(
+        source,
+        "making canary's manifests",
+        rendering.canary,
+        source,
+        context.application,
+        options,
+        commit=context.task.commit,
+    )
     return await scaling.roll_out(work, "canary", made)
 
 
@@ -36,8 +45,14 @@ async def roll_out_baseline(
         )
     loaded = await work.load(context.running_source)
     source = await scaling.with_stage_replicas(work, loaded, options)
-    made = rendering.baseline(
-        source, context.application, options, commit=context.task.running_commit
+    made = await work_threads.run_many(
+        source,
+        "making baseline's manifests",
+        rendering.baseline,
+        source,
+        context.application,
+        options,
+        commit=context.task.running_commit,
     )
     return await scaling.roll_out(work, "baseline", made)
 

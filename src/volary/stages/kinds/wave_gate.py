@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from volary.clusters.apply import applier, apply_errors, live_objects
 from volary.clusters.client import resource_mapping
 from volary.clusters.watching import waits
+from volary.concurrency import work_threads
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import workloads
 from volary.model import json, phrases
@@ -33,8 +34,14 @@ async def run(work: execution.Work, options: added_stages.WaveGateOptions) -> st
     """Carry out the stage on one cluster; it writes nothing there."""
     context = work.context
     source = await work.load(context.target_source)
-    manifests = rendering.primary(
-        source, context.application, rollout_stages.SyncOptions(), commit=context.task.commit
+    manifests = await work_threads.run_many(
+        source,
+        "labelling the manifests",
+        rendering.primary,
+        source,
+        context.application,
+        rollout_stages.SyncOptions(),
+        commit=context.task.commit,
     )
     await _require_release(work, manifests)
     since = await _healthy_since(work, manifests)
@@ -129,7 +136,15 @@ async def _require_same(
     context, keys = work.context, {item.key for item in items}
     source = await work.load(context.target_source)
     options = rollback.running_options(context.application, live)
-    rendered = rendering.primary(source, context.application, options, commit=context.task.commit)
+    rendered = await work_threads.run_many(
+        source,
+        "labelling the manifests",
+        rendering.primary,
+        source,
+        context.application,
+        options,
+        commit=context.task.commit,
+    )
     placement = await resource_mapping.map_manifests(context.client, rendered)
     wanted = [placed.item for placed in placement.mapped if placed.item.key in keys]
     asked = applier.Options(

@@ -11,6 +11,7 @@ from datetime import timedelta
 from volary.clusters.api import api_errors
 from volary.clusters.client import resource_mapping
 from volary.clusters.watching import endpoints
+from volary.concurrency import work_threads
 from volary.manifests import objects
 from volary.manifests.services import backends, selector_changes, service_targets
 from volary.model.objects import manifest
@@ -40,8 +41,15 @@ async def roll_out_canary(
         work.caution(
             f"{item.key.title} serves the running version too: its change comes with the promotion"
         )
-    made = rendering.canary(
-        source, context.application, options, commit=context.task.commit, running=running
+    made = await work_threads.run_many(
+        source,
+        "making canary's manifests",
+        rendering.canary,
+        source,
+        context.application,
+        options,
+        commit=context.task.commit,
+        running=running,
     )
     changes = await cluster_changes.apply(work, made)
     seen = await applied_waits.wait(work, made)

@@ -82,6 +82,49 @@ def test_long_lists_are_refused_before_they_cost_anything() -> None:
     assert nested.evaluate(expressions.Subject({"l": [1] * 100})) is True
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        # What a macro binds may be used twice, so each of a chain can double it.
+        "size(['abcdefgh']" + "".join(f".map(a{n}, a{n} + a{n})" for n in range(24)) + "[0]) > 1",
+        "[[1]]" + "".join(f".map(a{n}, [a{n}, a{n}])" for n in range(18)) + " == 1",
+        "object.l.map(a, object.l) == []",
+        "object.l.map(a, object.l).map(b, b + b) == []",
+        "object.l.filter(a, size(object.l) > 1) == []",
+        "size(" + " + ".join(["object.text"] * 100) + ") > 1",
+        "[object.text + object.text + object.text].exists(a, [a + a + a].exists(b, b != ''))",
+    ],
+)
+def test_values_that_grow_are_refused_before_they_do(text: str) -> None:
+    grown = expressions.parse(text)
+    large = expressions.Subject({"l": list(range(700)), "text": "x" * 1_000_000})
+    began = time.thread_time()
+    with pytest.raises(expressions.EvaluationError, match="take too long"):
+        grown.evaluate(large)
+    assert time.thread_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')",
+        "object.status.conditions.filter(c, c.type == 'Ready').map(c, c.message)[0] == 'm'",
+        "object.status.conditions.all(c, c.seen == object.metadata.generation)",
+        "object.kind + ' ' + object.metadata.name + string(object.metadata.generation) != ''",
+    ],
+)
+def test_what_controllers_write_is_evaluated(text: str) -> None:
+    condition = {"type": "Ready", "status": "True", "message": "m", "seen": 3}
+    body = {
+        "kind": "Widget",
+        "metadata": {"name": "w", "generation": 3, "labels": {f"l{n}": "v" for n in range(50)}},
+        "spec": {f"field-{n}": {"deep": [1, 2, {"a": "b"}]} for n in range(200)},
+        "status": {"conditions": [condition] * 30},
+    }
+
+    assert expressions.parse(text).evaluate(expressions.Subject(body)) is True
+
+
 def test_numbers_beyond_any_controllers_do_not_harm() -> None:
     with pytest.raises(expressions.EvaluationError):
         expressions.parse("object.n + 1 > 0").evaluate(expressions.Subject({"n": 2**63 - 1}))

@@ -189,7 +189,8 @@ async def test_a_bug_stops_one_request_and_not_the_process(world: given.World) -
     await world.shop.submit(given.request())
     await world.until(lambda shop: shop.status == "failed")
     assert (await world.stored()).reason == (
-        "internal error (ZeroDivisionError), see the log; it was tried 3 times"
+        "c1 is in quarantine: internal error (ZeroDivisionError), see the log; it was tried 3 times"
+        "\nhint: push a commit that mends it, or `volary sync shop` tries once more"
     )
     assert (await world.status()).run_request is None, "nor does the next process try it"
 

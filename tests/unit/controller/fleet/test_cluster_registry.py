@@ -4,10 +4,12 @@ import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import damaged_rows
 import store_fixtures as given
 from volary.clusters.client import client_pool
 from volary.controller.fleet import cluster_registry, taint_commands
@@ -100,6 +102,35 @@ async def test_only_changes_are_written(marked: World) -> None:
     assert await marked.written() == written
     assert marked.known.kept.count == beats
     assert marked.known.of("us").observed == marked.clock.now()
+
+
+async def test_a_cluster_that_cannot_be_read_is_cordoned_until_somebody_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    """Whether a person had cordoned it is not known, and nothing is written over."""
+    clock, address = given.TurnedClock(), f"sqlite:{tmp_path}/volary.db"
+    half = damaged_rows.DOCUMENTS["half a text"]
+    async with (
+        factory.open_store(address, clock=clock) as store,
+        client_pool.open_pool(MEMBERS, clock=clock) as clusters,
+    ):
+        rules, signal = cluster_health.HealthRules(), change_signal.ChangeSignal()
+        parts = (store, clusters, clock, rules, signal, MEMBERS)
+        await cluster_registry.ClusterRegistry(*parts).enter(MEMBERS, fence=None)
+        await damaged_rows.damage(address, "clusters", "document", half, name="us")
+        world = World(store, clusters, clock, cluster_registry.ClusterRegistry(*parts))
+
+        await world.known.load()
+        await world.known.enter(MEMBERS, fence=None)
+        await world.known.forget(["us"], fence=None)
+
+        cordon = world.known.of("us").cordon
+        assert cordon is not None
+        assert cordon.reason.startswith("what is stored of it cannot be read: its document")
+        assert await damaged_rows.stored(address, "clusters", "document", name="us") == half
+        assert await world.ask("uncordon") == ""
+        assert world.known.of("us").cordon is None
+        assert not (await world.written())["us"].unreadable
 
 
 async def test_a_leaver_is_remembered_and_a_look_at_it_does_not_bring_it_back(

@@ -129,3 +129,30 @@ def test_a_renamed_file_is_called_as_it_says_now() -> None:
     held = holding("old", "platform")
 
     assert set(application_identity.names_of_seen(held, SEEN)) == {"shop"}
+
+
+def test_names_of_many_take_as_long_for_each_as_those_of_a_few() -> None:
+    """Counted is how often places are compared, not how long that takes."""
+
+    class Counted(application_identity.ApplicationLocation):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Counted.compared += 1
+            return super().__eq__(other)
+
+        __hash__ = application_identity.ApplicationLocation.__hash__
+
+    def comparisons(number: int) -> int:
+        held: application_identity.Names = {
+            f"other-{n}": Counted("other", f"{n}/app.yaml") for n in range(number)
+        }
+        found = tuple(
+            replace(FOUND, name=f"app-{n}", path=f"app-{n}/app.yaml") for n in range(number)
+        )
+        Counted.compared = 0
+        names = application_identity.names_of_seen(held, replace(SEEN, applications=found))
+        assert list(names) == [f"app-{n}" for n in range(number)]
+        return Counted.compared
+
+    assert comparisons(800) <= 8 * comparisons(100) + 100

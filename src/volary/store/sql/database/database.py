@@ -20,6 +20,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model import errors
+from volary.store import unreadable
 from volary.store.sql.database import connection_queue, error_translation, loop_connection
 
 #: Connections at once, besides the one for what is urgent.
@@ -79,6 +80,8 @@ class Database:
 
     def __init__(self, url: sa.URL, *, busy: timedelta) -> None:
         self.is_sqlite = url.get_backend_name() == "sqlite"
+        #: Logs rows that cannot be read.
+        self.set_aside = unreadable.SetAside()
         #: What the last write failed with, when, and how many did in a row.
         self._failure = errors.TemporaryError("")
         self._failed = 0.0

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model.runs import run_records
-from volary.store import pagination, records
+from volary.store import pagination, records, unreadable
 from volary.store.sql.database import database, group_commit
 from volary.store.sql.repositories import commits as commit_rows
 from volary.store.sql.schema import answers as request_answers
@@ -66,6 +66,7 @@ class Applications:
         Raises:
             fencing.RequestAnswered: A request has another answer, so nothing is kept.
             fencing.LeaseLost: Another process took the lease over.
+            unreadable.UnreadableError: What is there cannot be read, so it is not written over.
         """
         return await self._group.keep(fences.Fenced(_Change(application, commits, answers), fence))
 
@@ -85,7 +86,11 @@ class Applications:
                 before = known.get(record.name)
                 version = before.version if before else 0
                 is_repeated = request_answers.is_repeated(answers, given)
-                refusal = lost or (None if is_repeated else request_answers.refusal(answers, given))
+                refusal = (
+                    lost
+                    or _why_kept(before)
+                    or (None if is_repeated else request_answers.refusal(answers, given))
+                )
                 if refusal is None and not is_repeated:
                     answered += answers
                     commits += write.item.commits
@@ -150,6 +155,14 @@ async def _known(
 ) -> dict[str, records.ApplicationRecord]:
     known = await connection.execute(_KNOWN, {"names": sorted(names)})
     return {row.name: rows.read(records.ApplicationRecord, row) for row in known}
+
+
+def _why_kept(before: records.ApplicationRecord | None) -> unreadable.UnreadableError | None:
+    """Return why what is there must not be written over; None: it may be."""
+    if before is None or not before.unreadable:
+        return None
+    row = unreadable.UnreadableRow("application", before.name, before.unreadable)
+    return unreadable.UnreadableError(row)
 
 
 async def _write(

@@ -1,11 +1,16 @@
 """The feeds of the runs in a database."""
 
+from dataclasses import replace
+
 import sqlalchemy as sa
 
 from volary.model.runs import run_records
 from volary.store import pagination, records
 from volary.store.sql.database import database
 from volary.store.sql.schema import rows, tables
+
+#: What an event is called that cannot be read; its document says why.
+UNREADABLE = "unreadable"
 
 
 class Events:
@@ -50,5 +55,8 @@ class Events:
 
 
 def _event(row: rows.Row) -> records.FeedEvent:
-    record = rows.read(run_records.EventRecord, row)
+    record, why = rows.recover(run_records.EventRecord, row)
+    if why:
+        # In its place: who reads goes on after it.
+        record = replace(record, event=UNREADABLE, document={"reason": why})
     return records.FeedEvent(row.position, row.run_id, row.application, row.number, record)

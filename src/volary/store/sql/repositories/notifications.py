@@ -22,9 +22,12 @@ class Notifications:
         self._base = base
 
     async def waiting(self) -> tuple[run_records.OutboxMessage, ...]:
-        """Return what is not delivered yet, in the order in which it was kept."""
+        """Return what is not delivered yet, in the order in which it was kept.
+
+        What cannot be read is left where it is, and delivered to nobody.
+        """
         kept = await self._base.rows(_WAITING)
-        return tuple(rows.read(run_records.OutboxMessage, row) for row in kept)
+        return rows.read_all(run_records.OutboxMessage, kept, self._base.set_aside)
 
     @database.finished
     async def change(

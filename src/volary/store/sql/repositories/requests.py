@@ -1,10 +1,12 @@
 """What people asked for, in a database."""
 
+from datetime import datetime
+
 import sqlalchemy as sa
 
-from volary.model import clocks
+from volary.model import clocks, errors
 from volary.model.runs import run_records
-from volary.store import pagination, records
+from volary.store import encoding, pagination, records
 from volary.store.sql.database import database
 from volary.store.sql.schema import fences, rows, tables
 
@@ -32,7 +34,16 @@ class Requests:
         """Keep a request; False when one with its id is there already (a repetition).
 
         It comes after those that were kept before, by whichever clock they were taken in.
+
+        Raises:
+            errors.UserError: It could not be read again.
         """
+        if not encoding.is_readable(request.document):
+            raise errors.user_error(
+                "the request cannot be kept: a number in it has too many digits, or it is nested"
+                " too deeply",
+                hint="a number has at most 4300 digits",
+            )
         async with self._base.writing() as connection:
             put = database.insert_once(connection, tables.requests, key="id")
             values = rows.values(request)
@@ -63,6 +74,19 @@ class Requests:
                 .where(requests.c.id == request_id, requests.c.answered.is_(None))
                 .values(answered=self._clock.now(), refusal=refusal)
             )
+
+    async def answer_of(self, request_id: str) -> run_records.RequestAnswer | None:
+        """Return its answer; None: it has none yet, or there is no such request."""
+        requests = tables.requests.c
+        query = sa.select(requests.answered, requests.refusal).where(
+            requests.id == request_id, requests.answered.is_not(None)
+        )
+        row = await self._base.row(query)
+        if row is None:
+            return None
+        # That there is an answer counts, also where its time cannot be read.
+        at = row.answered if isinstance(row.answered, datetime) else rows.EPOCH
+        return run_records.RequestAnswer(request_id, at, row.refusal)
 
     async def get(self, request_id: str) -> records.RequestRecord | None:
         """Return it; None when there is none."""

@@ -1,14 +1,19 @@
 """Runs in a database."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from volary.model import statuses
 from volary.model.runs import run_records
 from volary.store import pagination, records
 from volary.store.sql.database import database
 from volary.store.sql.schema import rows, tables
+
+Part = TypeVar("Part")
+#: Of what cannot be read.
+_MOST_TOLD = 3
 
 #: What lists show; no documents.
 _SUMMARY: tuple[sa.Column[Any], ...] = tuple(
@@ -58,15 +63,22 @@ class Runs:
                 return None
             of_stages = await connection.execute(_STAGES, named)
             of_tasks = await connection.execute(_TASKS, named)
+            head, trouble = _head(run)
+            (document, origin, clusters), broken = rows.documents(
+                run, "document", "origin", "clusters"
+            )
+            stages, of_a_stage = _parts(run_records.StageRecord, of_stages)
+            tasks, of_a_task = _parts(run_records.TaskRecord, of_tasks)
             return run_records.StoredRun(
-                head=rows.read(run_records.RunHead, run),
+                head=head,
                 version=run.version,
                 last_event=run.last_event,
-                document=run.document,
-                origin=run.origin,
-                clusters=run.clusters,
-                stages=tuple(rows.read(run_records.StageRecord, row) for row in of_stages),
-                tasks=tuple(rows.read(run_records.TaskRecord, row) for row in of_tasks),
+                document=document,
+                origin=origin,
+                clusters=clusters,
+                stages=stages,
+                tasks=tasks,
+                unreadable=rows.joined(trouble, broken, of_a_stage, of_a_task),
             )
 
     async def manifests(self, run_id: str) -> bytes:
@@ -104,11 +116,35 @@ class Runs:
             sa.select(approvals).where(approvals.c.run_id == run_id).order_by(approvals.c.position)
         )
         decisions = await self._base.rows(query)
-        return tuple(rows.read(run_records.ApprovalRecord, row) for row in decisions)
+        return rows.read_all(run_records.ApprovalRecord, decisions, self._base.set_aside)
 
 
 def _summary(row: sa.Row[Any]) -> records.RunSummary:
-    return records.RunSummary(rows.read(run_records.RunHead, row), row.version, row.origin)
+    head, trouble = _head(row)
+    (origin,), broken = rows.documents(row, "origin")
+    return records.RunSummary(head, row.version, origin, rows.joined(trouble, broken))
+
+
+def _head(row: sa.Row[Any]) -> tuple[run_records.RunHead, str]:
+    """Return the columns of a run, and why they cannot be read; empty: they can be.
+
+    One whose state is not known has not ended, unless it says when that was.
+    """
+    is_over = row.finished is not None
+    status = statuses.RunStatus.FAILED if is_over else statuses.RunStatus.RUNNING
+    instead = {"status": status, "finished": rows.EPOCH if is_over else None}
+    return rows.recover(run_records.RunHead, row, **instead)
+
+
+def _parts(kind: type[Part], found: Iterable[sa.Row[Any]]) -> tuple[tuple[Part, ...], str]:
+    """Return stages or tasks as far as they can be read, and why others cannot be."""
+    parts, troubles = [], []
+    for row in found:
+        part, why = rows.recover(kind, row)
+        parts.append(part)
+        if why:
+            troubles.append(str(rows.described(kind, row, why)))
+    return tuple(parts), "; ".join(troubles[:_MOST_TOLD])
 
 
 def _conditions(wanted: records.RunFilter) -> Sequence[sa.ColumnElement[bool]]:

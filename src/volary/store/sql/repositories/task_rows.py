@@ -58,15 +58,20 @@ class _TaskRows(Generic[Item]):
     async def _after(
         self, run_id: str, position: int, limit: int, **wanted: str
     ) -> tuple[Item, ...]:
-        table = self._table
+        table, limit = self._table, pagination.bounded(limit, self._limits.page)
         query = (
             sa.select(table)
             .where(table.c.run_id == run_id, table.c.position > position)
             .where(*rows.matching(table, **wanted))
             .order_by(table.c.position)
-            .limit(pagination.bounded(limit, self._limits.page))
+            .limit(limit)
         )
-        return tuple(rows.read(self._kind, row) for row in await self._base.rows(query))
+        found = await self._base.rows(query)
+        readable = rows.read_all(self._kind, found, self._base.set_aside)
+        if not readable and len(found) == limit:
+            # Who reads goes on after the last that is returned, so there has to be one.
+            return await self._after(run_id, found[-1].position, limit, **wanted)
+        return readable
 
 
 class Logs(_TaskRows[records.LogLine]):

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from volary.model import json
 from volary.model.runs import run_records
-from volary.store import records
+from volary.store import records, unreadable
 from volary.store.sql.database import database
 from volary.store.sql.schema import fences, rows, tables
 
@@ -16,10 +16,15 @@ class TaskStates:
         self._base = base
 
     async def load(self, key: records.TaskKey) -> json.JsonObject:
-        """Return what this attempt saved last; empty: nothing."""
+        """Return what this attempt saved last; empty: nothing.
+
+        Raises:
+            unreadable.UnreadableError: It cannot be read.
+        """
         table = tables.task_states
         own = (table.c[name] == value for name, value in rows.values(key).items())
-        return await self._read(sa.select(table.c.document).where(*own))
+        of = f"{key.run_id}/{key.stage}/{key.target}"
+        return await self._read(sa.select(table.c.document).where(*own), of)
 
     @database.finished
     async def save(
@@ -34,12 +39,16 @@ class TaskStates:
                 await connection.execute(put, rows.values(key, document=document))
 
     async def recall(self, application: str, target: str, name: str) -> json.JsonObject:
-        """Return what was kept under a name; empty: nothing."""
+        """Return what was kept under a name; empty: nothing.
+
+        Raises:
+            unreadable.UnreadableError: It cannot be read.
+        """
         memories = tables.application_states.c
         query = sa.select(memories.document).where(
             memories.application == application, memories.target == target, memories.name == name
         )
-        return await self._read(query)
+        return await self._read(query, f"{application}/{target}/{name}")
 
     @database.finished
     async def keep(
@@ -62,6 +71,11 @@ class TaskStates:
             await fences.check(connection, fence)
             await connection.execute(database.upsert(connection, tables.application_states), values)
 
-    async def _read(self, query: sa.Select[tuple[dict[str, object]]]) -> json.JsonObject:
+    async def _read(self, query: sa.Select[tuple[dict[str, object]]], of: str) -> json.JsonObject:
         row = await self._base.row(query)
-        return {} if row is None else dict(row.document)
+        if row is None:
+            return {}
+        (document,), why = rows.documents(row, "document")
+        if why:
+            raise unreadable.UnreadableError(unreadable.UnreadableRow("state", of, why))
+        return dict(document)

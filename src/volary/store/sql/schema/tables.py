@@ -1,97 +1,15 @@
 """The tables, with column types that mean the same in both databases."""
 
-import datetime as dates
 from enum import StrEnum
 from typing import Any
 
-import msgspec
 import sqlalchemy as sa
-from sqlalchemy.engine import interfaces
 
 from volary.model import statuses
-from volary.store import encoding
+from volary.store.sql.schema.column_types import CleanText, Document, UtcTime, Word
 
 #: A 64-bit number that counts up by itself; only INTEGER does so in SQLite.
 POSITION = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-
-
-#: Text sorted by code points in every database, whatever its locale.
-TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-
-
-class CleanText(sa.types.TypeDecorator[str]):
-    """Text of any length from anywhere."""
-
-    impl = TEXT
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: interfaces.Dialect) -> str | None:
-        """Clean what comes in."""
-        return None if value is None else encoding.clean(value)
-
-
-class UtcTime(sa.types.TypeDecorator[dates.datetime]):
-    """A time in UTC, to the microsecond; SQLite keeps it as text that sorts by time."""
-
-    impl = sa.DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(
-        self, value: dates.datetime | None, dialect: interfaces.Dialect
-    ) -> dates.datetime | None:
-        """Turn it to UTC."""
-        if value is None:
-            return None
-        return value.astimezone(dates.UTC)
-
-    def process_result_value(
-        self, value: dates.datetime | None, dialect: interfaces.Dialect
-    ) -> dates.datetime | None:
-        """Say that it is UTC; SQLite does not."""
-        if value is None or value.tzinfo is not None:
-            return value
-        return value.replace(tzinfo=dates.UTC)
-
-
-class Document(sa.types.TypeDecorator[dict[str, Any]]):
-    """JSON made by the caller, kept as the text it is."""
-
-    impl = sa.Text
-    cache_ok = True
-
-    def process_bind_param(
-        self, value: dict[str, Any] | None, dialect: interfaces.Dialect
-    ) -> str | None:
-        """Write it as JSON."""
-        return None if value is None else encoding.encode(value)
-
-    def process_result_value(
-        self, value: str | None, dialect: interfaces.Dialect
-    ) -> dict[str, Any] | None:
-        """Read it."""
-        return None if value is None else msgspec.json.decode(value, type=dict[str, Any])
-
-
-class Word(sa.types.TypeDecorator[StrEnum]):
-    """One of the words of an enumeration."""
-
-    impl = TEXT
-    cache_ok = True
-
-    def __init__(self, kind: type[StrEnum]) -> None:
-        super().__init__()
-        self.kind = kind
-
-    def process_bind_param(self, value: StrEnum | None, dialect: interfaces.Dialect) -> str | None:
-        """Write the word."""
-        return None if value is None else value.value
-
-    def process_result_value(
-        self, value: str | None, dialect: interfaces.Dialect
-    ) -> StrEnum | None:
-        """Read it."""
-        return None if value is None else self.kind(value)
-
 
 METADATA = sa.MetaData()
 
