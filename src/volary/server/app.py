@@ -44,7 +44,7 @@ def build(
     *,
     request_refresh: server_state.RequestRefresh,
     patience: server_state.StreamTimeouts | None = None,
-    limits: bounds.Bounds | None = None,
+    allowance: bounds.Bounds | None = None,
 ) -> fastapi.FastAPI:
     """Return the application, ready to be served.
 
@@ -55,7 +55,8 @@ def build(
         clock: Judges whether tokens have expired.
         request_refresh: Told that a repository may have changed.
         patience: How long streams wait.
-        limits: What connections may take; None: as the settings and this process' descriptors say.
+        allowance: What connections may take; None: as the settings and the descriptors that this
+            process may have say.
 
     Raises:
         access.UndeclaredError: A route does not say who may use it.
@@ -68,7 +69,7 @@ def build(
         clock,
         metrics.Metrics(clock),
         request_refresh,
-        limits or bounds.derive(settings.limits, descriptors.limit()),
+        allowance or bounds.derive(settings.limits, descriptors.limit()),
         patience or server_state.StreamTimeouts(),
     )
     made = _routed()
