@@ -51,8 +51,8 @@ _LAST = 2.0
 _READ = 64 * 1024
 #: What is said of each limit.
 _LIMITS = {
-    "address": "this address has too many connections",
-    "total": "there are too many connections, the last one from",
+    "address": "an address has too many connections: %s",
+    "total": "there are too many connections; the last one is from %s",
 }
 _Ended = connection_table.Ended[http_connection.HttpConnection]
 _Admission = connection_table.Admission[http_connection.HttpConnection]
@@ -230,7 +230,7 @@ class Listener:
     def _tell(self, admission: _Admission, address: str) -> None:
         if admission.service is not connection_table.Service.ALL:
             self._numbers.connections_refused.labels(admission.reason).inc()
-        _LOG.warning("%s: %s", _LIMITS[admission.reason], address)
+        _LOG.warning(_LIMITS[admission.reason], address)
 
     def _refuse(self, accepted: socket.socket) -> None:
         with accepted, contextlib.suppress(OSError):
