@@ -24,6 +24,7 @@ from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_records
 from volary.server import app, server_state, serving
 from volary.server.authentication import tokens
+from volary.server.connections import bounds
 from volary.store import records
 
 STAGE = "1-K8S_SYNC"
@@ -131,7 +132,10 @@ class Served:
 
 @contextlib.asynccontextmanager
 async def served(
-    directory: Path, patience: server_state.StreamTimeouts | None = None, **more: Any
+    directory: Path,
+    patience: server_state.StreamTimeouts | None = None,
+    allowance: bounds.Bounds | None = None,
+    **more: Any,
 ) -> AsyncIterator[Served]:
     """Serve beside the block, with applications web (team shop) and pay (team money)."""
     settings = server_settings.Settings("fleet.yaml", str(directory), "memory:", port=0, **more)
@@ -152,6 +156,7 @@ async def served(
             clock,
             request_refresh=lambda name, hint: hastened.append((name, hint)),
             patience=patience,
+            allowance=allowance,
         )
         url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         with serving.bound("127.0.0.1", 0) as listening:

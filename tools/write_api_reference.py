@@ -25,7 +25,7 @@ refused.
 - **Refusals** are `application/problem+json` with `detail` and often a `hint`: 400 something has to
   change, 401 credentials are needed, 403 not allowed, 404 there is no such thing or it may not be
   seen, 409 not possible as things are, 413 too large, 422 wrong shape, 429 too many failed
-  logins, 503 try again after `Retry-After`.
+  logins, requests without credentials or streams, 503 try again; both after `Retry-After`.
 - **Commands about a run** act on what you saw, and on nothing that came after: `seen` is the field
   of the same name of `GET /runs/{run}`, with stage, group and version. A run that has moved on
   refuses with 409 and says what changed. `pause` and `cancel` hold wherever the run is; only to

@@ -132,6 +132,24 @@ def _server() -> dict[str, Any]:
                     (
                         ("sum(increase(volary_failed_logins_total{}[5m]))", "logins in 5 min"),
                         ("sum(increase(volary_denied_total{}[5m]))", "not allowed in 5 min"),
+                        (
+                            "sum by (reason) (increase(volary_requests_limited_total{}[5m]))",
+                            "requests, no {{reason}} left, in 5 min",
+                        ),
+                    ),
+                ),
+                Graph(
+                    "Connections",
+                    (
+                        ("sum(volary_connections{})", "open"),
+                        (
+                            "sum by (reason) (increase(volary_connections_ended_total{}[5m]))",
+                            "ended ({{reason}}) in 5 min",
+                        ),
+                        (
+                            "sum by (reason) (increase(volary_connections_refused_total{}[5m]))",
+                            "refused ({{reason}}) in 5 min",
+                        ),
                     ),
                 ),
             ),

@@ -10,11 +10,12 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from pathlib import Path
 
-from volary.cli import console, exit_codes
+from volary.cli import console, exit_codes, log_output
 from volary.controller import inputs
 from volary.model import errors, safe_text, server_settings
 from volary.server import hosting
 from volary.server.authentication import tokens
+from volary.server.connections import descriptors
 
 #: New objects before the youngest are examined, and how many such passes before older ones are.
 _COLLECTOR_THRESHOLDS = (25_000, 20, 20)
@@ -42,7 +43,8 @@ class Formatter(logging.Formatter):
 async def serve(config: str) -> int:
     """Run the controller with its server until SIGINT or SIGTERM."""
     settings = hosting.read_settings(config)
-    handler = logging.StreamHandler(sys.stderr)
+    descriptors.raise_limit()
+    handler = log_output.LimitedHandler(sys.stderr)
     handler.setFormatter(Formatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     for chatty in ("alembic", "uvicorn"):
@@ -58,7 +60,8 @@ async def serve(config: str) -> int:
                 " with every permission"
             )
 
-    await _until_signalled(hosting.run(settings, clock=inputs.SystemClock(), ready=ready))
+    with handler.keep_telling():
+        await _until_signalled(hosting.run(settings, clock=inputs.SystemClock(), ready=ready))
     return exit_codes.Exit.DONE
 
 

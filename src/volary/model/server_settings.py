@@ -304,6 +304,35 @@ class Notifications:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of the server those may take who connect to it."""
+
+    connections: int = options.option(
+        "Connections at once. Fewer where half of the file descriptors that the process may have "
+        "are fewer: the rest is for the database, Git and clusters.",
+        2000,
+        least=16,
+        most=30_000,
+    )
+    connections_per_address: int = options.option(
+        "Of those, connections of one address, for IPv6 of one /64 network; at most half. An "
+        "address of this machine itself may have three quarters of all.",
+        200,
+        least=8,
+        most=30_000,
+    )
+    streams_per_person: int = options.option(
+        "Event streams that one person or API token may have open.", 50, least=1, most=30_000
+    )
+    proxies: tuple[str, ...] = options.option(
+        "Networks of reverse proxies and load balancers, such as `10.0.0.0/8`: their addresses "
+        "stand for many people, so no limit of one address holds for them. Limit each address "
+        "there. `X-Forwarded-For` is not believed.",
+        (),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything `volary server` is told."""
 
@@ -342,6 +371,9 @@ class Settings:
         "How clusters are watched.", fleet_cluster_health.HealthRules()
     )
     retention: Retention = options.option("How much history is kept.", Retention())
+    limits: Limits = options.option(
+        "How much of the server those may take who connect to it.", Limits()
+    )
     auth: Auth = options.option("Who is let in.", Auth())
     roles: tuple[RoleBinding, ...] = options.option("Who may do what.", ())
     notifications: Notifications = options.option("Who is told what.", Notifications())

@@ -12,6 +12,7 @@ from volary.model import clocks, errors, server_settings
 from volary.server import metrics, server_state
 from volary.server.authentication import logins, tokens
 from volary.server.authorization import access, guard
+from volary.server.connections import bounds, descriptors
 from volary.server.http import middleware, openapi, problems
 from volary.server.routes import (
     applications,
@@ -43,6 +44,7 @@ def build(
     *,
     request_refresh: server_state.RequestRefresh,
     patience: server_state.StreamTimeouts | None = None,
+    allowance: bounds.Bounds | None = None,
 ) -> fastapi.FastAPI:
     """Return the application, ready to be served.
 
@@ -53,6 +55,8 @@ def build(
         clock: Judges whether tokens have expired.
         request_refresh: Told that a repository may have changed.
         patience: How long streams wait.
+        allowance: What connections may take; None: as the settings and the descriptors that this
+            process may have say.
 
     Raises:
         access.UndeclaredError: A route does not say who may use it.
@@ -65,6 +69,7 @@ def build(
         clock,
         metrics.Metrics(clock),
         request_refresh,
+        allowance or bounds.derive(settings.limits, descriptors.limit()),
         patience or server_state.StreamTimeouts(),
     )
     made = _routed()

@@ -55,6 +55,27 @@ class Metrics:
             "Requests of known people that were not allowed.",
             registry=self.registry,
         )
+        self.connections = prometheus.Gauge(
+            "volary_connections", "Connections that are open.", registry=self.registry
+        )
+        self.connections_refused = prometheus.Counter(
+            "volary_connections_refused",
+            "Connections that were not taken, or only for health, by the limit that was reached.",
+            ("reason",),
+            registry=self.registry,
+        )
+        self.connections_ended = prometheus.Counter(
+            "volary_connections_ended",
+            "Connections ended for taking too long, by what they waited for, or for another one.",
+            ("reason",),
+            registry=self.registry,
+        )
+        self.requests_limited = prometheus.Counter(
+            "volary_requests_limited",
+            "Requests answered 429 or 503 because of what there is of something, by what.",
+            ("reason",),
+            registry=self.registry,
+        )
         build = prometheus.Info("volary_build", "Version of the server.", registry=self.registry)
         build.info({"version": __version__})
 

@@ -7,11 +7,13 @@ from typing import cast
 
 from starlette import requests
 
+from volary.concurrency import single_flight
 from volary.controller.api import service
 from volary.gitops import webhooks
 from volary.model import clocks, server_settings
 from volary.server import metrics, permissions
 from volary.server.authentication import logins
+from volary.server.connections import bounds, budgets, request_rates
 
 #: Told the name of a repository and what a webhook said; returns at once.
 RequestRefresh = Callable[[str, webhooks.PushEvent], None]
@@ -39,11 +41,23 @@ class ServerState:
     clock: clocks.Clock
     metrics: metrics.Metrics
     request_refresh: RequestRefresh
+    bounds: bounds.Bounds
     patience: StreamTimeouts = field(default_factory=StreamTimeouts)
     #: Set when the server stops: streams end then.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    #: Streams that are open now.
-    streams: int = 0
+    #: What many ask about the server at a time is looked for once.
+    looks: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)
+    rates: request_rates.RequestRates = field(default_factory=request_rates.RequestRates)
+    #: Bytes of bodies that are in memory now.
+    bodies: budgets.Budget = field(init=False)
+    #: Streams that are open now, by person and by address.
+    streams_of_people: budgets.Budget = field(init=False)
+    streams: budgets.Budget = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bodies = budgets.Budget(self.bounds.bodies)
+        self.streams = budgets.Budget(self.bounds.streams)
+        self.streams_of_people = budgets.Budget(self.bounds.streams)
 
 
 def of(request: requests.Request) -> ServerState:

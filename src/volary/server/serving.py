@@ -11,20 +11,14 @@ import uvicorn
 
 from volary.model import errors, server_settings
 from volary.server import server_state
+from volary.server.connections import bounds, listening
 
 _LOG = logging.getLogger(__name__)
 #: Seconds for requests under way when it stops.
 _GRACE = 5
 _BACKLOG = 512
-_CONNECTIONS = 2000
-
-
-class _Server(uvicorn.Server):
-    """Leaves signals to whoever runs the event loop."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+#: Bytes of a head.
+_LARGEST_HEAD = 32 * 1024
 
 
 @contextlib.contextmanager
@@ -51,7 +45,7 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
 async def serve(
     application: fastapi.FastAPI,
     settings: server_settings.Settings,
-    listening: socket.socket,
+    taken: socket.socket,
     *,
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
@@ -60,30 +54,41 @@ async def serve(
     Args:
         application: From `app.build`.
         settings: TLS files.
-        listening: From `bound`.
+        taken: From `bound`.
         ready: Told the URL once connections are taken.
 
     Raises:
         errors.UserError: The TLS files cannot be used.
     """
-    server = _Server(_config(application, settings))
     here: server_state.ServerState = application.state.server_state
+    config = _config(application, settings, here.bounds.seconds)
+    _tell_bounds(settings.limits, here.bounds)
     async with asyncio.TaskGroup() as group:
-        # In a group of its own, so that being cancelled does not break off what it does.
-        serving = group.create_task(server.serve(sockets=[listening]), name="http")
+        listener = listening.Listener(taken, config, here.bounds, here.metrics, group)
+        listener.open()
+        watching = group.create_task(listener.watch(), name="connections")
         try:
-            # The library has no event to wait for.
-            while not server.started and not serving.done():  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-            ready(_url(settings, listening))
-            await asyncio.wait([serving])
+            ready(_url(settings, taken))
+            await watching
         finally:
             here.stopping.set()
-            server.should_exit = True
-            await asyncio.wait([serving], timeout=_GRACE + 2)
+            await listener.close(_GRACE)
+            watching.cancel()
 
 
-def _config(application: fastapi.FastAPI, settings: server_settings.Settings) -> uvicorn.Config:
+def _tell_bounds(limits: server_settings.Limits, derived: bounds.Bounds) -> None:
+    if derived.connections < limits.connections:
+        _LOG.warning(
+            "at most %d connections at once are taken, not %d: this process may have only a few "
+            "file descriptors open (raise LimitNOFILE or ulimit -n)",
+            derived.connections,
+            limits.connections,
+        )
+
+
+def _config(
+    application: fastapi.FastAPI, settings: server_settings.Settings, seconds: bounds.Seconds
+) -> uvicorn.Config:
     tls = settings.tls
     config = uvicorn.Config(
         application,
@@ -93,9 +98,8 @@ def _config(application: fastapi.FastAPI, settings: server_settings.Settings) ->
         ws="none",
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=_GRACE,
-        limit_concurrency=_CONNECTIONS,
-        h11_max_incomplete_event_size=64 * 1024,
+        timeout_keep_alive=int(seconds.idle),
+        h11_max_incomplete_event_size=_LARGEST_HEAD,
         ssl_certfile=tls.certificate if tls else None,
         ssl_keyfile=tls.key if tls else None,
     )
@@ -109,7 +113,7 @@ def _config(application: fastapi.FastAPI, settings: server_settings.Settings) ->
     return config
 
 
-def _url(settings: server_settings.Settings, listening: socket.socket) -> str:
+def _url(settings: server_settings.Settings, taken: socket.socket) -> str:
     scheme = "https" if settings.tls else "http"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"{scheme}://{host}:{listening.getsockname()[1]}"
+    return f"{scheme}://{host}:{taken.getsockname()[1]}"

@@ -52,6 +52,7 @@ class ControllerFile(base_sections.Section, of=server_settings.Settings):
     )
     failover: failover_rules.FailoverLimits
     cluster_health: HealthRules
+    limits: server_settings.Limits
     auth: server_settings.Auth
     roles: list[server_settings.RoleBinding]
     notifications: server_settings.Notifications
@@ -97,6 +98,7 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
     if not repositories:
         reading.error(("repositories",), "no repository is watched")
     _check_repositories(reading, repositories)
+    _check_limits(reading, read.limits)
     _check_auth(reading, read.auth.oidc)
     for i, role in enumerate(read.roles):
         if bool(role.subject) == bool(role.group):
@@ -254,6 +256,15 @@ def _applications(
             wave_rules.check_targets(reading, entry.targets, (*at, "targets"))
         listed_applications[entry.repository, path] = replace(entry, path=path)
     return tuple(listed_applications.values())
+
+
+def _check_limits(reading: readings.Reading, limits: server_settings.Limits) -> None:
+    for i, network in enumerate(limits.proxies):
+        try:
+            ipaddress.ip_network(network)
+        except ValueError:
+            message = f"{network} is no network"
+            reading.error(("limits", "proxies", i), message, "write 10.0.0.0/8 or 10.1.2.3")
 
 
 def _check_auth(reading: readings.Reading, oidc: server_settings.Oidc | None) -> None:

@@ -15,10 +15,10 @@ from starlette import requests, responses, types
 from volary.concurrency import races
 from volary.model import errors
 from volary.server import server_state
+from volary.server.authentication import logins
+from volary.server.connections import addresses
 from volary.server.http import encoding, problems
 
-#: Streams at once; more are asked to come back later.
-MOST = 500
 #: Seconds between two looks when nothing wakes us: another process may have written.
 _POLL_INTERVAL = 1.0
 #: Seconds after which a stream ends and the reader comes again, so that it is checked again.
@@ -60,12 +60,46 @@ def start_of(request: requests.Request, default: int) -> int:
 
 def respond(request: requests.Request, fetch: Fetch, start: int) -> responses.Response:
     """Answer with a stream of what `fetch` finds from `start` on."""
-    here = server_state.of(request)
-    if here.streams >= MOST:
-        return problems.problem(
-            503, "too many streams are open", hint="try again", headers={"retry-after": "10"}
-        )
-    return EventStream(here, fetch, start)
+    here, person = server_state.of(request), server_state.person(request).name
+    address = logins.address_of(request)
+    place = _Place(here, person, address)
+    if place.take():
+        return EventStream(here, fetch, start, place)
+    here.metrics.requests_limited.labels("streams").inc()
+    later = {"retry-after": "10"}
+    if here.streams.taken >= here.bounds.streams:
+        return problems.problem(503, "too many streams are open", hint="try again", headers=later)
+    return problems.problem(
+        429,
+        "you or your address have too many streams open",
+        hint=f"close some: a person may have {here.bounds.streams_each} open, and an address "
+        f"{here.bounds.streams_of(address)}",
+        headers=later,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A stream among those of a person, of an address and of everybody."""
+
+    here: server_state.ServerState
+    person: str
+    address: str
+
+    def take(self) -> bool:
+        """Take it; False: there is none."""
+        here, holder = self.here, addresses.holder_of(self.address)
+        if not here.streams.take(holder, 1, share=here.bounds.streams_of(self.address)):
+            return False
+        if here.streams_of_people.take(self.person, 1, share=here.bounds.streams_each):
+            return True
+        here.streams.give_back(holder, 1)
+        return False
+
+    def leave(self) -> None:
+        """Give it back."""
+        self.here.streams.give_back(addresses.holder_of(self.address), 1)
+        self.here.streams_of_people.give_back(self.person, 1)
 
 
 class EventStream(responses.Response):
@@ -73,21 +107,23 @@ class EventStream(responses.Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, here: server_state.ServerState, fetch: Fetch, start: int) -> None:
+    def __init__(
+        self, here: server_state.ServerState, fetch: Fetch, start: int, place: _Place
+    ) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._here = here
         self._fetch = fetch
         self._at = start
+        self._place = place
 
     async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
         """Send the stream."""
-        self._here.streams += 1
         self._here.metrics.streams.inc()
         try:
             await races.first(self._send_events(send), _disconnected(receive))
         finally:
-            self._here.streams -= 1
+            self._place.leave()
             self._here.metrics.streams.dec()
 
     async def _send_events(self, send: types.Send) -> None:

@@ -4,17 +4,19 @@ An ASGI layer of its own, so that it also holds for paths that do not exist.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any
 from urllib import parse
 
-from starlette import datastructures, types
+from starlette import datastructures, requests, types
 
 from volary.gitops import webhooks
 from volary.server import server_state
 from volary.server.authentication import logins
+from volary.server.connections import addresses, http_connection
 from volary.server.http import problems
 
 #: Bytes of a body; a webhook's may be larger.
@@ -22,6 +24,10 @@ LARGEST_BODY = 64 * 1024
 _LARGEST_PATH = 8 * 1024
 #: Seconds a body may take to arrive.
 _SLOWEST_BODY = 15.0
+#: Seconds after which there may be room again.
+_LATER = "5"
+#: Answered whatever else is refused.
+_HEALTH = frozenset({"/healthz", "/readyz"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -50,19 +56,23 @@ class HttpMiddleware:
         if refusal is not None:
             await refusal(scope, receive, outgoing)
             return
-        try:
-            async with asyncio.timeout(_SLOWEST_BODY):
-                body = await _read(receive, _limit(scope["path"]))
-        except TimeoutError:
-            await problems.problem(408, "the body took too long")(scope, receive, outgoing)
-            return
-        if body is None:
-            await problems.problem(413, "the body is too large")(scope, receive, outgoing)
-            return
-        await self.inner(scope, _BufferedBody(body, receive), outgoing)
+        with _HeldBytes(self.here, logins.address_of(requests.HTTPConnection(scope))) as held:
+            try:
+                async with asyncio.timeout(_SLOWEST_BODY):
+                    body = await _read(receive, _limit(scope["path"]), held)
+            except (TimeoutError, _TooLargeError, _NoRoomError) as error:
+                await _answers(error, self.here)(scope, receive, outgoing)
+            except _GoneError:
+                # Half a body is none: nothing of it is carried out.
+                return
+            else:
+                await self.inner(scope, _BufferedBody(body, receive), outgoing)
 
     def _refusal(self, scope: types.Scope) -> types.ASGIApp | None:
         headers = datastructures.Headers(scope=scope)
+        limited = None if scope["path"] in _HEALTH else self._limited(scope, headers)
+        if limited is not None:
+            return limited
         host = headers.get("host", "")
         if self.here.authenticator.is_open and not logins.is_loopback(_name(host)):
             return problems.problem(
@@ -80,6 +90,30 @@ class HttpMiddleware:
             return problems.problem(413, "the body is too large")
         return None
 
+    def _limited(self, scope: types.Scope, headers: datastructures.Headers) -> types.ASGIApp | None:
+        """Refuse what there is no room for, and who asks too often without saying who they are."""
+        if scope.get("state", {}).get(http_connection.HEALTH_ONLY):
+            self.here.metrics.requests_limited.labels("connections").inc()
+            later = {"retry-after": _LATER, "connection": "close"}
+            return problems.problem(503, "no connection is free", hint="try again", headers=later)
+        address = logins.address_of(requests.HTTPConnection(scope))
+        if (
+            "authorization" in headers
+            or self.here.authenticator.is_open
+            or self.here.bounds.is_proxy(address)
+        ):
+            return None
+        wait = self.here.rates.wait(addresses.holder_of(address), time.monotonic())
+        if not wait:
+            return None
+        self.here.metrics.requests_limited.labels("rate").inc()
+        return problems.problem(
+            429,
+            "too many requests without credentials come from this address",
+            hint="wait, or send a token",
+            headers={"retry-after": str(math.ceil(wait))},
+        )
+
 
 def _limit(path: str) -> int:
     return webhooks.LARGEST_BODY if path.startswith("/webhooks/") else LARGEST_BODY
@@ -92,18 +126,75 @@ def _name(host: str) -> str:
     return host.rpartition(":")[0] if ":" in host else host
 
 
-async def _read(receive: types.Receive, most: int) -> bytes | None:
-    """Return the whole body; None when it is larger than allowed."""
+class _TooLargeError(Exception):
+    """The body is larger than allowed."""
+
+
+class _NoRoomError(Exception):
+    """Too many bodies are in memory already."""
+
+
+class _GoneError(Exception):
+    """The connection ended before the body did."""
+
+
+class _HeldBytes:
+    """The bytes of one body, among those of all that are in memory."""
+
+    def __init__(self, here: server_state.ServerState, address: str) -> None:
+        self._bodies, self._holder = here.bodies, addresses.holder_of(address)
+        self._share = here.bounds.bodies_of(address)
+        self._size = 0
+
+    def __enter__(self) -> "_HeldBytes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bodies.give_back(self._holder, self._size)
+
+    def add(self, size: int) -> bool:
+        """Count so many more; False: there is no room for them."""
+        is_room = self._bodies.take(self._holder, size, share=self._share)
+        self._size += size if is_room else 0
+        return is_room
+
+
+async def _read(receive: types.Receive, most: int, held: _HeldBytes) -> bytes:
+    """Return the whole body.
+
+    Raises:
+        _TooLargeError: It is larger than allowed.
+        _NoRoomError: There is no room for it now.
+        _GoneError: Nobody sends the rest of it.
+    """
     parts, size = [], 0
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _GoneError
         part = message.get("body", b"")
         size += len(part)
         if size > most:
-            return None
+            raise _TooLargeError
+        if not held.add(len(part)):
+            raise _NoRoomError
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
+
+
+def _answers(error: Exception, here: server_state.ServerState) -> types.ASGIApp:
+    match error:
+        case TimeoutError():
+            return problems.problem(408, "the body took too long")
+        case _NoRoomError():
+            here.metrics.requests_limited.labels("bodies").inc()
+            later = {"retry-after": _LATER}
+            return problems.problem(
+                503, "too much is being received", hint="try again", headers=later
+            )
+        case _:
+            return problems.problem(413, "the body is too large")
 
 
 class _BufferedBody:

@@ -36,8 +36,19 @@ async def readyz(request: requests.Request) -> responses.Response:
     here = server_state.of(request)
     if here.stopping.is_set():
         raise errors.TemporaryError("the server is stopping")
-    await here.service.runs(records.RunFilter(), limit=1)
-    here.service.store.check_writes()
+
+    async def look() -> errors.TemporaryError | None:
+        try:
+            await here.service.runs(records.RunFilter(), limit=1)
+            here.service.store.check_writes()
+        except errors.TemporaryError as error:
+            return error
+        return None
+
+    # However many ask, the store is asked once at a time.
+    found = await here.looks.do("readiness", "readyz", look)
+    if found is not None and found.value is not None:
+        raise found.value
     return responses.PlainTextResponse("ok\n")
 
 

@@ -245,6 +245,8 @@ def test_every_problem_is_found_at_once_with_its_line() -> None:
         ("supersede: kill", "must be 'queue' or 'cancel', not 'kill'"),
         ("retention: {runs: 0}", "must be 1 or more, not 0"),
         ("auth: {oidc: {issuer: https://i, audience: a, algorithms: [HS256]}}", "must be 'RS256'"),
+        ("limits: {proxies: [10.0.0.0/8, 10.0.0.1/8]}", "10.0.0.1/8 is no network"),
+        ("limits: {connections: 0}", "must be 16 or more, not 0"),
         ("webhooks: []", "unknown field webhooks"),
         ("failover: {slowAtPercent: 60}", "nothing is moved from 55 % on, so it never goes slower"),
         ("failover: {slowMovesPerMinute: 60}", "it would go faster when more is lost"),

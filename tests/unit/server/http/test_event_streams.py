@@ -8,6 +8,7 @@ import aiohttp
 
 import process_time
 import server_world
+from volary.model import server_settings
 from volary.server import server_state
 
 RUN = "/api/v1/runs/going/events/stream"
@@ -121,16 +122,38 @@ async def test_a_reader_that_takes_nothing_is_let_go(tmp_path: Path) -> None:
             await loop.sock_sendall(reader, request.encode())
             dropped = "volary_streams_dropped_total"
             await process_time.until(
-                lambda: here.metrics.registry.get_sample_value(dropped) and not here.streams
+                lambda: here.metrics.registry.get_sample_value(dropped) and not here.streams.taken
             )
 
     assert here.metrics.registry.get_sample_value(dropped) == 1
-    assert here.streams == 0
+    assert here.streams.holders == here.streams_of_people.holders == 0
 
 
-async def test_one_stream_too_many_is_asked_to_come_back(tmp_path: Path) -> None:
+async def test_one_stream_too_many_of_everybody_is_asked_to_come_back(tmp_path: Path) -> None:
     async with server_world.served(tmp_path) as world:
-        world.application.state.server_state.streams = 500
-        status, _ = await world.ask("GET", "/api/v1/events/stream")
+        here = world.application.state.server_state
+        here.streams.take("others", here.bounds.streams, share=here.bounds.streams)
+        async with world.session.get(world.url + "/api/v1/events/stream") as answer:
+            said = await answer.json()
 
-    assert status == 503
+    assert (answer.status, answer.headers["retry-after"]) == (503, "10")
+    assert said["detail"] == "too many streams are open"
+
+
+async def test_a_person_takes_no_stream_from_another(tmp_path: Path) -> None:
+    """And one that was closed makes room for a new one."""
+    limits = server_settings.Limits(streams_per_person=2)
+    path = "/api/v1/events/stream"
+    async with server_world.served(tmp_path, limits=limits) as world:
+        ana, bob = world.token("viewer", "ana"), world.token("viewer", "bob")
+        first, _ = [await world.session.get(world.url + path, headers=ana) for _ in range(2)]
+        status, said = await world.ask("GET", path, headers=ana)
+        assert status == 429
+        assert "a person may have 2 open" in said["hint"]
+        async with world.session.get(world.url + path, headers=bob) as other:
+            assert other.status == 200
+        first.close()
+        here = world.application.state.server_state
+        await process_time.until(lambda: here.streams.taken == 1)
+        async with world.session.get(world.url + path, headers=ana) as again:
+            assert again.status == 200

@@ -1,0 +1,46 @@
+"""Whom a limit per address counts."""
+
+import functools
+import ipaddress
+
+#: Whoever has one IPv6 address usually has all of its network.
+_NETWORK_BITS = 64
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+@functools.lru_cache(maxsize=4096)
+def holder_of(address: str) -> str:
+    """Return who a connection from an address belongs to.
+
+    That is an IPv4 address, also one that is written as IPv6, or a network of 2^64 IPv6
+    addresses; what is no IP address stands for itself.
+    """
+    read = _read(address)
+    if isinstance(read, ipaddress.IPv6Address) and not read.is_loopback:
+        return str(ipaddress.ip_network((int(read), _NETWORK_BITS), strict=False))
+    return str(read) if read else address
+
+
+def is_loopback(address: str) -> bool:
+    """Say whether an address is of this machine itself."""
+    read = _read(address)
+    return read is not None and read.is_loopback
+
+
+@functools.lru_cache(maxsize=4096)
+def is_within(address: str, networks: tuple[str, ...]) -> bool:
+    """Say whether an address belongs to one of the networks."""
+    read = _read(address)
+    return read is not None and any(
+        read in ipaddress.ip_network(network, strict=False) for network in networks
+    )
+
+
+def _read(address: str) -> Address | None:
+    try:
+        read = ipaddress.ip_address(address)
+    except ValueError:
+        return None
+    mapped = getattr(read, "ipv4_mapped", None)
+    return mapped or read

@@ -1,0 +1,38 @@
+import pytest
+
+from volary.server.connections import addresses
+
+
+@pytest.mark.parametrize(
+    ("address", "holder"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("::ffff:203.0.113.7", "203.0.113.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::1", "::1"),
+        ("127.0.0.2", "127.0.0.2"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_who_holds_an_address(address: str, holder: str) -> None:
+    assert addresses.holder_of(address) == holder
+
+
+def test_this_machine_is_known_however_it_is_written() -> None:
+    here = ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]
+
+    assert [addresses.is_loopback(each) for each in here] == [True] * 4
+    assert not addresses.is_loopback("10.0.0.1")
+    assert not addresses.is_loopback("localhost")
+
+
+def test_networks_are_of_one_family() -> None:
+    networks = ("10.0.0.0/8", "2001:db8::/32")
+
+    assert addresses.is_within("10.1.2.3", networks)
+    assert addresses.is_within("::ffff:10.1.2.3", networks)
+    assert addresses.is_within("2001:db8::1", networks)
+    assert not addresses.is_within("11.1.2.3", networks)
+    assert not addresses.is_within("unknown", networks)
