@@ -61,6 +61,8 @@ def _needs() -> dict[tuple[str, str], str]:
 def _roles(permission: permissions.Permission) -> str:
     if permission is permissions.Permission.PUBLIC:
         return "anybody"
+    if permission is permissions.Permission.KNOWN:
+        return "anybody with valid credentials, also without a role"
     roles = [role.value for role, given in permissions.ROLES.items() if permission in given]
     return ", ".join(roles)
 

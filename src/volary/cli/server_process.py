@@ -14,7 +14,7 @@ from volary.cli import console, exit_codes
 from volary.controller import inputs
 from volary.model import errors, safe_text, server_settings
 from volary.server import hosting
-from volary.server.authentication import tokens
+from volary.server.authentication import logins, tokens
 
 #: New objects before the youngest are examined, and how many such passes before older ones are.
 _COLLECTOR_THRESHOLDS = (25_000, 20, 20)
@@ -49,13 +49,19 @@ async def serve(config: str) -> int:
         logging.getLogger(chatty).setLevel(logging.WARNING)
     messages = console.messages()
 
-    def ready(url: str, is_open: bool) -> None:
+    def ready(url: str, authenticator: logins.Authenticator) -> None:
         tune_garbage_collector()  # all that stays is there by now
         messages.print(f"listening on {url}", markup=False)
-        if is_open:
+        if authenticator.is_open:
             messages.print(
-                "no credentials are configured: only requests from this machine are answered,"
-                " with every permission"
+                "authentication: none: whoever is on this machine may do everything, until there"
+                " is a token"
+            )
+        elif authenticator.is_closed:
+            messages.print(
+                "nobody can log in yet: there are no credentials\n"
+                f"hint: volary token create NAME --role admin --config {config}",
+                markup=False,
             )
 
     await _until_signalled(hosting.run(settings, clock=inputs.SystemClock(), ready=ready))

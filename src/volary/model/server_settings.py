@@ -15,6 +15,10 @@ from volary.model import applications, metric_providers, options
 from volary.model.fleet import cluster_health as fleet_cluster_health
 from volary.model.placement import failover_rules
 
+#: How names of people begin, so that those of one source are never those of another: people of the
+#: issuer, and API tokens.
+PERSON_PREFIX, TOKEN_PREFIX = "oidc:", "token:"
+
 _SECRET = "secrets do not belong into this file; write it into a file of its own and name that"
 
 
@@ -130,7 +134,18 @@ class Retention:
 
 
 #: Never those without a signature or with a shared secret.
-Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
+Algorithm = Literal[
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +162,7 @@ class Oidc:
         "Claim with the groups roles are given to.", "groups"
     )
     subject_claim: options.Text = options.option(
-        "Claim with the name roles are given to and audits show.", "sub"
+        "Claim with the name roles are given to and audits show, after `oidc:`.", "sub"
     )
     algorithms: tuple[Algorithm, ...] = options.option(
         "Signatures that are believed; empty list is an error. Left out: `RS256`, `ES256`.",
@@ -157,12 +172,17 @@ class Oidc:
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """Who is let in. Without tokens and issuer, loopback may do everything."""
+    """Whose tokens are believed, besides the API tokens of the server itself."""
 
     oidc: Oidc | None = options.option("An issuer of bearer tokens.", None)
-    tokens_required: bool = options.option(
-        "Ask for a token on loopback too, and before the first one was made.", False
-    )
+
+
+class Authentication(StrEnum):
+    """Whether requests need credentials."""
+
+    REQUIRED = "required"
+    #: Not those of this machine itself, as long as there are no API tokens.
+    NONE = "none"
 
 
 class Role(StrEnum):
@@ -190,7 +210,9 @@ class RoleBinding:
     """Gives a role to a person or a group."""
 
     role: Annotated[Role, options.Option("Everyone with a role may view.")]
-    subject: str = options.option("Name of a person or API token.", "")
+    subject: str = options.option(
+        "A person of the issuer, `oidc:ana@example.org`, or an API token, `token:ci`.", ""
+    )
     group: str = options.option("Name of a group; not together with `subject`.", "")
     applications: Subjects = options.option(
         "Which applications it holds for; empty: all.", Subjects()
@@ -340,6 +362,11 @@ class Settings:
         "How clusters are watched.", fleet_cluster_health.HealthRules()
     )
     retention: Retention = options.option("How much history is kept.", Retention())
+    authentication: Authentication = options.option(
+        "`none`: as long as there are no API tokens, whoever is on this machine may do everything; "
+        "only with an address of loopback, and without `auth.oidc`.",
+        Authentication.REQUIRED,
+    )
     auth: Auth = options.option("Who is let in.", Auth())
     roles: tuple[RoleBinding, ...] = options.option("Who may do what.", ())
     notifications: Notifications = options.option("Who is told what.", Notifications())

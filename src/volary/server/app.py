@@ -19,6 +19,7 @@ from volary.server.routes import (
     commands,
     operations,
     overview,
+    people,
     runs,
     streaming,
 )
@@ -31,6 +32,7 @@ ROUTERS = (
     clusters.router,
     commands.router,
     overview.router,
+    people.router,
     streaming.router,
 )
 

@@ -71,6 +71,7 @@ async def serve(
     async with asyncio.TaskGroup() as group:
         # In a group of its own, so that being cancelled does not break off what it does.
         serving = group.create_task(server.serve(sockets=[listening]), name="http")
+        authenticating = group.create_task(here.authenticator.run(), name="authentication")
         try:
             # The library has no event to wait for.
             while not server.started and not serving.done():  # noqa: ASYNC110
@@ -81,6 +82,7 @@ async def serve(
             here.stopping.set()
             server.should_exit = True
             await asyncio.wait([serving], timeout=_GRACE + 2)
+            authenticating.cancel()
 
 
 def _config(application: fastapi.FastAPI, settings: server_settings.Settings) -> uvicorn.Config:

@@ -13,8 +13,8 @@ from urllib import parse
 from starlette import datastructures, types
 
 from volary.gitops import webhooks
+from volary.model import addresses
 from volary.server import server_state
-from volary.server.authentication import logins
 from volary.server.http import problems
 
 #: Bytes of a body; a webhook's may be larger.
@@ -64,7 +64,7 @@ class HttpMiddleware:
     def _refusal(self, scope: types.Scope) -> types.ASGIApp | None:
         headers = datastructures.Headers(scope=scope)
         host = headers.get("host", "")
-        if self.here.authenticator.is_open and not logins.is_loopback(_name(host)):
+        if self.here.authenticator.is_open and not addresses.is_loopback(_name(host)):
             return problems.problem(
                 421,
                 "this server only answers to the names of this machine",

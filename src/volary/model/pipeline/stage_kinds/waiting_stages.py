@@ -22,7 +22,7 @@ class ApprovalOptions(stage_kind.StageOptions):
     approvers: Annotated[
         tuple[options.Text, ...],
         options.Option(
-            "Those who may approve, as the server names them: `ana@example.org`, `token:ana`,"
+            "Those who may approve, as the server names them: `oidc:ana@example.org`, `token:ana`,"
             " `local`.",
             least=1,
         ),
