@@ -153,7 +153,7 @@ async def run(
                         ),
                         name="fleet file",
                     )
-                    group.create_task(_keep_private(data), name="data directory")
+                    group.create_task(keep_private(data), name="data directory")
                     group.create_task(
                         serving.serve(
                             application,
@@ -165,8 +165,13 @@ async def run(
                     )
 
 
-async def _keep_private(directory: Path, *, interval: float = 30.0) -> None:
-    """Close the data directory again whenever others may enter it, until cancelled."""
+async def keep_private(directory: Path, *, interval: float = 30.0) -> None:
+    """Close the data directory again whenever others may enter it, until cancelled.
+
+    Args:
+        directory: The data directory.
+        interval: Seconds between two looks.
+    """
     said = ""
     while True:
         await asyncio.sleep(interval)

@@ -27,6 +27,9 @@ _ASKED_AGAIN = (0.2, 1.0, 2.0)
 #: Statuses that mean "later".
 _LATER = (429, 502, 503, 504)
 
+#: Who asks is not known, or their credentials are not valid.
+_UNAUTHORIZED = 401
+
 Query = Mapping[str, str | int]
 
 
@@ -214,6 +217,9 @@ async def _check(answer: aiohttp.ClientResponse) -> None:
     detail = str(document.get("detail") or f"the server answered {answer.status}")
     if answer.status in _LATER:
         raise errors.TemporaryError(detail)
+    if answer.status == _UNAUTHORIZED:
+        # Whatever other programs are told to send: here there is a command for it.
+        document["hint"] = f"volary login {answer.url.origin()}"
     listed = document.get("problems") or [{"message": detail, "hint": document.get("hint", "")}]
     raise errors.UserError(*(_problem(problem) for problem in listed if isinstance(problem, dict)))
 

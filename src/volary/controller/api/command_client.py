@@ -25,8 +25,6 @@ from volary.store import records, stores
 PATIENCE = timedelta(seconds=20)
 _POLL_SECONDS = 0.25
 _REFUSAL = "refusal"
-#: Keys of an entry's documents that hold sentences, besides those of every document.
-_SENTENCES = frozenset({_REFUSAL, "paused", "waiting"})
 _NOTHING = object()
 
 
@@ -99,9 +97,9 @@ class AuditLog:
             raise refused
 
     async def write(self, entry: records.AuditRecord) -> None:
-        """Append an entry, without secrets in its sentences."""
+        """Append an entry, without secrets in any of its texts."""
         document, before, after = (
-            redaction.clean_document(self.masker, part, also=_SENTENCES)
+            redaction.clean_everything(self.masker, part)
             for part in (entry.document, entry.before, entry.after)
         )
         await self.store.audit.write(replace(entry, document=document, before=before, after=after))

@@ -16,7 +16,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -221,8 +221,3 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _digest(presented: str) -> str:
     return hashlib.sha256(presented.encode("utf-8", "replace")).hexdigest()
-
-
-def utc(moment: datetime) -> str:
-    """Return a moment as lists show it."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M")

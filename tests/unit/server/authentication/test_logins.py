@@ -183,7 +183,7 @@ async def test_keys_that_must_not_prove_anything_do_not(tmp_path: Path) -> None:
         assert (await issuer.claims(mint.token(curve, alg="ES384", kid="curve")))["sub"] == "ana"
         bad = [
             mint.token(alg="RS512"),  # the key says that it is for RS256
-            mint.token(curve, alg="ES256", kid="curve"),
+            mint.token(ec.generate_private_key(ec.SECP256R1()), alg="ES256", kid="curve"),
             mint.token(kid="broken"),
             mint.token(kid="shared"),
         ]
