@@ -108,7 +108,7 @@ def _body(described: dict[str, Any], operation: dict[str, Any]) -> Iterator[str]
 
 
 def _answer(operation: dict[str, Any]) -> str:
-    for code in ("200", "202"):
+    for code in ("200", "201", "202"):
         found = operation["responses"].get(code)
         if found is None:
             continue

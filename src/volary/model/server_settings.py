@@ -15,10 +15,6 @@ from volary.model import applications, metric_providers, options
 from volary.model.fleet import cluster_health as fleet_cluster_health
 from volary.model.placement import failover_rules
 
-#: How names of people begin, so that those of one source are never those of another: people of the
-#: issuer, and API tokens.
-PERSON_PREFIX, TOKEN_PREFIX = "oidc:", "token:"
-
 _SECRET = "secrets do not belong into this file; write it into a file of its own and name that"
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from volary.cli.lint import manifest_checks
 from volary.controller import inputs
-from volary.model import applications, errors, phrases, server_settings
+from volary.model import applications, errors, identities, phrases, server_settings
 from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.server import permissions
 from volary.server.authentication import logins, tokens
 
-_TOKEN = server_settings.TOKEN_PREFIX
+_TOKEN, _PERSON = identities.TOKEN_PREFIX, identities.PERSON_PREFIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ class _People:
         if name == logins.LOCAL.name:
             return self.is_open
         groups = [binding.group for binding in self.settings.roles if binding.group]
-        if name.startswith(server_settings.PERSON_PREFIX):
+        if not identities.says_source(name):
+            name = f"{_PERSON}{name}"
+        if name.startswith(_PERSON):
             # Who is in a group the issuer knows.
             bound = permissions.grants_of(self.settings.roles, name, groups)
             person = permissions.Person(name, bound)
             is_known = self.settings.auth.oidc is not None
             return is_known and person.may(permissions.Permission.APPROVE, labels)
-        if not name.startswith(_TOKEN):
-            return False
         if self.tokens is None:
             return True
         token = self.tokens.get(name.removeprefix(_TOKEN))
@@ -51,7 +51,7 @@ class _People:
         if self.settings.auth.oidc is not None:
             return (
                 "bind the role approver to them in the settings' roles, or name somebody else:"
-                f" {server_settings.PERSON_PREFIX}NAME as the issuer has it, or {_TOKEN}NAME"
+                f" {_PERSON}NAME as the issuer has it, or {_TOKEN}NAME"
             )
         return (
             "without auth.oidc those who approve are tokens: volary token create NAME --role"

@@ -12,7 +12,7 @@ from volary.config.fleet import provider_readers, provider_sections
 from volary.config.placement import wave_rules
 from volary.config.server import notification_routes
 from volary.config.text import git_addresses, yaml
-from volary.model import addresses, options, server_settings
+from volary.model import addresses, identities, options, server_settings
 from volary.model.fleet import cluster_health
 from volary.model.placement import failover_rules
 
@@ -280,7 +280,7 @@ def _check_role(
     if bool(role.subject) == bool(role.group):
         reading.error(at, "needs a subject or a group, one of them")
     elif role.subject and not role.subject.startswith(
-        (server_settings.PERSON_PREFIX, server_settings.TOKEN_PREFIX)
+        (identities.PERSON_PREFIX, identities.TOKEN_PREFIX)
     ):
         message = f"{role.subject} does not say whether it is a person or an API token"
         hint = f"write oidc:{role.subject} or token:{role.subject}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from starlette import requests
 
-from volary.model import addresses, clocks, errors, server_settings
+from volary.model import addresses, clocks, errors, identities, server_settings
 from volary.server import permissions
 from volary.server.authentication import issuers, token_uses, tokens
 
@@ -54,7 +54,7 @@ class FailedLogins:
 
 
 #: What everybody is while no credentials are asked for; only heard on loopback.
-LOCAL = permissions.Person("local", (permissions.Grant(server_settings.Role.ADMIN),))
+LOCAL = permissions.Person(identities.LOCAL, (permissions.Grant(server_settings.Role.ADMIN),))
 #: What a server says that nobody can get into yet.
 CLOSED = (
     "this server has no credentials yet: on its machine, volary token create NAME --role admin"
@@ -194,7 +194,7 @@ class Authenticator:
             raise UnauthenticatedError("the token is for somebody whose name cannot be shown")
         listed = groups if isinstance(groups, list) else []
         named = [group for group in listed if isinstance(group, str)]
-        name = f"{server_settings.PERSON_PREFIX}{subject}"
+        name = f"{identities.PERSON_PREFIX}{subject}"
         return permissions.Person(
             name,
             permissions.grants_of(self.settings.roles, name, named),
@@ -214,7 +214,7 @@ class Authenticator:
         if token is None:
             raise UnauthenticatedError("the token is not known, has expired or was revoked")
         self.uses.note(token.id, now)
-        name = f"{server_settings.TOKEN_PREFIX}{token.name}"
+        name = f"{identities.TOKEN_PREFIX}{token.name}"
         own = permissions.Grant(token.role, tuple(sorted(token.match_labels.items())))
         return permissions.Person(
             name,

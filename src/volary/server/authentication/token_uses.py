@@ -18,6 +18,8 @@ _LOG = logging.getLogger(__name__)
 FILE_NAME = "token-uses.json"
 #: How exact it is, and how often the file is written at most.
 INTERVAL = timedelta(minutes=5)
+#: Tokens whose use is remembered, the last used ones; more than there can be.
+_MOST = 2000
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -41,7 +43,10 @@ class TokenUses:
         """Remember that the token of this id was used; touches no file."""
         known = self._uses.get(token)
         if known is None or now - known >= INTERVAL:
+            self._uses.pop(token, None)
             self._uses[token] = now.replace(second=0, microsecond=0)
+            while len(self._uses) > _MOST:
+                del self._uses[next(iter(self._uses))]
             self._is_changed = True
 
     def write(self) -> None:

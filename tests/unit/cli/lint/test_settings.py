@@ -95,7 +95,7 @@ roles:
         ("ana", "", "web", False),
         ("oidc:ana@example.org", "", "web", False),  # nobody says who that is
         ("local", "", "web", False),  # there are tokens
-        ("ana@example.org", OIDC, "web", False),  # of no source
+        ("ana@example.org", OIDC, "web", True),
         ("oidc:ana@example.org", OIDC, "web", True),
         ("oidc:ana@example.org", OIDC, "data", False),
         ("oidc:ben@example.org", OIDC, "web", False),

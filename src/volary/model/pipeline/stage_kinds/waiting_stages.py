@@ -23,7 +23,7 @@ class ApprovalOptions(stage_kind.StageOptions):
         tuple[options.Text, ...],
         options.Option(
             "Those who may approve, as the server names them: `oidc:ana@example.org`, `token:ana`,"
-            " `local`.",
+            " `local`. Without `oidc:` or `token:` a person of the issuer is meant.",
             least=1,
         ),
     ]
