@@ -21,8 +21,6 @@ def of_application(known: records.ApplicationRecord | None) -> json.JsonObject:
     }
 
 
-def of_run(summary: records.RunSummary | None) -> json.JsonObject:
-    """Return how a run is; nothing when there is none."""
-    if summary is None:
-        return {}
+def of_run(summary: records.RunSummary) -> json.JsonObject:
+    """Return how a run is."""
     return {"status": summary.head.status.value, "reason": summary.head.reason}

@@ -314,16 +314,18 @@ class Service:
             refusals.NotFound: There is no such run.
             refusals.Conflict: It cannot take this as it stands; says why.
         """
-        name = (await self._summary(run_id)).head.application
+        before = await self._summary(run_id)
+        name = before.head.application
         async with self.audit_trail.noting(
             asker, f"run.{kind}", application=name, run=run_id, document=options
         ) as change:
-            change.before = audit_states.of_run(await self.store.runs.summary(run_id))
+            change.before = audit_states.of_run(before)
             await self.asker.ask(
                 kind, asker.by, application=name, run=run_id, document=options, key=asker.key
             )
-            change.after = audit_states.of_run(await self.store.runs.summary(run_id))
-        return representations.Accepted(run_id, (await self._summary(run_id)).head.reason)
+            after = await self._summary(run_id)
+            change.after = audit_states.of_run(after)
+        return representations.Accepted(run_id, after.head.reason)
 
     # Inside.
 
