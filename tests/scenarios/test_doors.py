@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 
 import command_world
+import process_time
 
 SETTINGS = """
 apiVersion: volary.dev/v1
@@ -95,6 +96,8 @@ async def test_a_server_is_closed_until_somebody_has_a_token(tmp_path: Path) -> 
             typed = await server.volary("get", "apps")
             assert typed.code == 2
             assert f"hint: volary login {server.url}" in typed.err
+            typed = await server.volary("get", "apps", token="volary_old")
+            assert f"hint: unset VOLARY_TOKEN, then volary login {server.url}" in typed.err
 
             # The first token opens it without a restart, and for nobody else.
             admin = await server.create("me")
@@ -104,8 +107,10 @@ async def test_a_server_is_closed_until_somebody_has_a_token(tmp_path: Path) -> 
             assert who.out.startswith("token:me: an API token of this server\nroles: admin")
 
             # Guessing shuts nobody else of this address out.
-            guessed = [(await server.get(PATHS[0], f"volary_{n}"))[0] for n in range(15)]
-            assert guessed == [401] * 10 + [429] * 5
+            async with asyncio.timeout(process_time.HANG):
+                # Ten within a minute, however long each takes.
+                while (await server.get(PATHS[0], "volary_guess"))[0] != 429:
+                    pass
             assert await server.statuses(admin) == {200}
 
             # Others could read the tokens: they open nothing, until that is mended.
@@ -196,3 +201,6 @@ async def test_authentication_none_is_for_this_machine_and_until_there_is_a_toke
             assert await server.statuses(admin) == {200}
             (server.data / "tokens.json").unlink()
             assert await server.statuses() == {401}
+            await server.create("again")
+        async with world.start("server", "--config", config) as process:
+            await process.until("authentication: none is not in force: there are API tokens")

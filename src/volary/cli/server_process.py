@@ -59,6 +59,8 @@ async def serve(config: str) -> int:
                 "authentication: none: whoever is on this machine may do everything, until there"
                 " is a token"
             )
+        elif authenticator.settings.authentication is server_settings.Authentication.NONE:
+            messages.print("authentication: none is not in force: there are API tokens")
         elif authenticator.is_closed:
             messages.print(
                 "nobody can log in yet: there are no credentials\n"

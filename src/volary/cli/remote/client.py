@@ -1,6 +1,7 @@
 """Requests to a server; its refusals become errors that the command line shows."""
 
 import asyncio
+import os
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -219,7 +220,8 @@ async def _check(answer: aiohttp.ClientResponse) -> None:
         raise errors.TemporaryError(detail)
     if answer.status == _UNAUTHORIZED:
         # Whatever other programs are told to send: here there is a command for it.
-        document["hint"] = f"volary login {answer.url.origin()}"
+        first = "unset VOLARY_TOKEN, then " if os.environ.get("VOLARY_TOKEN") else ""
+        document["hint"] = f"{first}volary login {answer.url.origin()}"
     listed = document.get("problems") or [{"message": detail, "hint": document.get("hint", "")}]
     raise errors.UserError(*(_problem(problem) for problem in listed if isinstance(problem, dict)))
 

@@ -38,7 +38,10 @@ async def test_people_see_who_they_are(tmp_path: Path, capsys: pytest.CaptureFix
     ]
 
 
-async def test_whoever_is_not_known_is_told_to_log_in(tmp_path: Path) -> None:
+async def test_whoever_is_not_known_is_told_to_log_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VOLARY_TOKEN", raising=False)
     async with server_world.served(tmp_path) as world:
         world.token("admin")
         said = []
