@@ -161,7 +161,8 @@ def _server(base: Path) -> Iterator[tuple[str, int]]:
     pygit2.init_repository(str(base / "shop.git"), bare=True)
     (base / "server.yaml").write_text(
         "apiVersion: volary.dev/v1\nkind: Controller\nfleet: fleet.yaml\ndataDirectory: .\n"
-        f"listen: 127.0.0.1:{port}\nrepositories: [{{name: shop, url: {base}/shop.git}}]\n"
+        f"listen: 127.0.0.1:{port}\nauthentication: none\n"
+        f"repositories: [{{name: shop, url: {base}/shop.git}}]\n"
     )
     argv = [sys.executable, "-m", "volary", "server", "--config", str(base / "server.yaml")]
     with (base / "log").open("wb") as log, subprocess.Popen(argv, stderr=log) as server:

@@ -220,6 +220,7 @@ def write_settings(
         "fleet": str(fleet_of(world, base, address) / "fleet.yaml"),
         "listen": "127.0.0.1:0",
         "dataDirectory": str(data),
+        "authentication": "none",
         "store": store,
         "repositories": [{"name": "shop", "url": str(world.directory), "interval": "1s"}],
     }

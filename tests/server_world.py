@@ -138,7 +138,13 @@ async def served(
     **more: Any,
 ) -> AsyncIterator[Served]:
     """Serve beside the block, with applications web (team shop) and pay (team money)."""
-    settings = server_settings.Settings("fleet.yaml", str(directory), "memory:", port=0, **more)
+    settings = server_settings.Settings(
+        "fleet.yaml",
+        str(directory),
+        "memory:",
+        port=0,
+        **{"authentication": server_settings.Authentication.NONE, **more},
+    )
     clock, kept = fixed_clock.FixedClock(), tokens.TokenFile(directory)
     parts = composition.ControllerParts(
         clock=clock,

@@ -61,6 +61,8 @@ def _needs() -> dict[tuple[str, str], str]:
 def _roles(permission: permissions.Permission) -> str:
     if permission is permissions.Permission.PUBLIC:
         return "anybody"
+    if permission is permissions.Permission.KNOWN:
+        return "anybody with valid credentials, also without a role"
     roles = [role.value for role, given in permissions.ROLES.items() if permission in given]
     return ", ".join(roles)
 
@@ -106,7 +108,7 @@ def _body(described: dict[str, Any], operation: dict[str, Any]) -> Iterator[str]
 
 
 def _answer(operation: dict[str, Any]) -> str:
-    for code in ("200", "202"):
+    for code in ("200", "201", "202"):
         found = operation["responses"].get(code)
         if found is None:
             continue

@@ -51,9 +51,41 @@ def read_private(path: Path) -> bytes:
         OSError: It cannot be read.
         errors.UserError: Others may read it.
     """
-    if path.stat().st_mode & 0o077:
-        raise errors.user_error(f"{path} can be read by others", hint=f"chmod 600 {path}")
+    check_private(path)
     return path.read_bytes()
+
+
+def check_private(path: Path) -> os.stat_result:
+    """Return how a file of our own stands in its directory.
+
+    Raises:
+        FileNotFoundError: There is none.
+        OSError: It cannot be looked at.
+        errors.UserError: Others may read or change it.
+    """
+    status = path.stat()
+    if status.st_mode & 0o077:
+        raise errors.user_error(f"{path} can be read by others", hint=f"chmod 600 {path}")
+    return status
+
+
+def make_private_directory(path: Path) -> bool:
+    """Make a directory of our own, or close one that others may enter; say whether it was open.
+
+    Raises:
+        errors.UserError: It cannot be made, or cannot be closed.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        is_open = bool(path.stat().st_mode & 0o077)
+        if is_open:
+            path.chmod(0o700)
+    except OSError as error:
+        raise errors.user_error(
+            f"the directory {path} cannot be made for its owner only: {error.strerror}",
+            hint=f"chmod 700 {path}, or name a directory in it that need not be there yet",
+        ) from error
+    return is_open
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -164,9 +164,13 @@ async def test_the_audit_is_listed_newest_first(store: stores.Store) -> None:
     by_ana = await store.audit.list(records.AuditFilter(by="ana", application="shop"))
     none = await store.audit.list(records.AuditFilter(action="run.reject"))
     one = await store.audit.list(records.AuditFilter(run_id="run-4"))
+    oldest = await store.audit.list(records.AuditFilter(), oldest_first=True, limit=4)
+    newer = await store.audit.list(records.AuditFilter(), oldest_first=True, cursor=oldest.cursor)
 
-    assert [replace(each, position=0) for each in found] == list(reversed(entries))
-    assert len({each.position for each in found}) == 6
+    plain = [replace(each, position=0, previous="", hash="") for each in found]
+    assert plain == list(reversed(entries))
+    assert [each.position for each in found] == [6, 5, 4, 3, 2, 1]
     assert [each.document["number"] for each in by_ana.items] == [1]
     assert none.items == ()
+    assert [each.position for each in (*oldest.items, *newer.items)] == [1, 2, 3, 4, 5, 6]
     assert [each.run_id for each in one.items] == ["run-4"]

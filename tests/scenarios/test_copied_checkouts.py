@@ -21,6 +21,7 @@ kind: Controller
 fleet: {fleet}
 listen: 127.0.0.1:0
 dataDirectory: {base}/data
+authentication: none
 repositories:
 - {{name: first, url: {first}, interval: 1s}}
 - {{name: copy, url: {copy}, interval: 1s}}

@@ -131,6 +131,11 @@ async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> Non
             ("ben", "ok"),
         ]
         assert (audit[-1].action, audit[-1].source) == ("run.approve", "192.0.2.7")
+        first, again = audit[-1], audit[-2]
+        assert "0 of 2" in first.before["reason"]
+        assert "1 of 2" in first.after["reason"]
+        assert "status" not in first.before, "only what changed is there"
+        assert (again.before, again.after) == ({}, {})
         with pytest.raises(refusals.Conflict, match="a run that is succeeded cannot be approved"):
             await given.ask_run("approve", "left", BEN)
         with pytest.raises(refusals.NotFound, match="there is no run nowhere"):

@@ -60,3 +60,22 @@ def test_a_key_has_several_lines(tmp_path: Path) -> None:
     file.write_text("-----BEGIN\nabc\n-----END\n")
 
     assert secret_files.read_text(str(file)) == "-----BEGIN\nabc\n-----END"
+
+
+def test_a_directory_of_ours_is_for_its_owner_only(tmp_path: Path) -> None:
+    fresh, there = tmp_path / "a/b/data", tmp_path / "there"
+    there.mkdir(mode=0o755)
+
+    assert [secret_files.make_private_directory(path) for path in (fresh, there, there)] == [
+        *(False, True),
+        False,
+    ]
+    assert [path.stat().st_mode & 0o777 for path in (fresh, there)] == [0o700, 0o700]
+
+
+def test_a_directory_that_cannot_be_made_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(errors.UserError, match="cannot be made for its owner only"):
+        secret_files.make_private_directory(tmp_path / "file")
+    with pytest.raises(errors.UserError, match="cannot be made for its owner only"):
+        secret_files.make_private_directory(tmp_path / "file/data")

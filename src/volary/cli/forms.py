@@ -19,5 +19,7 @@ class Form(StrEnum):
 
 
 PlanForm = Literal["text", "markdown", "json"]
+#: Of what is written line by line.
+LinesForm = Literal["text", "json"]
 #: What there is to get.
 Noun = Literal["app", "apps", "runs", "clusters"]

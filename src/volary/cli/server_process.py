@@ -7,14 +7,16 @@ import logging
 import signal
 import sys
 from collections.abc import Coroutine
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from volary.cli import console, exit_codes, log_output
+import msgspec
+
+from volary.cli import console, exit_codes, log_output, token_lists
 from volary.controller import inputs
-from volary.model import errors, safe_text, server_settings
+from volary.model import errors, json, safe_text, server_settings
 from volary.server import hosting
-from volary.server.authentication import tokens
+from volary.server.authentication import logins, token_uses, tokens
 from volary.server.connections import descriptors
 
 #: New objects before the youngest are examined, and how many such passes before older ones are.
@@ -51,13 +53,21 @@ async def serve(config: str) -> int:
         logging.getLogger(chatty).setLevel(logging.WARNING)
     messages = console.messages()
 
-    def ready(url: str, is_open: bool) -> None:
+    def ready(url: str, authenticator: logins.Authenticator) -> None:
         tune_garbage_collector()  # all that stays is there by now
         messages.print(f"listening on {url}", markup=False)
-        if is_open:
+        if authenticator.is_open:
             messages.print(
-                "no credentials are configured: only requests from this machine are answered,"
-                " with every permission"
+                "authentication: none: whoever is on this machine may do everything, until there"
+                " is a token"
+            )
+        elif authenticator.settings.authentication is server_settings.Authentication.NONE:
+            messages.print("authentication: none is not in force: there are API tokens")
+        elif authenticator.is_closed:
+            messages.print(
+                "nobody can log in yet: there are no credentials\n"
+                f"hint: volary token create NAME --role admin --config {config}",
+                markup=False,
             )
 
     with handler.keep_telling():
@@ -76,34 +86,42 @@ async def _until_signalled(work: Coroutine[object, object, None]) -> None:
 
 
 def create_token(
-    config: str, name: str, role: str, labels: tuple[str, ...], days: int | None
+    config: str, name: str, role: str, labels: dict[str, str], days: int | None
 ) -> int:
     """Make a token and show it, this once."""
     kept, now = _tokens(config), inputs.SystemClock().now()
-    pairs = dict(label.partition("=")[::2] for label in labels)
-    if any(not key or not value for key, value in pairs.items()):
-        raise errors.user_error("a label is not of the form key=value")
     expires = now + timedelta(days=days) if days else None
     made, written = kept.create(
-        name, server_settings.Role(role), now=now, match_labels=pairs, expires=expires
+        name, server_settings.Role(role), now=now, match_labels=labels, expires=expires
     )
-    console.messages().print(f"token {made.name} ({made.role}); it is shown only now", markup=False)
+    console.tell(token_lists.created(made.name, made.role))
     console.write(written)
     return exit_codes.Exit.DONE
 
 
-def list_tokens(config: str) -> int:
-    """Show what is known of every token; never the tokens."""
-    now = inputs.SystemClock().now()
-    for token in _tokens(config).all():
-        state = "revoked" if token.revoked else "valid" if token.is_valid(now) else "expired"
-        labels = ",".join(f"{key}={value}" for key, value in token.match_labels.items()) or "-"
-        expires = tokens.utc(token.expires) if token.expires else "never"
-        console.write(
-            f"{token.id}  {token.name:<20} {token.role:<9} {state:<8} {labels:<20}"
-            f" expires {expires}"
-        )
-    return exit_codes.Exit.DONE
+def tokens_of(config: str) -> list[json.JsonObject]:
+    """Return what is known of every token, as the API shows it; never the tokens."""
+    directory, now = _directory(config), inputs.SystemClock().now()
+    uses = token_uses.TokenUses(directory).all()
+    return [
+        {
+            "id": token.id,
+            "name": token.name,
+            "role": token.role.value,
+            "matchLabels": token.match_labels,
+            "status": token.state(now),
+            "created": _text(token.created),
+            "expires": _text(token.expires),
+            "revoked": _text(token.revoked),
+            "lastUsed": _text(uses.get(token.id)),
+        }
+        for token in tokens.TokenFile(directory).all()
+    ]
+
+
+def _text(moment: datetime | None) -> str | None:
+    """Return a moment as the API writes it."""
+    return None if moment is None else str(msgspec.to_builtins(moment.astimezone(UTC)))
 
 
 def revoke_token(config: str, name: str) -> int:
@@ -116,4 +134,8 @@ def revoke_token(config: str, name: str) -> int:
 
 
 def _tokens(config: str) -> tokens.TokenFile:
-    return tokens.TokenFile(Path(hosting.read_settings(config).data_directory))
+    return tokens.TokenFile(_directory(config))
+
+
+def _directory(config: str) -> Path:
+    return Path(hosting.read_settings(config).data_directory)

@@ -191,6 +191,8 @@ def _write_settings(
         "fleet": str(fleet),
         "dataDirectory": "data",
         "listen": f"127.0.0.1:{server.port}",
+        # Until the scenario makes a token, if it does.
+        "authentication": "none",
         "repositories": [
             {"name": "shop", "url": str(repository), "branch": "main", "interval": "1s"}
         ],

@@ -130,7 +130,18 @@ class Retention:
 
 
 #: Never those without a signature or with a shared secret.
-Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
+Algorithm = Literal[
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +158,7 @@ class Oidc:
         "Claim with the groups roles are given to.", "groups"
     )
     subject_claim: options.Text = options.option(
-        "Claim with the name roles are given to and audits show.", "sub"
+        "Claim with the name roles are given to and audits show, after `oidc:`.", "sub"
     )
     algorithms: tuple[Algorithm, ...] = options.option(
         "Signatures that are believed; empty list is an error. Left out: `RS256`, `ES256`.",
@@ -157,12 +168,17 @@ class Oidc:
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """Who is let in. Without tokens and issuer, loopback may do everything."""
+    """Whose tokens are believed, besides the API tokens of the server itself."""
 
     oidc: Oidc | None = options.option("An issuer of bearer tokens.", None)
-    tokens_required: bool = options.option(
-        "Ask for a token on loopback too, and before the first one was made.", False
-    )
+
+
+class Authentication(StrEnum):
+    """Whether requests need credentials."""
+
+    REQUIRED = "required"
+    #: Not those of this machine itself, as long as there are no API tokens.
+    NONE = "none"
 
 
 class Role(StrEnum):
@@ -190,7 +206,9 @@ class RoleBinding:
     """Gives a role to a person or a group."""
 
     role: Annotated[Role, options.Option("Everyone with a role may view.")]
-    subject: str = options.option("Name of a person or API token.", "")
+    subject: str = options.option(
+        "A person of the issuer, `oidc:ana@example.org`, or an API token, `token:ci`.", ""
+    )
     group: str = options.option("Name of a group; not together with `subject`.", "")
     applications: Subjects = options.option(
         "Which applications it holds for; empty: all.", Subjects()
@@ -373,6 +391,11 @@ class Settings:
     retention: Retention = options.option("How much history is kept.", Retention())
     limits: Limits = options.option(
         "How much of the server those may take who connect to it.", Limits()
+    )
+    authentication: Authentication = options.option(
+        "`none`: as long as there are no API tokens, whoever is on this machine may do everything; "
+        "only with an address of loopback, and without `auth.oidc`.",
+        Authentication.REQUIRED,
     )
     auth: Auth = options.option("Who is let in.", Auth())
     roles: tuple[RoleBinding, ...] = options.option("Who may do what.", ())

@@ -20,6 +20,7 @@ from volary.server.routes import (
     commands,
     operations,
     overview,
+    people,
     runs,
     streaming,
 )
@@ -32,6 +33,7 @@ ROUTERS = (
     clusters.router,
     commands.router,
     overview.router,
+    people.router,
     streaming.router,
 )
 

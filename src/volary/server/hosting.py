@@ -110,14 +110,14 @@ async def run(
     settings: server_settings.Settings,
     *,
     clock: clocks.Clock,
-    ready: Callable[[str, bool], None] = lambda _, __: None,
+    ready: Callable[[str, logins.Authenticator], None] = lambda _, __: None,
 ) -> None:
     """Run the controller and its API server until cancelled.
 
     Args:
         settings: From `read_settings`.
         clock: The one clock.
-        ready: Told the URL, and whether everybody on this machine may do everything.
+        ready: Told the URL, and who decides who is let in.
 
     Raises:
         errors.UserError: Something in the settings has to change first.
@@ -126,8 +126,9 @@ async def run(
     members = read_fleet(settings)
     data = Path(settings.data_directory)
     kept = tokens.TokenFile(data)
+    if secret_files.make_private_directory(data):
+        _LOG.warning("%s could be entered by others; from now on only by its owner", data)
     logins.open_authenticator(settings, kept, clock)  # refuses before anything is opened
-    _create_directory(data)
     isolation = await asyncio.to_thread(probing.probe)
     _LOG.log(*isolation_notice(isolation, required=settings.isolates_renderers))
     with serving.bound(settings.host, settings.port) as listening:
@@ -155,12 +156,13 @@ async def run(
                         ),
                         name="fleet file",
                     )
+                    group.create_task(keep_private(data), name="data directory")
                     group.create_task(
                         serving.serve(
                             application,
                             settings,
                             listening,
-                            ready=lambda url: ready(url, authenticator.is_open),
+                            ready=lambda url: ready(url, authenticator),
                         ),
                         name="server",
                     )
@@ -179,10 +181,21 @@ def isolation_notice(found: probing.Isolation, *, required: bool) -> tuple[int, 
     )
 
 
-def _create_directory(directory: Path) -> None:
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise errors.user_error(
-            f"the data directory {directory} cannot be made: {error.strerror}"
-        ) from error
+async def keep_private(directory: Path, *, interval: float = 30.0) -> None:
+    """Close the data directory again whenever others may enter it, until cancelled.
+
+    Args:
+        directory: The data directory.
+        interval: Seconds between two looks.
+    """
+    said = ""
+    while True:
+        await asyncio.sleep(interval)
+        try:
+            if await asyncio.to_thread(secret_files.make_private_directory, directory):
+                _LOG.warning("%s could be entered by others; it is closed again", directory)
+            said = ""
+        except errors.UserError as error:
+            if said != str(error):
+                said = str(error)
+                _LOG.error("%s", error.problems[0].message)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from volary.model import server_settings
@@ -12,6 +13,8 @@ class Permission(StrEnum):
 
     #: Anybody, without a word about who they are.
     PUBLIC = "public"
+    #: Anybody whose credentials are valid, also without a role.
+    KNOWN = "known"
     VIEW = "view"
     DEPLOY = "deploy"
     APPROVE = "approve"
@@ -28,7 +31,7 @@ ROLES: Mapping[server_settings.Role, frozenset[Permission]] = {
     server_settings.Role.RESPONDER: frozenset(
         {Permission.VIEW, Permission.DEPLOY, Permission.BREAK_GLASS}
     ),
-    server_settings.Role.ADMIN: frozenset(Permission) - {Permission.PUBLIC},
+    server_settings.Role.ADMIN: frozenset(Permission) - {Permission.PUBLIC, Permission.KNOWN},
 }
 
 
@@ -45,13 +48,29 @@ class Grant:
         return all(labels.get(key) == value for key, value in self.match_labels)
 
 
+class Source(StrEnum):
+    """Who says who somebody is."""
+
+    TOKEN = "token"
+    OIDC = "oidc"
+    #: Nobody: they are on the server's machine, and it asks for no credentials.
+    LOCAL = "local"
+
+
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Whoever a request comes from."""
+    """Whoever a request comes from.
 
-    #: As the audit names it: ``token:ci``, ``ana@example.org``, ``local``.
+    Names of different sources differ by how they begin, so that no issuer can give somebody the
+    name of an API token.
+    """
+
+    #: As audit, approvals and roles have it: ``token:ci``, ``oidc:ana@example.org``, ``local``.
     name: str
     grants: tuple[Grant, ...] = ()
+    source: Source = Source.LOCAL
+    #: When the credentials end; None: never.
+    expires: datetime | None = None
 
     def may(self, permission: Permission, labels: Mapping[str, str]) -> bool:
         """Say whether this person has a permission for an application with `labels`."""

@@ -67,6 +67,7 @@ async def serve(
         listener = listening.Listener(taken, config, here.bounds, here.metrics, group)
         listener.open()
         watching = group.create_task(listener.watch(), name="connections")
+        authenticating = group.create_task(here.authenticator.run(), name="authentication")
         try:
             ready(_url(settings, taken))
             await watching
@@ -74,6 +75,7 @@ async def serve(
             here.stopping.set()
             await listener.close(_GRACE)
             watching.cancel()
+            authenticating.cancel()
 
 
 def _tell_bounds(limits: server_settings.Limits, derived: bounds.Bounds) -> None:

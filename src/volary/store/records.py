@@ -231,7 +231,7 @@ class RequestRecord:
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord:
-    """Who did what, when, from where, with which result."""
+    """Who did what, when, from where, with which result, and what it changed."""
 
     at: datetime
     by: str
@@ -244,10 +244,26 @@ class AuditRecord:
     application: str = ""
     run_id: str = ""
     document: json.JsonObject = field(default_factory=dict)
-    #: Set by the store: grows, with gaps.
+    #: How it was, and how it is then; only of what changed.
+    before: json.JsonObject = field(default_factory=dict)
+    after: json.JsonObject = field(default_factory=dict)
+    #: Set by the store: counts up by one from 1, and is never used again.
     position: int = 0
+    #: Set by the store: the hash of the entry before, empty for the first; see `audit_chain`.
+    previous: str = ""
+    #: Set by the store: its own.
+    hash: str = ""
     #: Set by the store: why it cannot be read, as far as it cannot; empty: it can.
     unreadable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditHead:
+    """Where the audit's chain ends."""
+
+    #: Of the newest entry; 0: there was never one.
+    position: int = 0
+    hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ class Store:
         lease_clock: clocks.Clock | None,
     ) -> None:
         self._base = base
+        self._clock = clock
         self._group = group_commit.GroupCommit(
             self._write, lambda write: write.item.head.id, most=limits.group
         )
@@ -87,7 +88,7 @@ class Store:
         self, rule: records.Retention, *, fence: run_records.Fence | None
     ) -> records.Pruned:
         """Remove what retention allows, a little at a time, and give the space back."""
-        return await retention.Retention(self._base, fence).prune(rule)
+        return await retention.Retention(self._base, fence, self._clock).prune(rule)
 
     async def _write(self, writes: Sequence[transitions.Write]) -> list[transitions.Result]:
         async with self._base.writing() as connection:

@@ -1,8 +1,12 @@
 """What the server makes of its settings before anything is opened."""
 
+import asyncio
 import logging
 from pathlib import Path
 
+import pytest
+
+import process_time
 from volary.isolation import launcher, probing
 from volary.model import server_settings
 from volary.server import hosting
@@ -42,3 +46,19 @@ def test_what_renderers_are_kept_from_is_logged_and_less_than_all_is_a_warning()
         f"{nothing.sentence}; nothing is rendered with kustomize or helm"
         " (rendererIsolation: required)",
     )
+
+
+async def test_a_data_directory_that_is_opened_is_closed_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    async with asyncio.timeout(process_time.HANG), asyncio.TaskGroup() as group:
+        keeping = group.create_task(hosting.keep_private(data, interval=0.01))
+        data.chmod(0o755)
+        while data.stat().st_mode & 0o077:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        keeping.cancel()
+
+    assert data.stat().st_mode & 0o777 == 0o700
+    assert "could be entered by others; it is closed again" in caplog.text

@@ -11,6 +11,8 @@ from volary.server import app, permissions
 from volary.server.authorization import access, guard
 
 ALL = frozenset({"viewer", "deployer", "approver", "responder", "admin"})
+#: Reading that is not for everybody with a role.
+ADMINS_ONLY = {"/api/v1/audit", "/api/v1/audit/head", "/api/v1/tokens"}
 DEPLOY, APPROVE, ADMIN = ALL - {"viewer", "approver"}, {"approver", "admin"}, {"admin"}
 BREAK_GLASS = {"responder", "admin"}
 #: Written down by hand, on purpose: what a route declares must not decide what is expected.
@@ -25,6 +27,8 @@ COMMANDS = {
     "/api/v1/applications/{application}/resume": DEPLOY,
     "/api/v1/applications/{application}/adopt": ADMIN,
     "/api/v1/applications/{application}/forget": ADMIN,
+    "/api/v1/tokens": ADMIN,
+    "/api/v1/tokens/{token}/revoke": ADMIN,
     "/api/v1/runs/{run}/approve": APPROVE,
     "/api/v1/runs/{run}/reject": APPROVE,
     "/api/v1/runs/{run}/withdraw": APPROVE,
@@ -47,6 +51,7 @@ COMMANDS = {
 PUBLIC = {"/healthz", "/readyz", "/webhooks/{repository}"}
 SEEN = {"seen": {"stage": "1-WAIT", "group": "", "version": 1}}
 BODIES: dict[str, dict[str, object]] = {
+    "tokens": {"name": "made", "role": "viewer"},
     "adopt": {"repository": "platform", "reason": "it has moved"},
     "forget": {"reason": "it is over"},
     "abandon": {"reason": "it is over"},
@@ -62,7 +67,7 @@ BODIES: dict[str, dict[str, object]] = {
 def _expected(method: str, path: str) -> frozenset[str] | set[str]:
     if method == "POST":
         return COMMANDS[path]
-    return ADMIN if path == "/api/v1/audit" else ALL
+    return ADMIN if path in ADMINS_ONLY else ALL
 
 
 async def test_every_endpoint_lets_in_whom_it_should(tmp_path: Path) -> None:
@@ -73,7 +78,7 @@ async def test_every_endpoint_lets_in_whom_it_should(tmp_path: Path) -> None:
         wrong = []
         for path, operations in paths.items():
             filled = path.replace("{run}", "run-web").replace("{application}", "web")
-            filled = filled.replace("{cluster}", "nowhere")
+            filled = filled.replace("{cluster}", "nowhere").replace("{token}", "nobody")
             for method in operations:
                 if path in PUBLIC:
                     continue

@@ -69,9 +69,33 @@ def serve(config: options.Config = "volary-server.yaml") -> None:
     options.finish(server_process.serve(config))
 
 
+_TokenServer = Annotated[
+    str,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="Ask this server, as an admin of it. Default: work on the files that the settings"
+        " name, on the server's machine.",
+    ),
+]
+_TokenConfig = Annotated[
+    str,
+    typer.Option(
+        "--config", metavar="FILE", help="Settings of the server. Default: volary-server.yaml."
+    ),
+]
+
+
+def _settings_of(config: str, server: str) -> str:
+    """Return the settings file that is meant; empty: a server is asked."""
+    if config and server:
+        raise typer.BadParameter("--config and --server exclude each other")
+    return "" if server else config or "volary-server.yaml"
+
+
 @token.command("create")
 def create_token(
-    name: Annotated[str, typer.Argument(help="As the audit names it.")],
+    name: Annotated[str, typer.Argument(help="As the audit names it, after token:.")],
     role: Annotated[
         Literal["viewer", "deployer", "approver", "responder", "admin"],
         typer.Option(help="What it may do."),
@@ -83,31 +107,57 @@ def create_token(
     days: Annotated[
         int | None, typer.Option(min=1, max=3650, help="Until it expires. Default: never.")
     ] = None,
-    config: options.Config = "volary-server.yaml",
+    config: _TokenConfig = "",
+    server: _TokenServer = "",
 ) -> None:
     """Create a token and print it once; only its hash is stored."""
-    from volary.cli import server_process
+    from volary.cli import server_process, token_lists
+    from volary.cli.remote import people
 
-    raise typer.Exit(server_process.create_token(config, name, role, tuple(label), days))
+    settings, labels = _settings_of(config, server), token_lists.read_labels(label)
+    if not settings:
+        options.ask(server, people.create_token, name, role, labels, days)
+    raise typer.Exit(server_process.create_token(settings, name, role, labels, days))
 
 
 @token.command("list")
-def list_tokens(config: options.Config = "volary-server.yaml") -> None:
-    """Show the tokens' names, roles and states; never the tokens."""
+def list_tokens(
+    config: _TokenConfig = "",
+    server: _TokenServer = "",
+    output: options.Output = forms.Form.TEXT,
+) -> None:
+    """Show the tokens' names, roles, states and last uses; never the tokens."""
     from volary.cli import server_process
+    from volary.cli.remote import people
 
-    raise typer.Exit(server_process.list_tokens(config))
+    settings = _settings_of(config, server)
+    if not settings:
+        options.ask(server, people.list_tokens, output)
+    people.show_tokens(server_process.tokens_of(settings), output)
 
 
 @token.command("revoke")
 def revoke_token(
     name: Annotated[str, typer.Argument(help="Name or id.")],
-    config: options.Config = "volary-server.yaml",
+    config: _TokenConfig = "",
+    server: _TokenServer = "",
 ) -> None:
     """Revoke a token; effective at once."""
     from volary.cli import server_process
+    from volary.cli.remote import people
 
-    raise typer.Exit(server_process.revoke_token(config, name))
+    settings = _settings_of(config, server)
+    if not settings:
+        options.ask(server, people.revoke_token, name)
+    raise typer.Exit(server_process.revoke_token(settings, name))
+
+
+@app.command()
+def whoami(server: options.Server = "", output: options.Output = forms.Form.TEXT) -> None:
+    """Say who the server takes you for: name, roles, and when your credentials end."""
+    from volary.cli.remote import people
+
+    options.ask(server, people.whoami, output)
 
 
 @app.command()

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from volary.cli.lint import manifest_checks
 from volary.controller import inputs
-from volary.model import applications, errors, phrases, server_settings
+from volary.model import applications, errors, identities, phrases, server_settings
 from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.server import permissions
 from volary.server.authentication import logins, tokens
 
-_TOKEN = "token:"
+_TOKEN, _PERSON = identities.TOKEN_PREFIX, identities.PERSON_PREFIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,9 @@ class _People:
         if name == logins.LOCAL.name:
             return self.is_open
         groups = [binding.group for binding in self.settings.roles if binding.group]
-        if not name.startswith(_TOKEN):
+        if not identities.says_source(name):
+            name = f"{_PERSON}{name}"
+        if name.startswith(_PERSON):
             # Who is in a group the issuer knows.
             bound = permissions.grants_of(self.settings.roles, name, groups)
             person = permissions.Person(name, bound)
@@ -47,7 +49,10 @@ class _People:
     def hint(self) -> str:
         """Return how somebody comes to be an approver of this server."""
         if self.settings.auth.oidc is not None:
-            return "bind the role approver to them in the settings' roles, or name somebody else"
+            return (
+                "bind the role approver to them in the settings' roles, or name somebody else:"
+                f" {_PERSON}NAME as the issuer has it, or {_TOKEN}NAME"
+            )
         return (
             "without auth.oidc those who approve are tokens: volary token create NAME --role"
             f" approver, then name {_TOKEN}NAME"
@@ -83,7 +88,7 @@ def _people(settings: server_settings.Settings) -> _People:
     kept, now = tokens.TokenFile(directory), clock.now()
     known = {token.name: token for token in kept.all() if token.is_valid(now)}
     is_here = (directory / tokens.FILE_NAME).exists()
-    is_open = logins.Authenticator(settings, kept, clock).is_open
+    is_open = logins.open_authenticator(settings, kept, clock).is_open
     return _People(settings, known if is_here else None, is_open)
 
 

@@ -1,6 +1,7 @@
 """Requests to a server; its refusals become errors that the command line shows."""
 
 import asyncio
+import os
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -26,6 +27,9 @@ _TRIES, _PAUSE = 30, 1.0
 _ASKED_AGAIN = (0.2, 1.0, 2.0)
 #: Statuses that mean "later".
 _LATER = (429, 502, 503, 504)
+
+#: Who asks is not known, or their credentials are not valid.
+_UNAUTHORIZED = 401
 
 Query = Mapping[str, str | int]
 
@@ -214,6 +218,10 @@ async def _check(answer: aiohttp.ClientResponse) -> None:
     detail = str(document.get("detail") or f"the server answered {answer.status}")
     if answer.status in _LATER:
         raise errors.TemporaryError(detail)
+    if answer.status == _UNAUTHORIZED:
+        # Whatever other programs are told to send: here there is a command for it.
+        first = "unset VOLARY_TOKEN, then " if os.environ.get("VOLARY_TOKEN") else ""
+        document["hint"] = f"{first}volary login {answer.url.origin()}"
     listed = document.get("problems") or [{"message": detail, "hint": document.get("hint", "")}]
     raise errors.UserError(*(_problem(problem) for problem in listed if isinstance(problem, dict)))
 

@@ -171,8 +171,8 @@ async def log_in(server: str) -> int:
     token = getpass.getpass("token: ") if sys.stdin.isatty() else sys.stdin.readline()
     target = login.check(login.Target(server.rstrip("/"), token.strip()))
     async with client.Client.open(target) as opened:
-        await opened.get("clusters")
+        person = await opened.get("whoami")
     file = login.path(os.environ)
     login.write(file, target)
-    console.messages().print(f"logged in to {target.server}; kept in {file}", markup=False)
+    console.tell(f"logged in to {target.server} as {person['name']}; kept in {file}")
     return exit_codes.Exit.DONE

@@ -13,9 +13,7 @@ from urllib import parse
 import msgspec
 
 from volary import secret_files
-from volary.model import errors
-
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+from volary.model import addresses, errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ def check(target: Target) -> Target:
         raise errors.user_error(
             "the server's address is not a URL", hint="such as https://volary.example.org"
         )
-    if address.scheme == "http" and target.token and host not in _LOOPBACK:
+    if address.scheme == "http" and target.token and not addresses.is_loopback(host):
         raise errors.user_error(
             f"the token would be sent to {host} without encryption", hint="use https"
         )

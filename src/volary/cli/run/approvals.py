@@ -8,7 +8,7 @@ from volary.engine.execution import runners
 from volary.engine.observers import feed
 from volary.engine.runs import state
 from volary.engine.state_machine import deadlines, events, sightings
-from volary.model import clocks, errors
+from volary.model import clocks, errors, identities
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import waiting_stages
 
@@ -39,7 +39,7 @@ def _needs(options: waiting_stages.ApprovalOptions, approver: str) -> str:
     names = ", ".join(options.approvers)
     if not approver:
         return f"the pipeline waits for the approval of {options.count} of {names}"
-    if approver not in options.approvers:
+    if not identities.is_among(approver, options.approvers):
         return f"{approver} is not one of the approvers: {names}"
     if options.count > 1:
         return f"{options.count} of {names} have to approve, and here is only one"

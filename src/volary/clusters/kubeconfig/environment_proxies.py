@@ -6,7 +6,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from volary.clusters.kubeconfig import connections
-from volary.model import errors
+from volary.model import addresses, errors
 
 
 def with_proxy(
@@ -23,7 +23,7 @@ def with_proxy(
     name = f"{url.scheme}_proxy"
     proxy_address = _variable(environment, name)
     host = url.hostname or ""
-    if connection.proxy_url or not proxy_address or _is_loopback(host):
+    if connection.proxy_url or not proxy_address or addresses.is_loopback(host):
         return connection
     port = url.port or (443 if url.scheme == "https" else 80)
     if _is_excepted(host, port, _variable(environment, "no_proxy")):
@@ -45,11 +45,6 @@ def is_supported(url: str) -> bool:
 
 def _variable(environment: Mapping[str, str], name: str) -> str:
     return environment.get(name.upper()) or environment.get(name, "")
-
-
-def _is_loopback(host: str) -> bool:
-    address = _address(host)
-    return host == "localhost" or (address is not None and address.is_loopback)
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -12,7 +12,7 @@ from volary.config.fleet import provider_readers, provider_sections
 from volary.config.placement import wave_rules
 from volary.config.server import notification_routes
 from volary.config.text import git_addresses, yaml
-from volary.model import options, server_settings
+from volary.model import addresses, identities, options, server_settings
 from volary.model.fleet import cluster_health
 from volary.model.placement import failover_rules
 
@@ -53,6 +53,7 @@ class ControllerFile(base_sections.Section, of=server_settings.Settings):
     failover: failover_rules.FailoverLimits
     cluster_health: HealthRules
     limits: server_settings.Limits
+    authentication: server_settings.Authentication
     auth: server_settings.Auth
     roles: list[server_settings.RoleBinding]
     notifications: server_settings.Notifications
@@ -100,9 +101,10 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
     _check_repositories(reading, repositories)
     _check_limits(reading, read.limits)
     _check_auth(reading, read.auth.oidc)
+    if read.authentication is server_settings.Authentication.NONE:
+        _check_open(reading, host, read.auth.oidc)
     for i, role in enumerate(read.roles):
-        if bool(role.subject) == bool(role.group):
-            reading.error(("roles", i), "needs a subject or a group, one of them")
+        _check_role(reading, role, ("roles", i))
     _check_cluster_health(reading, read.cluster_health)
     notification_routes.check(reading, read.notifications)
     written = base_sections.value_of(
@@ -278,6 +280,29 @@ def _check_auth(reading: readings.Reading, oidc: server_settings.Oidc | None) ->
             reading.error((*at, name), "must be an https address")
     if not oidc.algorithms:
         reading.error((*at, "algorithms"), "no signature would be believed", "write RS256")
+
+
+def _check_open(reading: readings.Reading, host: str, oidc: server_settings.Oidc | None) -> None:
+    """Note what must not stand beside `authentication: none`."""
+    at = ("authentication",)
+    if not addresses.is_loopback(host):
+        message = f"without authentication nothing but this machine is answered, not {host}"
+        reading.error(at, message, "leave it out, or listen on 127.0.0.1")
+    if oidc is not None:
+        reading.error(at, "is none, and auth.oidc asks for tokens", "keep one of them")
+
+
+def _check_role(
+    reading: readings.Reading, role: server_settings.RoleBinding, at: yaml.Path
+) -> None:
+    if bool(role.subject) == bool(role.group):
+        reading.error(at, "needs a subject or a group, one of them")
+    elif role.subject and not role.subject.startswith(
+        (identities.PERSON_PREFIX, identities.TOKEN_PREFIX)
+    ):
+        message = f"{role.subject} does not say whether it is a person or an API token"
+        hint = f"write oidc:{role.subject} or token:{role.subject}"
+        reading.error((*at, "subject"), message, hint)
 
 
 def _check_cluster_health(reading: readings.Reading, rules: cluster_health.HealthRules) -> None:

@@ -87,13 +87,16 @@ class ClusterService:
             refusals.NotFound: There is no such cluster.
             refusals.Conflict: It is so already.
         """
-        await self.get(name)
+        before = await self.get(name)
         document: json.JsonObject = {"action": action, "cluster": name, **options}
         async with self.audit_trail.noting(
             asker, f"cluster.{action}", document={"cluster": name, **options}
-        ):
+        ) as change:
+            change.before = _state(before)
             await self.asker.ask(KIND, asker.by, document=document, key=asker.key)
-        return await self.get(name)
+            after = await self.get(name)
+            change.after = _state(after)
+        return after
 
     async def untaint(
         self, name: str, asker: representations.Actor, *, key: str, effect: str, reason: str
@@ -124,6 +127,12 @@ class ClusterService:
             schedulable=not suspended and not marks,
             taints=tuple(map(_taint, marks)),
         )
+
+
+def _state(cluster: Cluster) -> json.JsonObject:
+    """Return what the audit compares: what keeps new work away."""
+    marks = [f"{taint.key}={taint.value}:{taint.effect}" for taint in cluster.taints]
+    return {"schedulable": cluster.schedulable, "taints": marks}
 
 
 def _unseen(known: cluster_health.ClusterHealth) -> str:

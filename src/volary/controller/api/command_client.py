@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import msgspec
@@ -26,6 +26,28 @@ from volary.store import records, stores
 PATIENCE = timedelta(seconds=20)
 _POLL_SECONDS = 0.25
 _REFUSAL = "refusal"
+_NOTHING = object()
+
+
+@dataclass(slots=True)
+class Change:
+    """How something was before and after a command, as far as that is worth a line."""
+
+    before: json.JsonObject = field(default_factory=dict)
+    after: json.JsonObject = field(default_factory=dict)
+
+    def differences(self) -> tuple[json.JsonObject, json.JsonObject]:
+        """Return what was and what is, only of what is not the same."""
+        changed = [
+            key
+            for key in dict.fromkeys((*self.before, *self.after))
+            if self.before.get(key, _NOTHING) != self.after.get(key, _NOTHING)
+        ]
+        before, after = (
+            {key: document[key] for key in changed if key in document}
+            for document in (self.before, self.after)
+        )
+        return before, after
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +67,19 @@ class AuditLog:
         application: str = "",
         run: str = "",
         document: json.JsonObject | None = None,
-    ) -> AsyncIterator[None]:
-        """Note what is done in the block, and how it ended; an exception goes on."""
-        said = dict(document or {})
+    ) -> AsyncIterator[Change]:
+        """Note what is done in the block, and how it ended; an exception goes on.
+
+        The block says in the change it is given how things were before and are after it; of what
+        was refused nothing is noted as changed.
+        """
+        said, change = dict(document or {}), Change()
         refused: errors.VolaryError | None = None
         try:
-            yield
+            yield change
         except errors.VolaryError as error:
             said[_REFUSAL], refused = _short(error), error
+        before, after = ({}, {}) if refused else change.differences()
         await self.write(
             records.AuditRecord(
                 at=self.clock.now(),
@@ -63,15 +90,20 @@ class AuditLog:
                 application=application,
                 run_id=run,
                 document=said,
+                before=before,
+                after=after,
             )
         )
         if refused is not None:
             raise refused
 
     async def write(self, entry: records.AuditRecord) -> None:
-        """Append an entry, without secrets in its sentences."""
-        document = redaction.clean_document(self.masker, entry.document, also=frozenset({_REFUSAL}))
-        await self.store.audit.write(replace(entry, document=document))
+        """Append an entry, without secrets in any of its texts."""
+        document, before, after = (
+            redaction.clean_everything(self.masker, part)
+            for part in (entry.document, entry.before, entry.after)
+        )
+        await self.store.audit.write(replace(entry, document=document, before=before, after=after))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from volary.controller import refusals
-from volary.controller.api import command_client, representations
+from volary.controller.api import audit_states, command_client, representations
 from volary.controller.fleet import cluster_registry
 from volary.controller.placement import rebalancing
 from volary.controller.runs import ready_runs
@@ -137,14 +137,17 @@ class PlacementService:
             refusals.NotFound: There is no such application.
             refusals.Conflict: Nothing would move, or it cannot now.
         """
-        await self._application(application)
+        before = await self._application(application)
         async with self.audit_trail.noting(
             asker, "application.rebalance", application=application, document={}
-        ):
+        ) as change:
+            change.before = audit_states.of_application(before)
             run = await self.asker.ask(
                 rebalancing.KIND, asker.by, application=application, key=asker.key
             )
-        status = application_statuses.of_record(await self._application(application))
+            after = await self._application(application)
+            change.after = audit_states.of_application(after)
+        status = application_statuses.of_record(after)
         move = status.move
         return representations.Accepted(run, move.reason if move and move.id == run else "")
 

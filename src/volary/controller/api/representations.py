@@ -342,8 +342,23 @@ class Commit(Representation, frozen=True):
     run: str
 
 
+class AuditHead(Representation, frozen=True):
+    """Where the audit's chain ends: worth being written down elsewhere."""
+
+    #: Of the newest entry; 0: there was never one.
+    position: int
+    #: Its hash; empty: there was never one.
+    hash: str
+
+
 class AuditEntry(Representation, frozen=True):
-    """Who did what."""
+    """Who did what, from where, and what that changed.
+
+    `hash` is the SHA-256, in hexadecimal, of ``previous``, ``position``, ``at``, ``by``,
+    ``action``, ``result``, ``source``, ``application``, ``run``, ``document``, ``before`` and
+    ``after`` as a JSON array in this order: without white space, the keys of objects sorted, in
+    UTF-8.
+    """
 
     position: int
     at: datetime
@@ -354,7 +369,15 @@ class AuditEntry(Representation, frozen=True):
     source: str
     application: str
     run: str
+    #: What was asked for, and why it was refused.
     document: json.JsonObject
+    #: How it was, of what the command changed.
+    before: json.JsonObject
+    #: How it was then.
+    after: json.JsonObject
+    #: Hash of the entry before; empty: this is the first one there ever was.
+    previous: str
+    hash: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from msgspec import structs
 from volary.concurrency import work_threads
 from volary.controller import refusals
 from volary.controller.api import (
+    audit_states,
     cluster_service,
     command_client,
     conversions,
@@ -182,11 +183,23 @@ class Service:
         return tuple(map(conversions.of_finding, findings))
 
     async def audit(
-        self, wanted: records.AuditFilter, *, cursor: str = "", limit: int = 50
+        self,
+        wanted: records.AuditFilter,
+        *,
+        oldest_first: bool = False,
+        cursor: str = "",
+        limit: int = 50,
     ) -> _Page[representations.AuditEntry]:
-        """Return what was done, the newest first."""
-        page = await self.store.audit.list(wanted, cursor=cursor, limit=limit)
+        """Return what was done, the newest first unless the oldest is wanted first."""
+        page = await self.store.audit.list(
+            wanted, oldest_first=oldest_first, cursor=cursor, limit=limit
+        )
         return page.map(conversions.of_audit)
+
+    async def audit_head(self) -> representations.AuditHead:
+        """Return where the audit's chain ends."""
+        head = await self.store.audit.head()
+        return representations.AuditHead(head.position, head.hash)
 
     async def position(self) -> int:
         """Return the position of the newest event of all; 0 when there was never one."""
@@ -309,14 +322,18 @@ class Service:
             refusals.NotFound: There is no such run.
             refusals.Conflict: It cannot take this as it stands; says why.
         """
-        name = (await self._summary(run_id)).head.application
+        before = await self._summary(run_id)
+        name = before.head.application
         async with self.audit_trail.noting(
             asker, f"run.{kind}", application=name, run=run_id, document=options
-        ):
+        ) as change:
+            change.before = audit_states.of_run(before)
             await self.asker.ask(
                 kind, asker.by, application=name, run=run_id, document=options, key=asker.key
             )
-        return representations.Accepted(run_id, (await self._summary(run_id)).head.reason)
+            after = await self._summary(run_id)
+            change.after = audit_states.of_run(after)
+        return representations.Accepted(run_id, after.head.reason)
 
     # Inside.
 
@@ -326,12 +343,16 @@ class Service:
         # Whoever asks again for what made it go gets the answer that was given.
         if not await self.asker.has_asked(asker.by, asker.key, application):
             await self._application(application)
+        applications = self.store.applications
         async with self.audit_trail.noting(
             asker, f"application.{kind}", application=application, document=document
-        ):
-            return await self.asker.ask(
+        ) as change:
+            change.before = audit_states.of_application(await applications.get(application))
+            run = await self.asker.ask(
                 kind, asker.by, application=application, document=document, key=asker.key
             )
+            change.after = audit_states.of_application(await applications.get(application))
+        return run
 
     async def _plan(
         self, known: records.ApplicationRecord, commit: str, strategy: run_plans.Strategy | None

@@ -10,7 +10,7 @@ from typing import TypeVar
 from volary.controller import inputs
 from volary.controller.fleet import cluster_registry
 from volary.controller.leadership import planner_slots
-from volary.controller.persistence import change_signal, retry
+from volary.controller.persistence import change_signal, redaction, retry
 from volary.controller.planning import projects
 from volary.controller.runs import kind_registry, ready_runs, run_kinds
 from volary.controller.status import run_requests
@@ -140,7 +140,7 @@ class LeaderContext:
             action=action,
             result="ok",
             application=application,
-            document=document,
+            document=redaction.clean_everything(self.dependencies.secrets.masker(), document),
         )
         await retry.until_available(lambda: self.store.audit.write(entry), action)
 

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from volary.engine.runs import counters, policies, state, updates, wave_gates
 from volary.engine.state_machine import deadlines, events, failures, windows
-from volary.model import phrases, statuses
+from volary.model import identities, phrases, statuses
 from volary.model.pipeline.stage_kinds import added_stages, catalog
 
 
@@ -215,7 +215,7 @@ def _may_decide(group: state.GroupState | None, by: str) -> str:
     """Say why `by` cannot decide about `group`; empty when they can."""
     if group is None or group.rule is None:
         return "nothing waits for approval"
-    if group.rule.approvers and by not in group.rule.approvers:
+    if group.rule.approvers and not identities.is_among(by, group.rule.approvers):
         return f"{by} is not one of the approvers: {phrases.join_names(group.rule.approvers)}"
     return ""
 

@@ -1,19 +1,24 @@
 """Bearer tokens of an OpenID Connect issuer: signature, issuer, audience and time are checked.
 
-Only asymmetric algorithms can be allowed, and which ones is decided here and by the settings,
-never by the token. Keys come from a file, an address, or the issuer's discovery document.
+Only asymmetric algorithms can be allowed, and which ones is decided by the settings, never by the
+token. Keys come from a file, an address, or the issuer's discovery document.
+
+They are looked for beside the requests: a token whose key is known waits for nobody, whatever
+other tokens name.
 """
 
 import asyncio
 import json
 import logging
 import time
-from collections.abc import Mapping
+import typing
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import jwt
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
 from volary.http_client import answers
 from volary.model import errors, server_settings
@@ -21,7 +26,10 @@ from volary.model import errors, server_settings
 _LOG = logging.getLogger(__name__)
 
 #: What settings may allow.
-ALGORITHMS = frozenset({"RS256", "ES256", "PS256"})
+ALGORITHMS: frozenset[str] = frozenset(typing.get_args(server_settings.Algorithm))
+_CURVES = {"ES256": ec.SECP256R1, "ES384": ec.SECP384R1, "ES512": ec.SECP521R1}
+#: Bits of an RSA key, at least.
+_SHORTEST_RSA = 2048
 #: Seconds that clocks may differ.
 LEEWAY = 30
 #: Seconds after which keys are looked for again, and between two looks.
@@ -31,6 +39,10 @@ _LONGEST = 3600.0
 _LARGEST_TOKEN = 16 * 1024
 _LARGEST_DOCUMENT = 1024 * 1024
 _PATIENCE = aiohttp.ClientTimeout(total=10, connect=5)
+#: Seconds that a token with an unknown key waits for a look: longer than its two requests.
+_LOOK = 25.0
+#: Keys of one issuer; nobody has so many.
+_MOST_KEYS = 100
 
 
 class RefusedError(Exception):
@@ -38,7 +50,7 @@ class RefusedError(Exception):
 
 
 class Issuer:
-    """Reads the tokens of one issuer.
+    """Reads the tokens of one issuer; somebody has to `keep_looking` for its keys.
 
     Raises:
         errors.UserError: The settings allow an algorithm that must not be.
@@ -52,9 +64,25 @@ class Issuer:
                 hint=f"use {', '.join(sorted(ALGORITHMS))}",
             )
         self._settings = settings
-        self._keys: dict[str, jwt.PyJWK] = {}
-        self._fetched = self._looked = float("-inf")
-        self._looking = asyncio.Lock()
+        self._keys: dict[str, _Key] = {}
+        self._fetched = self._asked = float("-inf")
+        #: Set when a look is wanted; whoever waits for its end waits for `_looked`.
+        self._wanted, self._looked = asyncio.Event(), asyncio.Event()
+        self._is_looking = False
+
+    async def keep_looking(self) -> None:
+        """Look for keys whenever that is wanted, until cancelled."""
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            try:
+                await self._refresh()
+            except errors.TemporaryError as error:
+                _LOG.warning("%s: %s", self._settings.issuer, error)
+            finally:
+                self._is_looking = False
+                looked, self._looked = self._looked, asyncio.Event()
+                looked.set()
 
     async def claims(self, token: str) -> Mapping[str, Any]:
         """Return the claims of a token that is believed.
@@ -73,11 +101,13 @@ class Issuer:
         if algorithm not in self._settings.algorithms:
             raise RefusedError("the token's algorithm is not allowed")
         key = await self._key(str(header.get("kid", "")))
+        if not key.fits(algorithm):
+            raise RefusedError("the token's algorithm is not that of its key")
         try:
             return jwt.decode(
                 token,
-                key,
-                algorithms=list(self._settings.algorithms),
+                key.public,
+                algorithms=[algorithm],
                 audience=self._settings.audience,
                 issuer=self._settings.issuer,
                 leeway=LEEWAY,
@@ -86,42 +116,57 @@ class Issuer:
         except jwt.PyJWTError as error:
             raise RefusedError(_why(error)) from error
 
-    async def _key(self, identifier: str) -> jwt.PyJWK:
-        async with self._looking:  # one look for all who come at once
-            await self._look(identifier)
-        key = self._keys.get(identifier)
-        if key is None and not identifier and len(self._keys) == 1:
-            key = next(iter(self._keys.values()))
+    async def _key(self, identifier: str) -> "_Key":
+        """Return the key that a token names.
+
+        A known one is there at once, also when it is time to look again. For an unknown one a
+        look is waited for, when one is due or under way.
+
+        Raises:
+            RefusedError: The issuer has no such key.
+            errors.TemporaryError: There are no keys that may be believed.
+        """
+        now = time.monotonic()
+        key, is_old = self._known(identifier), now - self._fetched > _KEEP
+        if key is None or is_old:
+            self._want(now)
+        if (key is None or now - self._fetched > _LONGEST) and self._is_looking:
+            await self._end_of_look()
+            key = self._known(identifier)
+        if time.monotonic() - self._fetched > _LONGEST:
+            raise errors.TemporaryError("the issuer's keys cannot be had")
         if key is None:
             raise RefusedError("the token is signed by a key that the issuer does not have")
         return key
 
-    async def _look(self, identifier: str) -> None:
-        """Look for keys when it is time; an issuer that is down for a while shuts nobody out.
+    def _known(self, identifier: str) -> "_Key | None":
+        if not identifier and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        return self._keys.get(identifier)
 
-        Raises:
-            errors.TemporaryError: There are no keys that may be believed.
-        """
-        now = time.monotonic()
-        is_due = identifier not in self._keys or now - self._fetched > _KEEP
-        if is_due and now - self._looked > _PAUSE:
-            self._looked = now
-            try:
-                await self._refresh(now)
-            except errors.TemporaryError as error:
-                _LOG.warning("%s: %s", self._settings.issuer, error)
-        if now - self._fetched > _LONGEST:
-            raise errors.TemporaryError("the issuer's keys cannot be had")
+    def _want(self, now: float) -> None:
+        """Have a look begin, unless one is under way or the last one was just now."""
+        if not self._is_looking and now - self._asked > _PAUSE:
+            self._asked, self._is_looking = now, True
+            self._wanted.set()
 
-    async def _refresh(self, now: float) -> None:
-        document = await self._document()
+    async def _end_of_look(self) -> None:
+        looked = self._looked
         try:
-            read = jwt.PyJWKSet.from_dict(dict(document))
-        except (jwt.PyJWTError, TypeError, AttributeError) as error:
-            raise errors.TemporaryError("the issuer's keys cannot be read") from error
-        # A shared secret among the keys is not a key that proves anything.
-        self._keys = {key.key_id or "": key for key in read.keys if key.key_type != "oct"}
-        self._fetched = now
+            async with asyncio.timeout(_LOOK):
+                await looked.wait()
+        except TimeoutError:
+            raise errors.TemporaryError("the issuer's keys cannot be had in time") from None
+
+    async def _refresh(self) -> None:
+        document = await self._document()
+        listed = document.get("keys")
+        if not isinstance(listed, list):
+            raise errors.TemporaryError("the issuer's keys cannot be read")
+        found = _read_keys(listed[:_MOST_KEYS])
+        if not found:
+            raise errors.TemporaryError("the issuer has no key that can be used")
+        self._keys, self._fetched = found, time.monotonic()
 
     async def _document(self) -> Mapping[str, Any]:
         settings = self._settings
@@ -134,6 +179,50 @@ class Issuer:
         if document.get("issuer") != settings.issuer or not isinstance(address, str):
             raise errors.TemporaryError("the issuer's discovery document is not its own")
         return await _fetch(address)
+
+
+class _Key:
+    """A public key of the issuer, and which signatures it may be used for."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        """Read it.
+
+        Raises:
+            jwt.PyJWTError: It is no public key of a kind we know.
+        """
+        self.public: Any = jwt.PyJWK(dict(document)).key
+        #: The only algorithm that the issuer uses it for; empty: it does not say.
+        self._algorithm = str(document.get("alg") or "")
+
+    def fits(self, algorithm: str) -> bool:
+        """Say whether signatures of this algorithm may be this key's."""
+        if self._algorithm and self._algorithm != algorithm:
+            return False
+        match self.public:
+            case rsa.RSAPublicKey():
+                is_long = self.public.key_size >= _SHORTEST_RSA
+                return is_long and algorithm.startswith(("RS", "PS"))
+            case ec.EllipticCurvePublicKey():
+                wanted = _CURVES.get(algorithm)
+                return wanted is not None and isinstance(self.public.curve, wanted)
+            case ed25519.Ed25519PublicKey() | ed448.Ed448PublicKey():
+                return algorithm == "EdDSA"
+            case _:
+                # Such as a shared secret, which proves nothing.
+                return False
+
+
+def _read_keys(listed: Sequence[object]) -> dict[str, _Key]:
+    """Return the keys for signatures by their names; others are none of ours."""
+    keys: dict[str, _Key] = {}
+    for entry in listed:
+        if not isinstance(entry, dict) or entry.get("use", "sig") != "sig":
+            continue
+        try:
+            keys[str(entry.get("kid") or "")] = _Key(entry)
+        except (jwt.PyJWTError, TypeError, ValueError, AttributeError):
+            continue
+    return keys
 
 
 def _why(error: jwt.PyJWTError) -> str:

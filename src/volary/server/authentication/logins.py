@@ -1,19 +1,32 @@
 """From a request's credentials to a person, or a refusal; failed logins are counted by address."""
 
+import asyncio
+import logging
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from starlette import requests
 
-from volary.model import clocks, errors, server_settings
+from volary.model import addresses, clocks, errors, identities, server_settings
 from volary.server import permissions
-from volary.server.authentication import issuers, tokens
+from volary.server.authentication import issuers, token_uses, tokens
 
-#: So many failures within the window; then every try is refused until one is old enough.
+_LOG = logging.getLogger(__name__)
+_Tokens = tuple[tokens.Token, ...]
+#: So many failures within the window; further ones are told to wait until one is old enough.
 MOST, WINDOW = 10, timedelta(minutes=1)
 #: Addresses that are remembered; the one seen longest ago is dropped first.
 _MOST_ADDRESSES = 10_000
+_LONGEST_NAME = 253
+#: What proxies add; a request that carries one did not begin at the other end of the connection.
+_BY_PROXIES = frozenset(
+    {
+        *("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"),
+        *("x-cluster-client-ip", "x-original-forwarded-for"),
+    }
+)
 
 
 class FailedLogins:
@@ -22,18 +35,17 @@ class FailedLogins:
     def __init__(self) -> None:
         self._failures: OrderedDict[str, tuple[datetime, ...]] = OrderedDict()
 
-    def wait(self, address: str, now: datetime) -> timedelta:
-        """Return how long this address has to wait; zero when it may try."""
+    def count(self, address: str, now: datetime) -> timedelta:
+        """Remember a failure; return how long this address has to wait, zero for not at all."""
         recent = self._recent(address, now)
-        return recent[0] + WINDOW - now if len(recent) >= MOST else timedelta(0)
-
-    def count(self, address: str, now: datetime) -> None:
-        """Remember a failure."""
-        recent = self._recent(address, now)
-        self._failures[address] = (*recent, now)[-MOST:]
-        self._failures.move_to_end(address)
+        wait = recent[0] + WINDOW - now if len(recent) >= MOST else timedelta(0)
+        if not wait:
+            self._failures[address] = (*recent, now)
+        if address in self._failures:
+            self._failures.move_to_end(address)
         while len(self._failures) > _MOST_ADDRESSES:
             self._failures.popitem(last=False)
+        return wait
 
     def _recent(self, address: str, now: datetime) -> tuple[datetime, ...]:
         return tuple(
@@ -41,9 +53,13 @@ class FailedLogins:
         )
 
 
-#: What everybody is when no credentials are configured; only heard on loopback.
-LOCAL = permissions.Person("local", (permissions.Grant(server_settings.Role.ADMIN),))
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+#: What everybody is while no credentials are asked for; only heard on loopback.
+LOCAL = permissions.Person(identities.LOCAL, (permissions.Grant(server_settings.Role.ADMIN),))
+#: What a server says that nobody can get into yet.
+CLOSED = (
+    "this server has no credentials yet: on its machine, volary token create NAME --role admin"
+    " makes the first token"
+)
 
 
 class UnauthenticatedError(Exception):
@@ -58,54 +74,107 @@ class TooManyError(Exception):
         self.wait = wait
 
 
-def is_loopback(host: str) -> bool:
-    """Say whether an address to listen on is only reached from this machine."""
-    return host in _LOOPBACK or host.startswith("127.")
-
-
 @dataclass(slots=True)
 class Authenticator:
     """Decides who somebody is."""
 
     settings: server_settings.Settings
     tokens: tokens.TokenFile
+    uses: token_uses.TokenUses
     clock: clocks.Clock
     failed: FailedLogins = field(default_factory=FailedLogins)
+    #: Counted apart: whoever guesses tokens shuts no Git host out, nor the other way round.
+    failed_webhooks: FailedLogins = field(default_factory=FailedLogins)
     issuer: issuers.Issuer | None = None
+    #: A token was seen: from then on this process is closed, whatever becomes of the file.
+    _has_seen_tokens: bool = False
+    #: Why the tokens cannot be read, as it was logged last; empty: they can.
+    _complaint: str = ""
 
     @property
     def is_open(self) -> bool:
-        """Whether there are no credentials, so that everybody on loopback may do everything."""
-        auth = self.settings.auth
-        return (
-            auth.oidc is None
-            and not auth.tokens_required
-            and is_loopback(self.settings.host)
-            and not self.tokens.all()
+        """Whether everybody on this machine may do everything.
+
+        Only where the settings say so and there never was a token: a file that went away, was
+        emptied or cannot be read opens nothing.
+        """
+        settings = self.settings
+        is_meant = (
+            settings.authentication is server_settings.Authentication.NONE
+            and settings.auth.oidc is None
+            and addresses.is_loopback(settings.host)
         )
+        if is_meant and not self._has_seen_tokens:
+            known = self._known_tokens()
+            self._has_seen_tokens = known is None or bool(known)
+        return is_meant and not self._has_seen_tokens
+
+    async def run(self) -> None:
+        """Do what goes on beside the requests, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.uses.keep_writing(), name="token uses")
+            if self.issuer is not None:
+                group.create_task(self.issuer.keep_looking(), name="issuer keys")
 
     async def identify(self, request: requests.Request) -> permissions.Person:
         """Return who a request comes from.
 
+        Valid credentials are valid, however often others failed from the same address.
+
         Raises:
             UnauthenticatedError: Without valid credentials.
-            TooManyError: This address failed too often.
-            errors.TemporaryError: The issuer's keys cannot be had now.
+            TooManyError: Without valid credentials, from an address that failed too often.
+            errors.TemporaryError: It cannot be said now: the issuer's keys cannot be had, or the
+                tokens cannot be read.
         """
-        address, now = address_of(request), self.clock.now()
-        wait = self.failed.wait(address, now)
-        if wait:
-            raise TooManyError(wait)
         presented = _bearer(request)
         if not presented:
-            if self.is_open:
-                return LOCAL
-            raise UnauthenticatedError("credentials are needed")
+            return self._without_credentials(request)
         try:
             return await self._verify(presented)
         except UnauthenticatedError:
-            self.failed.count(address, now)
+            wait = self.failed.count(address_of(request), self.clock.now())
+            if wait:
+                raise TooManyError(wait) from None
             raise
+
+    def _without_credentials(self, request: requests.Request) -> permissions.Person:
+        if self.is_open:
+            if is_direct(request):
+                return LOCAL
+            raise UnauthenticatedError(
+                "without credentials only this machine is answered, and this request came through"
+                " a proxy"
+            )
+        raise UnauthenticatedError(CLOSED if self.is_closed else "credentials are needed")
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nobody can get in: there is no issuer, and no token that is valid."""
+        now, known = self.clock.now(), self._known_tokens()
+        return (
+            self.issuer is None
+            and known is not None
+            and not any(token.is_valid(now) for token in known)
+        )
+
+    def _known_tokens(self) -> _Tokens | None:
+        """Return the tokens; None: they cannot be read, as the log says."""
+        try:
+            known = self.tokens.all()
+        except errors.UserError as error:
+            self._complain(error)
+            return None
+        self._complaint = ""
+        return known
+
+    def _complain(self, error: errors.UserError) -> None:
+        """Say in the log what has to be mended, once for each reason."""
+        problem = error.problems[0]
+        said = f"{problem.message}; {problem.hint}" if problem.hint else problem.message
+        if said != self._complaint:
+            self._complaint = said
+            _LOG.error("API tokens open nothing: %s", said)
 
     async def _verify(self, presented: str) -> permissions.Person:
         if presented.startswith(tokens.PREFIX):
@@ -121,18 +190,38 @@ class Authenticator:
         subject, groups = claims.get(oidc.subject_claim), claims.get(oidc.groups_claim)
         if not isinstance(subject, str) or not subject:
             raise UnauthenticatedError("the token does not say who it is for")
+        if len(subject) > _LONGEST_NAME or not subject.isprintable():
+            raise UnauthenticatedError("the token is for somebody whose name cannot be shown")
         listed = groups if isinstance(groups, list) else []
         named = [group for group in listed if isinstance(group, str)]
-        grants = permissions.grants_of(self.settings.roles, subject, named)
-        return permissions.Person(subject, grants)
+        name = f"{identities.PERSON_PREFIX}{subject}"
+        return permissions.Person(
+            name,
+            permissions.grants_of(self.settings.roles, name, named),
+            permissions.Source.OIDC,
+            _moment(int(claims["exp"])),
+        )
 
     def _by_token(self, presented: str) -> permissions.Person:
-        token = self.tokens.find(presented, self.clock.now())
+        now = self.clock.now()
+        try:
+            token = self.tokens.find(presented, now)
+        except errors.UserError as error:
+            self._complain(error)
+            raise errors.TemporaryError(
+                "the tokens of this server cannot be read; its log says why"
+            ) from error
         if token is None:
             raise UnauthenticatedError("the token is not known, has expired or was revoked")
-        name = f"token:{token.name}"
+        self.uses.note(token.id, now)
+        name = f"{identities.TOKEN_PREFIX}{token.name}"
         own = permissions.Grant(token.role, tuple(sorted(token.match_labels.items())))
-        return permissions.Person(name, (own, *permissions.grants_of(self.settings.roles, name)))
+        return permissions.Person(
+            name,
+            (own, *permissions.grants_of(self.settings.roles, name)),
+            permissions.Source.TOKEN,
+            token.expires,
+        )
 
 
 def open_authenticator(
@@ -141,24 +230,38 @@ def open_authenticator(
     """Make the authenticator that the settings ask for.
 
     Raises:
-        errors.UserError: It would stand open to other machines, or believe what must not be.
+        errors.UserError: The tokens cannot be read, or it would believe what must not be.
     """
     oidc = settings.auth.oidc
-    authenticator = Authenticator(
-        settings, kept, clock, issuer=issuers.Issuer(oidc) if oidc else None
+    kept.all()
+    return Authenticator(
+        settings,
+        kept,
+        token_uses.TokenUses(Path(settings.data_directory)),
+        clock,
+        issuer=issuers.Issuer(oidc) if oidc else None,
     )
-    if not is_loopback(settings.host) and oidc is None and not kept.all():
-        raise errors.user_error(
-            f"listening on {settings.host} needs credentials: there are none",
-            hint="make a token with volary token create, configure auth.oidc, or listen on "
-            "127.0.0.1",
-        )
-    return authenticator
+
+
+def _moment(seconds: int) -> datetime | None:
+    """Return when a token ends; None: so late that there is no date for it."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def address_of(request: requests.HTTPConnection) -> str:
     """Return the address a request came from: the connection's, never a header's word."""
     return request.client.host if request.client else "unknown"
+
+
+def is_direct(request: requests.HTTPConnection) -> bool:
+    """Say whether a request comes from this machine itself, by no proxy that can be told."""
+    through_proxy = any(
+        name in _BY_PROXIES or name.startswith("x-forwarded") for name in request.headers
+    )
+    return not through_proxy and addresses.is_loopback(address_of(request))
 
 
 def _bearer(request: requests.Request) -> str:

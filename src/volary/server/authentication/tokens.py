@@ -12,11 +12,13 @@ import fcntl
 import hashlib
 import hmac
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -24,6 +26,9 @@ from volary import secret_files
 from volary.model import errors, server_settings
 
 FILE_NAME = "tokens.json"
+#: Tokens that are kept, revoked and expired ones included: of those the oldest go first.
+MOST = 1000
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 #: Makes a leaked token recognisable for scanners.
 PREFIX = "volary_"
 
@@ -44,7 +49,13 @@ class Token(msgspec.Struct, frozen=True, rename="camel"):
 
     def is_valid(self, now: datetime) -> bool:
         """Say whether it is accepted at `now`."""
-        return self.revoked is None and (self.expires is None or now < self.expires)
+        return self.state(now) == "valid"
+
+    def state(self, now: datetime) -> Literal["valid", "expired", "revoked"]:
+        """Return how it stands at `now`."""
+        if self.revoked is not None:
+            return "revoked"
+        return "valid" if self.expires is None or now < self.expires else "expired"
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -52,19 +63,23 @@ class _File(msgspec.Struct, frozen=True):
     tokens: tuple[Token, ...] = ()
 
 
+#: What shows that the file is another one, or allows others more or less.
+_Stamp = tuple[int, int, int, int]
+
+
 class TokenFile:
     """The tokens of a data directory; read again whenever the file changed."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE_NAME
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: _Stamp | None = None
         self._by_hash: dict[str, Token] = {}
 
     def find(self, presented: str, now: datetime) -> Token | None:
         """Return the valid token that was presented; None when there is none.
 
         Raises:
-            errors.UserError: The file cannot be read; nobody gets in then.
+            errors.UserError: The file cannot be read, or others can; nobody gets in then.
         """
         self._refresh()
         digest = _digest(presented)
@@ -75,7 +90,11 @@ class TokenFile:
         return token if token.is_valid(now) else None
 
     def all(self) -> tuple[Token, ...]:
-        """Return every token, also those that are revoked, in the order they were made."""
+        """Return every token, also those that are revoked, in the order they were made.
+
+        Raises:
+            errors.UserError: The file cannot be read, or others can.
+        """
         self._refresh()
         return tuple(self._by_hash.values())
 
@@ -91,8 +110,14 @@ class TokenFile:
         """Make a token; returns what is kept of it and, this once, the token itself.
 
         Raises:
-            errors.UserError: A valid token has the name already, or the file cannot be written.
+            errors.UserError: It is no name, a valid token has it already, there are too many
+                tokens, or the file cannot be written.
         """
+        if not _NAME.fullmatch(name):
+            raise errors.user_error(
+                f"{name[:80]!r} is no name for a token",
+                hint="letters, digits, dots, dashes and underscores, 63 at most",
+            )
         written = PREFIX + secrets.token_urlsafe(32)
         made = Token(secrets.token_hex(4), name, _digest(written), role, now, match_labels, expires)
 
@@ -101,7 +126,7 @@ class TokenFile:
                 raise errors.user_error(
                     f"there is a token {name} already", hint=f"volary token revoke {name}"
                 )
-            return (*tokens, made)
+            return (*_with_room(tokens, now), made)
 
         self._change(add)
         return made, written
@@ -109,8 +134,10 @@ class TokenFile:
     def revoke(self, name: str, *, now: datetime) -> int:
         """Revoke every token with this name or id; returns how many.
 
-        A revoked token stays in the file: without it, a server whose last token was revoked
-        would be one without credentials.
+        A revoked token stays in the file, so that lists show who could get in, and until when.
+
+        Raises:
+            errors.UserError: The file cannot be read or written.
         """
         count = 0
 
@@ -133,14 +160,15 @@ class TokenFile:
         self._by_hash = {token.hash: token for token in self._read()}
         self._seen = seen
 
-    def _stamp(self) -> tuple[int, int, int] | None:
+    def _stamp(self) -> _Stamp | None:
         try:
-            status = self._path.stat()
+            status = secret_files.check_private(self._path)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise self._unreadable(error.strerror or "") from error
-        return (status.st_ino, status.st_mtime_ns, status.st_size)
+        # The time of the last change of anything: permissions that were open for a while count.
+        return (status.st_ino, status.st_ctime_ns, status.st_mtime_ns, status.st_size)
 
     def _read(self) -> tuple[Token, ...]:
         try:
@@ -155,7 +183,7 @@ class TokenFile:
 
     def _change(self, edit: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            secret_files.make_private_directory(self._path.parent)
             with _locked(self._path.with_suffix(".lock")):
                 changed = msgspec.json.encode(_File(1, edit(self._read())))
                 secret_files.write_private(self._path, msgspec.json.format(changed))
@@ -163,6 +191,22 @@ class TokenFile:
             raise errors.user_error(
                 f"the tokens in {self._path} cannot be written: {error.strerror}"
             ) from error
+
+
+def _with_room(tokens: tuple[Token, ...], now: datetime) -> tuple[Token, ...]:
+    """Return the tokens with room for one more, without the oldest that open nothing.
+
+    Raises:
+        errors.UserError: All of them are valid.
+    """
+    while len(tokens) >= MOST:
+        ended = next((token for token in tokens if not token.is_valid(now)), None)
+        if ended is None:
+            raise errors.user_error(
+                f"there are {MOST} valid tokens already", hint="revoke those nobody needs"
+            )
+        tokens = tuple(token for token in tokens if token is not ended)
+    return tokens
 
 
 @contextmanager
@@ -177,8 +221,3 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _digest(presented: str) -> str:
     return hashlib.sha256(presented.encode("utf-8", "replace")).hexdigest()
-
-
-def utc(moment: datetime) -> str:
-    """Return a moment as lists show it."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M")

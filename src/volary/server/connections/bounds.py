@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from volary.model import server_settings
-from volary.server.connections import addresses
+from volary.model import addresses, server_settings
 
 #: Connections beyond the limits, that are answered about health and nothing else.
 RESERVE = 32

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from volary.server.connections import addresses, bounds
+from volary.model import addresses
+from volary.server.connections import bounds
 
 K = TypeVar("K")
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from starlette import requests, responses, types
 
 from volary.concurrency import races
-from volary.model import errors
+from volary.model import addresses, errors
 from volary.server import server_state
 from volary.server.authentication import logins
-from volary.server.connections import addresses
 from volary.server.http import encoding, problems
 
 #: Seconds between two looks when nothing wakes us: another process may have written.

@@ -14,9 +14,10 @@ from urllib import parse
 from starlette import datastructures, requests, types
 
 from volary.gitops import webhooks
+from volary.model import addresses
 from volary.server import server_state
 from volary.server.authentication import logins
-from volary.server.connections import addresses, http_connection
+from volary.server.connections import http_connection
 from volary.server.http import problems
 
 #: Bytes of a body; a webhook's may be larger.
@@ -74,7 +75,7 @@ class HttpMiddleware:
         if limited is not None:
             return limited
         host = headers.get("host", "")
-        if self.here.authenticator.is_open and not logins.is_loopback(_name(host)):
+        if self.here.authenticator.is_open and not addresses.is_loopback(_name(host)):
             return problems.problem(
                 421,
                 "this server only answers to the names of this machine",

@@ -94,7 +94,7 @@ async def unauthorized(_: requests.Request, error: Exception) -> responses.Respo
             return problem(
                 401,
                 str(error),
-                hint="send Authorization: Bearer TOKEN; volary token create makes one",
+                hint="volary login URL; other programs send Authorization: Bearer TOKEN",
                 headers={"www-authenticate": 'Bearer realm="volary"'},
             )
 

@@ -78,15 +78,14 @@ async def openapi(request: requests.Request) -> responses.Response:
 async def webhook(request: requests.Request, repository: str) -> responses.Response:
     """Receive the push event of a Git host: the repository is polled at once."""
     here = server_state.of(request)
-    address, now = logins.address_of(request), here.clock.now()
-    wait = here.authenticator.failed.wait(address, now)
-    if wait:
-        raise logins.TooManyError(wait)
     wanted = _webhook_of(here.settings, repository)
     headers = {key.lower(): value for key, value in request.headers.items()}
     said = webhooks.read(wanted.provider, headers, await request.body(), _secret(wanted))
     if isinstance(said, webhooks.Rejection):
-        here.authenticator.failed.count(address, now)
+        failed = here.authenticator.failed_webhooks
+        wait = failed.count(logins.address_of(request), here.clock.now())
+        if wait:
+            raise logins.TooManyError(wait)
         return problems.problem(said.status, said.reason)
     here.request_refresh(repository, said)
     return responses.Response(status_code=202)

@@ -1,5 +1,8 @@
 """The events of all runs, and the audit."""
 
+from typing import Annotated, Literal
+
+import fastapi
 from starlette import requests, responses
 
 from volary.controller.api import representations
@@ -9,6 +12,11 @@ from volary.server.http import encoding, paging
 from volary.server.permissions import Permission
 from volary.server.routes import response_schemas
 from volary.store import records
+
+#: Which entries come first.
+Order = Annotated[
+    Literal["newest", "oldest"], fastapi.Query(description="Which come first, newest or oldest.")
+]
 
 router = response_schemas.router("overview")
 
@@ -40,10 +48,20 @@ async def list_audit(
     application: paging.Word = "",
     run: paging.Word = "",
     action: paging.Word = "",
+    order: Order = "newest",
     cursor: paging.Cursor = "",
     limit: paging.Limit = 50,
 ) -> responses.Response:
-    """List who did what, the newest first."""
+    """List who did what, the newest first unless `order` is `oldest`."""
     wanted = records.AuditFilter(by, application, run, action)
-    page = await server_state.of(request).service.audit(wanted, cursor=cursor, limit=limit)
+    page = await server_state.of(request).service.audit(
+        wanted, oldest_first=order == "oldest", cursor=cursor, limit=limit
+    )
     return encoding.many(request, page.items, page.cursor)
+
+
+@router.get("/audit/head", responses=response_schemas.one(representations.AuditHead))
+@access.needs(Permission.ADMINISTER)
+async def audit_head(request: requests.Request) -> responses.Response:
+    """Show where the audit's chain ends: a position and a hash to note elsewhere."""
+    return encoding.one(request, await server_state.of(request).service.audit_head())

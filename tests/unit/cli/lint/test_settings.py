@@ -80,8 +80,8 @@ spec:
 OIDC = """\
 auth: {oidc: {issuer: "https://id.example", audience: volary}}
 roles:
-- {role: approver, subject: ana@example.org, applications: {matchLabels: {team: web}}}
-- {role: deployer, subject: ben@example.org}
+- {role: approver, subject: "oidc:ana@example.org", applications: {matchLabels: {team: web}}}
+- {role: deployer, subject: "oidc:ben@example.org"}
 """
 
 
@@ -93,12 +93,13 @@ roles:
         ("token:gone", "", "web", False),
         ("token:nobody", "", "web", False),
         ("ana", "", "web", False),
-        ("ana@example.org", "", "web", False),  # nobody says who that is
+        ("oidc:ana@example.org", "", "web", False),  # nobody says who that is
         ("local", "", "web", False),  # there are tokens
         ("ana@example.org", OIDC, "web", True),
-        ("ana@example.org", OIDC, "data", False),
-        ("ben@example.org", OIDC, "web", False),
-        ("eve@example.org", OIDC + "- {role: approver, group: leads}\n", "web", True),
+        ("oidc:ana@example.org", OIDC, "web", True),
+        ("oidc:ana@example.org", OIDC, "data", False),
+        ("oidc:ben@example.org", OIDC, "web", False),
+        ("oidc:eve@example.org", OIDC + "- {role: approver, group: leads}\n", "web", True),
     ],
 )
 def test_an_approver_that_nobody_can_be_is_an_error(
@@ -125,7 +126,8 @@ def test_where_the_tokens_are_elsewhere_any_may_be_meant_and_a_bare_name_is_none
     tmp_path: Path,
 ) -> None:
     assert lint_approver(tmp_path, "token:ana") == exit_codes.Exit.DONE
-    assert lint_approver(tmp_path, "local") == exit_codes.Exit.DONE
+    assert lint_approver(tmp_path, "local", "authentication: none\n") == exit_codes.Exit.DONE
+    assert lint_approver(tmp_path, "local") == exit_codes.Exit.USAGE
     assert lint_approver(tmp_path, "ana") == exit_codes.Exit.USAGE
 
 

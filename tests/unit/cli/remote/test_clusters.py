@@ -72,6 +72,13 @@ async def test_clusters_are_listed_shown_and_marked(
         "cluster.untaint",
         "cluster.cordon",
     ]
+    first, refused = audit["items"][-1], audit["items"][0]
+    assert first["before"] == {"schedulable": True, "taints": []}
+    assert first["after"] == {
+        "schedulable": False,
+        "taints": ["volary.dev/cordoned=:NoSchedule"],
+    }
+    assert (refused["result"], refused["before"], refused["after"]) == ("failed", {}, {})
 
 
 @pytest.mark.parametrize(

@@ -39,11 +39,10 @@ applications:
 supersede: cancel
 retention: {runs: 5, days: 7}
 auth:
-  tokensRequired: true
   oidc: {issuer: https://id.example, audience: volary, jwksFile: keys.json, algorithms: [ES256]}
 roles:
   - {group: team, role: deployer, applications: {matchLabels: {team: shop}}}
-  - {subject: ann, role: admin}
+  - {subject: "token:ann", role: admin}
 notifications:
   routes:
     - {name: all, receiver: chat, groups: [DEPLOYMENT], ignoreLabels: {env: test}}
@@ -122,7 +121,6 @@ def test_everything_lands_in_the_model_with_paths_seen_from_the_file() -> None:
                 jwks_file="/etc/volary/keys.json",
                 algorithms=("ES256",),
             ),
-            tokens_required=True,
         ),
         roles=(
             server_settings.RoleBinding(
@@ -130,7 +128,7 @@ def test_everything_lands_in_the_model_with_paths_seen_from_the_file() -> None:
                 group="team",
                 applications=server_settings.Subjects({"team": "shop"}),
             ),
-            server_settings.RoleBinding(server_settings.Role.ADMIN, subject="ann"),
+            server_settings.RoleBinding(server_settings.Role.ADMIN, subject="token:ann"),
         ),
         notifications=server_settings.Notifications(
             (
@@ -248,6 +246,23 @@ def test_every_problem_is_found_at_once_with_its_line() -> None:
         ("limits: {proxies: [10.0.0.0/8, 10.0.0.1/8]}", "10.0.0.1/8 is no network"),
         ("limits: {connections: 0}", "must be 16 or more, not 0"),
         ("webhooks: []", "unknown field webhooks"),
+        ("authentication: off", "must be 'required' or 'none'"),
+        (
+            "authentication: none\nlisten: 0.0.0.0:80",
+            "without authentication nothing but this machine is answered, not 0.0.0.0",
+        ),
+        (
+            "authentication: none\nlisten: 127.0.0.1.example:80",
+            "without authentication nothing but this machine is answered, not 127.0.0.1.example",
+        ),
+        (
+            "authentication: none\nauth: {oidc: {issuer: https://i, audience: a}}",
+            "is none, and auth.oidc asks for tokens",
+        ),
+        (
+            "roles: [{role: admin, subject: ana}]",
+            "ana does not say whether it is a person or an API token",
+        ),
         ("failover: {slowAtPercent: 60}", "nothing is moved from 55 % on, so it never goes slower"),
         ("failover: {slowMovesPerMinute: 60}", "it would go faster when more is lost"),
     ],

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import ec
 
+import process_time
 from volary.model import errors, server_settings
 from volary.server.authentication import issuers
 
@@ -26,6 +27,8 @@ class Host:
     #: Takes the place of the keys, with this status.
     instead: tuple[int, str] | None = None
     asked: int = 0
+    #: Nobody is answered before.
+    answers: asyncio.Event | None = None
 
     def rotate(self, name: str) -> None:
         """Have one key, a new one."""
@@ -40,6 +43,8 @@ class Host:
         if request.path.endswith("openid-configuration"):
             return web.json_response({"issuer": self.url, "jwks_uri": f"{self.url}/keys"})
         self.asked += 1
+        if self.answers is not None:
+            await self.answers.wait()
         if self.instead is not None:
             status, text = self.instead
             return web.Response(status=status, text=text)
@@ -85,15 +90,29 @@ class Hours:
         self._more += seconds
 
 
-def issuer_of(host: Host, **more: Any) -> issuers.Issuer:
-    return issuers.Issuer(server_settings.Oidc(host.url, "volary", algorithms=("ES256",), **more))
+@contextlib.asynccontextmanager
+async def issuer_of(host: Host, **more: Any) -> AsyncIterator[issuers.Issuer]:
+    """An issuer whose keys are looked for beside the block."""
+    settings = server_settings.Oidc(host.url, "volary", algorithms=("ES256",), **more)
+    issuer = issuers.Issuer(settings)
+    async with asyncio.TaskGroup() as group:
+        looking = group.create_task(issuer.keep_looking())
+        yield issuer
+        looking.cancel()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for what goes on beside."""
+    async with asyncio.timeout(process_time.HANG):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def test_keys_that_rotate_are_found_and_old_ones_believed_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with hosted() as host:
-        hours, issuer = Hours(monkeypatch), issuer_of(host)
+    hours = Hours(monkeypatch)
+    async with hosted() as host, issuer_of(host) as issuer:
         old = host.keys["first"]
         assert (await issuer.claims(host.token("first")))["sub"] == "ana"
         host.rotate("second")
@@ -109,8 +128,7 @@ async def test_keys_that_rotate_are_found_and_old_ones_believed_no_more(
 
 
 async def test_many_tokens_at_once_are_one_question() -> None:
-    async with hosted() as host:
-        issuer = issuer_of(host, jwks_url=f"{host.url}/keys")
+    async with hosted() as host, issuer_of(host, jwks_url=f"{host.url}/keys") as issuer:
         await asyncio.gather(*(issuer.claims(host.token("first")) for _ in range(20)))
 
         assert host.asked == 1
@@ -132,14 +150,14 @@ async def test_many_tokens_at_once_are_one_question() -> None:
 async def test_an_issuer_that_is_down_shuts_nobody_out_for_an_hour(
     monkeypatch: pytest.MonkeyPatch, instead: tuple[int, str]
 ) -> None:
-    async with hosted() as host:
-        hours, issuer = Hours(monkeypatch), issuer_of(host)
+    hours = Hours(monkeypatch)
+    async with hosted() as host, issuer_of(host) as issuer:
         await issuer.claims(host.token("first"))
         host.instead = instead
         hours.forward(1200)
         for _ in range(3):
             assert (await issuer.claims(host.token("first")))["sub"] == "ana"
-        assert host.asked == 2, "whoever is down is not asked for every request"
+        await until(lambda: host.asked == 2)
         hours.forward(3600)
         with pytest.raises(errors.TemporaryError):
             await issuer.claims(host.token("first"))
@@ -149,9 +167,38 @@ async def test_an_issuer_that_is_down_shuts_nobody_out_for_an_hour(
 
 
 async def test_without_ever_having_had_a_key_it_is_not_the_tokens_fault() -> None:
-    async with hosted() as host:
+    async with hosted() as host, issuer_of(host) as issuer:
         host.instead = (503, "")
-        issuer = issuer_of(host)
         for _ in range(2):
             with pytest.raises(errors.TemporaryError):
                 await issuer.claims(host.token("first"))
+
+
+async def test_a_token_with_an_unknown_key_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The issuer does not answer; whoever has a key that is known does not notice."""
+    hours = Hours(monkeypatch)
+    async with hosted() as host, issuer_of(host) as issuer, asyncio.TaskGroup() as group:
+        await issuer.claims(host.token("first"))
+        hours.forward(31)
+        host.answers = asyncio.Event()
+        forged = host.token("unknown", host.keys["first"])
+        waiting = [group.create_task(refusal(issuer, forged)) for _ in range(50)]
+        await until(lambda: host.asked == 2)
+
+        for _ in range(20):
+            assert (await issuer.claims(host.token("first")))["sub"] == "ana"
+        assert not any(task.done() for task in waiting)
+
+        host.answers.set()
+        said = await asyncio.gather(*waiting)
+        assert set(said) == {"the token is signed by a key that the issuer does not have"}
+        assert await refusal(issuer, forged) == said[0]
+        assert host.asked == 2, "the next look is not before its time"
+
+
+async def refusal(issuer: issuers.Issuer, token: str) -> str:
+    with pytest.raises(issuers.RefusedError) as caught:
+        await issuer.claims(token)
+    return str(caught.value)

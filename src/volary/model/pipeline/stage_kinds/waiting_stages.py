@@ -22,8 +22,8 @@ class ApprovalOptions(stage_kind.StageOptions):
     approvers: Annotated[
         tuple[options.Text, ...],
         options.Option(
-            "Those who may approve, as the server names them: `ana@example.org`, `token:ana`,"
-            " `local`.",
+            "Those who may approve, as the server names them: `oidc:ana@example.org`, `token:ana`,"
+            " `local`. Without `oidc:` or `token:` a person of the issuer is meant.",
             least=1,
         ),
     ]

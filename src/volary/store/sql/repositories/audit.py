@@ -1,12 +1,26 @@
-"""Who did what, in a database: there is no method that changes or deletes an entry."""
+"""Who did what, in a database: there is no method that changes an entry.
+
+Each entry has the hash of the one before. Both are written in one transaction that holds the
+chain's head from its beginning, so of several processes that write one waits for the other.
+"""
 
 import dataclasses
+from datetime import UTC
 
+import msgspec
 import sqlalchemy as sa
+from sqlalchemy.ext import asyncio as sa_async
 
-from volary.store import pagination, records
+from volary.model import audit_chain
+from volary.store import encoding, pagination, records
 from volary.store.sql.database import database
 from volary.store.sql.schema import rows, tables
+
+#: The one row of the chain's head.
+_NAME = "audit"
+_HEAD = sa.select(tables.audit_head.c.position, tables.audit_head.c.hash).where(
+    tables.audit_head.c.name == _NAME
+)
 
 
 class Audit:
@@ -18,22 +32,74 @@ class Audit:
 
     @database.finished
     async def write(self, entry: records.AuditRecord) -> None:
-        """Keep one entry."""
-        values = rows.values(entry)
-        del values["position"]
+        """Keep one entry, at the end of the chain."""
         async with self._base.writing() as connection:
-            await connection.execute(sa.insert(tables.audit), values)
+            await append(connection, entry)
+
+    async def head(self) -> records.AuditHead:
+        """Return where the chain ends."""
+        row = await self._base.row(_HEAD)
+        return records.AuditHead() if row is None else rows.read(records.AuditHead, row)
 
     async def list(
-        self, wanted: records.AuditFilter, *, cursor: str = "", limit: int = 50
+        self,
+        wanted: records.AuditFilter,
+        *,
+        oldest_first: bool = False,
+        cursor: str = "",
+        limit: int = 50,
     ) -> records.Page[records.AuditRecord]:
-        """Return entries, the newest first."""
+        """Return entries, the newest first unless the oldest is wanted first."""
         position = tables.audit.c.position
         limit = pagination.bounded(limit, self._limits.page)
         conditions = rows.matching(tables.audit, **dataclasses.asdict(wanted))
         query = sa.select(tables.audit).where(*conditions)
-        if (before := pagination.by_position(cursor)) is not None:
-            query = query.where(position < before)
-        entries = await self._base.rows(query.order_by(position.desc()).limit(limit + 1))
+        if (last := pagination.by_position(cursor)) is not None:
+            query = query.where(position > last if oldest_first else position < last)
+        order = position.asc() if oldest_first else position.desc()
+        entries = await self._base.rows(query.order_by(order).limit(limit + 1))
         items = [rows.read(records.AuditRecord, row) for row in entries]
         return pagination.cut(items, limit, lambda item: (item.position,))
+
+
+async def append(connection: sa_async.AsyncConnection, entry: records.AuditRecord) -> None:
+    """Add an entry to the chain, in a transaction that writes."""
+    head = await _hold_head(connection)
+    position = head.position + 1
+    content = _as_stored(entry)
+    shown = {**content, "position": position, "run": content["run_id"]}
+    digest = audit_chain.digest(head.hash, shown)
+    values = {**content, "position": position, "previous": head.hash, "hash": digest}
+    await connection.execute(sa.insert(tables.audit), values)
+    await connection.execute(
+        sa.update(tables.audit_head)
+        .where(tables.audit_head.c.name == _NAME)
+        .values(position=position, hash=digest)
+    )
+
+
+async def _hold_head(connection: sa_async.AsyncConnection) -> records.AuditHead:
+    """Return where the chain ends; nobody else adds to it before the transaction's end."""
+    held = _HEAD.with_for_update()
+    row = (await connection.execute(held)).first()
+    if row is not None:
+        return records.AuditHead(row.position, row.hash)
+    # The first entry of all; whoever else makes the row at the same time is waited for.
+    made = database.insert_once(connection, tables.audit_head, key="name")
+    await connection.execute(made, {"name": _NAME})
+    made_row = (await connection.execute(held)).one()
+    return records.AuditHead(made_row.position, made_row.hash)
+
+
+def _as_stored(entry: records.AuditRecord) -> rows.Values:
+    """Return an entry's own fields exactly as they will be read: that is what is hashed."""
+    values = rows.values(entry)
+    for name in ("position", "previous", "hash"):
+        del values[name]
+    for name, value in values.items():
+        if isinstance(value, str):
+            values[name] = encoding.clean(value)
+        elif isinstance(value, dict):
+            values[name] = msgspec.json.decode(encoding.encode(value))
+    values["at"] = entry.at.astimezone(UTC)
+    return values

@@ -1,11 +1,14 @@
 """Removes old records from a database, in small transactions so that nobody waits for long."""
 
+from datetime import datetime
+
 import sqlalchemy as sa
 
-from volary.model import statuses
+from volary.model import audit_chain, clocks, statuses
 from volary.model.runs import run_records
 from volary.store import records
 from volary.store.sql.database import database
+from volary.store.sql.repositories import audit
 from volary.store.sql.schema import fences, tables
 
 #: Rows deleted in one transaction.
@@ -17,9 +20,12 @@ _RUNS = 20
 class Retention:
     """Removes old records; create one per `prune`."""
 
-    def __init__(self, base: database.Database, fence: run_records.Fence | None) -> None:
+    def __init__(
+        self, base: database.Database, fence: run_records.Fence | None, clock: clocks.Clock
+    ) -> None:
         self._base = base
         self._fence = fence
+        self._clock = clock
 
     async def prune(self, rule: records.Retention) -> records.Pruned:
         """Remove what `rule` allows, and give the space back."""
@@ -27,16 +33,20 @@ class Retention:
         # Of a run that nobody rolls back any more, also when its history stays.
         kept = tables.run_manifests
         await self._delete(kept, kept.c.run_id.in_(_old_runs(rule, of_any_age=True)))
-        audit = 0
+        entries = 0
         if rule.audit_before is not None:
-            audit = await self._delete(tables.audit, tables.audit.c.at < rule.audit_before)
+            # Not what is written here about what was removed, whatever the clock says.
+            newest = await self._base.row(sa.select(sa.func.max(tables.audit.c.position)))
+            through = (newest[0] if newest else None) or 0
+            while removed := await self._prune_audit(rule.audit_before, through):
+                entries += removed
         pruned = records.Pruned(
             runs=runs,
             events=events,
             logs=logs,
             commits=await self._prune_commits(rule),
             requests=await self._delete(tables.requests, tables.requests.c.answered < rule.before),
-            audit=audit,
+            audit=entries,
         )
         await self._base.give_back_space()
         return pruned
@@ -52,6 +62,42 @@ class Retention:
             await self._delete(tables.findings, tables.findings.c.run_id.in_(chunk))
             runs += await self._delete(tables.runs, tables.runs.c.id.in_(chunk))
         return runs, events, logs
+
+    @database.finished
+    async def _prune_audit(self, before: datetime, through: int) -> int:
+        """Remove the oldest entries of the audit, a bounded number; returns how many.
+
+        Only from its beginning, up to the first that is young enough. The entry that says so has
+        the hash of the last one that went: with it the rest is still known to be whole.
+        """
+        entry = tables.audit.c
+        kept = sa.select(entry.position).where(entry.at >= before).order_by(entry.position)
+        async with self._base.writing() as connection:
+            await fences.check(connection, self._fence)
+            first_kept = (await connection.execute(kept.limit(1))).scalar()
+            old = (
+                sa.select(entry.position, entry.hash)
+                .where(entry.position <= through)
+                .order_by(entry.position)
+                .limit(_ROWS)
+            )
+            if first_kept is not None:
+                old = old.where(entry.position < first_kept)
+            found = (await connection.execute(old)).all()
+            if not found:
+                return 0
+            last = found[-1]
+            await connection.execute(sa.delete(tables.audit).where(entry.position <= last.position))
+            document = audit_chain.pruned_document(len(found), last.position, last.hash)
+            noted = records.AuditRecord(
+                self._clock.now(),
+                audit_chain.PRUNED_BY,
+                audit_chain.PRUNED,
+                "ok",
+                document=document,
+            )
+            await audit.append(connection, noted)
+            return len(found)
 
     async def _prune_commits(self, rule: records.Retention) -> int:
         commits, applications = tables.commits.c, tables.applications.c

@@ -319,10 +319,11 @@ leases = sa.Table(
     _at("expires"),
 )
 
+#: Each entry has the hash of the one before: `audit_chain`. Positions have no gaps.
 audit = sa.Table(
     "audit",
     METADATA,
-    _position(),
+    sa.Column("position", POSITION, primary_key=True, autoincrement=False),
     _at("at"),
     _words("by"),
     _words("action"),
@@ -331,8 +332,20 @@ audit = sa.Table(
     _words("application"),
     _words("run_id"),
     _document(),
+    _document("before"),
+    _document("after"),
+    _words("previous"),
+    _words("hash", default=None),
     sa.Index("audit_by_time", "at"),
     sa.Index("audit_by_actor", "by", "position"),
     sa.Index("audit_by_application", "application", "position"),
-    sqlite_autoincrement=True,
+)
+
+#: One row: where the chain of the audit ends, so that it shows when its newest entries are gone.
+audit_head = sa.Table(
+    "audit_head",
+    METADATA,
+    _key("name"),
+    _number("position"),
+    _words("hash"),
 )

@@ -1,4 +1,4 @@
-"""Whom a limit per address counts."""
+"""Addresses of machines, as people and requests name them."""
 
 import functools
 import ipaddress
@@ -7,6 +7,18 @@ import ipaddress
 _NETWORK_BITS = 64
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a name or an address means this machine, and is reached from nowhere else.
+
+    Of names only `localhost` does: any other can be pointed anywhere by whoever owns it, also one
+    that begins like an address (`127.0.0.1.example.org`).
+    """
+    if host.lower() == "localhost":
+        return True
+    read = _read(host)
+    return read is not None and read.is_loopback
 
 
 @functools.lru_cache(maxsize=4096)
@@ -20,12 +32,6 @@ def holder_of(address: str) -> str:
     if isinstance(read, ipaddress.IPv6Address) and not read.is_loopback:
         return str(ipaddress.ip_network((int(read), _NETWORK_BITS), strict=False))
     return str(read) if read else address
-
-
-def is_loopback(address: str) -> bool:
-    """Say whether an address is of this machine itself."""
-    read = _read(address)
-    return read is not None and read.is_loopback
 
 
 @functools.lru_cache(maxsize=4096)

@@ -1,0 +1,167 @@
+"""Who asks, and the API tokens; what nobody is ever shown again is a token itself."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+
+import pydantic
+from starlette import requests, responses
+
+from volary.controller import refusals
+from volary.controller.api import representations
+from volary.model import server_settings
+from volary.server import server_state
+from volary.server.authentication import tokens
+from volary.server.authorization import access
+from volary.server.http import encoding, paging
+from volary.server.permissions import Permission
+from volary.server.routes import bodies, commands, response_schemas
+
+router = response_schemas.router("people")
+
+
+class RoleGrant(representations.Representation, frozen=True):
+    """A role that somebody has."""
+
+    role: str
+    #: Labels of the applications that it holds for; empty: all.
+    match_labels: Mapping[str, str]
+
+
+class Identity(representations.Representation, frozen=True):
+    """Who a request comes from."""
+
+    #: As audit, approvals and roles have it.
+    name: str
+    #: ``token``, ``oidc``, or ``local``: this machine, without credentials.
+    source: str
+    roles: tuple[RoleGrant, ...]
+    #: When the credentials end; empty: never.
+    expires: datetime | None
+
+
+class ApiToken(representations.Representation, frozen=True):
+    """What is known of an API token."""
+
+    id: str
+    name: str
+    role: str
+    match_labels: Mapping[str, str]
+    #: ``valid``, ``expired`` or ``revoked``.
+    status: str
+    created: datetime
+    expires: datetime | None
+    revoked: datetime | None
+    #: When this server saw it last, some minutes more or less; empty: not yet.
+    last_used: datetime | None
+
+
+class CreatedToken(representations.Representation, frozen=True):
+    """A new API token."""
+
+    id: str
+    name: str
+    role: str
+    expires: datetime | None
+    #: Shown only now.
+    token: str
+
+
+class CreateToken(bodies.Body):
+    """Make an API token."""
+
+    name: Annotated[str, pydantic.StringConstraints(min_length=1, max_length=63)] = pydantic.Field(
+        description="As audit and approvals have it, after `token:`."
+    )
+    role: Literal["viewer", "deployer", "approver", "responder", "admin"] = "viewer"
+    match_labels: dict[bodies.Key, bodies.Value] = pydantic.Field(
+        {}, max_length=20, description="Labels of the applications it is for; empty: all."
+    )
+    days: Annotated[int, pydantic.Field(ge=1, le=3650)] | None = pydantic.Field(
+        None, description="Until it expires; left out: never."
+    )
+
+
+@router.get("/whoami", responses=response_schemas.one(Identity))
+@access.needs(Permission.KNOWN)
+async def whoami(request: requests.Request) -> responses.Response:
+    """Show who you are, your roles, and when your credentials end; needs no role."""
+    person = server_state.person(request)
+    roles = tuple(RoleGrant(grant.role.value, dict(grant.match_labels)) for grant in person.grants)
+    shown = Identity(person.name, person.source.value, roles, person.expires)
+    return encoding.one(request, shown)
+
+
+@router.get("/tokens", responses=response_schemas.many(ApiToken))
+@access.needs(Permission.ADMINISTER)
+async def list_tokens(
+    request: requests.Request, cursor: paging.Cursor = "", limit: paging.Limit = 50
+) -> responses.Response:
+    """List the API tokens of this server in the order they were made; never the tokens."""
+    here = server_state.of(request)
+    authenticator, now = here.authenticator, here.clock.now()
+    uses = authenticator.uses.all()
+    shown = [_shown(token, now, uses) for token in authenticator.tokens.all()]
+    page = paging.cut(shown, lambda token: token.id, cursor, limit)
+    return encoding.many(request, page.items, page.cursor)
+
+
+@router.post(
+    "/tokens",
+    status_code=201,
+    responses={201: response_schemas.one(CreatedToken, "Created")[200]},
+)
+@access.needs(Permission.ADMINISTER, action="token.create")
+async def create_token(request: requests.Request, body: CreateToken) -> responses.Response:
+    """Make an API token and show it, this once."""
+    here = server_state.of(request)
+    now = here.clock.now()
+    document = body.model_dump(by_alias=True, exclude_none=True)
+    asker = commands.asker(request)
+    async with here.service.audit_trail.noting(asker, "token.create", document=document) as change:
+        made, written = await asyncio.to_thread(
+            here.authenticator.tokens.create,
+            body.name,
+            server_settings.Role(body.role),
+            now=now,
+            match_labels=dict(body.match_labels),
+            expires=now + timedelta(days=body.days) if body.days else None,
+        )
+        change.after = {"id": made.id, "status": made.state(now)}
+    shown = CreatedToken(made.id, made.name, made.role.value, made.expires, written)
+    return encoding.one(request, shown, status=201)
+
+
+@router.post(
+    "/tokens/{token}/revoke",
+    status_code=202,
+    responses=response_schemas.accepted(ApiToken),
+)
+@access.needs(Permission.ADMINISTER, action="token.revoke")
+async def revoke_token(request: requests.Request, token: str) -> responses.Response:
+    """Revoke an API token, by name or id; effective at once."""
+    here = server_state.of(request)
+    kept, now = here.authenticator.tokens, here.clock.now()
+    known = [each for each in kept.all() if token in (each.name, each.id) and not each.revoked]
+    found = refusals.required(known[-1] if known else None, "token", token)
+    asker = commands.asker(request)
+    async with here.service.audit_trail.noting(
+        asker, "token.revoke", document={"name": found.name, "id": found.id}
+    ) as change:
+        change.before = {"status": found.state(now)}
+        await asyncio.to_thread(kept.revoke, token, now=now)
+        change.after = {"status": "revoked"}
+    revoked = next(each for each in kept.all() if each.id == found.id)
+    shown = _shown(revoked, now, here.authenticator.uses.all())
+    return encoding.one(request, shown, status=202)
+
+
+def _shown(token: tokens.Token, now: datetime, uses: Mapping[str, datetime]) -> ApiToken:
+    return representations.build(
+        ApiToken,
+        token,
+        role=token.role.value,
+        status=token.state(now),
+        last_used=uses.get(token.id),
+    )
