@@ -12,7 +12,8 @@ from pathlib import Path
 
 from volary.cli import console, exit_codes
 from volary.controller import inputs
-from volary.model import errors, safe_text, server_settings
+from volary.controller.persistence import redaction
+from volary.model import errors, server_settings
 from volary.server import hosting
 from volary.server.authentication import tokens
 
@@ -32,18 +33,28 @@ def tune_garbage_collector() -> None:
 
 
 class Formatter(logging.Formatter):
-    """Writes records that cannot steer the terminal of whoever reads the log."""
+    """Writes records that cannot steer the terminal of whoever reads the log, and hold no secret.
+
+    Args:
+        form: As `logging.Formatter` takes it.
+        secrets: What nobody may see, in traces either.
+    """
+
+    def __init__(self, form: str, secrets: redaction.SecretValues) -> None:
+        super().__init__(form)
+        self._secrets = secrets
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record's line, and its trace on further ones."""
-        return safe_text.printable(super().format(record))
+        return self._secrets.clean(super().format(record))
 
 
 async def serve(config: str) -> int:
     """Run the controller with its server until SIGINT or SIGTERM."""
     settings = hosting.read_settings(config)
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Formatter("%(asctime)s %(levelname)s %(message)s"))
+    secrets = redaction.SecretValues()
+    handler.setFormatter(Formatter("%(asctime)s %(levelname)s %(message)s", secrets))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     for chatty in ("alembic", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
@@ -58,7 +69,8 @@ async def serve(config: str) -> int:
                 " with every permission"
             )
 
-    await _until_signalled(hosting.run(settings, clock=inputs.SystemClock(), ready=ready))
+    serving = hosting.run(settings, clock=inputs.SystemClock(), secrets=secrets, ready=ready)
+    await _until_signalled(serving)
     return exit_codes.Exit.DONE
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from volary import secret_files
 from volary.config.server import settings_files
 from volary.controller import composition, inputs
+from volary.controller.persistence import redaction
 from volary.controller.planning import projects
 from volary.gitops import watcher, webhooks
 from volary.model import clocks, errors, metric_providers, server_settings
@@ -109,6 +110,7 @@ async def run(
     settings: server_settings.Settings,
     *,
     clock: clocks.Clock,
+    secrets: redaction.SecretValues | None = None,
     ready: Callable[[str, bool], None] = lambda _, __: None,
 ) -> None:
     """Run the controller and its API server until cancelled.
@@ -116,6 +118,7 @@ async def run(
     Args:
         settings: From `read_settings`.
         clock: The one clock.
+        secrets: Learns what nobody may see; whoever writes the log knows it.
         ready: Told the URL, and whether everybody on this machine may do everything.
 
     Raises:
@@ -126,6 +129,7 @@ async def run(
     data = Path(settings.data_directory)
     kept = tokens.TokenFile(data)
     logins.open_authenticator(settings, kept, clock)  # refuses before anything is opened
+    composition.keys_of(settings).check()
     _create_directory(data)
     with serving.bound(settings.host, settings.port) as listening:
         async with mirrors.open_mirrors(data / "mirrors") as opened:
@@ -138,6 +142,7 @@ async def run(
                 ),
                 watch=watching.watch,
                 rules=inputs.Rules(secrets=secrets_of(settings)),
+                secrets=secrets or redaction.SecretValues(),
             )
             async with composition.open_controller(settings, parts) as made:
                 application = app.build(

@@ -17,7 +17,6 @@ import msgspec
 from volary.controller import refusals
 from volary.controller.api import representations
 from volary.controller.persistence import change_signal, redaction
-from volary.manifests import redaction as manifest_redaction
 from volary.model import clocks, errors, json
 from volary.store import records, stores
 
@@ -33,7 +32,7 @@ class AuditLog:
 
     store: stores.Store
     clock: clocks.Clock
-    masker: manifest_redaction.Masker
+    secrets: redaction.SecretValues
 
     @asynccontextmanager
     async def noting(
@@ -69,7 +68,9 @@ class AuditLog:
 
     async def write(self, entry: records.AuditRecord) -> None:
         """Append an entry, without secrets in its sentences."""
-        document = redaction.clean_document(self.masker, entry.document, also=frozenset({_REFUSAL}))
+        document = redaction.clean_document(
+            self.secrets.masker(entry.application), entry.document, also=frozenset({_REFUSAL})
+        )
         await self.store.audit.write(replace(entry, document=document))
 
 
@@ -84,7 +85,7 @@ class CommandClient:
     #: Signals when something was stored, such as an answer.
     kept: change_signal.ChangeSignal
     make_id: Callable[[], str]
-    masker: manifest_redaction.Masker
+    secrets: redaction.SecretValues
 
     async def ask(
         self,
@@ -113,7 +114,7 @@ class CommandClient:
             at=self.clock.now(),
             application=application,
             run_id=run,
-            document=redaction.clean_document(self.masker, document or {}),
+            document=redaction.clean_document(self.secrets.masker(application), document or {}),
         )
         if not await self.store.requests.ask(request):
             await self._check_same(request)

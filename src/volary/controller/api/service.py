@@ -342,7 +342,7 @@ class Service:
         shown = await previews.preview_run(
             prepared,
             self.dependencies.clusters,
-            secrets=self.dependencies.secrets.values,
+            masker=self.dependencies.secrets.masker(known.name),
             patience=self.dependencies.patience,
         )
         return conversions.of_plan(shown)

@@ -45,7 +45,8 @@ class RequestPlanner:
             errors.UserError: It is refused: something has to be mended first.
             errors.TemporaryError: It may work later.
         """
-        leader, masker = self._leader, ready_runs.masker(self._leader.dependencies)
+        leader, name = self._leader, self._writer.name
+        masker = ready_runs.masker(leader.dependencies, application=name)
         try:
             async with leader.planners.slot():
                 planning = run_kinds.Planning(

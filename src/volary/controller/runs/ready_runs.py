@@ -223,7 +223,7 @@ def of_plan(
     return ReadyRun(
         run,
         performer,
-        masker(dependencies, opened.manifests, opened.old_manifests),
+        masker(dependencies, opened.manifests, opened.old_manifests, application=application.name),
         origin,
         _of_run(dependencies.clusters.fleet, run),
         opened.rendering,
@@ -264,10 +264,15 @@ def origin_of_refused(
 
 
 def masker(
-    dependencies: Dependencies, *sides: Mapping[str, Sequence[manifest.Manifest]]
+    dependencies: Dependencies,
+    *sides: Mapping[str, Sequence[manifest.Manifest]],
+    application: str = "",
 ) -> manifest_redaction.Masker:
-    """Return a masker that knows the secrets of the manifests and of the controller."""
-    made = dependencies.secrets.masker()
+    """Return a masker that knows the secrets of the manifests and of the controller.
+
+    Also what came to light, or does later, when the application was rendered.
+    """
+    made = dependencies.secrets.masker(application)
     for side in sides:
         for manifests in side.values():
             made.learn(manifests)

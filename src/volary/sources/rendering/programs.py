@@ -12,6 +12,7 @@ from volary import subprocesses
 from volary.manifests.loading import documents
 from volary.model import errors
 from volary.model.objects import manifest
+from volary.sources.decryption import keys as decryption_keys
 from volary.sources.rendering import workspace
 from volary.sources.trees import trees
 
@@ -38,6 +39,8 @@ class Settings:
     tools: Mapping[str, str] = field(default_factory=find)
     timeout: timedelta = timedelta(minutes=2)
     limits: workspace.Limits = field(default_factory=workspace.Limits)
+    #: What opens the secrets in Git.
+    keys: decryption_keys.Keys = field(default_factory=decryption_keys.Keys)
 
 
 async def render(
