@@ -20,6 +20,9 @@ _AT_ONCE = 2
 _MOST_LOOKED_AT = 20_000
 #: Characters of all secret values of a rendering.
 _MOST_SECRET = 4 * 1024 * 1024
+#: A value that is no other's, in base64 too.
+_STAND_IN = "encrypted000"
+_SECRETS = "spec.encryption.encryptedSecrets"
 _NO_PRIVATE_KEY = (
     "name the private key: secrets.keyPair.privateKeyFile of the server's settings, for"
     f" `volary run` the variable {keys.PRIVATE_KEY_VARIABLE}"
@@ -62,7 +65,7 @@ async def open_targets(
     encryption, attachment = described.encryption, described.attachment
     if not encryption.decryption_targets and not attachment.targets:
         return OpenedTree(files)
-    secrets = await asyncio.to_thread(_decrypted, encryption, known)
+    secrets = await asyncio.to_thread(_decrypted, encryption, directory, known)
     wanted = (*encryption.decryption_targets, *attachment.sources.values(), *attachment.targets)
     inside = await asyncio.to_thread(_all_inside, files, directory, wanted)
     opened = await open_files(files, inside.values(), known)
@@ -115,6 +118,34 @@ async def open_files(files: trees.Tree, wanted: Iterable[str], known: keys.Keys)
     return OpenedTree(overlays.OverlaidTree(files, contents), tuple(values))
 
 
+def encrypted_files(files: trees.Tree, directory: str) -> list[sops_files.EncryptedFile]:
+    """Return the files of SOPS in a directory and below it, without decrypting any.
+
+    Raises:
+        errors.UserError: There are too many.
+    """
+    return _encrypted_files(files, (directory,))
+
+
+def with_stand_ins(
+    files: trees.Tree, described: applications.Application, directory: str
+) -> trees.Tree:
+    """Return the tree as it looks to who has no key: secret values are words that stand for them,
+    and files of SOPS are empty.
+
+    Raises:
+        errors.UserError: A target or an attached file is missing, or a template cannot be carried
+            out.
+    """
+    blank = {file.path: b"" for file in _encrypted_files(files, (directory,))}
+    readable = overlays.OverlaidTree(files, blank)
+    encryption, attachment = described.encryption, described.attachment
+    wanted = (*encryption.decryption_targets, *attachment.sources.values(), *attachment.targets)
+    secrets = dict.fromkeys(encryption.encrypted_secrets, _STAND_IN)
+    inside = _all_inside(readable, directory, wanted)
+    return overlays.OverlaidTree(readable, _filled_in(readable, described, inside, secrets))
+
+
 def _encrypted_files(files: trees.Tree, wanted: tuple[str, ...]) -> list[sops_files.EncryptedFile]:
     found: dict[str, sops_files.EncryptedFile] = {}
     for entry in _files_below(files, wanted):
@@ -150,7 +181,9 @@ def _files_below(files: trees.Tree, wanted: tuple[str, ...]) -> Iterator[trees.E
             waiting += [one.path for one in below if one.kind is not trees.Kind.SUBMODULE]
 
 
-def _decrypted(encryption: applications.Encryption, known: keys.Keys) -> dict[str, str]:
+def _decrypted(
+    encryption: applications.Encryption, directory: str, known: keys.Keys
+) -> dict[str, str]:
     if not encryption.encrypted_secrets:
         return {}
     text = known.private_key()
@@ -158,7 +191,7 @@ def _decrypted(encryption: applications.Encryption, known: keys.Keys) -> dict[st
         raise errors.user_error(
             "the application has encrypted secrets, and no key to decrypt them is named",
             hint=_NO_PRIVATE_KEY,
-            where=errors.Location(path="encryption.encryptedSecrets"),
+            where=errors.Location(directory or ".", path=_SECRETS),
         )
     try:
         key = ciphertexts.read_private_key(text)
@@ -171,7 +204,7 @@ def _decrypted(encryption: applications.Encryption, known: keys.Keys) -> dict[st
         try:
             made[name] = ciphertexts.decrypt(ciphertext, key)
         except ciphertexts.CiphertextError as error:
-            where = errors.Location(path=f"encryption.encryptedSecrets.{name}")
+            where = errors.Location(directory or ".", path=f"{_SECRETS}.{name}")
             hint = "volary encrypt makes a new value for the key pair in use"
             problems.append(errors.Problem(f"{name} {error}", where, hint))
     if problems:

@@ -16,8 +16,8 @@ from urllib import parse
 
 Values = Mapping[str, Mapping[str, str]]
 
-_ACTION = re.compile(r"\{\{(-(?=\s))?(.*?)((?<=\s)-)?\}\}", re.DOTALL)
-_COMMENT = re.compile(r"\s*/\*.*\*/\s*", re.DOTALL)
+_QUOTE_OR_END = re.compile(r"[\"`]|\}\}")
+_STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|`[^`]*`")
 _TOKEN = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<raw>`[^`]*`)|(?P<number>-?\d+)"""
     r"""|(?P<field>\$?(?:\.[A-Za-z_]\w*)+)|(?P<word>[A-Za-z_]\w*)|(?P<sign>[|()]))"""
@@ -52,26 +52,69 @@ def render(text: str, values: Values) -> str:
         TemplateError: The first that cannot be.
     """
     parts: list[str] = []
-    end, trims = 0, False
-    for count, found in enumerate(_ACTION.finditer(text)):
-        line = text.count("\n", 0, found.start()) + 1 if count < _MOST_ACTIONS else 0
-        if not line:
-            raise TemplateError(f"has more than {_MOST_ACTIONS} actions")
-        before = text[end : found.start()]
+    end, trims, line = 0, False, 1
+    for count, action in enumerate(_actions(text)):
+        before = text[end : action.start]
+        line += before.count("\n")
+        if count == _MOST_ACTIONS:
+            raise TemplateError(f"has more than {_MOST_ACTIONS} actions", line)
         before = before.lstrip() if trims else before
-        parts.append(before.rstrip() if found[1] else before)
-        trims, end = bool(found[3]), found.end()
-        if _COMMENT.fullmatch(found[2]):
-            continue
+        parts.append(before.rstrip() if action.trims_before else before)
         try:
-            parts.append(_text(_Pipeline(found[2], values).value()))
+            if action.problem:
+                raise TemplateError(action.problem)
+            if not action.is_comment:
+                parts.append(_text(_Pipeline(action.source, values).value()))
         except TemplateError as error:
             raise TemplateError(str(error), line) from None
+        line += text.count("\n", action.start, action.end)
+        trims, end = action.trims_after, action.end
     rest = text[end:]
-    if "{{" in rest:
-        line = text.count("\n", 0, end + rest.index("{{")) + 1
-        raise TemplateError("an action is not closed with }}", line)
     return "".join((*parts, rest.lstrip() if trims else rest))
+
+
+@dataclass(frozen=True, slots=True)
+class _Action:
+    """What stands between two pairs of braces."""
+
+    start: int
+    end: int
+    source: str = ""
+    is_comment: bool = False
+    trims_before: bool = False
+    trims_after: bool = False
+    problem: str = ""
+
+
+def _actions(text: str) -> Iterator[_Action]:
+    """Yield the actions; one that is broken is the last."""
+    place = text.find("{{")
+    while place >= 0:
+        action = _action(text, place)
+        yield action
+        place = text.find("{{", action.end)
+
+
+def _action(text: str, start: int) -> _Action:
+    inside = start + 2
+    trims_before = text.startswith("-", inside) and text[inside + 1 : inside + 2].isspace()
+    inside += 2 if trims_before else 0
+    is_comment = text.startswith("/*", inside)
+    close = text.find("*/", inside + 2) if is_comment else inside
+    place = close + 2 if is_comment else inside
+    while close >= 0 and (found := _QUOTE_OR_END.search(text, place)) is not None:
+        if found[0] == "}}":
+            source = text[inside : found.start()]
+            trims_after = source.endswith("-") and source[-2:-1].isspace()
+            source = source[:-1] if trims_after else source
+            if is_comment and source[source.index("*/") + 2 :].strip():
+                return _Action(start, len(text), problem="has more than a comment")
+            return _Action(start, found.end(), source, is_comment, trims_before, trims_after)
+        string = _STRING.match(text, found.start())
+        if string is None:
+            return _Action(start, len(text), problem="has a string that is not closed")
+        place = string.end()
+    return _Action(start, len(text), problem="is not closed")
 
 
 class _Pipeline:
