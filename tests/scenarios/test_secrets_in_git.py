@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib import parse
 
 import aiohttp
+import pygit2
 import pytest
 from aiohttp import web
 from cryptography.hazmat.primitives import serialization
@@ -24,15 +25,17 @@ from volary.sources.decryption import ciphertexts
 
 WORD = 'canary<7e1f>&0a "55b3"'
 PIN = 48151623
+#: Never a text, so that nobody knows it from one.
+NUMBER = 90217654
 ENCRYPTED = "canary/enc+9d2f 1c"
 KEY = "canary of the first line\ncanary of the second line\n"
 #: Every form in which one of them could be repeated.
 FORMS = {
     "plain": ["canary<7e1f", ENCRYPTED, "canary of the"],
-    "number": [str(PIN), "4.8151623e+07"],
+    "number": [str(PIN), str(NUMBER), "4.8151623e+07", "9.0217654e+07"],
     "base64": [
         base64.b64encode(text.encode()).decode().rstrip("=")[:-1]
-        for text in (WORD, str(PIN), ENCRYPTED, KEY)
+        for text in (WORD, str(PIN), str(NUMBER), ENCRYPTED, KEY)
     ],
     "address": [parse.quote(text, safe="") for text in (WORD, ENCRYPTED)],
     "escaped": ["canary\\u003c7e1f", "canary&lt;7e1f"],
@@ -204,7 +207,7 @@ async def test_a_server_deploys_them_and_shows_them_nowhere(tmp_path: Path, keys
             }
             # Without quotes it is a number, which the cluster refuses and repeats.
             world.write(
-                keys.files(application, pin=str(PIN), plain="b"), message="Forget the quotes"
+                keys.files(application, pin=str(NUMBER), plain="b"), message="Forget the quotes"
             )
             await ended(head(world), "failed")
             await ended_telling(listener)
@@ -223,6 +226,7 @@ async def test_a_server_deploys_them_and_shows_them_nowhere(tmp_path: Path, keys
     seen |= {f"told {count}": text for count, text in enumerate(listener.told)}
     assert len(seen) > 20
     assert any("*****" in text for text in seen.values()), seen
+    assert "Value:*****" in seen["explain simple"]
     assert leaks(seen) == []
     assert leaks(kept(data)) == []
     temporary = Path(world.environment["TMPDIR"])
@@ -231,8 +235,6 @@ async def test_a_server_deploys_them_and_shows_them_nowhere(tmp_path: Path, keys
 
 
 def head(world: command_world.World) -> str:
-    import pygit2
-
     return str(pygit2.Repository(str(world.directory)).head.target)
 
 
