@@ -263,3 +263,57 @@ async def everything(url: str, token: str) -> dict[str, str]:
         async with session.post("/api/v1/applications/simple/plan", json={}) as answer:
             seen["POST plan"] = await answer.text()
     return seen
+
+
+async def test_a_run_from_here_decrypts_with_the_users_keys_and_shows_nothing(
+    tmp_path: Path, keys: Keys
+) -> None:
+    age = {"SOPS_AGE_KEY_FILE": str(keys.age.file)}
+    pair = {"VOLARY_PRIVATE_KEY_FILE": str(keys.age.file.with_name("private.pem"))}
+    async with command_world.world(tmp_path, "us", "eu") as world:
+        application = (world.directory / "app.pipecd.yaml").read_text()
+        world.write(keys.files(application, pin=str(NUMBER)), message="Forget the quotes")
+        nothing = await world.run()
+        without_age = await world.run(**pair)
+        refused = await world.run(**age, **pair)
+        world.write(keys.files(application, pin=f'"{NUMBER}"'), message="Use secrets")
+        done = await world.run("--strategy", "quick", "--output", "json", **age, **pair)
+        world.write(
+            {"deployment.yaml": (world.directory / "deployment.yaml").read_text() + "\n"},
+            message="Nothing",
+        )
+        plan = await world.volary("plan", ".", "--fleet", world.fleet, "-o", "json", **age, **pair)
+        same = await world.volary("diff-targets", ".", "--fleet", world.fleet, **age, **pair)
+        rendered = await world.volary("render", ".", "--target", "us", **age, **pair)
+        linted = await world.volary("lint", ".")
+        inside = await world.run(**pair, SOPS_AGE_KEY_FILE=str(copied(keys, world.directory)))
+        deployed = world.find("eu", "ConfigMap", "simple-settings")["data"]
+
+    assert (nothing.code, without_age.code, refused.code) == (2, 2, 2), (nothing, refused)
+    assert "and no key to decrypt them is named" in nothing.err
+    assert "hint: name the keys under secrets.sops" in without_age.err
+    assert "Value:*****" in refused.err
+    assert done.code == 0, done
+    assert plan.code == 0, plan
+    assert deployed["word"] == WORD
+    assert str(NUMBER) in rendered.out
+    assert linted.code == 0, linted
+    assert (inside.code, "is in the repository" in inside.err) == (2, True), inside
+    seen = {
+        "nothing": str(nothing),
+        "refused": str(refused),
+        "done": str(done),
+        "plan": str(plan),
+        "same": str(same),
+        "linted": str(linted),
+    }
+    assert leaks(seen) == []
+    assert leaks(kept(Path(world.environment["XDG_STATE_HOME"]))) == []
+    assert leaks(kept(Path(world.environment["TMPDIR"]))) == []
+
+
+def copied(keys: Keys, directory: Path) -> Path:
+    """Put the key where it does not belong."""
+    file = directory / "keys.txt"
+    file.write_text(keys.age.file.read_text())
+    return file

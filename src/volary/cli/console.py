@@ -1,6 +1,9 @@
 """Where output goes: results on stdout, messages on stderr; ``NO_COLOR`` is honoured by both."""
 
+import logging
 import sys
+import traceback
+import types
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -18,11 +21,28 @@ _HIDDEN = redaction.Masker()
 def hide(values: Iterable[object]) -> None:
     """Never show these values from now on, but for what a command is there to write."""
     _HIDDEN.learn_values(values)
+    sys.excepthook = _show_crash
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Formatter())
 
 
 def without_secrets(text: str) -> str:
     """Return a text as it may be shown."""
     return _HIDDEN.clean(text)
+
+
+class _Formatter(logging.Formatter):
+    """Writes what nobody configured a log for, traces included."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_secrets(super().format(record))
+
+
+def _show_crash(
+    kind: type[BaseException], error: BaseException, trace: types.TracebackType | None
+) -> None:
+    text = "".join(traceback.format_exception(kind, error, trace))
+    sys.stderr.write(without_secrets(text))
 
 
 class Console(console.Console):

@@ -17,6 +17,7 @@ from volary.model import errors, server_settings
 from volary.server import hosting
 from volary.server.authentication import tokens
 
+_LOG = logging.getLogger(__name__)
 #: New objects before the youngest are examined, and how many such passes before older ones are.
 _COLLECTOR_THRESHOLDS = (25_000, 20, 20)
 
@@ -56,6 +57,8 @@ async def serve(config: str) -> int:
     secrets = redaction.SecretValues()
     handler.setFormatter(Formatter("%(asctime)s %(levelname)s %(message)s", secrets))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+    # A crash leaves through the log, where secrets are taken out of its trace.
+    sys.excepthook = lambda *crash: _LOG.critical("ended by a bug", exc_info=crash)
     for chatty in ("alembic", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     messages = console.messages()

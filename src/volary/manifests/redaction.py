@@ -17,12 +17,13 @@ import binascii
 import json as json_text
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from urllib import parse
 
 from volary.manifests import objects
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import config_references
-from volary.model import json, safe_text
+from volary.model import errors, json, safe_text
 from volary.model.objects import manifest
 
 MASK = "*****"
@@ -95,6 +96,20 @@ class Masker:
         """Say whether a known value is in the text."""
         return next(self._occurrences(text), None) is not None or any(
             other.occurs_in(text) for other in self._beside
+        )
+
+    def clean_error(self, error: errors.UserError) -> errors.UserError:
+        """Return the error with clean problems; raise it without its cause, which is not clean."""
+        return errors.UserError(
+            *(
+                replace(
+                    problem,
+                    message=self.clean(problem.message),
+                    hint=self.clean(problem.hint),
+                    where=replace(problem.where, path=self.clean(problem.where.path)),
+                )
+                for problem in error.problems
+            )
         )
 
     def _masked(self, text: str) -> str:

@@ -338,13 +338,20 @@ class Service:
             strategy=strategy,
         )
         application = application_state.ApplicationState(known, status)
-        prepared = await release_plans.plan(self.dependencies, application, run_request)
-        shown = await previews.preview_run(
-            prepared,
-            self.dependencies.clusters,
-            masker=self.dependencies.secrets.masker(known.name),
-            patience=self.dependencies.patience,
-        )
+        masker = self.dependencies.secrets.masker(known.name)
+        try:
+            prepared = await release_plans.plan(self.dependencies, application, run_request)
+            shown = await previews.preview_run(
+                prepared,
+                self.dependencies.clusters,
+                masker=masker,
+                patience=self.dependencies.patience,
+            )
+        except errors.UserError as error:
+            # Its kind tells the answer, and the others of its family hold no values.
+            if type(error) is not errors.UserError:
+                raise
+            raise masker.clean_error(error) from None
         return conversions.of_plan(shown)
 
     async def _application(self, name: str) -> records.ApplicationRecord:

@@ -1,7 +1,8 @@
 """Health of kinds that Kubernetes does not bring along, by what their controllers write.
 
 First the conditions that most of them share, then the Gateway API, whose conditions say for
-which generation they hold, then well-known kinds: cert-manager, External and Sealed Secrets, KEDA, Argo.
+which generation they hold, then well-known kinds: cert-manager, External and Sealed Secrets,
+KEDA, Argo.
 """
 
 from collections.abc import Iterable

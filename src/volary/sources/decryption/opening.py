@@ -40,17 +40,7 @@ class OpenedTree:
         """Return the error without secret values; programs repeat what they were given."""
         masker = redaction.Masker()
         masker.learn_values(self.values)
-        return errors.UserError(
-            *(
-                replace(
-                    problem,
-                    message=masker.clean(problem.message),
-                    hint=masker.clean(problem.hint),
-                    where=replace(problem.where, path=masker.clean(problem.where.path)),
-                )
-                for problem in error.problems
-            )
-        )
+        return masker.clean_error(error)
 
 
 async def open_targets(
