@@ -5,5 +5,5 @@ written to a disk here. `opening` makes one, of `sops_files` (which files, and w
 values are secret), `sops` (the program), `ciphertexts` and `templates` (PipeCD's). `keys` says
 where keys come from, which is never the repository.
 
-Imports `trees`. Start at `opening.open_tree`.
+Imports `trees`. Start at `opening.open_files`.
 """

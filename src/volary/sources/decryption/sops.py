@@ -18,7 +18,7 @@ from volary.sources.decryption import keys, sops_files
 from volary.sources.trees import trees
 
 _TIMEOUT = timedelta(seconds=30)
-_MISSING = "install volary with the extra `sops`, or sops 3.8 or later on PATH"
+_MISSING = "install volary with the extra `sops`, or sops 3.9 or later on PATH"
 _NO_KEY = (
     "name the keys under secrets.sops of the server's settings; for `volary run`, set"
     " SOPS_AGE_KEY_FILE or what else sops reads"
@@ -79,8 +79,7 @@ async def decrypt(file: sops_files.EncryptedFile, known: keys.Keys) -> bytes:
         form = file.form.value
         finished = await subprocesses.run(
             [
-                *(program, "--disable-version-check", "decrypt"),
-                *("--input-type", form, "--output-type", form),
+                *(program, "decrypt", "--input-type", form, "--output-type", form),
                 str(encrypted),
             ],
             environment=private | environment,

@@ -3,6 +3,10 @@
 import asyncio
 import base64
 import json
+import os
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -444,3 +448,42 @@ async def test_renderings_at_once_decrypt_once(
             group.create_task(renderer.render(files, SHOP, directory="", target=target))
 
     assert renderer.renderings == 1
+
+
+@pytest.mark.skipif(shutil.which("gpg") is None, reason="gpg is not on PATH")
+async def test_a_keyring_of_gnupg_opens_what_was_encrypted_for_it(
+    directory_tree: Tree,
+) -> None:
+    # Sockets of its agent have short paths.
+    with tempfile.TemporaryDirectory(dir="/tmp") as home:
+        variables = {"PATH": os.environ["PATH"], "GNUPGHOME": home, "HOME": home}
+        gpg = ("gpg", "--batch", "--passphrase", "", "--quick-gen-key", "shop <shop@example.org>")
+        subprocess.run(gpg, env=variables, check=True, capture_output=True)
+        plain = Path(home, "a.yaml")
+        plain.write_text(PLAIN)
+        listed = subprocess.run(
+            ("gpg", "--list-keys", "--with-colons"), env=variables, check=True, capture_output=True
+        )
+        (fingerprint, *_) = (
+            line.split(":")[9]
+            for line in listed.stdout.decode().splitlines()
+            if line.startswith("fpr:")
+        )
+        encrypted = subprocess.run(
+            (sops.find(), "encrypt", "--pgp", fingerprint, str(plain)),
+            env=variables,
+            check=True,
+            capture_output=True,
+        )
+        files = directory_tree({"a.yaml": encrypted.stdout.decode()})
+        given = server_settings.Secrets(server_settings.Sops(gnupg_home=home))
+        try:
+            rendered = await with_keys(keys.Keys(given, {})).render(
+                files, SHOP, directory="", target="us"
+            )
+            said = await refusal(files, sops_keys.make(Path(home, "age")).keys)
+        finally:
+            subprocess.run(("gpgconf", "--kill", "all"), env=variables, check=False)
+
+    assert [each.kind for each in rendered.manifests] == ["Secret", "ConfigMap"]
+    assert "it is encrypted for PGP" in said
