@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -450,40 +450,39 @@ async def test_renderings_at_once_decrypt_once(
     assert renderer.renderings == 1
 
 
-@pytest.mark.skipif(shutil.which("gpg") is None, reason="gpg is not on PATH")
-async def test_a_keyring_of_gnupg_opens_what_was_encrypted_for_it(
-    directory_tree: Tree,
-) -> None:
+@pytest.fixture
+def keyring() -> Iterator[tuple[Path, str]]:
+    """A keyring with one key, and what was encrypted for it."""
+    if shutil.which("gpg") is None:
+        pytest.skip("gpg is not on PATH")
     # Sockets of its agent have short paths.
     with tempfile.TemporaryDirectory(dir="/tmp") as home:
         variables = {"PATH": os.environ["PATH"], "GNUPGHOME": home, "HOME": home}
-        gpg = ("gpg", "--batch", "--passphrase", "", "--quick-gen-key", "shop <shop@example.org>")
-        subprocess.run(gpg, env=variables, check=True, capture_output=True)
-        plain = Path(home, "a.yaml")
-        plain.write_text(PLAIN)
-        listed = subprocess.run(
-            ("gpg", "--list-keys", "--with-colons"), env=variables, check=True, capture_output=True
-        )
-        (fingerprint, *_) = (
-            line.split(":")[9]
-            for line in listed.stdout.decode().splitlines()
-            if line.startswith("fpr:")
-        )
-        encrypted = subprocess.run(
-            (sops.find(), "encrypt", "--pgp", fingerprint, str(plain)),
-            env=variables,
-            check=True,
-            capture_output=True,
-        )
-        files = directory_tree({"a.yaml": encrypted.stdout.decode()})
-        given = server_settings.Secrets(server_settings.Sops(gnupg_home=home))
+
+        def run(*words: str) -> str:
+            ended = subprocess.run(words, env=variables, check=True, capture_output=True)
+            return ended.stdout.decode()
+
         try:
-            rendered = await with_keys(keys.Keys(given, {})).render(
-                files, SHOP, directory="", target="us"
-            )
-            said = await refusal(files, sops_keys.make(Path(home, "age")).keys)
+            run("gpg", "--batch", "--passphrase", "", "--quick-gen-key", "shop <shop@example.org>")
+            lines = run("gpg", "--list-keys", "--with-colons").splitlines()
+            fingerprint = next(line for line in lines if line.startswith("fpr:")).split(":")[9]
+            plain = Path(home, "a.yaml")
+            plain.write_text(PLAIN)
+            yield Path(home), run(sops.find(), "encrypt", "--pgp", fingerprint, str(plain))
         finally:
             subprocess.run(("gpgconf", "--kill", "all"), env=variables, check=False)
+
+
+async def test_a_keyring_of_gnupg_opens_what_was_encrypted_for_it(
+    keyring: tuple[Path, str], directory_tree: Tree, tmp_path: Path
+) -> None:
+    home, encrypted = keyring
+    files = directory_tree({"a.yaml": encrypted})
+    given = server_settings.Secrets(server_settings.Sops(gnupg_home=str(home)))
+
+    rendered = await with_keys(keys.Keys(given, {})).render(files, SHOP, directory="", target="us")
+    said = await refusal(files, sops_keys.make(tmp_path / "age").keys)
 
     assert [each.kind for each in rendered.manifests] == ["Secret", "ConfigMap"]
     assert "it is encrypted for PGP" in said
