@@ -14,11 +14,13 @@ import msgspec
 
 from volary.cli import console, exit_codes, log_output, token_lists
 from volary.controller import inputs
-from volary.model import errors, json, safe_text, server_settings
+from volary.controller.persistence import redaction
+from volary.model import errors, json, server_settings
 from volary.server import hosting
 from volary.server.authentication import logins, token_uses, tokens
 from volary.server.connections import descriptors
 
+_LOG = logging.getLogger(__name__)
 #: New objects before the youngest are examined, and how many such passes before older ones are.
 _COLLECTOR_THRESHOLDS = (25_000, 20, 20)
 
@@ -35,11 +37,20 @@ def tune_garbage_collector() -> None:
 
 
 class Formatter(logging.Formatter):
-    """Writes records that cannot steer the terminal of whoever reads the log."""
+    """Writes records that cannot steer the terminal of whoever reads the log, and hold no secret.
+
+    Args:
+        form: As `logging.Formatter` takes it.
+        secrets: What nobody may see, in traces either.
+    """
+
+    def __init__(self, form: str, secrets: redaction.SecretValues) -> None:
+        super().__init__(form)
+        self._secrets = secrets
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record's line, and its trace on further ones."""
-        return safe_text.printable(super().format(record))
+        return self._secrets.clean(super().format(record))
 
 
 async def serve(config: str) -> int:
@@ -47,8 +58,11 @@ async def serve(config: str) -> int:
     settings = hosting.read_settings(config)
     descriptors.raise_limit()
     handler = log_output.LimitedHandler(sys.stderr)
-    handler.setFormatter(Formatter("%(asctime)s %(levelname)s %(message)s"))
+    secrets = redaction.SecretValues()
+    handler.setFormatter(Formatter("%(asctime)s %(levelname)s %(message)s", secrets))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+    # A crash leaves through the log, where secrets are taken out of its trace.
+    sys.excepthook = lambda *crash: _LOG.critical("ended by a bug", exc_info=crash)
     for chatty in ("alembic", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     messages = console.messages()
@@ -70,8 +84,9 @@ async def serve(config: str) -> int:
                 markup=False,
             )
 
+    serving = hosting.run(settings, clock=inputs.SystemClock(), secrets=secrets, ready=ready)
     with handler.keep_telling():
-        await _until_signalled(hosting.run(settings, clock=inputs.SystemClock(), ready=ready))
+        await _until_signalled(serving)
     return exit_codes.Exit.DONE
 
 

@@ -31,6 +31,7 @@ from volary.model.fleet import fleets
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
 from volary.notifying import senders
+from volary.sources.decryption import keys
 from volary.sources.rendering import programs, renderers
 from volary.stages import webhooks
 from volary.stages.runtime import contexts
@@ -56,6 +57,8 @@ class ControllerParts:
     limits: records.Limits = field(default_factory=records.Limits)
     #: What a client may use of its cluster; None: as `client_pool.open_pool` divides it.
     reach: transports.Limits | None = None
+    #: Learns what nobody may see.
+    secrets: redaction.SecretValues = field(default_factory=redaction.SecretValues)
     #: Where Slack's API is; another one for tests.
     slack_api: str = senders.SLACK
 
@@ -87,7 +90,12 @@ class Controller:
             parts.repositories,
             clusters,
             parts.clock,
-            renderers.Renderer(programs.Settings(requires_isolation=settings.isolates_renderers)),
+            renderer=renderers.Renderer(
+                programs.Settings(
+                    requires_isolation=settings.isolates_renderers, keys=keys_of(settings)
+                ),
+                secrets.learn_of,
+            ),
             secrets=secrets,
             meter=meter,
             patience=parts.rules.patience,
@@ -116,11 +124,15 @@ class Controller:
         self._manager = control_loops.ControlLoops(
             store, dependencies, rules, parts.watch, known, asked=asked, notifier=notifier
         )
-        masker = dependencies.secrets.masker()
         asker = command_client.CommandClient(
-            store, parts.clock, asked=asked, kept=kept, make_id=control_loops.new_id, masker=masker
+            store,
+            parts.clock,
+            asked=asked,
+            kept=kept,
+            make_id=control_loops.new_id,
+            secrets=secrets,
         )
-        audit = command_client.AuditLog(store, parts.clock, masker)
+        audit = command_client.AuditLog(store, parts.clock, secrets)
         #: What people see and ask for; works in a process that stands by too.
         self.service = service.Service(
             store,
@@ -192,6 +204,16 @@ class Controller:
             self._is_driving = False
 
 
+def keys_of(settings: server_settings.Settings) -> keys.Keys:
+    """Return the keys that the settings name, which may be in no repository that is watched."""
+    local = [
+        repository.url.removeprefix("file://")
+        for repository in settings.repositories
+        if repository.url.startswith(("file://", "/"))
+    ]
+    return keys.Keys(settings.secrets).apart_from(f"{settings.data_directory}/mirrors", *local)
+
+
 def _permissions(settings: server_settings.Settings) -> contexts.Permissions:
     """Return what applications may do on this machine, which belongs to all of them."""
     reach = webhooks.Reach(loopback=settings.local_webhooks)
@@ -208,7 +230,9 @@ async def open_controller(
         errors.UserError: The settings name something that is not there.
         errors.TemporaryError: The database cannot be reached now.
     """
-    secrets = redaction.SecretValues(parts.rules.secrets)
+    secrets = parts.secrets
+    for value in (*parts.rules.secrets, *keys_of(settings).secret_values()):
+        secrets.learn(value)
     tenure = tenures.Tenure(parts.elapsed)
     providers = metric_providers.merged(settings.providers, parts.members.providers)
     async with (

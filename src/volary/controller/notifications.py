@@ -76,7 +76,8 @@ async def requested(
     It is kept before what it tells is. Where it leads to no run of its own, the messages about it
     are edited; nobody is notified.
     """
-    masker, now = ready_runs.masker(dependencies), dependencies.clock.now()
+    masker = ready_runs.masker(dependencies, application=known.name)
+    now = dependencies.clock.now()
     subject, reason = _requested(run_request, known, masker), masker.clean(reason)
     if event is _Event.DEPLOYMENT_CANCELLED:
         progress = notices.Progress(statuses.RunStatus.CANCELLED, reason)

@@ -282,6 +282,32 @@ class Strategy:
 
 
 @dataclass(frozen=True, slots=True)
+class Encryption:
+    """Encrypted values, and the files that they are filled into."""
+
+    encrypted_secrets: Mapping[str, str] = options.option(
+        "Values that `volary encrypt`, or PipeCD, encrypted, by name: "
+        "`{{ .encryptedSecrets.NAME }}` in a target.",
+        {},
+    )
+    decryption_targets: tuple[str, ...] = options.option(
+        "Files of the application directory that are templates with these values.", ()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """Files whose text is filled into other files."""
+
+    sources: Mapping[str, str] = options.option(
+        "Files of the application directory, by name: `{{ .attachment.NAME }}` in a target.", {}
+    )
+    targets: tuple[str, ...] = options.option(
+        "Files of the application directory that are templates with these texts.", ()
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Application:
     """One application: a folder in Git with manifests and this description."""
 
@@ -314,6 +340,9 @@ class Application:
     triggers: Triggers = field(default_factory=Triggers)
     mentions: tuple[Mention, ...] = ()
     alerts: tuple[Alert, ...] = ()
+    #: Secret values that are filled into its files, and files that are.
+    encryption: Encryption = field(default_factory=Encryption)
+    attachment: Attachment = field(default_factory=Attachment)
     #: Limit of a whole run.
     timeout: timedelta = timedelta(hours=6)
     #: How it moves over its clusters; without waves: all at once.

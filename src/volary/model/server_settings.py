@@ -351,6 +351,44 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Sops:
+    """Keys that files of SOPS are decrypted with; the real program `sops` does it."""
+
+    misplaced: ClassVar[Mapping[str, str]] = dict.fromkeys(["ageKey", "age", "pgp"], _SECRET)
+
+    age_key_file: options.File = options.option("A file with private keys of age.", "")
+    gnupg_home: options.File = options.option("A directory with a keyring of GnuPG.", "")
+    environment: tuple[options.Text, ...] = options.option(
+        "Variables of the server that `sops` is given, and no others: for cloud key services those "
+        "with its credentials (`AWS_…`, `GOOGLE_…`, `AZURE_…`, `VAULT_ADDR` and `VAULT_TOKEN`), "
+        "also `SOPS_AGE_KEY`. Only with such credentials it may use the network.",
+        (),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """The key pair of PipeCD's encrypted values (`spec.encryption`); RSA, in PEM."""
+
+    misplaced: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ["privateKeyData", "publicKeyData"], _SECRET
+    )
+
+    private_key_file: options.File = options.option("The private key, without a passphrase.", "")
+    public_key_file: options.File = options.option(
+        "The public key, for `volary encrypt` on machines without the private one.", ""
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What opens the secrets in Git; never kept in a repository that is watched."""
+
+    sops: Sops = options.option("Files of SOPS.", Sops())
+    key_pair: KeyPair = options.option("Encrypted values as PipeCD has them.", KeyPair())
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything `volary server` is told."""
 
@@ -400,5 +438,6 @@ class Settings:
     auth: Auth = options.option("Who is let in.", Auth())
     roles: tuple[RoleBinding, ...] = options.option("Who may do what.", ())
     notifications: Notifications = options.option("Who is told what.", Notifications())
+    secrets: Secrets = options.option("What opens the secrets in Git.", Secrets())
     #: Systems that are asked for measurements; they go before the fleet's of the same name.
     providers: tuple[metric_providers.Provider, ...] = ()

@@ -14,6 +14,7 @@ from pathlib import Path
 from volary import secret_files
 from volary.config.server import settings_files
 from volary.controller import composition, inputs
+from volary.controller.persistence import redaction
 from volary.controller.planning import projects
 from volary.gitops import watcher, webhooks
 from volary.isolation import probing
@@ -110,6 +111,7 @@ async def run(
     settings: server_settings.Settings,
     *,
     clock: clocks.Clock,
+    secrets: redaction.SecretValues | None = None,
     ready: Callable[[str, logins.Authenticator], None] = lambda _, __: None,
 ) -> None:
     """Run the controller and its API server until cancelled.
@@ -117,6 +119,7 @@ async def run(
     Args:
         settings: From `read_settings`.
         clock: The one clock.
+        secrets: Learns what nobody may see; whoever writes the log knows it.
         ready: Told the URL, and who decides who is let in.
 
     Raises:
@@ -129,6 +132,7 @@ async def run(
     if secret_files.make_private_directory(data):
         _LOG.warning("%s could be entered by others; from now on only by its owner", data)
     logins.open_authenticator(settings, kept, clock)  # refuses before anything is opened
+    composition.keys_of(settings).check()
     isolation = await asyncio.to_thread(probing.probe)
     _LOG.log(*isolation_notice(isolation, required=settings.isolates_renderers))
     with serving.bound(settings.host, settings.port) as listening:
@@ -142,6 +146,7 @@ async def run(
                 ),
                 watch=watching.watch,
                 rules=inputs.Rules(secrets=secrets_of(settings)),
+                secrets=secrets or redaction.SecretValues(),
             )
             async with composition.open_controller(settings, parts) as made:
                 application = app.build(

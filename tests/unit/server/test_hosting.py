@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import process_time
+from volary.controller import inputs
 from volary.isolation import launcher, probing
-from volary.model import server_settings
+from volary.model import errors, server_settings
 from volary.server import hosting
 
 
@@ -62,3 +63,30 @@ async def test_a_data_directory_that_is_opened_is_closed_again(
 
     assert data.stat().st_mode & 0o777 == 0o700
     assert "could be entered by others; it is closed again" in caplog.text
+
+
+@pytest.mark.parametrize("place", ["checkout", "volary-data/mirrors/shop.git", "absent"])
+async def test_a_server_does_not_begin_with_keys_where_they_cannot_stay(
+    place: str, tmp_path: Path
+) -> None:
+    file = tmp_path / place / "age.txt"
+    if place != "absent":
+        file.parent.mkdir(parents=True)
+        file.write_text("AGE-SECRET-KEY-1CANARY\n")
+    (tmp_path / "fleet.yaml").write_text(
+        "apiVersion: volary.dev/v1\nkind: Fleet\nclusters: [{name: us, kubeconfig: k}]\n"
+    )
+    settings = server_settings.Settings(
+        str(tmp_path / "fleet.yaml"),
+        str(tmp_path / "volary-data"),
+        "memory:",
+        repositories=(server_settings.Repository("shop", f"file://{tmp_path}/checkout"),),
+        secrets=server_settings.Secrets(server_settings.Sops(age_key_file=str(file))),
+    )
+
+    with pytest.raises(errors.UserError) as raised:
+        await hosting.run(settings, clock=inputs.SystemClock())
+
+    said = "does not exist" if place == "absent" else "is in the repository"
+    assert f"the key {file} {said}" in str(raised.value)
+    assert "CANARY" not in str(raised.value)

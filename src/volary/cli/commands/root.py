@@ -287,6 +287,32 @@ def plan(
 
 
 @app.command()
+def encrypt(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What templates call the value.")],
+    public_key: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Public key, PEM. Default: that of the settings, or of $VOLARY_PRIVATE_KEY_FILE.",
+        ),
+    ] = "",
+    config: options.Config = "",
+    keep_line_end: Annotated[
+        bool, typer.Option("--keep-line-end", help="A line end at the end is part of the value.")
+    ] = False,
+) -> None:
+    """Encrypt a value for `spec.encryption`: read from standard input, written to standard output.
+
+    The private key of the server decrypts it when the application is rendered.
+    """
+    from volary.cli import encryption
+
+    raise typer.Exit(
+        encryption.run(name, key_file=public_key, config=config, keeps_line_end=keep_line_end)
+    )
+
+
+@app.command()
 def targets(
     path: options.Path,
     app_path: options.ApplicationPath = "",

@@ -12,11 +12,12 @@ from volary.config.application import application_files
 from volary.config.decoding import readings
 from volary.config.text import yaml
 from volary.controller.planning import replica_assignment
-from volary.manifests import objects
+from volary.manifests import objects, redaction
 from volary.manifests.workloads import workloads
 from volary.model import applications, errors
 from volary.model.objects import manifest
 from volary.model.placement import overrides
+from volary.sources.decryption import opening, sops_files
 from volary.sources.rendering import kustomizations, placeholders, plain_files
 from volary.sources.trees import directories
 
@@ -60,7 +61,8 @@ def _read(described: applications.Application, root: str, place: str) -> list[ma
     if given.helm_chart is not None or kustomizations.find(files, ""):
         return []
     try:
-        manifests = plain_files.read(files, "", given.manifests, described.dialect)
+        readable = opening.with_stand_ins(files, described, "")
+        manifests = plain_files.read(readable, "", given.manifests, described.dialect)
     except errors.UserError as error:
         placed = (replace(item, where=_below(place, item.where)) for item in error.problems)
         raise errors.UserError(*placed) from error
@@ -81,6 +83,34 @@ def check_manifests(root: str, loaded: LoadedFiles) -> Iterator[errors.Problem]:
             placeholders.refuse_in_objects(_read(described, root, place), described.dialect)
         except errors.UserError as error:
             yield from error.problems
+
+
+def check_secrets(root: str, loaded: LoadedFiles) -> Iterator[errors.Problem]:
+    """Yield what is wrong with encrypted values, as far as that shows without a key.
+
+    Templates that cannot be carried out, and values that are too short to be masked where they
+    appear.
+    """
+    for path, loaded_file in loaded.items():
+        described, place = loaded_file.application, posixpath.dirname(path)
+        if described is None:
+            continue
+        files = directories.DirectoryTree(Path(root, place))
+        try:
+            encrypted = opening.encrypted_files(files, "")
+            opening.with_stand_ins(files, described, "")
+        except errors.UserError as error:
+            yield from (replace(item, where=_below(place, item.where)) for item in error.problems)
+            continue
+        for file in encrypted:
+            for name in sops_files.short_values(file):
+                yield errors.Problem(
+                    f"{name} is encrypted and has fewer than {redaction.SHORTEST} characters:"
+                    " it is not masked where a cluster or a program repeats it",
+                    _below(place, errors.Location(file.path)),
+                    "make it longer, or leave it in clear if it is no secret",
+                    errors.Severity.WARNING,
+                )
 
 
 def check_overrides(root: str, loaded: LoadedFiles) -> Iterator[errors.Problem]:

@@ -4,7 +4,7 @@ and who gets how many replicas.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from volary.cli import console
+from volary.cli import console, renderings
 from volary.clusters.client import client_pool
 from volary.controller import inputs, local_runs
 from volary.controller.planning import (
@@ -20,7 +20,6 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.placement.failover import situations
 from volary.placement.replicas import assignment
-from volary.sources.rendering import renderers
 
 #: By cluster.
 Manifests = Mapping[str, Sequence[manifest.Manifest]]
@@ -45,7 +44,7 @@ async def undivided(project: projects.Project, targets: Iterable[str]) -> Manife
     Raises:
         errors.UserError: They cannot be rendered.
     """
-    renderer = renderers.Renderer()
+    renderer = renderings.open_renderer(project)
     manifests = {}
     for target in targets:
         made = await renderer.undivided(
@@ -66,7 +65,7 @@ async def rendered(
     Raises:
         errors.UserError: They cannot be rendered.
     """
-    renderer = renderers.Renderer()
+    renderer = renderings.open_renderer(project)
     manifests = {}
     for target in targets:
         made = await renderer.render(

@@ -4,12 +4,13 @@ import json as text
 
 import msgspec
 
-from volary.cli import console, exit_codes, forms
+from volary.cli import console, exit_codes, forms, renderings
 from volary.clusters.client import client_pool
 from volary.controller import inputs, local_runs
 from volary.controller.api import conversions
 from volary.controller.planning import preparation, projects
 from volary.controller.preview import markdown_format, previews, text_format
+from volary.manifests import redaction as manifest_redaction
 
 
 async def run(request: preparation.RunOptions, form: forms.PlanForm) -> int:
@@ -20,9 +21,13 @@ async def run(request: preparation.RunOptions, form: forms.PlanForm) -> int:
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         remembered = await local_runs.with_memory(request, project, members)
         told = console.tell
-        prepared = await preparation.prepare(remembered, clusters, project, told=told)
+        secrets = manifest_redaction.Masker()
+        renderer = renderings.open_renderer(project, secrets)
+        prepared = await preparation.prepare(
+            remembered, clusters, project, renderer=renderer, told=told
+        )
         console.show_problems(console.messages(), prepared.warnings)
-        shown = await previews.preview_run(prepared, clusters, told=told)
+        shown = await previews.preview_run(prepared, clusters, masker=secrets, told=told)
     console.write(render(shown, form))
     return exit_code(shown)
 

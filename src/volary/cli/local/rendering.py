@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from volary.cli import console, exit_codes
+from volary.cli import console, exit_codes, renderings
 from volary.cli.local import inputs
 from volary.controller.planning import (
     preparation,
@@ -16,7 +16,6 @@ from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
 from volary.model.pipeline import variant as variants
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
-from volary.sources.rendering import renderers
 from volary.stages.rollouts import rendering
 
 #: That of a context which names none.
@@ -64,7 +63,7 @@ async def run(request: preparation.RunOptions, choice: Choice, form: str) -> int
         files = await projects.at_commit(project, request.running)
         if project.repository is not None:
             commit = (await project.repository.resolve(request.running)).id
-    rendered = await renderers.Renderer().render(
+    rendered = await renderings.open_renderer(project).render(
         files,
         project.application,
         directory=project.directory,

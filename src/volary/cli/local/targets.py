@@ -162,7 +162,7 @@ async def show_differences(request: preparation.RunOptions, names: Sequence[str]
         compared = object_diff.compare(rendered[first], rendered[name])
         console.write(f"--- {first}\n+++ {name}\n")
         same = "the same\n\n" if compared.is_empty else ""
-        console.write(same or diff_text.render(compared))
+        console.write(same or console.without_secrets(diff_text.render(compared)))
     return exit_codes.Exit.DONE
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rich import console as rich_console
 
-from volary.cli import console, exit_codes
+from volary.cli import console, exit_codes, renderings
 from volary.cli.run import approvals, matrix, plan_text, preflight_report, summary, views
 from volary.clusters.client import client_pool
 from volary.controller import inputs, local_runs
@@ -24,6 +24,7 @@ from volary.engine.persistence import codec
 from volary.engine.runs import state
 from volary.model import applications, errors, json
 from volary.model.runs import run_records
+from volary.sources.rendering import renderers
 from volary.stages.runtime import contexts
 from volary.store import stores
 
@@ -81,7 +82,8 @@ async def _run(request: preparation.RunOptions, mode: OutputMode) -> int:
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         if mode.dry_run:
             remembered = await local_runs.with_memory(request, project, members)
-            prepared, trials = await _plan(remembered, clusters, project, messages, mode)
+            renderer = renderings.open_renderer(project)
+            prepared, trials = await _plan(remembered, clusters, project, messages, mode, renderer)
             preflight_report.show_trials(trials, as_json=mode.as_json)
             return _report_refusal(_refusal(prepared, trials, mode), messages, mode)
         address, warnings = local_runs.store_address(local_runs.store_file())
@@ -89,7 +91,7 @@ async def _run(request: preparation.RunOptions, mode: OutputMode) -> int:
         options = contexts.Options(allow_mass_deletion=request.allow_mass_deletion)
         async with (
             local_runs.open_store(address, inputs.SystemClock()) as store,
-            open_dependencies(clusters, options) as dependencies,
+            open_dependencies(clusters, options, project) as dependencies,
         ):
             command = _Command(request, mode, messages, store, dependencies)
             return await command.run(project)
@@ -138,7 +140,8 @@ class _Command:
         mode, messages = self.mode, self.messages
         request = release_plans.remembering(self.request, application.status)
         clusters = self.dependencies.clusters
-        prepared, trials = await _plan(request, clusters, project, messages, mode)
+        renderer = self.dependencies.renderer
+        prepared, trials = await _plan(request, clusters, project, messages, mode, renderer)
         refusal = _refusal(prepared, trials, mode)
         if refusal:
             return _report_refusal(refusal, messages, mode)
@@ -237,10 +240,13 @@ async def _plan(
     project: projects.Project,
     messages: rich_console.Console,
     mode: OutputMode,
+    renderer: renderers.Renderer,
 ) -> tuple[preparation.PreparedRun, tuple[preflight.Trial, ...]]:
     """Find out everything, show it, and ask the clusters whether they would take it."""
     with _showing_progress(messages):
-        prepared = await preparation.prepare(request, clusters, project, told=console.tell)
+        prepared = await preparation.prepare(
+            request, clusters, project, renderer=renderer, told=console.tell
+        )
         console.show_problems(
             messages, [*prepared.warnings, *unsent_notifications(project.application)]
         )
@@ -288,16 +294,20 @@ def _report_refusal(
 
 @contextlib.asynccontextmanager
 async def open_dependencies(
-    clusters: client_pool.ClientPool, options: contexts.Options
+    clusters: client_pool.ClientPool,
+    options: contexts.Options,
+    project: projects.Project | None = None,
 ) -> AsyncIterator[ready_runs.Dependencies]:
-    """Open what a run works with besides its clusters."""
+    """Open what a run works with besides its clusters; with a project, the user's keys as well."""
     clock, secrets = inputs.SystemClock(), redaction.SecretValues()
     providers = clusters.fleet.providers
+    renderer = renderings.open_renderer(project, secrets) if project else renderers.Renderer()
     async with inputs.open_meter(providers, clock=clock, learn=secrets.learn) as meter:
         yield ready_runs.Dependencies(
             local_runs.LocalRepositories(),
             clusters,
             clock,
+            renderer=renderer,
             secrets=secrets,
             executor_options=options,
             meter=meter,

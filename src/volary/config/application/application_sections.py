@@ -121,14 +121,6 @@ _REFUSED = {
     "postSync": options.Refusal(
         "deployment chains", "remove it; the commits of the other applications start their runs"
     ),
-    "encryption": options.Refusal(
-        "encrypted secrets",
-        "bring the Secret to the clusters another way (External Secrets, Sealed Secrets), and"
-        " remove encryption and the placeholders",
-    ),
-    "attachment": options.Refusal(
-        "attached files", "write the files' text into the manifests, or use a configMapGenerator"
-    ),
     "sealedSecrets": options.Refusal(
         "encrypted secrets of PipeCD v0", "bring the Secret to the clusters another way"
     ),
@@ -160,6 +152,13 @@ class Spec(base_sections.Section):
     )
     notification: Notification = Field(
         default_factory=Notification, description="Who hears of it, by name."
+    )
+    encryption: applications.Encryption = options.option(
+        "Secret values that are kept encrypted here; [how](../how-to/secrets-in-git.md).",
+        applications.Encryption(),
+    )
+    attachment: applications.Attachment = options.option(
+        "Files whose text goes into manifests or values.", applications.Attachment()
     )
     timeout: timedelta = options.option("Limit of a whole run.", timedelta(hours=6))
 

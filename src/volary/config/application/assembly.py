@@ -71,6 +71,8 @@ def assemble(
         triggers=spec.trigger,
         mentions=_mentions(reading, spec.notification),
         alerts=_routes(reading, spec.notification),
+        encryption=spec.encryption,
+        attachment=spec.attachment,
         timeout=spec.timeout,
         conflicts=ownership.Conflicts(kubernetes.conflicts, tuple(kubernetes.conflict_exceptions)),
     )

@@ -1,6 +1,7 @@
 """The settings file of ``volary server``: its fields, and what is wrong with them."""
 
 import ipaddress
+import re
 from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Literal
@@ -57,6 +58,7 @@ class ControllerFile(base_sections.Section, of=server_settings.Settings):
     auth: server_settings.Auth
     roles: list[server_settings.RoleBinding]
     notifications: server_settings.Notifications
+    secrets: server_settings.Secrets
     analysis_providers: list[provider_sections.ProviderEntry] = options.option(
         "Systems that are asked for measurements, beside those of the fleet file; of two with one "
         "name this one counts.",
@@ -107,6 +109,7 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
         _check_role(reading, role, ("roles", i))
     _check_cluster_health(reading, read.cluster_health)
     notification_routes.check(reading, read.notifications)
+    _check_secrets(reading, read.secrets)
     written = base_sections.value_of(
         server_settings.Settings,
         read,
@@ -128,6 +131,7 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
         tls=file_paths.resolved(written.tls, directory),
         auth=file_paths.resolved(written.auth, directory),
         notifications=file_paths.resolved(written.notifications, directory),
+        secrets=file_paths.resolved(written.secrets, directory),
     )
 
 
@@ -303,6 +307,25 @@ def _check_role(
         message = f"{role.subject} does not say whether it is a person or an API token"
         hint = f"write oidc:{role.subject} or token:{role.subject}"
         reading.error((*at, "subject"), message, hint)
+
+
+#: Variables that make sops, or what it loads, run programs or take keys from elsewhere.
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_PROGRAMS = frozenset(
+    {"SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_PRIVATE_KEY_CMD", "SOPS_GPG_EXEC", "SOPS_KEYSERVICE"}
+    | {"PATH", "HOME", "LD_PRELOAD", "LD_LIBRARY_PATH"}
+)
+
+
+def _check_secrets(reading: readings.Reading, read: server_settings.Secrets) -> None:
+    for i, name in enumerate(read.sops.environment):
+        at: yaml.Path = ("secrets", "sops", "environment", i)
+        if not _VARIABLE.fullmatch(name):
+            hint = "write the name of a variable; its value stays in the environment"
+            reading.error(at, "is not the name of a variable", hint)
+        elif name in _PROGRAMS:
+            hint = "name the key itself: SOPS_AGE_KEY, or ageKeyFile and gnupgHome beside it"
+            reading.error(at, f"{name} names no key", hint)
 
 
 def _check_cluster_health(reading: readings.Reading, rules: cluster_health.HealthRules) -> None:

@@ -17,7 +17,6 @@ import msgspec
 from volary.controller import refusals
 from volary.controller.api import representations
 from volary.controller.persistence import change_signal, redaction
-from volary.manifests import redaction as manifest_redaction
 from volary.model import clocks, errors, json
 from volary.model.runs import run_records
 from volary.store import records, stores
@@ -56,7 +55,7 @@ class AuditLog:
 
     store: stores.Store
     clock: clocks.Clock
-    masker: manifest_redaction.Masker
+    secrets: redaction.SecretValues
 
     @asynccontextmanager
     async def noting(
@@ -99,8 +98,9 @@ class AuditLog:
 
     async def write(self, entry: records.AuditRecord) -> None:
         """Append an entry, without secrets in any of its texts."""
+        masker = self.secrets.masker(entry.application)
         document, before, after = (
-            redaction.clean_everything(self.masker, part)
+            redaction.clean_everything(masker, part)
             for part in (entry.document, entry.before, entry.after)
         )
         await self.store.audit.write(replace(entry, document=document, before=before, after=after))
@@ -117,7 +117,7 @@ class CommandClient:
     #: Signals when something was stored, such as an answer.
     kept: change_signal.ChangeSignal
     make_id: Callable[[], str]
-    masker: manifest_redaction.Masker
+    secrets: redaction.SecretValues
 
     async def ask(
         self,
@@ -146,7 +146,7 @@ class CommandClient:
             at=self.clock.now(),
             application=application,
             run_id=run,
-            document=redaction.clean_document(self.masker, document or {}),
+            document=redaction.clean_document(self.secrets.masker(application), document or {}),
         )
         if not await self.store.requests.ask(request):
             await self._check_same(request)

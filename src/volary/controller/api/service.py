@@ -367,14 +367,21 @@ class Service:
             strategy=strategy,
         )
         application = application_state.ApplicationState(known, status)
+        masker = self.dependencies.secrets.masker(known.name)
         work_threads.claim(known.repository)
-        prepared = await release_plans.plan(self.dependencies, application, run_request)
-        shown = await previews.preview_run(
-            prepared,
-            self.dependencies.clusters,
-            secrets=self.dependencies.secrets.values,
-            patience=self.dependencies.patience,
-        )
+        try:
+            prepared = await release_plans.plan(self.dependencies, application, run_request)
+            shown = await previews.preview_run(
+                prepared,
+                self.dependencies.clusters,
+                masker=masker,
+                patience=self.dependencies.patience,
+            )
+        except errors.UserError as error:
+            # Its kind tells the answer, and the others of its family hold no values.
+            if type(error) is not errors.UserError:
+                raise
+            raise masker.clean_error(error) from None
         return conversions.of_plan(shown)
 
     async def _application(self, name: str) -> records.ApplicationRecord:

@@ -30,12 +30,8 @@ class StatusService:
     dependencies: ready_runs.Dependencies
     surveyor: surveys.Surveyor
     register: cluster_registry.ClusterRegistry
-    _masker: redaction.Masker = field(init=False)
     #: By application: why it could not be opened last.
     _problems: dict[str, str] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        self._masker = self.dependencies.secrets.masker()
 
     async def get(self, name: str) -> status_representations.ApplicationStatus:
         """Return an application over all its clusters; read now, or some seconds ago.
@@ -50,7 +46,8 @@ class StatusService:
         if why := application_statuses.why_unreadable(known):
             raise refusals.conflict(f"application {name}: {why}")
         seen = await self.surveyor.survey(name, lambda: self._subject(known))
-        shown = of_survey(name, seen, self._masker)
+        masker = self.dependencies.secrets.masker(name)
+        shown = of_survey(name, seen, masker)
         application_status = application_statuses.from_document(known.document)
         application = conversions.of_application(known)
         return structs.replace(
@@ -61,7 +58,7 @@ class StatusService:
             run=application.run,
             waiting_reason=await self._why_waiting(application_status),
             clusters=tuple(map(self._marked, shown.clusters)),
-            problem=self._masker.clean(self._problems.get(name, "")),
+            problem=masker.clean(self._problems.get(name, "")),
             warnings=application_status.warnings,
         )
 

@@ -418,7 +418,7 @@ class ApplicationReconciler:
 
     async def _note_delay(self, trouble: Exception, retry: str) -> None:
         """Write down why nothing goes on, and when it is tried again."""
-        clean = ready_runs.masker(self._leader.dependencies).clean
+        clean = ready_runs.masker(self._leader.dependencies, application=self.name).clean
         why = clean(interrupted_runs.sentence(trouble))
         async with self._lock:
             run_id, next_request = self._interrupted.id, self.status.next_request

@@ -157,7 +157,7 @@ async def _refuse(
         previous=status.unusable_at or status.looked_at,
     )
     if run_request is not None:
-        clean = ready_runs.masker(leader.dependencies).clean
+        clean = ready_runs.masker(leader.dependencies, application=discovered.name).clean
         await reconciler.refuse(run_request, clean(reason))
 
 

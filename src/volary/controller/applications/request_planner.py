@@ -77,7 +77,8 @@ class RequestPlanner:
             errors.UserError: It is refused: something has to be mended first.
             errors.TemporaryError: It may work later.
         """
-        leader, masker = self._leader, ready_runs.masker(self._leader.dependencies)
+        leader, name = self._leader, self._writer.name
+        masker = ready_runs.masker(leader.dependencies, application=name)
         attempt = self._attempt_at(run_request)
         # One whose planning has ended a process is planned beside no other that has, so that not
         # both count for what one of them does.

@@ -248,7 +248,10 @@ class ApplicationStateWriter:
         origin = ready_runs.origin_of_refused(ready_runs.source_of(self.state), run_request)
         run = await self._after_the_last(run)
         made = transitions.first_transition(run, run_origins.to_document(origin), now)
-        await self._keep_transition(made, ready_runs.masker(self._leader.dependencies))
+        await self._keep_transition(made, self._masker())
+
+    def _masker(self) -> manifest_redaction.Masker:
+        return ready_runs.masker(self._leader.dependencies, application=self.name)
 
     async def _keep_transition(
         self, made: run_records.Transition, masker: manifest_redaction.Masker
@@ -268,7 +271,7 @@ class ApplicationStateWriter:
         Raises:
             runners.AlreadyAnswered: The request that it carries out was answered before.
         """
-        leader, masker = self._leader, ready_runs.masker(self._leader.dependencies)
+        leader, masker = self._leader, self._masker()
         keeper = journal.StoreJournal(
             leader.store,
             step.before,
@@ -293,7 +296,7 @@ class ApplicationStateWriter:
         step = stuck_runs.abandoned(stored, by, reason, now, answers)
         if step is None:
             made = stuck_runs.without_state(stored, by, reason, now, answers)
-            await self._keep_transition(made, ready_runs.masker(self._leader.dependencies))
+            await self._keep_transition(made, self._masker())
             return None
         await self.keep_step(step)
         return step.record.run

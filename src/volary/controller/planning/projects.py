@@ -72,6 +72,15 @@ class Project:
         return found is None or found.name == self.application.declared_name
 
 
+def directories_of(project: Project) -> tuple[str, ...]:
+    """Return where the project is on this machine: no key of anything may be there."""
+    repository = project.repository
+    root = repository.root if repository is not None else None
+    location = project.source.repository
+    found = (str(root) if root else "", "" if "://" in location else location)
+    return tuple(directory for directory in found if directory)
+
+
 async def open_project(location: str, *, app: str = "", commit: str = "") -> Project:
     """Open the application in `location`: a path (Git or plain) or a file:// URL.
 

@@ -163,14 +163,14 @@ async def preview_run(
     prepared: preparation.PreparedRun,
     clusters: client_pool.ClientPool,
     *,
-    secrets: Sequence[str] = (),
+    masker: redaction.Masker | None = None,
     patience: timedelta = cluster_questions.PATIENCE,
     told: Callable[[str], None] = lambda _: None,
 ) -> Preview:
     """Ask every cluster of a prepared run what it would do.
 
-    `secrets` are values that must never be seen, besides those of the manifests; `told` is given
-    a sentence with the clusters that are waited for.
+    `masker` knows what must never be seen, and learns what Secrets among the manifests hold;
+    `told` is given a sentence with the clusters that are waited for.
     """
     trials = await preflight.try_run(prepared, clusters, patience=patience, told=told, closely=True)
     return await work_threads.run(
@@ -178,14 +178,13 @@ async def preview_run(
         _shown_of,
         prepared,
         trials,
-        tuple(secrets),
+        masker or redaction.Masker(),
     )
 
 
 def _shown_of(
-    prepared: preparation.PreparedRun, trials: Sequence[preflight.Trial], secrets: Sequence[str]
+    prepared: preparation.PreparedRun, trials: Sequence[preflight.Trial], masker: redaction.Masker
 ) -> Preview:
-    masker = redaction.Masker(secrets)
     for side in (prepared.manifests, prepared.old_manifests):
         for manifests in side.values():
             masker.learn(manifests)

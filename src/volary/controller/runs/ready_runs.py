@@ -224,7 +224,7 @@ async def of_plan(
     return ReadyRun(
         run,
         performer,
-        await _masker_of(dependencies, opened),
+        await _masker_of(dependencies, opened, application.name),
         origin,
         _of_run(dependencies.clusters.fleet, run),
         opened.rendering,
@@ -232,10 +232,12 @@ async def of_plan(
 
 
 async def _masker_of(
-    dependencies: Dependencies, opened: preparation.PreparedRun | preparation.ReopenedRun
+    dependencies: Dependencies,
+    opened: preparation.PreparedRun | preparation.ReopenedRun,
+    application: str,
 ) -> manifest_redaction.Masker:
     """Return a masker that knows the secrets of the manifests, besides those of the controller."""
-    made = masker(dependencies)
+    made = masker(dependencies, application=application)
 
     def learn() -> None:
         for side in (opened.manifests, opened.old_manifests):
@@ -280,9 +282,12 @@ def origin_of_refused(
     )
 
 
-def masker(dependencies: Dependencies) -> manifest_redaction.Masker:
-    """Return a masker that knows the secrets of the controller."""
-    return dependencies.secrets.masker()
+def masker(dependencies: Dependencies, *, application: str = "") -> manifest_redaction.Masker:
+    """Return a masker that knows the secrets of the controller.
+
+    Also what came to light, or does later, when the application was rendered.
+    """
+    return dependencies.secrets.masker(application)
 
 
 def source_of(application: application_state.ApplicationState) -> ApplicationSource:

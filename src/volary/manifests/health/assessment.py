@@ -46,12 +46,13 @@ _PROTOCOLS = ("HTTP", "GRPC", "TLS", "TCP", "UDP")
 _READY_GROUPS = (
     *("kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "source.toolkit.fluxcd.io"),
     *("image.toolkit.fluxcd.io", "cert-manager.io"),
+    "external-secrets.io",
     *("serving.knative.dev", "eventing.knative.dev", "messaging.knative.dev"),
 )
 #: What proxies and collectors read; nobody writes a status that tells more.
 _READ_GROUPS = (
     # Since v1beta3 these are only read.
-    "notification.toolkit.fluxcd.io",
+    *("notification.toolkit.fluxcd.io", "generators.external-secrets.io"),
     *("keda.sh", "traefik.io", "policy.linkerd.io", "cilium.io", "crd.projectcalico.org"),
     *("split.smi-spec.io", "specs.smi-spec.io", "access.smi-spec.io"),
     *("networking.istio.io", "security.istio.io", "telemetry.istio.io"),
@@ -76,6 +77,8 @@ _KNOWN: Mapping[tuple[str, str], _Rule] = {
     ("flagger.app", "Canary"): rollout_health.canary,
     ("notification.toolkit.fluxcd.io", "Receiver"): custom_health.by_ready,
     ("cert-manager.io", "Certificate"): custom_health.certificate,
+    ("external-secrets.io", "ExternalSecret"): custom_health.external_secret,
+    ("bitnami.com", "SealedSecret"): custom_health.sealed_secret,
     ("gateway.networking.k8s.io", "GatewayClass"): functools.partial(
         custom_health.by_condition, kind="Accepted"
     ),

@@ -1,7 +1,8 @@
 """Health of kinds that Kubernetes does not bring along, by what their controllers write.
 
 First the conditions that most of them share, then the Gateway API, whose conditions say for
-which generation they hold, then well-known kinds: cert-manager, KEDA, Argo.
+which generation they hold, then well-known kinds: cert-manager, External and Sealed Secrets,
+KEDA, Argo.
 """
 
 from collections.abc import Iterable
@@ -185,6 +186,33 @@ def certificate(body: json.JsonObject) -> object_health.Health:
     if ready and ready.is_false and ready.reason in ("DoesNotExist", "MissingData"):
         return conditions.progressing(ready.explain())
     return by_condition(body, "Ready")
+
+
+def external_secret(body: json.JsonObject) -> object_health.Health:
+    """Judge an ExternalSecret (External Secrets): its Secret was fetched for this generation.
+
+    Ready stays true from before while a newer generation is fetched. What was fetched last says
+    for which generation; one that is fetched once and for all is never fetched anew.
+    """
+    judged = by_ready(body)
+    if judged.status is not statuses.HealthStatus.HEALTHY:
+        return judged
+    if objects.text(body, "spec", "refreshPolicy") == "CreatedOnce":
+        return conditions.healthy("ready")
+    fetched, dash, _ = objects.text(body, "status", "syncedResourceVersion").partition("-")
+    generation = objects.number(body, "metadata", "generation")
+    if not dash or not fetched.isdecimal():
+        return judged
+    if int(fetched[:18]) < generation:
+        return conditions.progressing(
+            f"generation {generation} is not fetched yet, only {fetched[:18]}"
+        )
+    return conditions.healthy("ready")
+
+
+def sealed_secret(body: json.JsonObject) -> object_health.Health:
+    """Judge a SealedSecret (Sealed Secrets): its Secret was unsealed for this generation."""
+    return conditions.unobserved(body) or by_condition(body, "Synced")
 
 
 def scaled(body: json.JsonObject) -> object_health.Health:

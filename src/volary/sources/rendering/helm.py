@@ -186,6 +186,11 @@ class Rendering:
     value_files: tuple[str, ...]
     set_files: tuple[tuple[str, str], ...]
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The files and directories of the tree that it reads."""
+        return (self.chart, *self.value_files, *(path for _, path in self.set_files))
+
 
 def prepare(
     files: trees.Tree, directory: str, described: applications.Application, path: str
@@ -251,12 +256,11 @@ async def template(
     Raises:
         UserError: helm is missing or failed, with what it said.
     """
-    set_files = (path for _, path in rendering.set_files)
     return await programs.render(
         "helm",
         lambda root: arguments(rendering, root),
         files,
-        (rendering.chart, *rendering.value_files, *set_files),
+        rendering.parts,
         settings,
         what="helm",
         directory=rendering.chart,

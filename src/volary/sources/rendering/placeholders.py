@@ -1,7 +1,6 @@
-"""Refuses what PipeCD fills in before it applies: secrets and attached files.
+"""Refuses what nobody filled in or decrypted: placeholders of PipeCD's, and values of SOPS.
 
-Nobody fills them in here, so an object would get the placeholder's text in place of the value,
-over a Secret that works.
+An object would get the placeholder's text in place of the value, over a Secret that works.
 """
 
 import base64
@@ -11,13 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from volary.model import applications, errors
 from volary.model.objects import manifest
+from volary.sources.decryption import sops_files
 
 _SECRET = re.compile(r"\{\{[^{}]*(?<![\w.])\$?\.encryptedSecrets\b")
 #: Other templates may well have an attachment of their own.
 _IN_PIPECD = re.compile(r"\{\{[^{}]*(?<![\w.])\$?\.(?:encryptedSecrets|attachment)\b")
 _HINT = (
-    "encryption and attachment of PipeCD are not carried out: bring a Secret to the clusters"
-    " another way (External Secrets, Sealed Secrets), and write attached text into the manifest"
+    "list the file under encryption.decryptionTargets, or attachment.targets: only these are"
+    " filled in"
 )
 
 
@@ -56,6 +56,31 @@ def refuse_in_objects(
         for written in _texts(item.body)
         for text in (written, _decoded(written))
         if (match := pattern.search(text))
+    ]
+    if problems:
+        raise errors.UserError(*dict.fromkeys(problems))
+
+
+def refuse_ciphertexts(manifests: Iterable[manifest.Manifest]) -> None:
+    """Raise for objects with values of SOPS that nobody decrypted, encoded ones included.
+
+    Raises:
+        UserError: Some have; each is named.
+    """
+    problems = [
+        errors.Problem(
+            f"{item.key.title} has an encrypted value of SOPS",
+            item.origin,
+            "a value is decrypted in its own file, with the section `sops:` that belongs to it;"
+            " it cannot be copied elsewhere",
+        )
+        for item in manifests
+        if item.group != sops_files.OPENED_IN_CLUSTER
+        if any(
+            sops_files.LITERAL.search(text)
+            for written in _texts(item.body)
+            for text in (written, _decoded(written))
+        )
     ]
     if problems:
         raise errors.UserError(*dict.fromkeys(problems))

@@ -1,5 +1,6 @@
 """Plain YAML and JSON files of the application directory (PipeCD: plain YAML)."""
 
+import contextlib
 import re
 
 from volary.config.text import yaml
@@ -44,6 +45,15 @@ def read(
     if problems:
         raise errors.UserError(*problems)
     return manifests
+
+
+def paths_of(files: trees.Tree, directory: str, named: tuple[str, ...]) -> list[str]:
+    """Return the paths of the files that `read` reads; those that it refuses are left out."""
+    found = []
+    for path in named or _all(files, directory):
+        with contextlib.suppress(errors.UserError):
+            found.append(_inside(files, directory, path))
+    return found
 
 
 def _is_settings(text: str, file: str) -> bool:

@@ -13,6 +13,7 @@ from volary.isolation import isolated_programs
 from volary.manifests.loading import documents
 from volary.model import errors
 from volary.model.objects import manifest
+from volary.sources.decryption import keys as decryption_keys
 from volary.sources.rendering import workspace
 from volary.sources.trees import trees
 
@@ -46,6 +47,8 @@ class Settings:
     at_once: int = 4
     #: Run no program that cannot be kept from the network.
     requires_isolation: bool = False
+    #: What opens the secrets in Git.
+    keys: decryption_keys.Keys = field(default_factory=decryption_keys.Keys)
 
 
 async def render(

@@ -9,20 +9,23 @@ import asyncio
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from volary.concurrency import work_threads
 from volary.config.crosscheck import fleet_checks
+from volary.manifests import redaction
 from volary.manifests.loading import documents, namespace_scopes
 from volary.manifests.routes import generated_services
+from volary.manifests.workloads import config_references
 from volary.model import applications, errors, work_limits
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.placement import overrides
 from volary.placement import cluster_manifests
 from volary.placement.replicas import assignment
+from volary.sources.decryption import opening
 from volary.sources.rendering import (
     helm,
     kustomizations,
@@ -56,11 +59,23 @@ class Rendered:
     digest: str
 
 
-class Renderer:
-    """Renders, and remembers; make one per process and share it."""
+#: Takes an application's name and what came to light in it that nobody may see.
+Learn = Callable[[str, Sequence[object]], None]
 
-    def __init__(self, settings: programs.Settings | None = None) -> None:
+
+class Renderer:
+    """Renders, and remembers; make one per process and share it.
+
+    Args:
+        settings: What renderings may use.
+        learn: Is told of secret values before anything is made of them.
+    """
+
+    def __init__(
+        self, settings: programs.Settings | None = None, learn: Learn = lambda _, __: None
+    ) -> None:
         self._settings = settings or programs.Settings()
+        self._learn = learn
         self._known: OrderedDict[Hashable, Rendered] = OrderedDict()
         self._busy: dict[Hashable, asyncio.Lock] = {}
         self._programs = asyncio.Semaphore(self._settings.at_once)
@@ -144,17 +159,78 @@ class Renderer:
         wanted: applications.TargetInput,
     ) -> Rendered:
         self.renderings += 1
+        opened = await self._open(files, described, directory, method, wanted)
+        try:
+            return await self._of_opened(opened.files, described, directory, method, wanted)
+        except errors.UserError as error:
+            if not opened.values:
+                raise
+            # Not chained: the cause has what was taken out.
+            raise opened.redacted(error) from None
+
+    async def _open(
+        self,
+        files: trees.Tree,
+        described: applications.Application,
+        directory: str,
+        method: Method,
+        wanted: applications.TargetInput,
+    ) -> opening.OpenedTree:
+        """Return the files with the secrets among them decrypted, in memory."""
+        known = self._settings.keys
+        filled_in = await opening.open_targets(files, described, directory, known)
+        self._learn(described.name, filled_in.values)
+        try:
+            read = await work_threads.run(
+                f"reading {directory or '.'}",
+                _read_by,
+                filled_in.files,
+                described,
+                directory,
+                method,
+                wanted,
+            )
+        except errors.UserError as error:
+            raise filled_in.redacted(error) from None
+        decrypted = await opening.open_files(filled_in.files, read, known)
+        self._learn(described.name, decrypted.values)
+        return replace(decrypted, values=(*filled_in.values, *decrypted.values))
+
+    async def _of_opened(
+        self,
+        files: trees.Tree,
+        described: applications.Application,
+        directory: str,
+        method: Method,
+        wanted: applications.TargetInput,
+    ) -> Rendered:
+        manifests = await self._objects(files, described, directory, method, wanted)
         what = f"rendering {directory or '.'}"
+        self._learn(described.name, await work_threads.run(what, _values_of_secrets, manifests))
+        return await work_threads.run(what, _finish, manifests, described, directory, method)
+
+    async def _objects(
+        self,
+        files: trees.Tree,
+        described: applications.Application,
+        directory: str,
+        method: Method,
+        wanted: applications.TargetInput,
+    ) -> list[manifest.Manifest]:
         match method:
             case Method.PLAIN:
-                manifests = await work_threads.run(
-                    what, plain_files.read, files, directory, wanted.manifests, described.dialect
+                return await work_threads.run(
+                    f"rendering {directory or '.'}",
+                    plain_files.read,
+                    files,
+                    directory,
+                    wanted.manifests,
+                    described.dialect,
                 )
             case Method.KUSTOMIZE:
-                manifests = await self._kustomize(files, directory, wanted)
-            case _:
-                manifests = await self._helm(files, described, directory)
-        return await work_threads.run(what, _finish, manifests, described, directory, method)
+                return await self._kustomize(files, directory, wanted)
+            case Method.HELM:
+                return await self._helm(files, described, directory)
 
     async def _kustomize(
         self, files: trees.Tree, directory: str, wanted: applications.TargetInput
@@ -211,6 +287,7 @@ def _finish(
             where=errors.Location(directory or "."),
         )
     placeholders.refuse_in_objects(manifests, described.dialect)
+    placeholders.refuse_ciphertexts(manifests)
     placed = namespace_scopes.force(manifests, described.input.namespace)
     documents.check_unique(placed)
     return Rendered(tuple(placed), method, _digest(placed))
@@ -228,6 +305,25 @@ def _wanted(described: applications.Application, target: str) -> applications.Ta
         manifests=entry.manifests or given.manifests,
         kustomize_options=entry.kustomize_options or given.kustomize_options,
     )
+
+
+def _read_by(
+    files: trees.Tree,
+    described: applications.Application,
+    directory: str,
+    method: Method,
+    wanted: applications.TargetInput,
+) -> Sequence[str]:
+    """Return the files and directories that a rendering reads."""
+    if method is Method.PLAIN:
+        return plain_files.paths_of(files, directory, wanted.manifests)
+    if method is Method.KUSTOMIZE:
+        built = kustomize.directory_of(directory, wanted.kustomize_dir)
+        return kustomizations.read(files, built).parts
+    named = described.input.helm_chart
+    assert named is not None
+    rendering = helm.prepare(files, directory, described, named.path)
+    return rendering.parts
 
 
 def _method(
@@ -269,6 +365,8 @@ def _of_file(described: applications.Application) -> str:
         described.traffic_routing,
         # Suffixes of Services that routes lead to.
         described.pipeline,
+        described.encryption,
+        described.attachment,
     )
     return repr(parts)
 
@@ -310,6 +408,15 @@ def _without_settings(
     if described.dialect is not applications.Dialect.PIPECD:
         left_out.add(_KARMADA)
     return [item for item in manifests if item.group not in left_out]
+
+
+def _values_of_secrets(manifests: Sequence[manifest.Manifest]) -> list[str]:
+    return [
+        value
+        for item in manifests
+        if config_references.is_secret(item)
+        for value in redaction.secret_values(item)
+    ]
 
 
 def _digest(manifests: list[manifest.Manifest]) -> str:

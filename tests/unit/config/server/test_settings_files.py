@@ -264,6 +264,10 @@ def test_every_problem_is_found_at_once_with_its_line() -> None:
             "ana does not say whether it is a person or an API token",
         ),
         ("failover: {slowAtPercent: 60}", "nothing is moved from 55 % on, so it never goes slower"),
+        ("secrets: {sops: {environment: [hunter-2]}}", "is not the name of a variable"),
+        ("secrets: {sops: {environment: [SOPS_AGE_KEY_CMD]}}", "SOPS_AGE_KEY_CMD names no key"),
+        ("secrets: {sops: {ageKey: a}}", "ageKey does not belong here: secrets do not belong"),
+        ("secrets: {keyPair: {privateKeyData: a}}", "privateKeyData does not belong here"),
         ("failover: {slowMovesPerMinute: 60}", "it would go faster when more is lost"),
     ],
 )
@@ -287,6 +291,19 @@ def test_limits_that_are_not_written_follow_those_that_are(line: str, slow: obje
     limits = settings_files.parse(SHORTEST + line, file="c.yaml").require().failover
 
     assert (limits.slow_at_percent, limits.slow_moves_per_minute) == slow
+
+
+def test_keys_are_seen_from_the_file() -> None:
+    text = (
+        "secrets:\n  sops: {ageKeyFile: age.txt, gnupgHome: /g, environment: [AWS_REGION]}\n"
+        "  keyPair: {privateKeyFile: keys/a.pem, publicKeyFile: ~/b.pem}\n"
+    )
+    found = settings_files.parse(SHORTEST + text, file="c.yaml", directory="/etc/volary").require()
+
+    assert found.secrets == server_settings.Secrets(
+        server_settings.Sops("/etc/volary/age.txt", "/g", ("AWS_REGION",)),
+        server_settings.KeyPair("/etc/volary/keys/a.pem", "~/b.pem"),
+    )
 
 
 def test_a_secret_in_the_file_is_refused_and_not_repeated() -> None:

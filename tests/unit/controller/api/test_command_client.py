@@ -7,15 +7,15 @@ import pytest
 
 from volary.controller import refusals
 from volary.controller.api import command_client, representations
-from volary.controller.persistence import change_signal
-from volary.manifests import redaction
+from volary.controller.persistence import change_signal, redaction
+from volary.manifests import redaction as manifest_redaction
 from volary.model import errors
 from volary.store import factory, records
 
 ANA = representations.Actor("ana", "192.0.2.7")
 SAID = {"reason": "the token s3cr3t-word leaked", "cluster": "s3cr3t-word"}
 AT = datetime(2030, 1, 1, tzinfo=UTC)
-TOLD = {"reason": f"the token {redaction.MASK} leaked", "cluster": "s3cr3t-word"}
+TOLD = {"reason": f"the token {manifest_redaction.MASK} leaked", "cluster": "s3cr3t-word"}
 
 
 class StoppedClock:
@@ -27,22 +27,22 @@ class StoppedClock:
 
 
 async def test_the_audit_is_without_secrets_and_requests_keep_names_as_they_are() -> None:
-    clock, masker, notify_all = (
+    clock, secrets, notify_all = (
         StoppedClock(),
-        redaction.Masker(["s3cr3t-word"]),
+        redaction.SecretValues(["s3cr3t-word"]),
         change_signal.ChangeSignal(),
     )
     async with factory.open_store("memory:", clock=clock) as store:
-        audit = command_client.AuditLog(store, clock, masker)
+        audit = command_client.AuditLog(store, clock, secrets)
         await audit.write(
             records.AuditRecord(
                 AT, "ana", "run.cancel", "failed", document={"refusal": "it says s3cr3t-word"}
             )
         )
         [refused] = (await store.audit.list(records.AuditFilter())).items
-        assert refused.document == {"refusal": f"it says {redaction.MASK}"}
+        assert refused.document == {"refusal": f"it says {manifest_redaction.MASK}"}
         asker = command_client.CommandClient(
-            store, clock, asked=notify_all, kept=notify_all, make_id=lambda: "r1", masker=masker
+            store, clock, asked=notify_all, kept=notify_all, make_id=lambda: "r1", secrets=secrets
         )
 
         with pytest.raises(refusals.Busy):
@@ -62,7 +62,7 @@ async def test_the_audit_is_without_secrets_and_requests_keep_names_as_they_are(
 
 async def test_what_somebody_did_without_more_to_say_is_noted_as_well() -> None:
     async with factory.open_store("memory:", clock=StoppedClock()) as store:
-        audit = command_client.AuditLog(store, StoppedClock(), redaction.Masker())
+        audit = command_client.AuditLog(store, StoppedClock(), redaction.SecretValues())
 
         async with audit.noting(ANA, "application.resume", application="shop"):
             pass
@@ -102,7 +102,7 @@ async def test_an_answer_is_waited_for_and_a_refusal_is_a_conflict() -> None:
             asked=asked,
             kept=kept,
             make_id=lambda: next(ids),
-            masker=redaction.Masker(),
+            secrets=redaction.SecretValues(),
         )
 
         async def answer(name: str, refusal: str) -> None:
@@ -140,7 +140,7 @@ async def test_a_key_is_its_owners_and_leads_to_one_request() -> None:
     clock, signal = StoppedClock(), change_signal.ChangeSignal()
     async with factory.open_store("memory:", clock=clock) as store:
         asker = command_client.CommandClient(
-            store, clock, signal, signal, make_id=lambda: "r1", masker=redaction.Masker()
+            store, clock, signal, signal, make_id=lambda: "r1", secrets=redaction.SecretValues()
         )
 
         async def ask(by: str, key: str, run: str = "r1", seconds: float = 0.001) -> None:

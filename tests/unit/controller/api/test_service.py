@@ -21,9 +21,8 @@ from volary.controller.api import (
     status_service,
 )
 from volary.controller.fleet import cluster_registry, surveys
-from volary.controller.persistence import change_signal
+from volary.controller.persistence import change_signal, redaction
 from volary.controller.status import application_statuses, cluster_releases, run_requests
-from volary.manifests import redaction
 from volary.model import errors, statuses
 from volary.model.fleet import cluster_health, fleets, taints
 from volary.model.runs import run_records
@@ -50,7 +49,8 @@ class Served:
 @pytest.fixture
 async def served() -> AsyncIterator[Served]:
     async with given.leading() as world:
-        leader, masker, asked = world.leader, redaction.Masker(), change_signal.ChangeSignal()
+        leader, asked = world.leader, change_signal.ChangeSignal()
+        secrets = redaction.SecretValues()
         store, dependencies, clock = world.store, leader.dependencies, leader.dependencies.clock
         ids = iter(range(1000))
         asker = command_client.CommandClient(
@@ -59,9 +59,9 @@ async def served() -> AsyncIterator[Served]:
             asked=asked,
             kept=leader.change_signal,
             make_id=lambda: f"q{next(ids)}",
-            masker=masker,
+            secrets=secrets,
         )
-        audit = command_client.AuditLog(store, clock, masker)
+        audit = command_client.AuditLog(store, clock, secrets)
         surveyor = surveys.Surveyor(dependencies.clusters, clock, is_away=lambda _: False)
         made = service.Service(
             store,

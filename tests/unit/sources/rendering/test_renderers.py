@@ -383,7 +383,7 @@ async def test_a_secret_that_pipecd_would_decrypt_is_never_deployed_as_text(
         await renderer.render(files, replace(app(), dialect=dialect), directory="app", target="us")
 
     assert [problem.where.file for problem in raised.value.problems] == ["app/secret.yaml"]
-    assert "External Secrets" in raised.value.problems[0].hint
+    assert "encryption.decryptionTargets" in raised.value.problems[0].hint
 
 
 async def test_a_secret_out_of_a_generator_of_kustomize_is_refused_too(
