@@ -184,6 +184,8 @@ class Listener:
             except OSError as error:
                 # It has gone, or speaks no TLS, or too slowly.
                 _LOG.debug("a connection was not made: %s", error)
+            except Exception:  # noqa: BLE001 - all others, and the controller, go on
+                _LOG.exception("a connection was not made")
 
         def done(_: asyncio.Task[None]) -> None:
             if not is_begun:
