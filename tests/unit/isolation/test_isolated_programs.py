@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
@@ -351,19 +352,19 @@ def test_each_state_of_a_machine_has_its_sentence() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")
-async def test_somebody_without_rights_is_isolated_too_and_cannot_multiply(
-    tmp_path: Path,
-) -> None:
+async def test_somebody_without_rights_is_isolated_too_and_cannot_multiply() -> None:
     """As a server runs that is not root: the launcher as it is, begun by nobody."""
     python = shutil.which("python3", path="/usr/bin")
     if python is None:
         pytest.skip("no Python that nobody may run")
-    script = tmp_path / "launcher.py"
-    shutil.copy(launcher.__file__, script)
-    for directory in (tmp_path, *tmp_path.parents):
-        if not directory.stat().st_mode & 0o001:
-            directory.chmod(directory.stat().st_mode | 0o011)
-    script.chmod(0o644)
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        script = Path(shutil.copy(launcher.__file__, directory))
+        script.chmod(0o644)
+        await begin_as_nobody(python, script)
+
+
+async def begin_as_nobody(python: str, script: Path) -> None:
     fork = (
         "import os, time\nmade = 0\ntry:\n"
         "    for _ in range(100):\n        if not os.fork(): time.sleep(3600)\n        made += 1\n"

@@ -277,9 +277,19 @@ def _schema(reading: Reading, path: yaml.Path, value: object) -> object:
     return _entry(reading, path, value, {"path": _FILE})
 
 
-def as_text(bodies: list[object]) -> str:
-    """Return documents as JSON that every reader of YAML reads alike."""
-    return "\n---\n".join(map(_json, bodies))
+def as_text(bodies: list[object], where: errors.Location = errors.NOWHERE) -> str:
+    """Return documents as JSON that every reader of YAML reads alike.
+
+    Raises:
+        UserError: It would be too large: aliases made something of them that is far larger than
+            what was written at `where`.
+    """
+    text = "\n---\n".join(_json(body, _LARGEST) for body in bodies)
+    if len(text) > _LARGEST:
+        raise errors.user_error(
+            f"it is larger than {_LARGEST >> 20} MiB when its aliases are written out", where=where
+        )
+    return text
 
 
 #: JSON that readers of YAML take for the end of a line, or refuse.
@@ -287,14 +297,14 @@ _FOREIGN = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _LARGEST = 16 * 1024 * 1024
 
 
-def _json(body: object) -> str:
+def _json(body: object, enough: int) -> str:
+    """Return a document as JSON, cut somewhere behind `enough` characters."""
     size, parts = 0, []
-    # Aliases may have made something of it that is far larger than what was written.
-    for part in encoder.JSONEncoder(ensure_ascii=False, allow_nan=False).iterencode(body):
+    for part in encoder.JSONEncoder(ensure_ascii=False).iterencode(body):
         size += len(part)
-        if size > _LARGEST:
-            raise errors.user_error(f"it is larger than {_LARGEST >> 20} MiB when written out")
         parts.append(part)
+        if size > enough:
+            break
     return _FOREIGN.sub(lambda match: f"\\u{ord(match.group()):04x}", "".join(parts))
 
 

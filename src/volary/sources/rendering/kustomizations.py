@@ -140,7 +140,8 @@ class _Walk:
                 self._refer(reference, start, user)
         entry = trees.follow(self.files, path)
         assert entry is not None
-        text = fields.as_text([reading.value for reading in readings])
+        where = errors.Location(path)
+        text = fields.as_text([reading.value for reading in readings], where)
         self.contents[entry.path] = text.encode()
 
     def _refer(self, reference: fields.Reference, start: str, user: str) -> None:
