@@ -6,6 +6,7 @@ import pytest
 
 from volary.cli import console, forms, server_process
 from volary.cli.remote import output, queries
+from volary.controller.persistence import redaction as kept_redaction
 from volary.manifests import redaction
 from volary.model import safe_text
 
@@ -54,7 +55,7 @@ def test_an_event_of_any_server_is_safe() -> None:
 
 
 def test_a_log_record_is_safe_with_its_trace() -> None:
-    made = server_process.Formatter("%(message)s")
+    made = server_process.Formatter("%(message)s", kept_redaction.SecretValues())
     record = logging.LogRecord("x", logging.INFO, "f", 1, "push of %s", (EVIL,), None)
     assert made.format(record) == f"push of {SAFE}"
 
