@@ -55,7 +55,7 @@ async def test_the_audit_is_without_secrets_and_requests_keep_names_as_they_are(
         # Nothing goes on from an entry, so nothing in it has to be kept as it is.
         assert noted.document == {
             **TOLD,
-            "cluster": redaction.MASK,
+            "cluster": manifest_redaction.MASK,
             "refusal": noted.document["refusal"],
         }
 
