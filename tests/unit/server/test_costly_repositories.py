@@ -163,6 +163,7 @@ async def served(directory: Path, *repositories: Path) -> AsyncIterator[Served]:
     (directory / "fleet.yaml").write_text(_FLEET)
     (directory / "kubeconfig.yaml").write_text(_KUBECONFIG)
     settings = server_settings.Settings(
+        authentication=server_settings.Authentication.NONE,
         fleet=str(directory / "fleet.yaml"),
         data_directory=str(directory / "data"),
         store="memory:",

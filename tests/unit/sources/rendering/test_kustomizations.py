@@ -103,9 +103,9 @@ def test_a_chain_without_an_end_is_refused(directory_tree: Tree) -> None:
 
 
 def test_a_text_that_aliases_made_enormous_is_refused(directory_tree: Tree) -> None:
-    """A few dozen megabytes on the way to being written out, from two."""
-    text = "x" * 1_000_000
-    written = f"commonAnnotations: {{a: &a '{text}'}}\nlabels: [{', '.join(['*a'] * 40)}]\n"
+    """Twenty megabytes on the way to being written out, from two: as many as aliases may make."""
+    text = "x" * 1_500_000
+    written = f"commonAnnotations: {{a: &a '{text}'}}\nlabels: [{', '.join(['*a'] * 12)}]\n"
 
     with pytest.raises(errors.UserError, match="it is larger than 16 MiB when"):
         kustomizations.read(directory_tree({"kustomization.yaml": written}), "")
