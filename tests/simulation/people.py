@@ -8,11 +8,10 @@ import msgspec
 
 from volary.controller import refusals
 from volary.controller.api import command_client
-from volary.controller.persistence import change_signal
+from volary.controller.persistence import change_signal, redaction
 from volary.engine.persistence import codec
 from volary.engine.runs import state
 from volary.engine.state_machine import deadlines, sightings
-from volary.manifests import redaction
 from volary.model import errors
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ class People:
             change_signal.ChangeSignal(),
             change_signal.ChangeSignal(),
             world.new_id,
-            redaction.Masker(),
+            redaction.SecretValues(),
         )
         world.note(f"{what} to {run.id + ' at ' + run.current.id if run else application}")
         about = run.id if run else ""
