@@ -290,11 +290,15 @@ class Play(RuleBasedStateMachine):
         order = self.running.pop(key)
         if touched and self.may_write(order):
             self.wrote.add(key[1])
-        if status is TaskStatus.RUNNING and self.may_write(order):
-            self.doubtful.add(key[1])  # that is no end
+        takes_back = order.rolling_back or key[0] == state.ROLLBACK_ID
+        is_end = status is not TaskStatus.RUNNING
+        if status is TaskStatus.ROLLED_BACK:
+            is_end = bool(takes_back)
+        if not is_end and self.may_write(order):
+            self.doubtful.add(key[1])
         touched = touched or key in self.known
         self.known.discard(key)
-        if status in (TaskStatus.SUCCEEDED, TaskStatus.ROLLED_BACK):
+        if is_end and status in (TaskStatus.SUCCEEDED, TaskStatus.ROLLED_BACK):
             if "WAVE_GATE" in key[0] and not order.rolling_back:
                 self.proven.add((key[0], key[1]))
             if key[0] == state.ROLLBACK_ID:
