@@ -14,6 +14,7 @@ import git_feed
 import process_time
 from controller_world import ANA, SPEED, Controlled, controlled
 from volary.controller import refusals
+from volary.controller.api import representations
 from volary.model import server_settings
 from volary.model.fleet import cluster_health
 from volary.store import records
@@ -211,6 +212,8 @@ async def test_a_run_under_way_goes_on_in_the_renamed_repository(tmp_path: Path)
             await given.ask_run("pause", running.run, ANA)
         async with settled(world, "platform") as given:
             await given.until_application(lambda each: each.repository == "platform")
+            # What was under way when it was paused comes to its end before.
+            await given.until_run(running.run, _rests)
             await given.ask_run("resume", running.run, ANA)
             await given.synced(second)
 
@@ -251,3 +254,7 @@ async def test_a_run_that_nobody_can_carry_out_can_only_be_abandoned(
     )
     assert after == paused
     assert left == ({"simple": "orphaned"} if word == "abandon" else {})
+
+
+def _rests(run: representations.Run) -> bool:
+    return all(task.status != "running" for stage in run.stages for task in stage.tasks)
