@@ -46,13 +46,12 @@ def read_public_key(text: str) -> rsa.RSAPublicKey:
     """
     if "PRIVATE KEY" in text:
         return read_private_key(text).public_key()
+    key: object
     try:
         if "BEGIN CERTIFICATE" in text:
             key = x509.load_pem_x509_certificate(text.encode()).public_key()
         else:
-            made = serialization.load_pem_public_key(text.encode())
-            assert not isinstance(made, bytes)
-            key = made  # type: ignore[assignment]
+            key = serialization.load_pem_public_key(text.encode())
     except (ValueError, exceptions.UnsupportedAlgorithm):
         raise CiphertextError("is not a public key in PEM") from None
     if not isinstance(key, rsa.RSAPublicKey):
