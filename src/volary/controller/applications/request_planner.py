@@ -24,8 +24,10 @@ _LOG = logging.getLogger(__name__)
 
 #: Bugs in a row after which a request is refused: another cluster, or another time, may help.
 _MOST_BUGS = 3
-#: The same for what took too long, and for processes that ended meanwhile.
+#: The same for what took too long,
 _MOST_LIMITS = 2
+#: and for processes that ended meanwhile: mostly they were killed for a reason of another kind.
+_MOST_ENDS = 5
 #: Seconds that are taken to write down that planning was broken off, while the process stops.
 _LAST_WORD = 2.0
 
@@ -138,7 +140,7 @@ class RequestPlanner:
             return _Attempt(run_request.id, run_request.commit)
         if known.under_way and self._own != known.request:
             reason = "the process ended while it was being planned"
-            known = _failed(known, reason, _MOST_LIMITS)
+            known = _failed(known, reason, _MOST_ENDS)
         return replace(known, request=run_request.id)
 
 
