@@ -27,7 +27,7 @@ _MOST_BUGS = 3
 #: The same for what took too long,
 _MOST_LIMITS = 2
 #: and for processes that ended meanwhile: mostly they were killed for a reason of another kind.
-_MOST_ENDS = 5
+_MOST_ENDS = 20
 #: Seconds that are taken to write down that planning was broken off, while the process stops.
 _LAST_WORD = 2.0
 

@@ -18,7 +18,7 @@ _TOO_LONG = (
     "c1 is in quarantine: rendering shop took more than 60 s of processor time and is not waited"
     " for"
 )
-_DIED = "c1 is in quarantine: the process ended while it was being planned; it was tried 5 times"
+_DIED = "c1 is in quarantine: the process ended while it was being planned; it was tried 20 times"
 _HINT = "hint: push a commit that mends it, or `volary sync shop` tries once more"
 
 
@@ -96,20 +96,20 @@ async def test_the_same_commit_without_a_person_stays_in_quarantine(tmp_path: Pa
         assert (await world.stored()).reason.startswith(_TOO_LONG)
 
 
-async def test_whose_planning_ended_five_processes_is_not_planned_again() -> None:
+async def test_whose_planning_ended_twenty_processes_is_not_planned_again() -> None:
     async with given.leading() as world:
-        await left(world, attempt(4, most=5, reason="the process ended"))
+        await left(world, attempt(19, most=20, reason="the process ended"))
         await world.until(lambda shop: shop.status == "failed")
 
         assert world.script.prepared == []
         assert (await world.stored()).reason.startswith(_DIED)
 
 
-@pytest.mark.parametrize("before", [0, 3])
+@pytest.mark.parametrize("before", [0, 18])
 async def test_whose_planning_ended_fewer_processes_is_planned_once_more(before: int) -> None:
     """They may have been killed for another reason."""
     async with given.leading() as world:
-        await left(world, attempt(before, most=5, reason="the process ended"))
+        await left(world, attempt(before, most=20, reason="the process ended"))
         await world.until(lambda shop: shop.status == "synced")
 
         assert world.script.prepared == ["r1"]
