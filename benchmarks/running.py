@@ -40,25 +40,25 @@ def measure(clusters: int, say: Callable[[str], None]) -> Measured:
     """Run on a sandbox of its own."""
     with tempfile.TemporaryDirectory(prefix="volary-bench-") as directory:
         place = Path(directory)
-        project = place / "project"
-        _write(project)
+        opened = place / "opened"
+        _write(opened)
         with serving.running(place / "sandbox", clusters) as sandbox:
-            first, unchanged = (_run(project, sandbox, place) for _ in range(2))
+            first, unchanged = (_run(opened, sandbox, place) for _ in range(2))
     for name, used in (("first", first), ("unchanged", unchanged)):
         say(f"volary run, {clusters} clusters, {name}: {used.wall:.2f} s, {used.peak:.0f} MiB")
     return Measured(clusters, first, unchanged)
 
 
-def _run(project: Path, sandbox: serving.Sandbox, home: Path) -> usage.Usage:
+def _run(opened: Path, sandbox: serving.Sandbox, home: Path) -> usage.Usage:
     usage.wait_until_quiet(sandbox.pid)
-    argv = [sys.executable, "-m", "volary", "run", str(project)]
+    argv = [sys.executable, "-m", "volary", "run", str(opened)]
     argv += ["--fleet", str(sandbox.fleet_file), "--strategy", "quick", "--running", "none"]
     environment = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
     return usage.run(argv, environment=environment)
 
 
-def _write(project: Path) -> None:
-    project.mkdir()
-    (project / "volary.yaml").write_text(_APPLICATION)
+def _write(opened: Path) -> None:
+    opened.mkdir()
+    (opened / "volary.yaml").write_text(_APPLICATION)
     for number, item in enumerate(objects.plain(_NAMESPACE)):
-        (project / f"{number:03}.json").write_bytes(msgspec.json.encode(item))
+        (opened / f"{number:03}.json").write_bytes(msgspec.json.encode(item))

@@ -64,22 +64,22 @@ def measure() -> list[Measured]:
     """Measure on a sandbox of its own."""
     with tempfile.TemporaryDirectory(prefix="volary-bench-") as directory:
         place = Path(directory)
-        project = place / "project"
-        _write(project)
+        opened = place / "opened"
+        _write(opened)
         with serving.running(place / "sandbox", CLUSTERS) as sandbox:
             with candidate.running("namespace", sandbox.fleet_file, _NAMESPACE) as maker:
                 maker.do_pass()
-            first = _of("the first commit", sandbox, lambda: _run(project, sandbox, place))
+            first = _of("the first commit", sandbox, lambda: _run(opened, sandbox, place))
             unchanged, listed = [], []
             with candidate.running("lists", sandbox.fleet_file, _NAMESPACE) as lister:
                 for number in range(TIMES):
-                    (project / "NOTES").write_text(f"{number}\n")
-                    _commit(project, f"Note {number}")
+                    (opened / "NOTES").write_text(f"{number}\n")
+                    _commit(opened, f"Note {number}")
                     unchanged.append(
                         _of(
                             "a commit without a change",
                             sandbox,
-                            lambda: _run(project, sandbox, place),
+                            lambda: _run(opened, sandbox, place),
                         )
                     )
                     listed.append(_of("bare lists", sandbox, lister.do_pass))
@@ -93,24 +93,24 @@ def _of(name: str, sandbox: serving.Sandbox, act: Callable[[], usage.Usage]) -> 
     return Measured(name, used, sandbox.requests())
 
 
-def _run(project: Path, sandbox: serving.Sandbox, home: Path) -> usage.Usage:
-    argv = [sys.executable, "-m", "volary", "run", str(project)]
+def _run(opened: Path, sandbox: serving.Sandbox, home: Path) -> usage.Usage:
+    argv = [sys.executable, "-m", "volary", "run", str(opened)]
     argv += ["--fleet", str(sandbox.fleet_file), "--strategy", "quick"]
     environment = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
     return usage.run(argv, environment=environment)
 
 
-def _write(project: Path) -> None:
-    project.mkdir()
-    pygit2.init_repository(str(project), initial_head="main")
-    (project / "volary.yaml").write_text(_APPLICATION)
+def _write(opened: Path) -> None:
+    opened.mkdir()
+    pygit2.init_repository(str(opened), initial_head="main")
+    (opened / "volary.yaml").write_text(_APPLICATION)
     for number, item in enumerate(objects.plain(_NAMESPACE)):
-        (project / f"{number:03}.json").write_bytes(msgspec.json.encode(item))
-    _commit(project, "Deploy")
+        (opened / f"{number:03}.json").write_bytes(msgspec.json.encode(item))
+    _commit(opened, "Deploy")
 
 
-def _commit(project: Path, message: str) -> None:
-    repository = pygit2.Repository(str(project))
+def _commit(opened: Path, message: str) -> None:
+    repository = pygit2.Repository(str(opened))
     repository.index.add_all()
     repository.index.write()
     author = pygit2.Signature("Ann", "ann@example.com")

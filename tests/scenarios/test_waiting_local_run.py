@@ -10,7 +10,7 @@ from volary.clusters.client import client_pool
 from volary.clusters.transport import retries, transports
 from volary.controller import inputs, local_runs
 from volary.controller.persistence import redaction
-from volary.controller.planning import preparation, projects
+from volary.controller.planning import opened_applications, preparation
 from volary.controller.runs import ready_runs
 from volary.engine.runs import policies
 from volary.model import statuses
@@ -29,8 +29,8 @@ async def test_a_local_run_that_waits_goes_on_because_a_probe_sees_the_cluster(
         wish = preparation.RunOptions(
             str(given.directory), on_unreachable=policies.OnUnreachable.WAIT
         )
-        members = projects.load_fleet(given.fleet, "")
-        project = await projects.open_project(str(given.directory))
+        members = opened_applications.load_fleet(given.fleet, "")
+        opened = await opened_applications.open_application(str(given.directory))
         async with (
             client_pool.open_pool(members, clock=clock, limits=LIMITS) as clusters,
             local_runs.open_store(local_runs.IN_MEMORY, clock) as store,
@@ -42,8 +42,8 @@ async def test_a_local_run_that_waits_goes_on_because_a_probe_sees_the_cluster(
                 secrets=redaction.SecretValues(),
                 again_after=timedelta(days=1),
             )
-            prepared = await preparation.prepare(wish, clusters, project)
-            name = local_runs.key_of(project, members).name
+            prepared = await preparation.prepare(wish, clusters, opened)
+            name = local_runs.key_of(opened, members).name
             async with local_runs.hold(store, name, dependencies, health=HEALTH) as application:
                 session = await application.begin(prepared, (), "ana", ())
                 given.running.clusters["eu"].faults.change({"lost": "refuse"})

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from volary.cli import console
-from volary.controller.planning import projects
+from volary.controller.planning import opened_applications
 from volary.sources.decryption import keys
 from volary.sources.rendering import programs, renderers
 
@@ -21,13 +21,15 @@ class Learner(Protocol):
         ...
 
 
-def open_renderer(project: projects.Project, *others: Learner) -> renderers.Renderer:
-    """Return a renderer for a project; `others` learn what comes to light as well."""
+def open_renderer(
+    opened: opened_applications.OpenedApplication, *others: Learner
+) -> renderers.Renderer:
+    """Return a renderer for an application; `others` learn what comes to light as well."""
 
     def learn(_: str, values: Sequence[object]) -> None:
         console.hide(values)
         for other in others:
             other.learn_values(values)
 
-    known = keys.of_user(os.environ, apart_from=projects.directories_of(project))
+    known = keys.of_user(os.environ, apart_from=opened_applications.directories_of(opened))
     return renderers.Renderer(programs.Settings(keys=known), learn)

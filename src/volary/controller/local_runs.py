@@ -23,7 +23,7 @@ from volary.controller.applications import run_session, state_writer
 from volary.controller.fleet import cluster_registry, health_probe
 from volary.controller.leadership import context, election, planner_slots, tenures
 from volary.controller.persistence import change_signal, notification_outbox
-from volary.controller.planning import preflight, preparation, projects, target_selection
+from volary.controller.planning import opened_applications, preflight, preparation, target_selection
 from volary.controller.runs import ready_runs, release_plans
 from volary.controller.status import application_statuses, run_origins, run_requests
 from volary.engine.observers import feed
@@ -69,19 +69,19 @@ class ApplicationKey:
         return is_same and not set(self.servers).isdisjoint(servers)
 
 
-def key_of(project: projects.Project, members: fleets.Fleet) -> ApplicationKey:
-    """Return which application a run of the project on the fleet is about."""
+def key_of(opened: opened_applications.OpenedApplication, members: fleets.Fleet) -> ApplicationKey:
+    """Return which application a run of an opened application on the fleet is about."""
     servers = []
-    for cluster in target_selection.clusters_of(project.application, members):
+    for cluster in target_selection.clusters_of(opened.application, members):
         try:
             servers.append(kubeconfigs.load(cluster).server)
         except errors.UserError:
             servers.append(cluster.name)
-    location, document = project.source.repository, project.loaded.document
-    root = project.repository.root if project.repository else None
+    location, document = opened.source.repository, opened.loaded.document
+    root = opened.repository.root if opened.repository else None
     if root or "://" not in location:
         location = os.path.realpath(root or location)
-    path = document.file if document else project.directory
+    path = document.file if document else opened.directory
     return ApplicationKey(location, path, tuple(sorted(servers)))
 
 
@@ -128,7 +128,9 @@ async def open_store(address: str, clock: clocks.Clock) -> AsyncIterator[stores.
 
 
 async def with_memory(
-    wish: preparation.RunOptions, project: projects.Project, members: fleets.Fleet
+    wish: preparation.RunOptions,
+    opened: opened_applications.OpenedApplication,
+    members: fleets.Fleet,
 ) -> preparation.RunOptions:
     """Return a wish that knows what earlier runs on this machine left; writes nothing."""
     file, clock = store_file(), inputs.SystemClock()
@@ -136,7 +138,7 @@ async def with_memory(
         return wish
     try:
         async with open_store(f"sqlite:{file}", clock) as store:
-            known = await store.applications.get(key_of(project, members).name)
+            known = await store.applications.get(key_of(opened, members).name)
     except errors.TemporaryError as error:
         _LOG.warning("what ran before is not known: %s", error)
         return wish
@@ -206,18 +208,18 @@ class LocalApplication:
         observers: Sequence[feed.Observer],
     ) -> run_session.RunSession:
         """Keep a new run and return it, ready to be carried out."""
-        dependencies, project = self._leader.dependencies, prepared.project
+        dependencies, opened = self._leader.dependencies, prepared.opened
         request = run_requests.RunRequest(
             self._leader.new_id(),
-            project.commit,
+            opened.commit,
             run_requests.KindName.RELEASE,
             "volary run",
             dependencies.clock.now(),
             by=by,
         )
         location, path, *_ = self.record.name.split("\n")
-        repository = git_addresses.mask(project.source.repository)
-        place = ready_runs.ApplicationSource(project.application.name, repository, path)
+        repository = git_addresses.mask(opened.source.repository)
+        place = ready_runs.ApplicationSource(opened.application.name, repository, path)
         ready = await release_plans.ready(
             dependencies, place, request, prepared, trials, can_hold=False
         )
@@ -230,18 +232,18 @@ class LocalApplication:
     async def take_up(
         self,
         stored: run_records.StoredRun,
-        project: projects.Project,
+        opened: opened_applications.OpenedApplication,
         observers: Sequence[feed.Observer],
     ) -> run_session.RunSession:
-        """Return a run that was left behind, ready to go on; `project` is at its commit.
+        """Return a run that was left behind, ready to go on; `opened` is at its commit.
 
         Raises:
             errors.UserError: What it is pinned to cannot be opened any more.
         """
         run, origin = codec.read_run(stored), run_origins.from_document(stored.origin)
         then = await ready_runs.read_inputs(self._leader.store, stored)
-        ready = await ready_runs.take_up_project(
-            self._leader.dependencies, project, run, origin, then
+        ready = await ready_runs.take_up_opened(
+            self._leader.dependencies, opened, run, origin, then
         )
         clean = ready.masker.clean
         shown = replace(origin, reason=clean(origin.reason), subject=clean(origin.subject))

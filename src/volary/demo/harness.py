@@ -20,7 +20,7 @@ from volary.cli.run import local_run, plan_text, summary, views
 from volary.clusters.client import client_pool
 from volary.clusters.transport import circuit_breaker, transports
 from volary.controller import inputs, local_runs
-from volary.controller.planning import preparation, projects
+from volary.controller.planning import opened_applications, preparation
 from volary.controller.runs import ready_runs, release_plans
 from volary.demo import definitions, git_repository, snapshots
 from volary.engine.observers import feed
@@ -130,14 +130,16 @@ class ReleaseEnvironment:
 
     async def release(self, *observers: feed.Observer) -> state.Run:
         """Release the head of the repository and return how the run ended."""
-        project = await projects.open_project(str(self.repository.path), app=self.scenario.service)
-        key = local_runs.key_of(project, self.clusters.fleet)
+        opened = await opened_applications.open_application(
+            str(self.repository.path), app=self.scenario.service
+        )
+        key = local_runs.key_of(opened, self.clusters.fleet)
         view = views.choose(self.console)
         async with local_runs.hold(self.store, key.name, self.dependencies) as application:
             request = release_plans.remembering(
                 preparation.RunOptions(str(self.repository.path)), application.status
             )
-            prepared = await preparation.prepare(request, self.clusters, project)
+            prepared = await preparation.prepare(request, self.clusters, opened)
             plan_text.show(self.console, prepared)
             self.console.print()
             session = await application.begin(prepared, (), "demo", (view, *observers))
@@ -176,7 +178,7 @@ async def open_releases(
     console: rich_console.Console, base: Path, sandbox: fleet.Fleet, scenario: definitions.Scenario
 ) -> AsyncIterator[ReleaseEnvironment]:
     """Open clients by the sandbox's fleet file, as anybody's, and a store in memory."""
-    members, clock = projects.load_fleet(str(sandbox.path)), inputs.SystemClock()
+    members, clock = opened_applications.load_fleet(str(sandbox.path)), inputs.SystemClock()
     limits = transports.Limits(
         concurrency=client_pool.concurrency(len(members.clusters)), circuit=_CIRCUIT
     )

@@ -389,6 +389,21 @@ class Secrets:
 
 
 @dataclass(frozen=True, slots=True)
+class ProjectFiles:
+    """Where the files of projects and workspaces are: beside the settings, or in Git."""
+
+    files: tuple[options.File, ...] = options.option(
+        "Files of kind `Project` and `Workspace`, read at the start.", ()
+    )
+    repository: str = options.option(
+        "Name of a repository above that only those may push to who decide what teams may do; the "
+        "YAML files of `path` are read at each new commit.",
+        "",
+    )
+    path: options.Path = options.option("A directory of that repository.", "")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything `volary server` is told."""
 
@@ -409,6 +424,7 @@ class Settings:
         "found counts once.",
         (),
     )
+    projects: ProjectFiles = options.option("What each team may do.", ProjectFiles())
     supersede: Supersede = options.option(
         "What a newer commit does to a run under way: wait, or cancel it as long as "
         "nothing touched primary.",

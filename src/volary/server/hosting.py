@@ -15,7 +15,7 @@ from volary import secret_files
 from volary.config.server import settings_files
 from volary.controller import composition, inputs
 from volary.controller.persistence import redaction
-from volary.controller.planning import projects
+from volary.controller.planning import opened_applications
 from volary.gitops import watcher, webhooks
 from volary.isolation import probing
 from volary.model import clocks, errors, metric_providers, server_settings
@@ -48,7 +48,7 @@ def read_fleet(settings: server_settings.Settings) -> fleets.Fleet:
     Raises:
         errors.UserError: It cannot be read, or has errors.
     """
-    fleet = projects.load_fleet(settings.fleet)
+    fleet = opened_applications.load_fleet(settings.fleet)
     for warning in fleet.warnings:
         _LOG.warning("%s", warning)
     return replace(fleet, providers=metric_providers.merged(settings.providers, fleet.providers))

@@ -145,6 +145,8 @@ class ApplicationRecord:
     #: Directory and file, relative to the repository.
     path: str = ""
     branch: str = ""
+    #: The project that it belongs to; empty: to none.
+    project: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     #: A word of the caller, such as ``synced`` or ``broken``.
     status: str = ""
@@ -171,6 +173,7 @@ class ApplicationFilter:
     labels: Mapping[str, str] = field(default_factory=dict)
     status: str = ""
     repository: str = ""
+    project: str = ""
     #: Also those whose file went away.
     with_removed: bool = False
 

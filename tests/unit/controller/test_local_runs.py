@@ -13,7 +13,7 @@ import pytest
 import reconciler_fixtures as given
 from volary.clusters.client import client_pool
 from volary.controller import inputs, local_runs
-from volary.controller.planning import projects
+from volary.controller.planning import opened_applications
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses
 from volary.engine.runs import run_builder
@@ -184,7 +184,7 @@ async def test_a_cluster_without_a_kubeconfig_that_can_be_read_is_known_by_its_n
             }
         )
     )
-    project = await projects.open_project(str(tmp_path))
+    opened = await opened_applications.open_application(str(tmp_path))
     members = fleets.Fleet(
         (
             fleets.Cluster("us", kubeconfig=(str(tmp_path / "missing"),)),
@@ -192,7 +192,7 @@ async def test_a_cluster_without_a_kubeconfig_that_can_be_read_is_known_by_its_n
         )
     )
 
-    key = local_runs.key_of(project, members)
+    key = local_runs.key_of(opened, members)
 
     assert key.servers == ("https://eu.example", "us")
     assert (key.location, key.path) == (os.path.realpath(tmp_path), "volary.yaml")

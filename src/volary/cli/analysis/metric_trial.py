@@ -13,7 +13,7 @@ from volary.config.crosscheck import fleet_checks
 from volary.config.decoding import values
 from volary.controller import inputs
 from volary.controller.persistence import redaction
-from volary.controller.planning import preparation, projects
+from volary.controller.planning import opened_applications, preparation
 from volary.manifests import redaction as manifest_redaction
 from volary.model import analysis, errors, json
 from volary.model.fleet import fleets
@@ -46,17 +46,17 @@ async def run(request: TrialRequest, form: forms.Form) -> int:
         is_now=not request.at,
         previous=_moment(request.previous, now),
     )
-    project, members = await local_inputs.open_inputs(request.inputs)
-    targets = _targets(project, members, request.cluster)
+    opened, members = await local_inputs.open_inputs(request.inputs)
+    targets = _targets(opened, members, request.cluster)
     # Names are the same whatever clusters get differently.
-    manifests = await local_inputs.undivided(project, targets)
+    manifests = await local_inputs.undivided(opened, targets)
     names = {
-        target: query_names.find(project.application, manifests[target], namespace="default")
+        target: query_names.find(opened.application, manifests[target], namespace="default")
         for target in targets
     }
     masker = manifest_redaction.Masker()
     async with inputs.open_meter(members.providers, clock=clock, learn=masker.add) as meter:
-        tried = metric_trials.Trial(project.application, names, meter, clock)
+        tried = metric_trials.Trial(opened.application, names, meter, clock)
         findings, verdicts = await tried.run(moment)
     shown = [_clean(masker, finding) for finding in findings]
     if form.is_document:
@@ -86,9 +86,11 @@ def _show(shown: list[json.JsonObject]) -> None:
     console.write_lines(findings_table.queries(judged))
 
 
-def _targets(project: projects.Project, members: fleets.Fleet, only: str) -> list[str]:
+def _targets(
+    opened: opened_applications.OpenedApplication, members: fleets.Fleet, only: str
+) -> list[str]:
     names = [
-        cluster.name for cluster in fleet_checks.deployment_targets(project.application, members)
+        cluster.name for cluster in fleet_checks.deployment_targets(opened.application, members)
     ]
     if only and only not in names:
         raise errors.user_error(

@@ -14,7 +14,7 @@ from volary.config.crosscheck import lint
 from volary.config.dialects.karmada import policies
 from volary.config.fleet import fleet_files
 from volary.config.stages import analysis_templates
-from volary.controller.planning import projects
+from volary.controller.planning import opened_applications
 from volary.model import errors, metric_providers, phrases, server_settings
 from volary.model.fleet import fleets
 from volary.server import hosting
@@ -83,9 +83,9 @@ def _members(
     Without a fleet of its own it is that of the settings.
     """
     if settings is None:
-        return projects.load_fleet(fleet, contexts) if fleet or contexts else None
+        return opened_applications.load_fleet(fleet, contexts) if fleet or contexts else None
     named = fleet or ("" if contexts else settings.fleet)
-    members = projects.load_fleet(named, contexts)
+    members = opened_applications.load_fleet(named, contexts)
     return replace(
         members, providers=metric_providers.merged(settings.providers, members.providers)
     )

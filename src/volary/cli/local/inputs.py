@@ -10,8 +10,8 @@ from volary.controller import inputs, local_runs
 from volary.controller.planning import (
     cluster_questions,
     fleet_shares,
+    opened_applications,
     preparation,
-    projects,
     replica_assignment,
     target_selection,
 )
@@ -25,37 +25,43 @@ from volary.placement.replicas import assignment
 Manifests = Mapping[str, Sequence[manifest.Manifest]]
 
 
-async def open_inputs(request: preparation.RunOptions) -> tuple[projects.Project, fleets.Fleet]:
+async def open_inputs(
+    request: preparation.RunOptions,
+) -> tuple[opened_applications.OpenedApplication, fleets.Fleet]:
     """Open an application and its fleet, and show what is wrong with them.
 
     Raises:
         errors.UserError: One of them cannot be read.
     """
-    project = await projects.open_project(request.path, app=request.app, commit=request.commit)
-    members = projects.load_fleet(request.fleet, request.contexts)
-    problems = (*project.warnings, *projects.check_fleet(project, members))
+    opened = await opened_applications.open_application(
+        request.path, app=request.app, commit=request.commit
+    )
+    members = opened_applications.load_fleet(request.fleet, request.contexts)
+    problems = (*opened.warnings, *opened_applications.check_fleet(opened, members))
     console.show_problems(console.messages(), problems)
-    return project, members
+    return opened, members
 
 
-async def undivided(project: projects.Project, targets: Iterable[str]) -> Manifests:
+async def undivided(
+    opened: opened_applications.OpenedApplication, targets: Iterable[str]
+) -> Manifests:
     """Return the manifests before clusters get anything different.
 
     Raises:
         errors.UserError: They cannot be rendered.
     """
-    renderer = renderings.open_renderer(project)
+    renderer = renderings.open_renderer(opened)
     manifests = {}
     for target in targets:
         made = await renderer.undivided(
-            project.files, project.application, directory=project.directory, target=target
+            opened.files, opened.application, directory=opened.directory, target=target
         )
         manifests[target] = made.manifests
     return manifests
 
 
 async def rendered(
-    project: projects.Project,
+    opened: opened_applications.OpenedApplication,
     targets: Iterable[str],
     members: fleets.Fleet,
     assigned: assignment.Assignment,
@@ -65,13 +71,13 @@ async def rendered(
     Raises:
         errors.UserError: They cannot be rendered.
     """
-    renderer = renderings.open_renderer(project)
+    renderer = renderings.open_renderer(opened)
     manifests = {}
     for target in targets:
         made = await renderer.render(
-            project.files,
-            project.application,
-            directory=project.directory,
+            opened.files,
+            opened.application,
+            directory=opened.directory,
             target=target,
             members=members,
             assigned=assigned,
@@ -81,20 +87,20 @@ async def rendered(
 
 
 async def decide_replicas(
-    project: projects.Project, members: fleets.Fleet
+    opened: opened_applications.OpenedApplication, members: fleets.Fleet
 ) -> replica_assignment.ReplicaNumbers:
     """Return the numbers that a run would bring now; asks the clusters where it has to.
 
     Raises:
         errors.UserError: There is not enough room, or the manifests cannot be rendered.
     """
-    application = project.application
+    application = opened.application
     if not replica_assignment.divides_replicas(application):
         return replica_assignment.ReplicaNumbers()
     names = [cluster.name for cluster in target_selection.clusters_of(application, members)]
-    shared = await undivided(project, names)
+    shared = await undivided(opened, names)
     over = replica_assignment.members_of(application, members, names, situations.PlacementState())
-    request = await local_runs.with_memory(preparation.RunOptions(""), project, members)
+    request = await local_runs.with_memory(preparation.RunOptions(""), opened, members)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         return await replica_assignment.assign_replicas(
             cluster_questions.ClusterQuestions(clusters),
@@ -106,19 +112,21 @@ async def decide_replicas(
 
 
 async def pinned_pipeline(
-    project: projects.Project, members: fleets.Fleet, assigned: assignment.Assignment
+    opened: opened_applications.OpenedApplication,
+    members: fleets.Fleet,
+    assigned: assignment.Assignment,
 ) -> tuple[pipelines.Stage, ...]:
     """Return the stages of the pipeline with the shares of the fleet that a run would bring.
 
     Raises:
         errors.UserError: A share cannot be reached, or a cluster cannot say what it has.
     """
-    application = project.application
+    application = opened.application
     if not fleet_shares.needs_shares(application.pipeline):
         return application.pipeline
     going = target_selection.clusters_of(application, members)
     names = [cluster.name for cluster in going]
-    manifests = await rendered(project, names, members, assigned)
+    manifests = await rendered(opened, names, members, assigned)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         counts = await replica_assignment.read_primary_pods(
             cluster_questions.ClusterQuestions(clusters), application, manifests

@@ -18,11 +18,11 @@ async def read(request: preparation.RunOptions) -> json.JsonObject:
     Raises:
         errors.UserError: The application or the fleet cannot be read.
     """
-    project, members = await local_inputs.open_inputs(request)
+    opened, members = await local_inputs.open_inputs(request)
     clock = inputs.SystemClock()
     async with client_pool.open_pool(members, clock=clock) as clusters:
         surveyor = surveys.Surveyor(clusters, clock)
-        seen = await surveyor.look(status_service.subject(project.application, members))
-    shown = status_service.of_survey(project.application.name, seen, redaction.Masker(()))
+        seen = await surveyor.look(status_service.subject(opened.application, members))
+    shown = status_service.of_survey(opened.application.name, seen, redaction.Masker(()))
     document: json.JsonObject = msgspec.to_builtins(shown)
     return document

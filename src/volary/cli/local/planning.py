@@ -8,23 +8,25 @@ from volary.cli import console, exit_codes, forms, renderings
 from volary.clusters.client import client_pool
 from volary.controller import inputs, local_runs
 from volary.controller.api import conversions
-from volary.controller.planning import preparation, projects
+from volary.controller.planning import opened_applications, preparation
 from volary.controller.preview import markdown_format, previews, text_format
 from volary.manifests import redaction as manifest_redaction
 
 
 async def run(request: preparation.RunOptions, form: forms.PlanForm) -> int:
     """Write the plan to stdout and return the exit code."""
-    project = await projects.open_project(request.path, app=request.app, commit=request.commit)
-    members = projects.load_fleet(request.fleet, request.contexts)
+    opened = await opened_applications.open_application(
+        request.path, app=request.app, commit=request.commit
+    )
+    members = opened_applications.load_fleet(request.fleet, request.contexts)
     console.show_problems(console.messages(), members.warnings)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
-        remembered = await local_runs.with_memory(request, project, members)
+        remembered = await local_runs.with_memory(request, opened, members)
         told = console.tell
         secrets = manifest_redaction.Masker()
-        renderer = renderings.open_renderer(project, secrets)
+        renderer = renderings.open_renderer(opened, secrets)
         prepared = await preparation.prepare(
-            remembered, clusters, project, renderer=renderer, told=told
+            remembered, clusters, opened, renderer=renderer, told=told
         )
         console.show_problems(console.messages(), prepared.warnings)
         shown = await previews.preview_run(prepared, clusters, masker=secrets, told=told)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from volary.cli import console, exit_codes, renderings
 from volary.cli.local import inputs
 from volary.controller.planning import (
+    opened_applications,
     preparation,
-    projects,
     recognition,
     replica_assignment,
 )
@@ -41,39 +41,41 @@ async def run(request: preparation.RunOptions, choice: Choice, form: str) -> int
         choice: What is rendered of it.
         form: Value of `serialization.Format`.
     """
-    project = await projects.open_project(request.path, app=request.app, commit=request.commit)
+    opened = await opened_applications.open_application(
+        request.path, app=request.app, commit=request.commit
+    )
     messages = console.messages()
-    console.show_problems(messages, project.warnings)
+    console.show_problems(messages, opened.warnings)
     members = None
     if request.fleet or request.contexts:
-        members = projects.load_fleet(request.fleet, request.contexts)
-        console.show_problems(messages, projects.check_fleet(project, members))
+        members = opened_applications.load_fleet(request.fleet, request.contexts)
+        console.show_problems(messages, opened_applications.check_fleet(opened, members))
         if choice.target not in members.names:
             raise errors.user_error(
                 f"there is no cluster {choice.target} in the fleet",
                 hint=f"there are: {', '.join(members.names)}",
             )
-    numbers, pipeline = await _decided(project, members)
+    numbers, pipeline = await _decided(opened, members)
     console.show_problems(messages, numbers.warnings)
     wanted, options = _variant_and_options(choice, pipeline)
     if isinstance(options, rollout_stages.VariantRolloutOptions):
         options = options.on(choice.target)
-    files, commit = project.files, project.commit
+    files, commit = opened.files, opened.commit
     if wanted is variants.Variant.BASELINE and request.running:
-        files = await projects.at_commit(project, request.running)
-        if project.repository is not None:
-            commit = (await project.repository.resolve(request.running)).id
-    rendered = await renderings.open_renderer(project).render(
+        files = await opened_applications.at_commit(opened, request.running)
+        if opened.repository is not None:
+            commit = (await opened.repository.resolve(request.running)).id
+    rendered = await renderings.open_renderer(opened).render(
         files,
-        project.application,
-        directory=project.directory,
+        opened.application,
+        directory=opened.directory,
         target=choice.target,
         members=members,
         assigned=numbers.now if members else None,
     )
-    namespaces = recognition.namespaces_of(project.application, rendered.manifests, _NAMESPACE)
-    owner = recognition.new_owner(project.application, namespaces)
-    application = replace(project.application, known_owner=owner)
+    namespaces = recognition.namespaces_of(opened.application, rendered.manifests, _NAMESPACE)
+    owner = recognition.new_owner(opened.application, namespaces)
+    application = replace(opened.application, known_owner=owner)
     shown = rendering.of_variant(wanted, rendered.manifests, application, options, commit=commit)
     if not shown:
         messages.print(f"nothing is applied: {choice.target} has none of the fleet's share")
@@ -82,13 +84,13 @@ async def run(request: preparation.RunOptions, choice: Choice, form: str) -> int
 
 
 async def _decided(
-    project: projects.Project, members: fleets.Fleet | None
+    opened: opened_applications.OpenedApplication, members: fleets.Fleet | None
 ) -> tuple[replica_assignment.ReplicaNumbers, tuple[pipelines.Stage, ...]]:
     """Return who gets how many replicas, and the pipeline with its shares of the fleet."""
     if members is None:
-        return replica_assignment.ReplicaNumbers(), project.application.pipeline
-    numbers = await inputs.decide_replicas(project, members)
-    return numbers, await inputs.pinned_pipeline(project, members, numbers.now)
+        return replica_assignment.ReplicaNumbers(), opened.application.pipeline
+    numbers = await inputs.decide_replicas(opened, members)
+    return numbers, await inputs.pinned_pipeline(opened, members, numbers.now)
 
 
 def _variant_and_options(

@@ -30,16 +30,16 @@ class Target:
 
 async def show_targets(request: preparation.RunOptions, *, as_json: bool) -> int:
     """Print every cluster of the fleet with its wave, or why it is left out."""
-    project, members = await inputs.open_inputs(request)
-    check(project.loaded, members)
-    places = targets_of(project.application, members)
-    numbers = await inputs.decide_replicas(project, members)
+    opened, members = await inputs.open_inputs(request)
+    check(opened.loaded, members)
+    places = targets_of(opened.application, members)
+    numbers = await inputs.decide_replicas(opened, members)
     console.show_problems(console.messages(), numbers.warnings)
     if as_json:
         for place in places:
             console.write_json(_to_json(place, numbers.now))
         return exit_codes.Exit.DONE
-    print_table(places, has_waves=bool(project.application.waves.waves))
+    print_table(places, has_waves=bool(opened.application.waves.waves))
     console.write_lines(assignment_formats.describe(numbers.now))
     return exit_codes.Exit.DONE
 
@@ -151,12 +151,12 @@ def print_table(places: Sequence[Target], *, has_waves: bool) -> None:
 
 async def show_differences(request: preparation.RunOptions, names: Sequence[str]) -> int:
     """Print what each cluster gets differently from the first one."""
-    project, members = await inputs.open_inputs(request)
-    known = [cluster.name for cluster in target_selection.clusters_of(project.application, members)]
+    opened, members = await inputs.open_inputs(request)
+    known = [cluster.name for cluster in target_selection.clusters_of(opened.application, members)]
     chosen = _choose(names, known)
-    numbers = await inputs.decide_replicas(project, members)
+    numbers = await inputs.decide_replicas(opened, members)
     console.show_problems(console.messages(), numbers.warnings)
-    rendered = await inputs.rendered(project, chosen, members, numbers.now)
+    rendered = await inputs.rendered(opened, chosen, members, numbers.now)
     first = chosen[0]
     for name in chosen[1:]:
         compared = object_diff.compare(rendered[first], rendered[name])

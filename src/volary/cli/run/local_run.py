@@ -16,7 +16,7 @@ from volary.clusters.client import client_pool
 from volary.controller import inputs, local_runs
 from volary.controller.applications import run_session
 from volary.controller.persistence import redaction
-from volary.controller.planning import preflight, preparation, projects
+from volary.controller.planning import opened_applications, preflight, preparation
 from volary.controller.runs import ready_runs, release_plans
 from volary.engine.execution import runners
 from volary.engine.observers import feed, observer_events
@@ -76,14 +76,16 @@ def unsent_notifications(application: applications.Application) -> list[errors.P
 
 async def _run(request: preparation.RunOptions, mode: OutputMode) -> int:
     messages = console.messages()
-    project = await projects.open_project(request.path, app=request.app, commit=request.commit)
-    members = projects.load_fleet(request.fleet, request.contexts)
+    opened = await opened_applications.open_application(
+        request.path, app=request.app, commit=request.commit
+    )
+    members = opened_applications.load_fleet(request.fleet, request.contexts)
     console.show_problems(messages, members.warnings)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         if mode.dry_run:
-            remembered = await local_runs.with_memory(request, project, members)
-            renderer = renderings.open_renderer(project)
-            prepared, trials = await _plan(remembered, clusters, project, messages, mode, renderer)
+            remembered = await local_runs.with_memory(request, opened, members)
+            renderer = renderings.open_renderer(opened)
+            prepared, trials = await _plan(remembered, clusters, opened, messages, mode, renderer)
             preflight_report.show_trials(trials, as_json=mode.as_json)
             return _report_refusal(_refusal(prepared, trials, mode), messages, mode)
         address, warnings = local_runs.store_address(local_runs.store_file())
@@ -91,10 +93,10 @@ async def _run(request: preparation.RunOptions, mode: OutputMode) -> int:
         options = contexts.Options(allow_mass_deletion=request.allow_mass_deletion)
         async with (
             local_runs.open_store(address, inputs.SystemClock()) as store,
-            open_dependencies(clusters, options, project) as dependencies,
+            open_dependencies(clusters, options, opened) as dependencies,
         ):
             command = _Command(request, mode, messages, store, dependencies)
-            return await command.run(project)
+            return await command.run(opened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +109,16 @@ class _Command:
     store: stores.Store
     dependencies: ready_runs.Dependencies
 
-    async def run(self, project: projects.Project) -> int:
+    async def run(self, opened: opened_applications.OpenedApplication) -> int:
         """Go on with a run that was left behind, or begin one."""
-        key = local_runs.key_of(project, self.dependencies.clusters.fleet)
+        key = local_runs.key_of(opened, self.dependencies.clusters.fleet)
         for known in await local_runs.unfinished(self.store, key):
             async with local_runs.hold(self.store, known.name, self.dependencies) as application:
                 stored = await application.left_behind()
                 if stored is None:
                     continue
                 if self.mode.left_behind is not LeftBehind.ABANDON:
-                    same = known.name == key.name and stored.head.commit == project.commit
+                    same = known.name == key.name and stored.head.commit == opened.commit
                     return await self._go_on(application, stored, is_same=same)
                 await application.abandon(stored, self._user)
                 self.messages.print(
@@ -128,20 +130,22 @@ class _Command:
                 hint="leave --resume out to begin one",
             )
         async with local_runs.hold(self.store, key.name, self.dependencies) as application:
-            return await self._begin(application, project)
+            return await self._begin(application, opened)
 
     @property
     def _user(self) -> str:
         return self.mode.approve_as or approvals.user_name()
 
     async def _begin(
-        self, application: local_runs.LocalApplication, project: projects.Project
+        self,
+        application: local_runs.LocalApplication,
+        opened: opened_applications.OpenedApplication,
     ) -> int:
         mode, messages = self.mode, self.messages
         request = release_plans.remembering(self.request, application.status)
         clusters = self.dependencies.clusters
         renderer = self.dependencies.renderer
-        prepared, trials = await _plan(request, clusters, project, messages, mode, renderer)
+        prepared, trials = await _plan(request, clusters, opened, messages, mode, renderer)
         refusal = _refusal(prepared, trials, mode)
         if refusal:
             return _report_refusal(refusal, messages, mode)
@@ -181,11 +185,13 @@ class _Command:
                 f"{what} cannot go on: the fleet has no {', '.join(sorted(missing))}",
                 hint="name the same clusters, or pass --abandon",
             )
-        commit = "" if run.commit.startswith(projects.CONTENT_PREFIX) else run.commit
-        project = await projects.open_project(request.path, app=request.app, commit=commit)
-        if project.commit != run.commit:
+        commit = "" if run.commit.startswith(opened_applications.CONTENT_PREFIX) else run.commit
+        opened = await opened_applications.open_application(
+            request.path, app=request.app, commit=commit
+        )
+        if opened.commit != run.commit:
             raise errors.user_error(
-                f"{what} cannot go on: the files are other ones now ({project.commit[:12]})",
+                f"{what} cannot go on: the files are other ones now ({opened.commit[:12]})",
                 hint="put them back as they were, or pass --abandon",
             )
         pending = [stage.stage for stage in run.all_stages if not stage.is_final]
@@ -196,7 +202,7 @@ class _Command:
             self.messages.print(f"going on with {what}, which has not ended", markup=False)
         return await self._finish(
             application,
-            lambda observers: application.take_up(stored, project, observers),
+            lambda observers: application.take_up(stored, opened, observers),
             functools.reduce(
                 matrix.fold,
                 observer_events.between(None, run, run.started or self.dependencies.clock.now()),
@@ -237,7 +243,7 @@ def _resumed(run: state.Run) -> json.JsonObject:
 async def _plan(
     request: preparation.RunOptions,
     clusters: client_pool.ClientPool,
-    project: projects.Project,
+    opened: opened_applications.OpenedApplication,
     messages: rich_console.Console,
     mode: OutputMode,
     renderer: renderers.Renderer,
@@ -245,10 +251,10 @@ async def _plan(
     """Find out everything, show it, and ask the clusters whether they would take it."""
     with _showing_progress(messages):
         prepared = await preparation.prepare(
-            request, clusters, project, renderer=renderer, told=console.tell
+            request, clusters, opened, renderer=renderer, told=console.tell
         )
         console.show_problems(
-            messages, [*prepared.warnings, *unsent_notifications(project.application)]
+            messages, [*prepared.warnings, *unsent_notifications(opened.application)]
         )
         if mode.as_json:
             console.write_json(plan_text.to_json(prepared))
@@ -296,12 +302,12 @@ def _report_refusal(
 async def open_dependencies(
     clusters: client_pool.ClientPool,
     options: contexts.Options,
-    project: projects.Project | None = None,
+    opened: opened_applications.OpenedApplication | None = None,
 ) -> AsyncIterator[ready_runs.Dependencies]:
-    """Open what a run works with besides its clusters; with a project, the user's keys as well."""
+    """Open what a run works with besides its clusters; the user's keys for an application."""
     clock, secrets = inputs.SystemClock(), redaction.SecretValues()
     providers = clusters.fleet.providers
-    renderer = renderings.open_renderer(project, secrets) if project else renderers.Renderer()
+    renderer = renderings.open_renderer(opened, secrets) if opened else renderers.Renderer()
     async with inputs.open_meter(providers, clock=clock, learn=secrets.learn) as meter:
         yield ready_runs.Dependencies(
             local_runs.LocalRepositories(),

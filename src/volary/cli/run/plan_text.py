@@ -28,10 +28,10 @@ _MOST_NAMED = 8
 
 def show(console: rich_console.Console, prepared: preparation.PreparedRun) -> None:
     """Print what is going to happen, where, and why."""
-    project, decided = prepared.project, prepared.plan
-    subject = f" ({markup.escape(project.subject)})" if project.subject else ""
-    commit = text_format.short(project.commit)
-    console.print(f"[bold]{markup.escape(project.application.name)}[/] {commit}{subject}")
+    opened, decided = prepared.opened, prepared.plan
+    subject = f" ({markup.escape(opened.subject)})" if opened.subject else ""
+    commit = text_format.short(opened.commit)
+    console.print(f"[bold]{markup.escape(opened.application.name)}[/] {commit}{subject}")
     running = prepared.running
     before = text_format.short(running.commit) if running.commit else "nothing yet"
     console.print(f"  running  {before}: {markup.escape(running.reason)}")
@@ -62,8 +62,8 @@ def to_json(prepared: preparation.PreparedRun) -> json.JsonObject:
     decided = prepared.plan
     return {
         "event": "planned",
-        "application": prepared.project.application.name,
-        "commit": prepared.project.commit,
+        "application": prepared.opened.application.name,
+        "commit": prepared.opened.commit,
         "runningCommit": prepared.running.commit,
         "strategy": decided.strategy.value,
         "reason": decided.summary,

@@ -237,16 +237,16 @@ class CommandHandler:
         commit = named or await repositories.fetch_head(reconciler.record.repository)
         # Whoever looks at the repositories has nothing left to decide about what is fetched here.
         noted = {} if named else {"looked_at": commit, "wanted": commit}
-        project = await ready_runs.open_application(
+        opened = await ready_runs.open_application(
             self._leader.dependencies, reconciler.place, commit
         )
-        decision = triggers.on_command(project.application.triggers, request.by)
+        decision = triggers.on_command(opened.application.triggers, request.by)
         if not decision.starts:
             return decision.reason
         await reconciler.submit(
             run_requests.RunRequest(
                 id=request.id,
-                commit=project.commit,
+                commit=opened.commit,
                 kind=run_requests.KindName.RELEASE,
                 reason=decision.reason,
                 at=request.at,
@@ -274,22 +274,22 @@ class CommandHandler:
             )
             return ""
         commit = await self._commit_of(reconciler, to)
-        project = await ready_runs.open_application(
+        opened = await ready_runs.open_application(
             self._leader.dependencies, reconciler.place, commit
         )
         await reconciler.submit(
             run_requests.RunRequest(
                 id=request.id,
-                commit=project.commit,
+                commit=opened.commit,
                 kind=run_requests.KindName.ROLLBACK_TO_COMMIT,
-                reason=f"{request.by} rolls back to {project.commit[:7]}",
+                reason=f"{request.by} rolls back to {opened.commit[:7]}",
                 at=request.at,
                 by=request.by,
                 # A rollback does not wait for a canary.
                 strategy=run_plans.Strategy.QUICK_SYNC,
             ),
             answers=self._done(request),
-            instead_of_stuck=f"it could not go on, and {project.commit[:7]} follows",
+            instead_of_stuck=f"it could not go on, and {opened.commit[:7]} follows",
         )
         return ""
 

@@ -88,7 +88,7 @@ class StatusService:
         place = ready_runs.source_of(application_state.ApplicationState(known, application_status))
         self._problems.pop(known.name, None)
         try:
-            project = await ready_runs.open_application(self.dependencies, place, commit)
+            opened = await ready_runs.open_application(self.dependencies, place, commit)
         except (errors.UserError, errors.TemporaryError) as error:
             self._problems[known.name] = f"its file cannot be read: {error}"
             return surveys.Subject(
@@ -100,7 +100,7 @@ class StatusService:
             )
         members = self.dependencies.clusters.fleet
         return replace(
-            subject(project.application, members, others, application_status.placed),
+            subject(opened.application, members, others, application_status.placed),
             owners=application_status.owners,
         )
 

@@ -11,7 +11,7 @@ from volary.controller import inputs
 from volary.controller.fleet import cluster_registry
 from volary.controller.leadership import planner_slots
 from volary.controller.persistence import change_signal, redaction, retry
-from volary.controller.planning import projects
+from volary.controller.planning import opened_applications
 from volary.controller.runs import kind_registry, ready_runs, run_kinds
 from volary.controller.status import run_requests
 from volary.model import backoffs, errors, json
@@ -69,7 +69,9 @@ class ApplicationCache:
     """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str], projects.Project] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], opened_applications.OpenedApplication] = (
+            OrderedDict()
+        )
 
     async def open(
         self,
@@ -77,7 +79,7 @@ class ApplicationCache:
         place: ready_runs.ApplicationSource,
         commit: str,
         slots: planner_slots.PlannerSlots,
-    ) -> projects.Project:
+    ) -> opened_applications.OpenedApplication:
         """Return an application at a commit, which is named by its id.
 
         Args:
@@ -126,7 +128,9 @@ class LeaderContext:
     #: Applications that are read again and again.
     opened: ApplicationCache = field(default_factory=ApplicationCache)
 
-    async def open(self, place: ready_runs.ApplicationSource, commit: str) -> projects.Project:
+    async def open(
+        self, place: ready_runs.ApplicationSource, commit: str
+    ) -> opened_applications.OpenedApplication:
         """Return an application at a commit, see `ApplicationCache.open`."""
         return await self.opened.open(self.dependencies, place, commit, self.planners)
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from volary.clusters.apply import live_objects
 from volary.clusters.client import client_pool, resource_mapping
 from volary.concurrency import fan_out
-from volary.controller.planning import projects
+from volary.controller.planning import opened_applications
 from volary.manifests.health import assessment
 from volary.manifests.workloads import workloads
 from volary.model import errors, statuses
@@ -28,7 +28,7 @@ _WORST_FIRST = (
 async def read_health(
     clusters: client_pool.ClientPool,
     renderer: renderers.Renderer,
-    project: projects.Project,
+    opened: opened_applications.OpenedApplication,
     names: Sequence[str],
     patience: timedelta,
 ) -> Mapping[str, statuses.HealthStatus]:
@@ -40,16 +40,16 @@ async def read_health(
             return None
         try:
             rendered = await renderer.undivided(
-                project.files, project.application, directory=project.directory, target=name
+                opened.files, opened.application, directory=opened.directory, target=name
             )
             async with asyncio.timeout(patience.total_seconds()):
                 placed = await resource_mapping.map_manifests(
-                    client, _watched(project, rendered.manifests), defining=rendered.manifests
+                    client, _watched(opened, rendered.manifests), defining=rendered.manifests
                 )
                 live = await live_objects.read(client, placed.mapped)
         except (errors.VolaryError, TimeoutError):
             return None
-        rules = executor.with_rules(project.application, clusters.fleet).health
+        rules = executor.with_rules(opened.application, clusters.fleet).health
         said = [
             assessment.assess(live.get(mapped_manifest.item.key), rules).status
             for mapped_manifest in placed.mapped
@@ -62,8 +62,8 @@ async def read_health(
 
 
 def _watched(
-    project: projects.Project, manifests: Sequence[manifest.Manifest]
+    opened: opened_applications.OpenedApplication, manifests: Sequence[manifest.Manifest]
 ) -> Sequence[manifest.Manifest]:
-    if project.application.rolls_out_service:
+    if opened.application.rolls_out_service:
         return list(manifests)  # a Service is well whatever it leads to
-    return workloads.find(manifests, project.application.workloads) or list(manifests)
+    return workloads.find(manifests, opened.application.workloads) or list(manifests)

@@ -14,7 +14,7 @@ from volary.concurrency import fan_out
 from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
 from volary.controller.placement import app_health, external_probe, rebalancing
-from volary.controller.planning import projects
+from volary.controller.planning import opened_applications
 from volary.controller.runs import moves, preemption
 from volary.controller.status import application_statuses, run_admission, run_requests
 from volary.engine.state_machine import events
@@ -81,11 +81,11 @@ class FailoverLoop:
         if record.removed is not None or reconciler.why_orphaned or not commit:
             return False
         # As it was released last: what that says about failover counts.
-        project = await self.leader.open(reconciler.place, commit)
-        app = project.application
+        opened = await self.leader.open(reconciler.place, commit)
+        app = opened.application
         if await self._is_of_interest(reconciler, app):
-            await self._take_back(reconciler, project)
-            await self._decide(reconciler, project, doubt)
+            await self._take_back(reconciler, opened)
+            await self._decide(reconciler, opened, doubt)
             await self._make_room(reconciler, app)
         return app.failover is not None
 
@@ -103,12 +103,15 @@ class FailoverLoop:
         return False
 
     async def _decide(
-        self, reconciler: reconcilers.ApplicationReconciler, project: projects.Project, doubt: str
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        opened: opened_applications.OpenedApplication,
+        doubt: str,
     ) -> None:
         before = reconciler.status
         if before.move is not None or reconciler.is_moving:
             return
-        situation = await self.situation(before, project)
+        situation = await self.situation(before, opened)
         allowance = self._allowance(reconciler, doubt)
         decision = decisions.decide(situation, allowance)
         here = self.leader.register.members.names
@@ -145,13 +148,15 @@ class FailoverLoop:
             await self._note(reconciler, decision, placed)
 
     async def _take_back(
-        self, reconciler: reconcilers.ApplicationReconciler, project: projects.Project
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        opened: opened_applications.OpenedApplication,
     ) -> None:
         """Take a move back that has not begun and that nothing speaks for any more."""
         before = reconciler.status
         if before.move is None or before.move.by != _BY:
             return
-        after = evictions.without_pending(await self.situation(before, project))
+        after = evictions.without_pending(await self.situation(before, opened))
         if after is None:
             return
         await reconciler.amend(lambda status: moves.decided(status, before, after, None))
@@ -189,19 +194,21 @@ class FailoverLoop:
         )
 
     async def situation(
-        self, status: application_statuses.ApplicationStatus, project: projects.Project
+        self,
+        status: application_statuses.ApplicationStatus,
+        opened: opened_applications.OpenedApplication,
     ) -> situations.Situation:
         """Return everything that a decision about an application looks at."""
-        dependencies, policy = self.leader.dependencies, project.application.failover
+        dependencies, policy = self.leader.dependencies, opened.application.failover
         rules = self.leader.register.rules
-        situation = rebalancing.situation(dependencies, project, status, self._known, rules)
+        situation = rebalancing.situation(dependencies, opened, status, self._known, rules)
         if policy is None:
             return situation
         if policy.application is not None:
             here = situation.placement.chosen
             well = [cluster_name for cluster_name in here if situation.is_well(cluster_name)]
             health_by_cluster = await app_health.read_health(
-                dependencies.clusters, dependencies.renderer, project, well, dependencies.patience
+                dependencies.clusters, dependencies.renderer, opened, well, dependencies.patience
             )
             situation = replace(
                 situation,
@@ -210,7 +217,7 @@ class FailoverLoop:
         if policy.cluster is not None and policy.witness is not None:
             answers = await self._ask(policy.witness, situation)
             refused = {name: answer.refusal for name, answer in answers.items() if answer.refusal}
-            self._refusals.tell(project.application.name, refused)
+            self._refusals.tell(opened.application.name, refused)
             asked = {name: answer.served for name, answer in answers.items() if not answer.refusal}
             situation = replace(situation, served=asked, unasked=refused)
         return situation

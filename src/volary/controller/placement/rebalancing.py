@@ -8,7 +8,7 @@ from volary.controller import refusals
 from volary.controller.applications import reconcilers
 from volary.controller.fleet import cluster_registry
 from volary.controller.leadership import context
-from volary.controller.planning import projects, replica_assignment
+from volary.controller.planning import opened_applications, replica_assignment
 from volary.controller.runs import moves, ready_runs
 from volary.controller.status import application_statuses, run_requests
 from volary.model.fleet import cluster_health
@@ -21,13 +21,13 @@ KIND = "rebalance"
 
 def situation(
     dependencies: ready_runs.Dependencies,
-    project: projects.Project,
+    opened: opened_applications.OpenedApplication,
     status: application_statuses.ApplicationStatus,
     known: Mapping[str, cluster_health.ClusterHealth],
     rules: cluster_health.HealthRules,
 ) -> situations.Situation:
     """Return where an application is and could be, without looking at anything."""
-    app = project.application
+    app = opened.application
     targets = fleet_checks.deployment_targets(app, dependencies.clusters.fleet)
     names = tuple(target.name for target in targets)
     chosen = status.placed.chosen or (() if app.spread else names)
@@ -56,13 +56,13 @@ async def plan(
     commit = status.releases.for_newcomers
     if not commit:
         raise refusals.conflict("no release of it was completed yet: there is nothing to place")
-    project = await ready_runs.open_application(dependencies, place, commit)
-    looked = situation(dependencies, project, status, register.known, register.rules)
+    opened = await ready_runs.open_application(dependencies, place, commit)
+    looked = situation(dependencies, opened, status, register.known, register.rules)
     choice = rebalance.choose(looked)
     if choice.failure or not choice.names:
         raise refusals.conflict(choice.failure or "no cluster that it may be on answers")
     placed = status.with_placement(replace(status.placed, chosen=choice.names))
-    numbers = await moves.divide(dependencies, project, placed, fresh=True)
+    numbers = await moves.divide(dependencies, opened, placed, fresh=True)
     before, after = moves.pod_counts(numbers)
     return rebalance.plan(looked, choice, before, after, by=by)
 

@@ -130,10 +130,10 @@ async def _try_on(
         adopted: list[json.JsonObject] = []
         options = applier.Options(
             owner=owner,
-            conflicts=prepared.project.application.conflicts,
+            conflicts=prepared.opened.application.conflicts,
             namespaces=member.namespaces if member else (),
-            create_namespaces=prepared.project.application.input.auto_create_namespace,
-            label=prepared.project.application.variant_label,
+            create_namespaces=prepared.opened.application.input.auto_create_namespace,
+            label=prepared.opened.application.variant_label,
             before_writing=functools.partial(_check_adopted, owner, adopted),
         )
         heard: dict[str, None] = {}
@@ -145,7 +145,7 @@ async def _try_on(
         lacking = await needed_permissions.check(
             client,
             rollouts,
-            prepared.project.application,
+            prepared.opened.application,
             keeps_in=_home(client, prepared, member, rollouts) if adopted else "",
         )
         return replace(
@@ -331,7 +331,7 @@ def _of_stage(
     sources = stage_runners.Sources(
         prepared.application_on(target),
         prepared.manifests[target],
-        prepared.project.commit,
+        prepared.opened.commit,
         target,
         prepared.old_manifests.get(target) or (),
         prepared.running.commit,

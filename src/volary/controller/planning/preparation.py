@@ -12,8 +12,8 @@ from volary.controller.planning import (
     checkouts,
     cluster_questions,
     fleet_shares,
+    opened_applications,
     planned_manifests,
-    projects,
     recognition,
     replica_assignment,
     run_renderer,
@@ -77,7 +77,7 @@ class PreparedRun:
     """Everything that is known before anything is written."""
 
     options: RunOptions
-    project: projects.Project
+    opened: opened_applications.OpenedApplication
     members: fleets.Fleet
     plan: run_plans.Plan
     running: running_commit.RunningCommits
@@ -98,7 +98,7 @@ class PreparedRun:
 
     def application_on(self, target: str) -> applications.Application:
         """Return the application as its stages see it on a target."""
-        return replace(self.project.application, known_owner=self.owners.get(target))
+        return replace(self.opened.application, known_owner=self.owners.get(target))
 
     @property
     def numbers(self) -> replica_assignment.ReplicaNumbers:
@@ -109,7 +109,7 @@ class PreparedRun:
 async def prepare(
     options: RunOptions,
     clusters: client_pool.ClientPool,
-    project: projects.Project,
+    opened: opened_applications.OpenedApplication,
     *,
     renderer: renderers.Renderer | None = None,
     told: Callable[[str], None] = lambda _: None,
@@ -122,7 +122,7 @@ async def prepare(
     Raises:
         errors.UserError: Something has to be mended first; all problems of a step at once.
     """
-    application, loaded = project.application, project.loaded
+    application, loaded = opened.application, opened.loaded
     selection = target_choice.select(
         application, clusters.fleet, document=loaded.document, base=loaded.base
     )
@@ -132,15 +132,15 @@ async def prepare(
     names = tuple(cluster.name for cluster in selection.require())
     renderer = renderer or renderers.Renderer()
     questions = cluster_questions.ClusterQuestions(clusters, options.patience, told=told)
-    recognised = await recognise(project, questions, names, renderer, remembered=options.owners)
-    sides = {project.commit: run_sources.of(project)}
-    rendering = run_renderer.RunRenderer(sides, renderer, clusters.fleet, new=project.commit)
+    recognised = await recognise(opened, questions, names, renderer, remembered=options.owners)
+    sides = {opened.commit: run_sources.of(opened)}
+    rendering = run_renderer.RunRenderer(sides, renderer, clusters.fleet, new=opened.commit)
     rendering.numbers = await _numbers(options, questions, rendering, recognised)
-    manifests = await _each(rendering.render, project.commit, names)
-    running = await _running(options, questions, project, manifests, recognised)
-    warnings = [*project.warnings, *selection.warnings, *rendering.numbers.warnings]
+    manifests = await _each(rendering.render, opened.commit, names)
+    running = await _running(options, questions, opened, manifests, recognised)
+    warnings = [*opened.warnings, *selection.warnings, *rendering.numbers.warnings]
     before = {name: running.of(name) for name in names}
-    sides.update(await run_sources.of_running(project, before.values()))
+    sides.update(await run_sources.of_running(opened, before.values()))
     old, missing = await _render_known(rendering, before)
     rendering.settle(manifests, old, before)
     warnings += missing
@@ -150,7 +150,7 @@ async def prepare(
         application,
         running={name: old.get(name) for name in names},
         target=manifests,
-        subject=project.subject,
+        subject=opened.subject,
         forced=options.strategy,
         assigned=cluster_strategies.assign(application, selection.targets),
     )
@@ -158,8 +158,8 @@ async def prepare(
         f"matching the changed paths of {application.name}",
         plans.skip_stages,
         decided,
-        subject=project.subject,
-        changed=await _changed(project, running.commit),
+        subject=opened.subject,
+        changed=await _changed(opened, running.commit),
     )
     warnings += await work_threads.run(
         f"comparing the manifests of {application.name}",
@@ -190,7 +190,7 @@ async def prepare(
     ]
     return PreparedRun(
         options,
-        project,
+        opened,
         clusters.fleet,
         chosen,
         running,
@@ -207,30 +207,30 @@ async def prepare(
 
 
 async def recognise(
-    project: projects.Project,
+    opened: opened_applications.OpenedApplication,
     questions: cluster_questions.ClusterQuestions,
     names: Sequence[str],
     renderer: renderers.Renderer,
     *,
     remembered: Mapping[str, ownership.Owner],
 ) -> dict[str, recognition.Recognised]:
-    """Find out, by target, which of the applications that it knows is the project's.
+    """Find out, by target, which of the applications that it knows is the opened one.
 
     Raises:
         errors.UserError: That cannot be told, or the commit cannot be rendered.
     """
     rendering = run_renderer.RunRenderer(
-        {project.commit: run_sources.of(project)},
+        {opened.commit: run_sources.of(opened)},
         renderer,
         questions.clusters.fleet,
-        new=project.commit,
+        new=opened.commit,
     )
-    manifests = await _each(rendering.undivided, project.commit, names)
-    observed = await recognition.observe(questions, project.application, manifests)
-    history = recognition.History(project.commit, project.holds, project.describes)
+    manifests = await _each(rendering.undivided, opened.commit, names)
+    observed = await recognition.observe(questions, opened.application, manifests)
+    history = recognition.History(opened.commit, opened.holds, opened.describes)
     return {
         known.target: await recognition.recognise(
-            project.application, known, history, remembered.get(known.target)
+            opened.application, known, history, remembered.get(known.target)
         )
         for known in observed
     }
@@ -247,7 +247,7 @@ class ReopenedRun:
 
 
 async def reopen(
-    project: projects.Project,
+    opened: opened_applications.OpenedApplication,
     running: Mapping[str, str],
     renderer: renderers.Renderer,
     members: fleets.Fleet,
@@ -262,20 +262,22 @@ async def reopen(
     Raises:
         errors.UserError: The commits cannot be rendered any more.
     """
-    sides = {project.commit: run_sources.of(project)}
-    rendering = run_renderer.RunRenderer(sides, renderer, members, numbers, project.commit, planned)
-    manifests = await _each(rendering.render, project.commit, tuple(running))
-    sides.update(await run_sources.of_running(project, running.values()))
+    sides = {opened.commit: run_sources.of(opened)}
+    rendering = run_renderer.RunRenderer(sides, renderer, members, numbers, opened.commit, planned)
+    manifests = await _each(rendering.render, opened.commit, tuple(running))
+    sides.update(await run_sources.of_running(opened, running.values()))
     old, _ = await _render_known(rendering, running)
     rendering.settle(manifests, old, running)
     return ReopenedRun(rendering, manifests, old)
 
 
-async def _changed(project: projects.Project, running: str) -> tuple[str, ...] | None:
+async def _changed(
+    opened: opened_applications.OpenedApplication, running: str
+) -> tuple[str, ...] | None:
     """Return the paths that differ from the running commit; None where that cannot be told."""
-    if project.repository is None or not running:
+    if opened.repository is None or not running:
         return None
-    return await project.repository.changed_paths(running, project.commit)
+    return await opened.repository.changed_paths(running, opened.commit)
 
 
 async def _numbers(
@@ -342,7 +344,7 @@ async def _render_known(
 async def _running(
     options: RunOptions,
     questions: cluster_questions.ClusterQuestions,
-    project: projects.Project,
+    opened: opened_applications.OpenedApplication,
     manifests: Mapping[str, Manifests],
     recognised: Mapping[str, recognition.Recognised],
 ) -> running_commit.RunningCommits:
@@ -350,18 +352,18 @@ async def _running(
         return running_commit.RunningCommits("", "--running none was passed")
     if options.running:
         commit_id = options.running
-        if project.repository is not None:
-            commit_id = (await project.repository.resolve(options.running)).id
+        if opened.repository is not None:
+            commit_id = (await opened.repository.resolve(options.running)).id
         return running_commit.RunningCommits(commit_id, "--running was passed")
-    seen = await running_commit.observe(questions, project.application, manifests, recognised)
+    seen = await running_commit.observe(questions, opened.application, manifests, recognised)
     running = running_commit.decide(seen, remembered=options.remembered, exceptions=options.kept)
-    await _check_known(project, running.commit)
+    await _check_known(opened, running.commit)
     for commit in dict.fromkeys(running.others.values()):
-        await _check_known(project, commit)
+        await _check_known(opened, commit)
     return running
 
 
-async def _check_known(project: projects.Project, commit: str) -> None:
+async def _check_known(opened: opened_applications.OpenedApplication, commit: str) -> None:
     """Refuse a running commit that the source does not have."""
     if not commit:
         return
@@ -369,15 +371,15 @@ async def _check_known(project: projects.Project, commit: str) -> None:
         "fetch it; if another application released it, give one of the two another name; else pass"
         f" --running COMMIT, or --running {running_commit.NONE} for a first deployment"
     )
-    if project.repository is None:
-        if commit != project.commit:
+    if opened.repository is None:
+        if commit != opened.commit:
             raise errors.user_error(
                 f"the clusters run {commit[:14]}, which a plain directory does not have",
                 hint="pass --running DIRECTORY with what runs, or keep the application in Git",
             )
         return
     try:
-        await project.repository.resolve(commit)
+        await opened.repository.resolve(commit)
     except errors.UserError as error:
         raise errors.user_error(
             f"the clusters run commit {commit[:12]}, which this repository does not have", hint=hint

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from volary.concurrency import work_threads
-from volary.controller.planning import planned_manifests, projects, replica_assignment
+from volary.controller.planning import opened_applications, planned_manifests, replica_assignment
 from volary.manifests import redaction
 from volary.model import applications
 from volary.model.fleet import fleets
@@ -147,7 +147,7 @@ class RunRenderer:
 
 async def digests_by_target(
     renderer: renderers.Renderer,
-    project: projects.Project,
+    opened: opened_applications.OpenedApplication,
     targets: Sequence[str],
     members: fleets.Fleet,
 ) -> Mapping[str, str]:
@@ -156,7 +156,7 @@ async def digests_by_target(
     Raises:
         errors.UserError: They cannot be rendered.
     """
-    described, policy = project.application, project.application.differences.replicas
+    described, policy = opened.application, opened.application.differences.replicas
     undecided = policy.needs_capacity
     if undecided:
         whole = replace(described.differences, replicas=overrides.ReplicaDivision())
@@ -164,9 +164,9 @@ async def digests_by_target(
     digests = {}
     for target in targets:
         rendered = await renderer.render(
-            project.files,
+            opened.files,
             described,
-            directory=project.directory,
+            directory=opened.directory,
             target=target,
             members=members,
         )

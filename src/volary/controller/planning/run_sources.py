@@ -6,62 +6,64 @@ from dataclasses import replace
 from volary.concurrency import work_threads
 from volary.config.application import application_files
 from volary.config.crosscheck import lint
-from volary.controller.planning import projects, run_renderer
+from volary.controller.planning import opened_applications, run_renderer
 from volary.model import applications
 from volary.sources import application_discovery
 from volary.sources.trees import trees
 
 
-def of(project: projects.Project) -> run_renderer.RunSource:
+def of(opened: opened_applications.OpenedApplication) -> run_renderer.RunSource:
     """Return the source of the commit that is released."""
-    return run_renderer.RunSource(
-        project.commit, project.files, project.application, project.directory
-    )
+    return run_renderer.RunSource(opened.commit, opened.files, opened.application, opened.directory)
 
 
 async def of_running(
-    project: projects.Project, commits: Iterable[str]
+    opened: opened_applications.OpenedApplication, commits: Iterable[str]
 ) -> Mapping[str, run_renderer.RunSource]:
     """Return the running sources by commit; the new commit's own side stays as it is."""
-    wanted = dict.fromkeys(commit for commit in commits if commit and commit != project.commit)
-    return {commit: await _described(project, commit) for commit in wanted}
+    wanted = dict.fromkeys(commit for commit in commits if commit and commit != opened.commit)
+    return {commit: await _described(opened, commit) for commit in wanted}
 
 
-async def _described(project: projects.Project, commit: str) -> run_renderer.RunSource:
+async def _described(
+    opened: opened_applications.OpenedApplication, commit: str
+) -> run_renderer.RunSource:
     """Return the running source, described by its own application file where it has one."""
-    files = await projects.at_commit(project, commit)
+    files = await opened_applications.at_commit(opened, commit)
     described = await work_threads.run(
-        f"reading {project.directory or '.'} at {commit[:7]}", _read, project, files
+        f"reading {opened.directory or '.'} at {commit[:7]}", _read, opened, files
     )
-    return run_renderer.RunSource(commit, files, described, project.directory)
+    return run_renderer.RunSource(commit, files, described, opened.directory)
 
 
-def _read(project: projects.Project, files: trees.Tree) -> applications.Application:
+def _read(
+    opened: opened_applications.OpenedApplication, files: trees.Tree
+) -> applications.Application:
     """Return the application as its own file of another commit says, else as the new one does."""
-    path = _description(project, files)
+    path = _description(opened, files)
     if not path:
-        return project.application
+        return opened.application
     text = files.read(path).decode("utf-8", errors="replace")
     beside = application_discovery.sibling_files(files, path)
     loaded = application_files.parse(
         text, file=path, default_name=lint.default_name(path), neighbours=beside
     )
     if loaded.application is None:
-        return project.application
-    named = replace(loaded.application, name=project.application.name)
-    return projects.aim_at(named, project.selector)
+        return opened.application
+    named = replace(loaded.application, name=opened.application.name)
+    return opened_applications.aim_at(named, opened.selector)
 
 
-def _description(project: projects.Project, files: trees.Tree) -> str:
+def _description(opened: opened_applications.OpenedApplication, files: trees.Tree) -> str:
     """Return the application file of another commit; empty when it has none.
 
     It may have been another one: a Canary that was converted since, for instance.
     """
-    path = project.loaded.document.file if project.loaded.document else ""
+    path = opened.loaded.document.file if opened.loaded.document else ""
     entry = files.entry(path) if path else None
     if entry is not None and entry.kind is trees.Kind.FILE:
         return path
-    directory = files.entry(project.directory) if project.directory else None
-    if project.directory and (directory is None or directory.kind is not trees.Kind.DIRECTORY):
+    directory = files.entry(opened.directory) if opened.directory else None
+    if opened.directory and (directory is None or directory.kind is not trees.Kind.DIRECTORY):
         return ""
-    return application_discovery.in_directory(files, project.directory)
+    return application_discovery.in_directory(files, opened.directory)

@@ -174,7 +174,7 @@ async def preview_run(
     """
     trials = await preflight.try_run(prepared, clusters, patience=patience, told=told, closely=True)
     return await work_threads.run(
-        f"comparing the manifests of {prepared.project.application.name}",
+        f"comparing the manifests of {prepared.opened.application.name}",
         _shown_of,
         prepared,
         trials,
@@ -202,12 +202,12 @@ def of(
             for body in (object_preview.before, object_preview.after)
             if body is not None
         )
-    project, decided = prepared.project, prepared.plan
-    rules = executor.with_rules(project.application, prepared.members).health
+    opened, decided = prepared.opened, prepared.plan
+    rules = executor.with_rules(opened.application, prepared.members).health
     return Preview(
-        application=project.application.name,
-        commit=project.commit,
-        subject=masker.clean(project.subject),
+        application=opened.application.name,
+        commit=opened.commit,
+        subject=masker.clean(opened.subject),
         running_commit=prepared.running.commit,
         running_reason=masker.clean(prepared.running.reason),
         strategy=decided.strategy,

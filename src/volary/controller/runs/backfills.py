@@ -44,8 +44,8 @@ class Backfill:
         dependencies, run_request = planning.dependencies, planning.run_request
         status = planning.application.status
         place = ready_runs.source_of(planning.application)
-        project = await ready_runs.open_application(dependencies, place, run_request.commit)
-        app = project.application
+        opened = await ready_runs.open_application(dependencies, place, run_request.commit)
+        app = opened.application
         running = {
             name: cluster_releases.commit_before_backfill(status.releases, name)
             for name in run_request.targets
@@ -57,7 +57,7 @@ class Backfill:
         )
         made = run_builder.RunSpec(
             application=app.name,
-            commit=project.commit,
+            commit=opened.commit,
             groups=run_builder.one_group(run_request.targets),
             stages=(_sync_stage(app.quick_sync, run_request),),
             # A cluster that is not named has nothing to go back to.
@@ -71,16 +71,16 @@ class Backfill:
         )
         run = run_builder.new_run(run_request.id, made, dependencies.clock.now())
         origin = replace(
-            ready_runs.origin_of(place, run_request, project, run_request.targets),
+            ready_runs.origin_of(place, run_request, opened, run_request.targets),
             strategy=run_plans.Strategy.QUICK_SYNC.value,
             assigned=assigned,
             assigned_before=assigned,
             chosen=status.placed.chosen,
             owners=await ready_runs.owners_of(
-                dependencies, project, run_request.targets, status.owners
+                dependencies, opened, run_request.targets, status.owners
             ),
         )
-        return await ready_runs.take_up_project(dependencies, project, run, origin)
+        return await ready_runs.take_up_opened(dependencies, opened, run, origin)
 
     def begun(self, kept: run_kinds.KeptRun) -> application_state.StateChange:
         """Take the run as under way; how the last release stands stays said."""

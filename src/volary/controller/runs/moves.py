@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from volary.controller.planning import cluster_questions, projects, replica_assignment
+from volary.controller.planning import cluster_questions, opened_applications, replica_assignment
 from volary.controller.runs import ready_runs, run_kinds
 from volary.controller.status import (
     application_state,
@@ -198,14 +198,14 @@ class Move:
         remembered = status.releases.running
         place = ready_runs.source_of(planning.application)
         shift = run_request.shift or move_plans.MovePlan()
-        project = await ready_runs.open_application(dependencies, place, run_request.commit)
-        numbers = await divide(dependencies, project, status, fresh=shift.fresh)
+        opened = await ready_runs.open_application(dependencies, place, run_request.commit)
+        numbers = await divide(dependencies, opened, status, fresh=shift.fresh)
         running = {
             name: status.releases.of(name).commit or run_request.commit for name in shift.clusters
         }
         made = run_builder.RunSpec(
-            application=project.application.name,
-            commit=project.commit,
+            application=opened.application.name,
+            commit=opened.commit,
             groups=run_builder.one_group(shift.clusters),
             stages=move_plans.stages(shift),
             running_commit=remembered,
@@ -215,19 +215,19 @@ class Move:
             policy=policies.Policy(
                 on_failure=policies.OnFailure.STOP,
                 stop_reason=_NO_ROLLBACK,
-                timeout=project.application.timeout,
+                timeout=opened.application.timeout,
             ),
         )
         run = run_builder.new_run(run_request.id, made, dependencies.clock.now())
         origin = replace(
-            ready_runs.origin_of(place, run_request, project, shift.clusters),
+            ready_runs.origin_of(place, run_request, opened, shift.clusters),
             # Both sides: what a cluster runs already is brought its new part.
             assigned=numbers.now,
             assigned_before=numbers.now,
             chosen=status.placed.chosen,
-            owners=await ready_runs.owners_of(dependencies, project, shift.clusters, status.owners),
+            owners=await ready_runs.owners_of(dependencies, opened, shift.clusters, status.owners),
         )
-        return await ready_runs.take_up_project(dependencies, project, run, origin)
+        return await ready_runs.take_up_opened(dependencies, opened, run, origin)
 
     def begun(self, kept: run_kinds.KeptRun) -> application_state.StateChange:
         """Take the move as under way; how the last release stands stays said."""
@@ -264,7 +264,7 @@ class Move:
 
 async def divide(
     dependencies: ready_runs.Dependencies,
-    project: projects.Project,
+    opened: opened_applications.OpenedApplication,
     status: application_statuses.ApplicationStatus,
     *,
     fresh: bool,
@@ -274,13 +274,13 @@ async def divide(
     Raises:
         errors.UserError: There is not enough room, or something cannot be divided.
     """
-    application, chosen = project.application, status.placed.chosen
+    application, chosen = opened.application, status.placed.chosen
     if not replica_assignment.divides_replicas(application):
         return replica_assignment.ReplicaNumbers()
     rendered: dict[str, list[manifest.Manifest]] = {}
     for name in chosen:
         undivided = await dependencies.renderer.undivided(
-            project.files, application, directory=project.directory, target=name
+            opened.files, application, directory=opened.directory, target=name
         )
         rendered[name] = list(undivided.manifests)
     members = tuple(

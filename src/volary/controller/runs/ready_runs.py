@@ -12,9 +12,9 @@ from volary.controller import inputs
 from volary.controller.persistence import redaction
 from volary.controller.planning import (
     cluster_questions,
+    opened_applications,
     planned_manifests,
     preparation,
-    projects,
     replica_assignment,
     run_renderer,
 )
@@ -31,6 +31,7 @@ from volary.sources.rendering import renderers
 from volary.stages import executor as stage_executor
 from volary.stages.runtime import contexts, task_states
 from volary.store import stores
+from volary.tenancy import membership
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class Dependencies:
     meter: meters.Meter = field(default_factory=meters.NoMeter)
     #: Where repositories are, by name, as scripts may know it.
     addresses: Mapping[str, str] = field(default_factory=dict)
+    #: Which projects there are now.
+    projects: Callable[[], membership.Projects] = membership.Projects
 
 
 class Performer(executor.StageExecutor, Protocol):
@@ -116,7 +119,7 @@ async def read_inputs(store: stores.Store, stored: run_records.StoredRun) -> Pla
 
 async def open_application(
     dependencies: Dependencies, place: ApplicationSource, commit: str
-) -> projects.Project:
+) -> opened_applications.OpenedApplication:
     """Open an application at a commit.
 
     Raises:
@@ -124,8 +127,10 @@ async def open_application(
     """
     with work_threads.on_behalf_of(place.repository):
         repository = await dependencies.repositories.repository(place.repository)
-        opened = await projects.open_pinned(repository, place.path, commit, name=place.name)
-    return projects.with_targets(opened, place.targets)
+        opened = await opened_applications.open_pinned(
+            repository, place.path, commit, name=place.name
+        )
+    return opened_applications.with_targets(opened, place.targets)
 
 
 async def take_up(
@@ -142,13 +147,13 @@ async def take_up(
         errors.TemporaryError: It may work later.
     """
     place = ApplicationSource(name, origin.repository, origin.path, origin.branch, origin.selector)
-    project = await open_application(dependencies, place, run.commit)
-    return await take_up_project(dependencies, project, run, origin, planned_with)
+    opened = await open_application(dependencies, place, run.commit)
+    return await take_up_opened(dependencies, opened, run, origin, planned_with)
 
 
-async def take_up_project(
+async def take_up_opened(
     dependencies: Dependencies,
-    project: projects.Project,
+    opened: opened_applications.OpenedApplication,
     run: state.Run,
     origin: run_origins.Origin,
     planned_with: PlannedInputs = _AS_IT_IS,
@@ -164,20 +169,20 @@ async def take_up_project(
     dependencies.clusters.remember(planned_with.clusters)
     members = run_clusters.pinned(dependencies.clusters.fleet, planned_with.clusters)
     again = await preparation.reopen(
-        project,
+        opened,
         {name: run.running_commit_of(name) for name in run.targets},
         dependencies.renderer,
         members,
         replica_assignment.ReplicaNumbers(origin.assigned, origin.assigned_before),
         planned_with.manifests,
     )
-    ready = await of_plan(dependencies, project.application, again, run, origin)
+    ready = await of_plan(dependencies, opened.application, again, run, origin)
     return replace(ready, clusters=_of_run(members, run))
 
 
 async def owners_of(
     dependencies: Dependencies,
-    project: projects.Project,
+    opened: opened_applications.OpenedApplication,
     targets: Sequence[str],
     remembered: Mapping[str, ownership.Owner],
 ) -> dict[str, ownership.Owner]:
@@ -187,7 +192,7 @@ async def owners_of(
         errors.UserError: That cannot be told, or the commit cannot be rendered.
     """
     recognised = await preparation.recognise(
-        project,
+        opened,
         cluster_questions.ClusterQuestions(dependencies.clusters, dependencies.patience),
         targets,
         dependencies.renderer,
@@ -257,12 +262,12 @@ def _of_run(members: fleets.Fleet, run: state.Run) -> tuple[fleets.Cluster, ...]
 def origin_of(
     place: ApplicationSource,
     run_request: run_requests.RunRequest,
-    project: projects.Project,
+    opened: opened_applications.OpenedApplication,
     targets: Sequence[str],
 ) -> run_origins.Origin:
     """Return why the run of a request exists, before what is particular to its kind."""
     made = origin_of_refused(place, run_request)
-    return replace(made, subject=project.subject, targets=tuple(targets))
+    return replace(made, subject=opened.subject, targets=tuple(targets))
 
 
 def origin_of_refused(

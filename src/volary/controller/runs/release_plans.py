@@ -70,13 +70,13 @@ async def plan(
         errors.TemporaryError: It may work later.
     """
     place, status = ready_runs.source_of(application), application.status
-    project = await ready_runs.open_application(dependencies, place, run_request.commit)
-    away = why_wait_for_clusters(project.application, dependencies.clusters.fleet)
+    opened = await ready_runs.open_application(dependencies, place, run_request.commit)
+    away = why_wait_for_clusters(opened.application, dependencies.clusters.fleet)
     if away and not run_request.kind.is_rollback:
         raise NotYetError(away)
     wish = preparation.RunOptions(
         place.path,
-        commit=project.commit,
+        commit=opened.commit,
         strategy=run_request.strategy,
         assigned_before=status.releases.assigned_before,
         placed=status.placed,
@@ -86,7 +86,7 @@ async def plan(
     prepared = await preparation.prepare(
         remembering(wish, status),
         dependencies.clusters,
-        project,
+        opened,
         renderer=dependencies.renderer,
         told=told,
     )
@@ -185,7 +185,7 @@ async def ready(
             why = f"unreachable: {reason}"
             run = updates.leave_out(run, target, why, state.LeftOut.UNREACHABLE)
     origin = _origin(place, run_request, prepared)
-    application = prepared.project.application
+    application = prepared.opened.application
     return await ready_runs.of_plan(dependencies, application, prepared, run, origin)
 
 
@@ -223,9 +223,9 @@ async def _digests(
     Raises:
         errors.UserError: It cannot be rendered.
     """
-    project = await ready_runs.open_application(dependencies, place, commit)
+    opened = await ready_runs.open_application(dependencies, place, commit)
     return await run_renderer.digests_by_target(
-        dependencies.renderer, project, targets, dependencies.clusters.fleet
+        dependencies.renderer, opened, targets, dependencies.clusters.fleet
     )
 
 
@@ -234,12 +234,12 @@ def plan_of(prepared: preparation.PreparedRun, *, can_hold: bool) -> run_builder
 
     Where nobody can be asked (`can_hold` is false) a failure is never held for a person.
     """
-    application, wish = prepared.project.application, prepared.options
+    application, wish = prepared.opened.application, prepared.options
     on_failure = _on_failure(application.planner, can_hold=can_hold)
     limit = wish.timeout or application.timeout
     return run_builder.RunSpec(
         application=application.name,
-        commit=prepared.project.commit,
+        commit=prepared.opened.commit,
         groups=run_builder.one_group(prepared.plan.targets, concurrency=wish.concurrency),
         stages=prepared.plan.stages,
         running_commit=prepared.running.commit,
@@ -290,8 +290,8 @@ def _origin(
     made: preparation.PreparedRun,
 ) -> run_origins.Origin:
     return replace(
-        ready_runs.origin_of(place, run_request, made.project, made.plan.targets),
-        reason=run_requests.reason_for_commit(run_request, made.project.subject),
+        ready_runs.origin_of(place, run_request, made.opened, made.plan.targets),
+        reason=run_requests.reason_for_commit(run_request, made.opened.subject),
         strategy=made.plan.strategy.value,
         summary=made.plan.summary,
         owners=made.owners,

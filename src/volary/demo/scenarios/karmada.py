@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from kube_sandbox import fleet
 from volary.cli import console
 from volary.cli.local import targets
-from volary.controller.planning import preparation, projects
+from volary.controller.planning import opened_applications, preparation
 from volary.controller.preview import previews, text_format
 from volary.demo import definitions, harness, snapshots
 from volary.model import statuses
@@ -63,16 +63,18 @@ async def _play(environment: harness.ReleaseEnvironment) -> bool:
 
 async def _explain(environment: harness.ReleaseEnvironment) -> None:
     """Print every cluster of the fleet, and why some are left out."""
-    project = await projects.open_project(str(environment.repository.path), app=_SCENARIO.service)
-    members = projects.load_fleet(str(environment.sandbox.path))
-    targets.print_table(targets.targets_of(project.application, members), has_waves=False)
+    opened = await opened_applications.open_application(
+        str(environment.repository.path), app=_SCENARIO.service
+    )
+    members = opened_applications.load_fleet(str(environment.sandbox.path))
+    targets.print_table(targets.targets_of(opened.application, members), has_waves=False)
 
 
 async def _plan(environment: harness.ReleaseEnvironment) -> None:
     """Print what ``volary plan`` would."""
     request = preparation.RunOptions(str(environment.repository.path), app=_SCENARIO.service)
-    project = await projects.open_project(request.path, app=request.app)
-    prepared = await preparation.prepare(request, environment.clusters, project)
+    opened = await opened_applications.open_application(request.path, app=request.app)
+    prepared = await preparation.prepare(request, environment.clusters, opened)
     shown = await previews.preview_run(prepared, environment.clusters)
     environment.console.print(text_format.render(shown), markup=False, highlight=False)
 

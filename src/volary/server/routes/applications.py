@@ -49,7 +49,9 @@ async def list_applications(
     """List applications by name; those whose file went away when asked for, also by status."""
     seen, service = visibility.of(request), server_state.of(request).service
     with_removed = removed or status == application_statuses.StatusWord.REMOVED
-    wanted = records.ApplicationFilter(read_labels(label), status, repository, with_removed)
+    wanted = records.ApplicationFilter(
+        read_labels(label), status, repository, with_removed=with_removed
+    )
     while True:
         page = await service.applications(wanted, cursor=cursor, limit=limit)
         items = page.items

@@ -14,7 +14,7 @@ from kube_sandbox.apiserver.access import kubeconfig, users
 from kube_sandbox.apiserver.storage import verbs
 from volary.clusters.client import client_pool
 from volary.controller import inputs
-from volary.controller.planning import preflight, preparation, projects
+from volary.controller.planning import opened_applications, preflight, preparation
 from volary.model import errors
 from volary.model.fleet import fleets
 from volary.model.runs import run_plans
@@ -40,10 +40,10 @@ async def look(
     wish = preparation.RunOptions(
         str(given.directory), running=running, strategy=strategy, patience=patience
     )
-    members = projects.load_fleet(given.fleet)
+    members = opened_applications.load_fleet(given.fleet)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
-        project = await projects.open_project(wish.path)
-        prepared = await preparation.prepare(wish, clusters, project, told=told)
+        opened = await opened_applications.open_application(wish.path)
+        prepared = await preparation.prepare(wish, clusters, opened, told=told)
         if only:
             stages = tuple(replace(stage, targets=only) for stage in prepared.plan.stages)
             prepared = replace(prepared, plan=replace(prepared.plan, stages=stages))
@@ -78,11 +78,11 @@ async def test_a_cluster_that_hangs_costs_its_patience_once_and_is_named(
 async def test_one_that_hangs_only_when_it_is_to_try_something_is_not_waited_for_either(
     given: command_world.World,
 ) -> None:
-    members = projects.load_fleet(given.fleet)
+    members = opened_applications.load_fleet(given.fleet)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
-        project = await projects.open_project(str(given.directory))
+        opened = await opened_applications.open_application(str(given.directory))
         wish = preparation.RunOptions(str(given.directory))
-        prepared = await preparation.prepare(wish, clusters, project)
+        prepared = await preparation.prepare(wish, clusters, opened)
         given.running.clusters["eu"].faults.change({"lost": "hang"})
         begin = asyncio.get_running_loop().time()
         trials = await preflight.try_run(prepared, clusters, patience=SHORT)
@@ -115,14 +115,14 @@ async def test_a_stage_is_tried_only_where_it_goes(given: command_world.World) -
 async def test_what_is_wrong_with_a_connection_is_said_of_its_cluster_once(
     given: command_world.World, tmp_path: Path
 ) -> None:
-    members = projects.load_fleet(given.fleet)
+    members = opened_applications.load_fleet(given.fleet)
     (tmp_path / "broken").write_text("{no yaml")
     broken = replace(members.clusters[1], kubeconfig=(str(tmp_path / "broken"),))
     fleet = replace(members, clusters=(members.clusters[0], broken))
     async with client_pool.open_pool(fleet, clock=inputs.SystemClock()) as clusters:
-        project = await projects.open_project(str(given.directory))
+        opened = await opened_applications.open_application(str(given.directory))
         wish = preparation.RunOptions(str(given.directory), running="none")
-        prepared = await preparation.prepare(wish, clusters, project)
+        prepared = await preparation.prepare(wish, clusters, opened)
         trials = await preflight.try_run(prepared, clusters, patience=SHORT)
 
     problems = preflight.problems(trials)
@@ -204,12 +204,12 @@ async def lacking(
             str(given.directory), running="none", strategy=run_plans.Strategy.PIPELINE
         )
         async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
-            project = await projects.open_project(wish.path)
+            opened = await opened_applications.open_application(wish.path)
             stages = tuple(
-                stage for stage in project.application.pipeline if "BASELINE" not in stage.name
+                stage for stage in opened.application.pipeline if "BASELINE" not in stage.name
             )
-            project = replace(project, application=replace(project.application, pipeline=stages))
-            prepared = await preparation.prepare(wish, clusters, project)
+            opened = replace(opened, application=replace(opened.application, pipeline=stages))
+            prepared = await preparation.prepare(wish, clusters, opened)
             return preflight.problems(await preflight.try_run(prepared, clusters, patience=SHORT))
     finally:
         await served.stop()

@@ -12,9 +12,9 @@ import command_world
 from fixed_clock import FixedClock
 from volary.clusters.client import client_pool
 from volary.controller.planning import (
+    opened_applications,
     planned_manifests,
     preparation,
-    projects,
     replica_assignment,
 )
 from volary.controller.planning.planned_manifests import Side, WithheldObject
@@ -49,10 +49,10 @@ class Given:
 
     async def prepare(self, **more: object) -> preparation.PreparedRun:
         """Prepare a run of the newest version; nothing ran before, unless something is said."""
-        project = await projects.open_project(str(self.path))
+        opened = await opened_applications.open_application(str(self.path))
         wish = preparation.RunOptions(str(self.path), running=preparation.running_commit.NONE)
         async with client_pool.open_pool(self.members, clock=FixedClock()) as clusters:
-            return await preparation.prepare(replace(wish, **more), clusters, project)  # type: ignore[arg-type]
+            return await preparation.prepare(replace(wish, **more), clusters, opened)  # type: ignore[arg-type]
 
 
 @contextlib.asynccontextmanager
@@ -235,9 +235,9 @@ async def test_a_failure_is_held_only_where_somebody_can_be_asked(
 ) -> None:
     async with an_application(tmp_path) as given:
         made = await given.prepare()
-    app = made.project.application
+    app = made.opened.application
     app = replace(app, planner=replace(app.planner, **planner))
-    made = replace(made, project=replace(made.project, application=app))
+    made = replace(made, opened=replace(made.opened, application=app))
 
     policy = release_plans.plan_of(made, can_hold=can_hold).policy
 
@@ -248,11 +248,11 @@ async def test_of_a_run_whose_manifests_are_not_kept_what_it_is_pinned_to_is_ren
     tmp_path: Path,
 ) -> None:
     async with an_application(tmp_path) as given:
-        project = await projects.open_project(str(given.path))
+        opened = await opened_applications.open_application(str(given.path))
         running = {"us": given.old, "eu": "", "ap": given.new}
 
         again = await preparation.reopen(
-            project,
+            opened,
             running,
             renderers.Renderer(),
             MEMBERS,
@@ -262,7 +262,7 @@ async def test_of_a_run_whose_manifests_are_not_kept_what_it_is_pinned_to_is_ren
 
     assert set(again.manifests) == {"us", "eu", "ap"}
     assert set(again.old_manifests) == {"us", "ap"}
-    assert again.rendering.sides[given.new].application is project.application, "it stays as it is"
+    assert again.rendering.sides[given.new].application is opened.application, "it stays as it is"
     versions = {
         name: manifests[0].body["data"]["version"]
         for name, manifests in again.old_manifests.items()
@@ -305,7 +305,7 @@ async def test_a_run_goes_on_with_what_was_planned_and_not_with_what_is_rendered
         running = dict.fromkeys(MEMBERS.names, given.old)
         numbers = replica_assignment.ReplicaNumbers()
         made = await preparation.reopen(
-            prepared.project, running, renderers.Renderer(), MEMBERS, numbers, planned
+            prepared.opened, running, renderers.Renderer(), MEMBERS, numbers, planned
         )
 
         assert await made.rendering.render(given.new, "us") == list(planned[Side(given.new, "us")])

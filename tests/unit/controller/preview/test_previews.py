@@ -4,7 +4,7 @@ from pathlib import Path
 
 import reconciler_fixtures as given
 from volary.clusters.apply import dry_runs
-from volary.controller.planning import preflight, preparation, projects
+from volary.controller.planning import opened_applications, preflight, preparation
 from volary.controller.preview import previews
 from volary.manifests import redaction
 from volary.model import errors, json
@@ -42,11 +42,11 @@ async def shown(tmp_path: Path, *trials: preflight.Trial) -> previews.Preview:
     (tmp_path / "app.pipecd.yaml").write_text(FILE)
     (tmp_path / "config.yaml").write_text(CONFIG)
     async with given.leading() as world:
-        project = await projects.open_project(str(tmp_path))
+        opened = await opened_applications.open_application(str(tmp_path))
         prepared = await preparation.prepare(
             preparation.RunOptions(str(tmp_path), running="none"),
             world.leader.dependencies.clusters,
-            project,
+            opened,
         )
     return previews.of(prepared, trials, redaction.Masker())
 

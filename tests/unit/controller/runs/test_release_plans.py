@@ -153,9 +153,9 @@ async def test_what_a_run_is_for_says_what_a_revert_reverts(
 async def test_an_application_is_opened_at_a_commit(tmp_path: Path, commits: Commits) -> None:
     one = commits("v1")
     async with given.leading(sources=git_feed.Feed(tmp_path)) as world:
-        project = await ready_runs.open_application(world.leader.dependencies, PLACE, one)
+        opened = await ready_runs.open_application(world.leader.dependencies, PLACE, one)
 
-        assert (project.commit, project.application.name) == (one, "shop")
+        assert (opened.commit, opened.application.name) == (one, "shop")
 
 
 ONLY_EU = """\

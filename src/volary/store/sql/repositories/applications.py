@@ -195,7 +195,10 @@ def _conditions(wanted: records.ApplicationFilter) -> Sequence[sa.ColumnElement[
         for label, value in wanted.labels.items()
     ]
     conditions += rows.matching(
-        tables.applications, status=wanted.status, repository=wanted.repository
+        tables.applications,
+        status=wanted.status,
+        repository=wanted.repository,
+        project=wanted.project,
     )
     if not wanted.with_removed:
         conditions.append(applications.removed.is_(None))

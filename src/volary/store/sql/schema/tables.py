@@ -83,6 +83,7 @@ applications = sa.Table(
     _words("repository"),
     _words("path"),
     _words("branch"),
+    _words("project"),
     _document("labels"),
     _words("status"),
     _words("reason"),

@@ -23,7 +23,7 @@ _DIGEST = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class OpenedApplication:
     """An application at one commit, opened."""
 
     source: application_discovery.Source
@@ -72,16 +72,16 @@ class Project:
         return found is None or found.name == self.application.declared_name
 
 
-def directories_of(project: Project) -> tuple[str, ...]:
-    """Return where the project is on this machine: no key of anything may be there."""
-    repository = project.repository
+def directories_of(opened: OpenedApplication) -> tuple[str, ...]:
+    """Return where the application is on this machine: no key of anything may be there."""
+    repository = opened.repository
     root = repository.root if repository is not None else None
-    location = project.source.repository
+    location = opened.source.repository
     found = (str(root) if root else "", "" if "://" in location else location)
     return tuple(directory for directory in found if directory)
 
 
-async def open_project(location: str, *, app: str = "", commit: str = "") -> Project:
+async def open_application(location: str, *, app: str = "", commit: str = "") -> OpenedApplication:
     """Open the application in `location`: a path (Git or plain) or a file:// URL.
 
     Raises:
@@ -103,7 +103,7 @@ async def open_project(location: str, *, app: str = "", commit: str = "") -> Pro
 
 async def open_pinned(
     repository: repositories.Repository, path: str, commit: str, *, name: str = ""
-) -> Project:
+) -> OpenedApplication:
     """Open the application that the file at `path` describes, at one commit of a repository.
 
     Args:
@@ -122,7 +122,7 @@ async def open_pinned(
     )
     loaded = await work_threads.run(f"reading {path}", _load, files, chosen, located=None)
     application = loaded.require()
-    return Project(
+    return OpenedApplication(
         application_discovery.Source(repository.location, resolved.id, chosen.directory),
         files,
         replace(
@@ -138,11 +138,13 @@ async def open_pinned(
     )
 
 
-def with_targets(project: Project, selector: applications.TargetSelector | None) -> Project:
-    """Return the project for other clusters than its file says; None: as it says."""
+def with_targets(
+    opened: OpenedApplication, selector: applications.TargetSelector | None
+) -> OpenedApplication:
+    """Return the application for other clusters than its file says; None: as it says."""
     if selector is None:
-        return project
-    return replace(project, application=aim_at(project.application, selector), selector=selector)
+        return opened
+    return replace(opened, application=aim_at(opened.application, selector), selector=selector)
 
 
 def aim_at(
@@ -157,13 +159,13 @@ def aim_at(
     return replace(application, targets=replace(selector, plugin=application.targets.plugin))
 
 
-async def at_commit(project: Project, commit: str) -> trees.Tree:
-    """Return the files of the project's repository at another commit.
+async def at_commit(opened: OpenedApplication, commit: str) -> trees.Tree:
+    """Return the files of the application's repository at another commit.
 
     For a plain directory `commit` names another directory.
     """
-    if project.repository is not None:
-        return await project.repository.tree(commit)
+    if opened.repository is not None:
+        return await opened.repository.tree(commit)
     if not Path(commit).is_dir():
         raise errors.user_error(
             f"--running {commit} is not a directory",
@@ -176,10 +178,12 @@ def _is_bare(path: Path) -> bool:
     return (path / "HEAD").is_file() and (path / "objects").is_dir()
 
 
-async def _open_git(location: str, root: Path | None, *, app: str, commit: str) -> Project:
-    opened = await repositories.open_repository(location)
-    resolved = await opened.resolve(commit or "HEAD")
-    files = await opened.tree(resolved.id)
+async def _open_git(
+    location: str, root: Path | None, *, app: str, commit: str
+) -> OpenedApplication:
+    repository = await repositories.open_repository(location)
+    resolved = await repository.resolve(commit or "HEAD")
+    files = await repository.tree(resolved.id)
     start = _below(Path(location), root) if root is not None else ""
     if not app and trees.follow(files, start) is None:
         raise errors.user_error(
@@ -188,17 +192,17 @@ async def _open_git(location: str, root: Path | None, *, app: str, commit: str) 
         )
     chosen = application_discovery.choose(files, start, app=app)
     loaded = _load(files, chosen, located=root)
-    project = Project(
+    opened = OpenedApplication(
         application_discovery.Source(location, resolved.id, chosen.directory),
         files,
-        replace(loaded.require(), origin=_origin(opened, chosen.directory)),
+        replace(loaded.require(), origin=_origin(repository, chosen.directory)),
         loaded,
         subject=resolved.subject,
-        repository=opened,
+        repository=repository,
         warnings=loaded.problems,
     )
-    changed = await opened.uncommitted(chosen.directory) if not commit else ()
-    return replace(project, warnings=(*project.warnings, *_uncommitted(changed, resolved.short)))
+    changed = await repository.uncommitted(chosen.directory) if not commit else ()
+    return replace(opened, warnings=(*opened.warnings, *_uncommitted(changed, resolved.short)))
 
 
 def _origin(repository: repositories.Repository, directory: str) -> ownership.Origin:
@@ -229,12 +233,12 @@ def _uncommitted(paths: tuple[str, ...], commit: str) -> tuple[errors.Problem, .
     )
 
 
-async def _open_plain(path: Path, *, app: str) -> Project:
+async def _open_plain(path: Path, *, app: str) -> OpenedApplication:
     files = directories.DirectoryTree(path if path.is_dir() else path.parent)
     chosen = application_discovery.choose(files, "" if path.is_dir() else path.name, app=app)
     loaded = _load(files, chosen, located=path if path.is_dir() else path.parent)
     commit = CONTENT_PREFIX + files.identity(chosen.directory)[:12]
-    return Project(
+    return OpenedApplication(
         application_discovery.Source(str(path), commit, chosen.directory),
         files,
         replace(loaded.require(), origin=ownership.Origin(directory=chosen.directory)),
@@ -292,17 +296,17 @@ def load_fleet(file: str = "", contexts: str = "") -> fleets.Fleet:
     return fleet_files.parse(text, file=file, directory=str(path.parent)).require()
 
 
-def check_fleet(project: Project, members: fleets.Fleet) -> tuple[errors.Problem, ...]:
+def check_fleet(opened: OpenedApplication, members: fleets.Fleet) -> tuple[errors.Problem, ...]:
     """Compare an application with the fleet and return the warnings, of the fleet's file too.
 
     Raises:
         errors.UserError: They do not fit; all problems at once.
     """
     problems = fleet_checks.against_fleet(
-        project.application,
+        opened.application,
         members,
-        document=project.loaded.document,
-        base=project.loaded.base,
+        document=opened.loaded.document,
+        base=opened.loaded.base,
     )
     wrong = errors.mistakes(problems)
     if wrong:
