@@ -31,6 +31,7 @@ Scenario = Literal[
     "waves",
     "karmada",
     "failover",
+    "teams",
 ]
 
 
@@ -88,13 +89,14 @@ def demo(
 
 def _demo(scenario: Scenario, *, keep: bool) -> None:
     from volary.demo import definitions
-    from volary.demo.scenarios import failover, gitops, karmada, release, traffic, waves
+    from volary.demo.scenarios import failover, gitops, karmada, release, teams, traffic, waves
 
     modules = {
         "gitops": gitops,
         "waves": waves,
         "failover": failover,
         "karmada": karmada,
+        "teams": teams,
     }
     if scenario in modules:
         options.finish(modules[scenario].run(keep=keep))

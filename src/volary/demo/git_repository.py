@@ -1,4 +1,4 @@
-"""The demo's Git repository: real and temporary."""
+"""The demo's Git repositories: real and temporary."""
 
 import shutil
 from collections.abc import Mapping
@@ -12,25 +12,26 @@ _AUTHOR = ("Demo", "demo@volary.dev")
 
 
 class Repository:
-    """A repository whose first commit is the example of a scenario."""
+    """A repository without a commit, until somebody writes one."""
 
-    def __init__(self, path: Path, scenario: definitions.Scenario) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        #: Of the application's files.
-        self.directory = path / scenario.service
-        self._scenario = scenario
-        shutil.copytree(definitions.example_directory(scenario), self.directory)
         self._git = pygit2.init_repository(str(path), initial_head="main")
-        self.commit(f"Deploy {scenario.service} v1")
 
-    def release(self) -> None:
-        """Commit the scenario's second version."""
-        old, new = self._scenario.change
-        self.edit({old: new}, self._scenario.subject)
+    def write(self, files: Mapping[str, str], message: str) -> None:
+        """Write files, by their paths, and commit that; an empty text takes a file away."""
+        for name, text in files.items():
+            file = self.path / name
+            if not text:
+                file.unlink()
+                continue
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        self.commit(message)
 
     def edit(self, changes: Mapping[str, str], message: str) -> None:
-        """Replace texts in the application's files, and commit that."""
-        for file in sorted(self.directory.rglob("*.yaml")):
+        """Replace texts in all YAML files, and commit that."""
+        for file in sorted(self.path.rglob("*.yaml")):
             text = file.read_text(encoding="utf-8")
             for old, new in changes.items():
                 text = text.replace(old, new)
@@ -53,3 +54,20 @@ class Repository:
     def push(self) -> None:
         """Push all commits."""
         self._git.remotes["origin"].push(["refs/heads/main:refs/heads/main"])
+
+
+class ExampleRepository(Repository):
+    """A repository whose first commit is the example of a scenario."""
+
+    def __init__(self, path: Path, scenario: definitions.Scenario) -> None:
+        #: Of the application's files.
+        self.directory = path / scenario.service
+        self._scenario = scenario
+        shutil.copytree(definitions.example_directory(scenario), self.directory)
+        super().__init__(path)
+        self.commit(f"Deploy {scenario.service} v1")
+
+    def release(self) -> None:
+        """Commit the scenario's second version."""
+        old, new = self._scenario.change
+        self.edit({old: new}, self._scenario.subject)

@@ -99,7 +99,7 @@ def add_image_faults(sandbox: fleet.Fleet, images: Mapping[str, Mapping[str, str
             sandbox.clusters[cluster].faults.images.add(pattern, behaviour)
 
 
-def manual_commands(sandbox: fleet.Fleet, repository: git_repository.Repository) -> list[str]:
+def manual_commands(sandbox: fleet.Fleet, *repositories: git_repository.Repository) -> list[str]:
     """Return what a person may type to look at clusters and commits."""
     width = max(map(len, sandbox.clusters))
     return [
@@ -107,7 +107,8 @@ def manual_commands(sandbox: fleet.Fleet, repository: git_repository.Repository)
             f"{name:{width}} kubectl --kubeconfig {cluster.kubeconfig_path} get deploy,pods,svc"
             for name, cluster in sandbox.clusters.items()
         ),
-        f"git log in {repository.path}, fleet file {sandbox.path}",
+        *(f"git log in {repository.path}" for repository in repositories),
+        f"fleet file {sandbox.path}",
     ]
 
 
@@ -118,7 +119,7 @@ class ReleaseEnvironment:
     console: rich_console.Console
     sandbox: fleet.Fleet
     scenario: definitions.Scenario
-    repository: git_repository.Repository
+    repository: git_repository.ExampleRepository
     probe: snapshots.TrafficProbe
     dependencies: ready_runs.Dependencies
     store: stores.Store
@@ -189,6 +190,6 @@ async def open_releases(
         ) as dependencies,
         local_runs.open_store(local_runs.IN_MEMORY, clock) as store,
     ):
-        repository = git_repository.Repository(base / "git", scenario)
+        repository = git_repository.ExampleRepository(base / "git", scenario)
         probe = snapshots.TrafficProbe(scenario.address, sandbox.clusters)
         yield ReleaseEnvironment(console, sandbox, scenario, repository, probe, dependencies, store)

@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -128,12 +128,13 @@ class ServerEnvironment:
 
     console: rich_console.Console
     sandbox: fleets.Fleet
-    repository: git_repository.Repository
+    #: That it watches, by their names.
+    repositories: Mapping[str, git_repository.Repository]
     server: DemoServer
 
     def manual_commands(self) -> list[str]:
         """Return what a person may type to look around."""
-        shown = harness.manual_commands(self.sandbox, self.repository)
+        shown = harness.manual_commands(self.sandbox, *self.repositories.values())
         return [*shown, f"volary --server {self.server.url} get apps"]
 
 
@@ -142,16 +143,16 @@ async def prepare(
     console: rich_console.Console,
     base: Path,
     sandbox: fleets.Fleet,
-    repository: git_repository.Repository,
+    repositories: Mapping[str, git_repository.Repository],
     settings: Mapping[str, object],
 ) -> AsyncIterator[ServerEnvironment]:
-    """Prepare a server that is stopped in the end, and the repository that it watches."""
-    bare = base / "shop.git"
-    repository.add_remote(bare)
+    """Prepare a server that is stopped in the end, and the repositories that it watches."""
+    for name, repository in repositories.items():
+        repository.add_remote(base / f"{name}.git")
     server = DemoServer(base, free_port())
-    _write_settings(server, sandbox.path, bare, settings)
+    _write_settings(server, sandbox.path, repositories, settings)
     try:
-        yield ServerEnvironment(console, sandbox, repository, server)
+        yield ServerEnvironment(console, sandbox, repositories, server)
     finally:
         await server.stop()
 
@@ -183,7 +184,7 @@ async def until(
 
 
 def _write_settings(
-    server: DemoServer, fleet: Path, repository: Path, more: Mapping[str, object]
+    server: DemoServer, fleet: Path, repositories: Iterable[str], more: Mapping[str, object]
 ) -> None:
     settings = {
         "apiVersion": "volary.dev/v1",
@@ -194,7 +195,8 @@ def _write_settings(
         # Until the scenario makes a token, if it does.
         "authentication": "none",
         "repositories": [
-            {"name": "shop", "url": str(repository), "branch": "main", "interval": "1s"}
+            {"name": name, "url": f"{name}.git", "branch": "main", "interval": "1s"}
+            for name in repositories
         ],
         **more,
     }

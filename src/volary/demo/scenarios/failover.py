@@ -123,6 +123,9 @@ class _Environment:
         return self.base.manual_commands()
 
 
+_REPOSITORY = "shop"
+
+
 async def run(*, keep: bool) -> int:
     """Play the scenario; 0 when it ended as expected."""
     return await harness.play(_open, _play, keep=keep)
@@ -137,11 +140,13 @@ async def _open(messages: rich_console.Console, base: Path) -> AsyncIterator[_En
         ) as sandbox,
         _open_load_balancer(sandbox) as (load_balancer, address),
     ):
-        repository = git_repository.Repository(base / "work", _SCENARIO)
+        repository = git_repository.ExampleRepository(base / "work", _SCENARIO)
         changes = {"http://edge.example.com": address, "{toleration: 5m}": "{toleration: 1s}"}
         repository.edit(changes, "Seconds instead of minutes")
         async with (
-            server_process.prepare(messages, base, sandbox, repository, settings) as prepared,
+            server_process.prepare(
+                messages, base, sandbox, {_REPOSITORY: repository}, settings
+            ) as prepared,
             client.Client.open(login.Target(prepared.server.url)) as api,
         ):
             yield _Environment(prepared, load_balancer, api)
@@ -166,7 +171,7 @@ async def _play(environment: _Environment) -> bool:
     messages, load_balancer = environment.base.console, environment.load_balancer
     messages.print(f"[bold]Volary: failover.[/] {_SCENARIO.intention}\n")
     await environment.base.server.start()
-    environment.base.repository.push()
+    environment.base.repositories[_REPOSITORY].push()
     await environment.until(lambda placement: len(placement["clusters"]) == 3)
     messages.print("[bold]1.[/] A first release")
     environment.show_pods()

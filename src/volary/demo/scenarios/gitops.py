@@ -13,7 +13,7 @@ from volary.demo import definitions, git_repository, harness, server_process
 from volary.model import errors, json
 
 NAMES = ("us", "eu", "asia")
-_APPROVER = "ana"
+_REPOSITORY, _APPROVER = "shop", "ana"
 _SPEED = 4.0
 _STAGE = "      - name: K8S_PRIMARY_ROLLOUT"
 _APPROVAL = f"      - name: WAIT_APPROVAL\n        with: {{approvers: ['token:{_APPROVER}']}}\n"
@@ -30,9 +30,13 @@ async def _open(
 ) -> AsyncIterator[server_process.ServerEnvironment]:
     settings = fleet.Settings(speed=_SPEED)
     async with fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox:
-        repository = git_repository.Repository(base / "work", definitions.SCENARIOS["canary"])
+        repository = git_repository.ExampleRepository(
+            base / "work", definitions.SCENARIOS["canary"]
+        )
         repository.edit({_STAGE: _APPROVAL + _STAGE}, "Ask ana before promotion")
-        async with server_process.prepare(messages, base, sandbox, repository, {}) as environment:
+        async with server_process.prepare(
+            messages, base, sandbox, {_REPOSITORY: repository}, {}
+        ) as environment:
             yield environment
 
 
@@ -55,7 +59,7 @@ async def _play(environment: server_process.ServerEnvironment) -> bool:
 
 async def _play_releases(environment: server_process.ServerEnvironment, api: client.Client) -> None:
     server, messages = environment.server, environment.console
-    environment.repository.push()
+    environment.repositories[_REPOSITORY].push()
     first = await _reach(environment, api, "succeeded")
     messages.print("\n[bold]2.[/] Version 2 is pushed: the pipeline runs and waits for ana")
     _release(environment, "v1", "v2")
@@ -82,8 +86,8 @@ def _release(
     environment: server_process.ServerEnvironment, old: str, new: str, *, subject: str = ""
 ) -> None:
     changes = {f"simple:{old}": f"simple:{new}"}
-    environment.repository.edit(changes, subject or f"Release simple {new}")
-    environment.repository.push()
+    environment.repositories[_REPOSITORY].edit(changes, subject or f"Release simple {new}")
+    environment.repositories[_REPOSITORY].push()
 
 
 async def _reach(
