@@ -496,8 +496,13 @@ class ApplicationReconciler:
             self._interrupted.unread = ready.run.id
             ready, version = await self._state_writer.begin(ready)
             self._interrupted.unread = ""
-            self._session = run_session.open_session(self._leader, self.record, ready, version)
+            self._session = self._open_session(ready, version)
             return self._session
+
+    def _open_session(self, ready: ready_runs.ReadyRun, version: int) -> run_session.RunSession:
+        return run_session.open_session(
+            self._leader, self.record, ready, version, project=lambda: self.record.project
+        )
 
     async def _take_up(self, stored: run_records.StoredRun) -> Exception | None:
         """Go on with an interrupted run; returns what keeps it from going on."""
@@ -512,9 +517,7 @@ class ApplicationReconciler:
                 return None  # somebody ended it, or changed it, meanwhile
             await self._state_writer.take_up(ready.run, ready.origin)
             self._interrupted.stored = None
-            self._session = session = run_session.open_session(
-                self._leader, self.record, ready, stored.version
-            )
+            self._session = session = self._open_session(ready, stored.version)
         await self._carry_out(session)
         return None
 

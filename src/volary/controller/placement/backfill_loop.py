@@ -262,7 +262,14 @@ class BackfillLoop:
         )
         if member is None:
             return "it left the fleet"
-        told = backfill_rules.why_not_now(app, member, reconciler.status, known.get(name), now)
+        told = backfill_rules.why_not_now(
+            app,
+            member,
+            reconciler.status,
+            known.get(name),
+            now,
+            self.leader.dependencies.projects().standing(reconciler.record.project),
+        )
         wait = self._tries.why_wait(reconciler.name, name, now)
         return told or (wait and reconciler.status.releases.waiting.get(name, wait))
 
