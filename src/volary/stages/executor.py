@@ -51,8 +51,8 @@ class ClusterExecutor:
     #: Called with a cluster that left the fleet and cannot be reached any more, and why: the run
     #: goes on without it. None: it is like any other.
     leave_out: Callable[[str, str], None] | None = None
-    #: Looks the application's project up, as it is now.
-    standing: guards.LookUp = field(default=membership.Standing)
+    #: Looks the application's project up, as it is now; None: there are no projects.
+    standing: guards.LookUp | None = None
     _once: single_flight.SingleFlight = field(
         default_factory=single_flight.SingleFlight, init=False
     )
@@ -102,7 +102,9 @@ class ClusterExecutor:
             status = statuses.TaskStatus.UNREACHABLE if has_left else statuses.TaskStatus.FAILED
             return statuses.Outcome(status, client.reason, details)
         member = self.clients.member(task.target)
-        guard = guards.Guard(self.standing, member or fleets.Cluster(task.target))
+        guard = guards.Guard(
+            self.standing or membership.Standing, member or fleets.Cluster(task.target)
+        )
         refusal = guard.refusal_of_stage(task.stage.kind)
         if refusal:
             return statuses.Outcome(statuses.TaskStatus.FAILED, refusal)

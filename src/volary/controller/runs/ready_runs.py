@@ -77,7 +77,7 @@ class Performer(executor.StageExecutor, Protocol):
     #: Called with a cluster that left the fleet and cannot be reached any more, and why.
     leave_out: Callable[[str, str], None] | None
     #: Looks the application's project up, as it is now; each task asks it.
-    standing: guards.LookUp
+    standing: guards.LookUp | None
 
     async def conclude(self, ended: state.Run) -> None:
         """Let go of what the clusters keep for a way back that is not needed any more."""
