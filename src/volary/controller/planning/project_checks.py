@@ -55,10 +55,7 @@ def of_application(
     if project is None:
         return []
     chosen = fleet_checks.deployment_targets(application, members)
-    named = (
-        *application.targets.names,
-        *(entry.target.name for entry in application.input.multi_targets),
-    )
+    named = fleet_checks.named_targets(application)
     return [
         *application_rules.cluster_problems(project, chosen, named),
         *application_rules.stage_problems(project, application.pipeline),
