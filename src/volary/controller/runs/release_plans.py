@@ -72,7 +72,8 @@ async def plan(
     place, status = ready_runs.source_of(application), application.status
     project = project_checks.require(dependencies.projects(), application.record.project)
     opened = await ready_runs.open_application(dependencies, place, run_request.commit)
-    away = why_wait_for_clusters(opened.application, dependencies.clusters.fleet)
+    seen = project_checks.seen_fleet(project, dependencies.clusters.fleet)
+    away = why_wait_for_clusters(opened.application, seen)
     if away and not run_request.kind.is_rollback:
         raise NotYetError(away)
     wish = preparation.RunOptions(
