@@ -165,6 +165,29 @@ spec:
         ]
 
 
+async def test_a_manifest_behind_a_link_counts_as_any_other(tmp_path: Path) -> None:
+    async with planning(tmp_path) as given:
+        given.world.write({"elsewhere/bind.yaml": BIND})
+        (given.world.directory / "linked.yaml").symlink_to("elsewhere/bind.yaml")
+
+        (message,) = await given.sentences()
+
+        assert message.startswith(f"{MAY_NOT_BIND}: ")
+
+
+async def test_a_route_of_another_namespace_is_refused(tmp_path: Path) -> None:
+    route = """\
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: web, namespace: team-a}
+spec: {hosts: [web], http: [{route: [{destination: {host: web}}]}]}
+"""
+    async with planning(tmp_path, istio=True) as given:
+        assert await given.sentences({"route.yaml": route}) == [
+            "project team-b may not deploy to namespace team-a of us: route.yaml"
+        ]
+
+
 async def test_a_namespace_that_would_be_made_has_to_be_permitted(tmp_path: Path) -> None:
     old = "  plugins:\n    kubernetes_multicluster:\n"
     making = old + "      input: {namespace: shop, autoCreateNamespace: true}\n"
