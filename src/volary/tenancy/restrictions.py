@@ -3,6 +3,7 @@
 The same rules hold when a run is planned and right before each write.
 """
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -113,5 +114,10 @@ def _covers(patterns: Iterable[projects.KindPattern], kind: ObjectKind) -> bool:
 
 
 def _is_any(patterns: Iterable[str], text: str) -> bool:
+    return any(_matches(pattern, text) for pattern in patterns)
+
+
+@functools.lru_cache(maxsize=4096)
+def _matches(pattern: str, name: str) -> bool:
     # A glob covers what is below a directory; a name has nothing below it.
-    return "/" not in text and any(globs.matches([pattern], text) for pattern in patterns)
+    return "/" not in name and globs.matches([pattern], name)

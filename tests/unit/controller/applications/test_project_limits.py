@@ -112,3 +112,20 @@ async def test_a_move_does_not_wait(world: given.World) -> None:
     async with asyncio.timeout(process_time.HANG):
         while "m1" not in world.script.prepared:
             await world.leader.change_signal.wait(0.05)
+
+
+async def test_tasks_of_a_run_ask_for_the_project_that_the_application_has_now(
+    world: given.World,
+) -> None:
+    """Not for the one that it had when the run was planned."""
+    world.leader.dependencies.projects = now = TeamA(0)
+    world.script.stages.may_end.clear()
+    await submit(world, "one")
+    await until_begun(world, "one")
+    look_up = world.script.stages.standing
+    assert look_up is not None
+    assert look_up().project == now().by_name["team-a"]
+
+    await world.registry.reconciler_of("one").change(project="team-b")
+
+    assert look_up().reason == "there is no project team-b any more"
