@@ -40,6 +40,7 @@ from volary.placement.failover import move_plans
 from volary.sources.git import repositories as repositories
 from volary.stages.runtime import task_states
 from volary.store import factory, records, stores
+from volary.tenancy import guards
 
 AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 QUICK = backoffs.Backoff(timedelta(milliseconds=10), timedelta(milliseconds=20))
@@ -80,6 +81,8 @@ class ScriptedStages:
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     #: The statuses of runs after whose end the clusters were tidied.
     concluded: list[str] = field(default_factory=list)
+    leave_out: Callable[[str, str], None] | None = None
+    standing: guards.LookUp | None = None
 
     async def execute(
         self, task: executor.TaskContext, report: executor.Reporter

@@ -41,16 +41,24 @@ class Closure:
         return f"{local:%a %Y-%m-%d %H:%M} {self.zone}{later}"
 
 
+Windows = Sequence[rollouts.Window]
+
+
 def closure(
-    allow: Sequence[rollouts.Window], deny: Sequence[rollouts.Window], now: datetime
+    allow: Windows, deny: Windows, now: datetime, *, besides: Sequence[Windows] = ()
 ) -> Closure | None:
-    """Return what keeps clusters that these windows are for from being changed; None: nothing."""
-    first = _obstacle(allow, deny, now)
+    """Return what keeps clusters that these windows are for from being changed; None: nothing.
+
+    What is `besides` is further windows within which alone they are: of each list one has to be
+    open.
+    """
+    allowed = [windows for windows in (allow, *besides) if windows]
+    first = _obstacle(allowed, deny, now)
     if first is None:
         return None
     why, zone, until = first
     for _ in range(_MOST_STEPS):
-        following = _obstacle(allow, deny, until)
+        following = _obstacle(allowed, deny, until)
         if following is None:
             return Closure(why, until, zone)
         until = following[2]
@@ -63,15 +71,21 @@ def is_within(window: rollouts.Window, now: datetime) -> bool:
 
 
 def _obstacle(
-    allow: Sequence[rollouts.Window], deny: Sequence[rollouts.Window], now: datetime
+    allowed: Sequence[Windows], deny: Windows, now: datetime
 ) -> tuple[str, str, datetime] | None:
     """Return why nothing may be changed, the zone, and until when at least."""
     for denied_window in deny:
         end = _end(denied_window, now)
         if end is not None:
             return f"denied by {denied_window.name}", denied_window.zone, end
-    if not allow or any(is_within(window, now) for window in allow):
-        return None
+    for allow in allowed:
+        if not any(is_within(window, now) for window in allow):
+            return _outside(allow, now)
+    return None
+
+
+def _outside(allow: Windows, now: datetime) -> tuple[str, str, datetime]:
+    """Return why nothing may be changed outside of some windows, the zone, and until when."""
     names = " or ".join(window.name for window in allow[:3]) + (
         " and more" if len(allow) > 3 else ""
     )

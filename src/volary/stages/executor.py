@@ -23,6 +23,7 @@ from volary.model.fleet import fleets
 from volary.model.objects import manifest, ownership
 from volary.stages import registry
 from volary.stages.runtime import adoptions, contexts, rendezvouses, task_states
+from volary.tenancy import guards, membership
 
 _LOG = logging.getLogger(__name__)
 #: Seconds a cluster may take to let go of what was kept.
@@ -50,6 +51,8 @@ class ClusterExecutor:
     #: Called with a cluster that left the fleet and cannot be reached any more, and why: the run
     #: goes on without it. None: it is like any other.
     leave_out: Callable[[str, str], None] | None = None
+    #: Looks the application's project up, as it is now; None: there are no projects.
+    standing: guards.LookUp | None = None
     _once: single_flight.SingleFlight = field(
         default_factory=single_flight.SingleFlight, init=False
     )
@@ -99,6 +102,12 @@ class ClusterExecutor:
             status = statuses.TaskStatus.UNREACHABLE if has_left else statuses.TaskStatus.FAILED
             return statuses.Outcome(status, client.reason, details)
         member = self.clients.member(task.target)
+        guard = guards.Guard(
+            self.standing or membership.Standing, member or fleets.Cluster(task.target)
+        )
+        refusal = guard.refusal_of_stage(task.stage.kind)
+        if refusal:
+            return statuses.Outcome(statuses.TaskStatus.FAILED, refusal)
         running = task.running_commit
         place = task_states.TaskAttempt(task.run_id, task.stage_id, task.target, task.attempt)
         return await registry.run(
@@ -127,6 +136,7 @@ class ClusterExecutor:
                 clock=clock_jumps.SteadyClock(self.clock),
                 once=self._once,
                 heard_warnings=self._heard_warnings,
+                guard=guard,
                 run=self.run,
                 options=self.options,
             )

@@ -32,6 +32,18 @@ class Membership:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known now of a project by its name."""
+
+    #: None: there are no projects, so everything is permitted; unless there is a `reason`.
+    project: projects.Project | None = None
+    #: Why nothing is permitted, one sentence; empty: see `project`.
+    reason: str = ""
+    #: It may be known later.
+    is_temporary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Projects:
     """All projects of a server, as they are now."""
 
@@ -62,6 +74,20 @@ class Projects:
             return Membership("", f"several projects take {_sentence(place)}: {names}")
         named = f" {wanted}" if wanted else ""
         return Membership("", f"no project{named} takes {_sentence(place)}")
+
+    def standing(self, name: str) -> Standing:
+        """Return what is known of the project that an application belongs to; empty: to none."""
+        if not self.are_in_use and name in ("", projects.DEFAULT):
+            return Standing()
+        if self.unknown:
+            reason = f"it is not known which projects there are: {self.unknown}"
+            return Standing(reason=reason, is_temporary=True)
+        known = self.by_name.get(name)
+        if known is not None:
+            return Standing(known)
+        if name in ("", projects.DEFAULT):
+            return Standing(reason="it belongs to no project")
+        return Standing(reason=f"there is no project {name} any more")
 
 
 def takes(project: projects.Project, place: Place) -> bool:

@@ -3,12 +3,15 @@
 The same rules hold when a run is planned and right before each write.
 """
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from volary.config.text import globs
 from volary.model import projects
 from volary.model.fleet import fleets, selectors
+from volary.model.pipeline.stage_kinds import external_stages, stage_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,11 @@ class ObjectKind:
     kind: str
     is_namespaced: bool
 
+    @property
+    def is_namespace(self) -> bool:
+        """Whether it is that of namespaces themselves."""
+        return self.kind == "Namespace" and not self.group
+
     def __str__(self) -> str:
         return f"{self.kind} ({self.group})" if self.group else self.kind
 
@@ -28,6 +36,21 @@ def refusal_of_cluster(project: projects.Project, cluster: fleets.Cluster) -> st
     if _destinations(project, cluster):
         return ""
     return f"project {project.name} may not deploy to cluster {cluster.name}"
+
+
+def refusal_of_stage(project: projects.Project, kind: stage_kind.StageKind[Any]) -> str:
+    """Return why a project may not have a stage; empty: it may.
+
+    Stages that Volary adds by itself, such as a rollback, need no permission.
+    """
+    if not kind.is_listed:
+        return ""
+    if kind is external_stages.SCRIPT_RUN and project.scripts is projects.ScriptRule.DENY:
+        return f"project {project.name} may not run scripts ({kind.name})"
+    allowed = project.stages
+    if allowed is None or kind.name in map(stage_kind.canonical, allowed):
+        return ""
+    return f"project {project.name} may not have the stage {kind.name}"
 
 
 def refusal_of_object(
@@ -47,10 +70,10 @@ def refusal_of_object(
         namespace: Of the object; empty: it has none.
         name: Of the object; it matters where that is a Namespace, which counts as within itself.
     """
-    refusal = refusal_of_cluster(project, cluster) or _refusal_of_kind(project, kind)
+    refusal = refusal_of_cluster(project, cluster) or refusal_of_kind(project, kind)
     if refusal:
         return refusal
-    place = name if not kind.group and kind.kind == "Namespace" else namespace
+    place = name if kind.is_namespace else namespace
     if not place and not kind.is_namespaced:
         return ""
     allowed = [
@@ -63,7 +86,8 @@ def refusal_of_object(
     return f"project {project.name} may not deploy to namespace {place} of {cluster.name}"
 
 
-def _refusal_of_kind(project: projects.Project, kind: ObjectKind) -> str:
+def refusal_of_kind(project: projects.Project, kind: ObjectKind) -> str:
+    """Return why a project may not have objects of a kind anywhere; empty: it may."""
     kinds = project.kinds
     permitted = kinds.namespaced if kind.is_namespaced else kinds.cluster_scoped
     if _covers(permitted, kind) and not _covers(kinds.denied, kind):
@@ -90,4 +114,10 @@ def _covers(patterns: Iterable[projects.KindPattern], kind: ObjectKind) -> bool:
 
 
 def _is_any(patterns: Iterable[str], text: str) -> bool:
-    return any(globs.matches([pattern], text) for pattern in patterns)
+    return any(_matches(pattern, text) for pattern in patterns)
+
+
+@functools.lru_cache(maxsize=4096)
+def _matches(pattern: str, name: str) -> bool:
+    # A glob covers what is below a directory; a name has nothing below it.
+    return "/" not in name and globs.matches([pattern], name)

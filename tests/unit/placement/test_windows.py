@@ -31,6 +31,17 @@ def test_open_within_an_allowed_window_from_its_beginning_until_before_its_end()
     assert closed.opening == "Mon 2026-11-23 09:00 Europe/Berlin"
 
 
+def test_of_windows_that_hold_besides_each_other_each_has_to_be_open() -> None:
+    """What one list lets in, another one keeps out."""
+    at_noon = berlin(2026, 11, 20, 12)
+
+    assert windows.closure([OFFICE, NIGHT], [], at_noon) is None
+    closed = windows.closure([OFFICE], [], at_noon, besides=[[NIGHT]])
+    assert closed is not None
+    assert closed.why == "outside night"
+    assert windows.closure([OFFICE], [], at_noon, besides=[[], [OFFICE]]) is None
+
+
 def test_a_window_that_is_over_for_good_is_said_to_be() -> None:
     once = rollouts.Window("move", "", timedelta(hours=1), recurrence="DTSTART:20201201T000000")
     closed = windows.closure([once], [], berlin(2026, 11, 20))

@@ -50,6 +50,12 @@ def lint(
             metavar="FILE", help="Settings of a server: its analysisProviders, and its fleet."
         ),
     ] = "",
+    project: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE[:NAME]", help="Project file: what the applications may deploy, and where."
+        ),
+    ] = "",
     output: Annotated[
         Literal["text", "json"],
         typer.Option("--output", "-o", help="json: a list of problems."),
@@ -64,6 +70,7 @@ def lint(
             fleet=fleet,
             contexts=contexts,
             config=config,
+            project=project,
             as_json=output == "json",
         )
     )

@@ -7,7 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from volary.cli import console, exit_codes
-from volary.cli.lint import approvers, manifest_checks, routes, shared_routes
+from volary.cli.lint import (
+    approvers,
+    manifest_checks,
+    project_checks,
+    project_file,
+    routes,
+    shared_routes,
+)
 from volary.cli.local import targets
 from volary.config.application import application_files
 from volary.config.crosscheck import lint
@@ -28,8 +35,17 @@ _NAMES = (
 )
 
 
-def run(path: str, *, fleet: str, contexts: str, config: str = "", as_json: bool) -> int:
+def run(
+    path: str,
+    *,
+    fleet: str,
+    contexts: str,
+    config: str = "",
+    project: str = "",
+    as_json: bool,
+) -> int:
     """Lint `path` and return the exit code: 2 when something has to be mended."""
+    team = project_file.read(project) if project else None
     settings = hosting.read_settings(config) if config else None
     members = _members(fleet, contexts, settings)
     files = _collect(Path(path))
@@ -50,6 +66,8 @@ def run(path: str, *, fleet: str, contexts: str, config: str = "", as_json: bool
     problems += manifest_checks.check_replicas(root, loaded)
     problems += manifest_checks.check_overrides(root, loaded)
     problems += routes.findings(root, loaded)
+    if team is not None:
+        problems += project_checks.findings(root, loaded, team, members)
     if as_json:
         console.write(text.dumps([_to_json(problem) for problem in problems], indent=2))
     else:

@@ -180,10 +180,13 @@ async def delete_variant(
     scope: owned_objects.Scope,
     *,
     timeout: timedelta,
+    check: deletions.KeepCheck = keep_nothing,
     waiting: deletions.Say = deletions.say_nothing,
     deleting: Callable[[], None] = say_nothing,
 ) -> PruneResult:
     """Delete a variant's objects: Services, then workloads, then the rest; wait for it.
+
+    What `check` has a reason to keep stays.
 
     Raises:
         VolaryError: when a list failed for another reason than missing permission; then
@@ -196,8 +199,13 @@ async def delete_variant(
     )
 
     def stays(body: json.JsonObject) -> str:
-        return prune_decisions.unremovable(body, scope.owner, scope.label, which)
+        reason = prune_decisions.unremovable(body, scope.owner, scope.label, which)
+        return reason or check(body)
 
+    kept = _without_kept(decision.delete, stays)
+    decision = dataclasses.replace(
+        decision, delete=kept.delete, skipped=(*decision.skipped, *kept.skipped)
+    )
     return await _delete(
         client, owned, decision, stays, timeout, waiting=waiting, deleting=deleting
     )

@@ -70,6 +70,12 @@ def deployment_targets(
     )
 
 
+def named_targets(app: applications.Application) -> tuple[str, ...]:
+    """Return the clusters that an application is sent to by name, whether there are such or not."""
+    entries = (entry.target.name for entry in app.input.multi_targets)
+    return (*app.targets.names, *entries)
+
+
 _Finding = metric_providers.Finding
 _ERROR, _WARNING = errors.Severity.ERROR, errors.Severity.WARNING
 _OVERRIDES: yaml.Path = ("spec", "placement", "overrides")

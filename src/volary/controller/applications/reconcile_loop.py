@@ -59,9 +59,12 @@ class ReconcileLoop:
             self._is_running = True
             self._leader.group.create_task(self._run(), name=f"application {self._name}")
 
-    async def wait_for_change(self) -> None:
-        """Wait until it is started again; only what it does itself waits so."""
-        await self._changed.wait()
+    async def wait_for_change(self, *, within: float | None = None) -> None:
+        """Wait until it is started again, or some seconds long; only what it does waits so."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._changed.wait()
+        self._changed.clear()
 
     async def attempt(self) -> None:
         """Have what is next tried now; returns once it was, or nobody knows for a while."""

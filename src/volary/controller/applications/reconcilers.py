@@ -27,7 +27,7 @@ from volary.controller.applications import (
     run_session,
     state_writer,
 )
-from volary.controller.leadership import context
+from volary.controller.leadership import context, project_runs
 from volary.controller.runs import ready_runs, release_plans
 from volary.controller.status import (
     application_identity,
@@ -48,6 +48,10 @@ from volary.store import fencing, records
 _LOG = logging.getLogger(__name__)
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+#: Kinds of runs that wait while their project has as many under way as it may.
+_TAKING_TURNS = (run_requests.KindName.RELEASE, run_requests.KindName.BACKFILL)
+#: Seconds after which one that waits looks again whether it still has to.
+_LOOK_AGAIN = 10.0
 _BEING_RECOVERED = "the run is being taken up again; try in a moment"
 
 
@@ -405,10 +409,40 @@ class ApplicationReconciler:
             return None
         async with self._lock:
             await self._interrupted.read()
-        next_request = self.status.next_request
-        if self._interrupted.stored is not None:
-            return await self._take_up(self._interrupted.stored)
-        return await self._begin(next_request) if next_request is not None else None
+        stored, is_requested = self._interrupted.stored, self.status.next_request is not None
+        if stored is None and not is_requested:
+            return None
+        with self._leader.turns.place(self.record.project, self.work) as place:
+            if stored is not None:
+                place.go()
+                return await self._take_up(stored)
+            run_request = await self._wait_for_turn(place)
+            return await self._begin(run_request) if run_request is not None else None
+
+    async def _wait_for_turn(self, place: project_runs.Place) -> run_requests.RunRequest | None:
+        """Return what is requested once the project may have one more run; None: look anew.
+
+        What goes back or moves away does not wait: it mends something.
+        """
+        projects = self._leader.dependencies.projects
+        while True:
+            run_request = self.status.next_request
+            is_other = place.project != self.record.project
+            blocked = self.why_orphaned or run_admission.why_next_blocked(self.status)
+            if run_request is None or is_other or blocked:
+                return None
+            if run_request.kind not in _TAKING_TURNS:
+                place.go()
+            project = projects().standing(place.project).project
+            why = place.why_wait(project.limits.runs if project is not None else 0)
+            if not why:
+                return run_request
+            async with self._lock:
+                await self._state_writer.keep(replace(self.status, waiting_reason=why))
+            # A project may be changed meanwhile, and have a larger limit.
+            await self._loop.wait_for_change(within=_LOOK_AGAIN)
+            if self._interrupted.id:
+                return None
 
     def _note_interruption(self, _: Exception) -> None:
         """Take down that an error broke off what was under way."""
@@ -496,8 +530,13 @@ class ApplicationReconciler:
             self._interrupted.unread = ready.run.id
             ready, version = await self._state_writer.begin(ready)
             self._interrupted.unread = ""
-            self._session = run_session.open_session(self._leader, self.record, ready, version)
+            self._session = self._open_session(ready, version)
             return self._session
+
+    def _open_session(self, ready: ready_runs.ReadyRun, version: int) -> run_session.RunSession:
+        return run_session.open_session(
+            self._leader, self.record, ready, version, project=lambda: self.record.project
+        )
 
     async def _take_up(self, stored: run_records.StoredRun) -> Exception | None:
         """Go on with an interrupted run; returns what keeps it from going on."""
@@ -512,9 +551,7 @@ class ApplicationReconciler:
                 return None  # somebody ended it, or changed it, meanwhile
             await self._state_writer.take_up(ready.run, ready.origin)
             self._interrupted.stored = None
-            self._session = session = run_session.open_session(
-                self._leader, self.record, ready, stored.version
-            )
+            self._session = session = self._open_session(ready, stored.version)
         await self._carry_out(session)
         return None
 

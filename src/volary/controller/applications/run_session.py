@@ -1,7 +1,7 @@
 """A run, made ready and then under way with everything that keeps what it does."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from volary.controller import notifications
@@ -17,6 +17,7 @@ from volary.engine.observers import feed
 from volary.engine.persistence import codec
 from volary.engine.runs import state
 from volary.engine.state_machine import events
+from volary.model import errors
 from volary.model.runs import run_records
 from volary.store import records
 
@@ -70,6 +71,9 @@ async def take_up(
         errors.VolaryError: It cannot go on, or not yet.
     """
     dependencies = leader.dependencies
+    standing = dependencies.projects().standing(known.project)
+    if standing.is_temporary:
+        raise errors.TemporaryError(standing.reason)
     origin = application_identity.with_current_repository(
         run_origins.from_document(stored.origin), known, dependencies.addresses
     )
@@ -86,6 +90,7 @@ def open_session(
     version: int,
     *,
     observers: Sequence[feed.Observer] = (),
+    project: Callable[[], str] | None = None,
 ) -> RunSession:
     """Return what carries a release out, and keeps each step from the stored `version` on.
 
@@ -95,7 +100,12 @@ def open_session(
         release: The run.
         version: Of the run, as it was kept last.
         observers: Told what happens, without secrets, besides those that write it down.
+        project: Returns the application's project as it is known now; None: that of `known`.
     """
+    projects = leader.dependencies.projects
+    release.performer.standing = lambda: projects().standing(
+        project() if project is not None else known.project
+    )
     log = batch_writers.LogWriter(leader.store, fence=leader.fence)
     analyses = batch_writers.AnalysisWriter(leader.store, fence=leader.fence)
     release.performer.keeper = task_state.TaskStateStore(leader.store, leader.fence, known.name)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from volary.controller import inputs
 from volary.controller.fleet import cluster_registry
-from volary.controller.leadership import planner_slots
+from volary.controller.leadership import planner_slots, project_runs
 from volary.controller.persistence import change_signal, redaction, retry
 from volary.controller.planning import opened_applications
 from volary.controller.runs import kind_registry, ready_runs, run_kinds
@@ -124,6 +124,8 @@ class LeaderContext:
     kinds: Mapping[run_requests.KindName, run_kinds.RunKind] = field(
         default_factory=lambda: kind_registry.BY_NAME
     )
+    #: Who waits because its project has as many runs under way as it may.
+    turns: project_runs.ProjectRuns = field(default_factory=project_runs.ProjectRuns)
     differences: ChangedPathsCache = field(default_factory=ChangedPathsCache)
     #: Applications that are read again and again.
     opened: ApplicationCache = field(default_factory=ApplicationCache)

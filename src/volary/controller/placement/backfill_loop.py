@@ -31,6 +31,7 @@ from volary.model import applications, phrases
 from volary.model.fleet import cluster_health, taints
 from volary.model.runs import run_plans
 from volary.placement.failover import destinations
+from volary.tenancy import guards
 
 _LOG = logging.getLogger(__name__)
 #: Applications that are backfilled at the same time.
@@ -154,7 +155,7 @@ class BackfillLoop:
             ),
         )
         app = (await self.leader.open(reconciler.place, commit)).application
-        names = self._where(app, status)
+        names = self._where(app, status, reconciler.record.project)
         missing = cluster_releases.missing_clusters(status.releases, names, identity)
         self._tries.forget(reconciler.name, missing)
         if not missing and not reconciler.status.releases.waiting:
@@ -233,10 +234,21 @@ class BackfillLoop:
         self,
         app: applications.Application,
         status: application_statuses.ApplicationStatus,
+        project: str,
     ) -> tuple[str, ...]:
-        """Return the clusters that the application is on and that take something new."""
+        """Return the clusters that the application is on and that take something new.
+
+        A cluster that joins where its project may not deploy is none of them.
+        """
         members = self.leader.dependencies.clusters.fleet
-        there = fleet_checks.deployment_targets(app, members)
+        standing = self.leader.dependencies.projects().standing(project)
+        known = {*status.placed.chosen, *status.releases.clusters}
+        there = [
+            cluster
+            for cluster in fleet_checks.deployment_targets(app, members)
+            if cluster.name in known
+            or not guards.Guard(lambda: standing, cluster).refusal_of_cluster()
+        ]
         open_to = {
             cluster.name for cluster in there if not eligibility.exclusion_reason(app, cluster)
         }
@@ -262,7 +274,14 @@ class BackfillLoop:
         )
         if member is None:
             return "it left the fleet"
-        told = backfill_rules.why_not_now(app, member, reconciler.status, known.get(name), now)
+        told = backfill_rules.why_not_now(
+            app,
+            member,
+            reconciler.status,
+            known.get(name),
+            now,
+            self.leader.dependencies.projects().standing(reconciler.record.project),
+        )
         wait = self._tries.why_wait(reconciler.name, name, now)
         return told or (wait and reconciler.status.releases.waiting.get(name, wait))
 

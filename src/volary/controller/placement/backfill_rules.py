@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from volary.controller.planning import replica_assignment
+from volary.controller.planning import replica_assignment, run_waves
 from volary.controller.status import application_statuses, run_admission
-from volary.model import applications, backoffs
-from volary.model.fleet import cluster_health, fleets, selectors
+from volary.model import applications, backoffs, projects
+from volary.model.fleet import cluster_health, fleets
 from volary.placement import windows
+from volary.tenancy import guards, membership
 
 _BACKOFF = backoffs.Backoff(timedelta(seconds=30), timedelta(minutes=30))
 
@@ -19,11 +20,15 @@ def why_not_now(
     status: application_statuses.ApplicationStatus,
     health: cluster_health.ClusterHealth | None,
     now: datetime,
+    standing: membership.Standing,
 ) -> str:
     """Return why a cluster does not get the release now, in a clause; empty: it does.
 
-    Nothing in it changes with every look, so that it is kept rarely.
+    `standing` is that of the application's project. Nothing in it changes with every look, so that
+    it is kept rarely.
     """
+    if refusal := guards.Guard(lambda: standing, cluster).refusal_of_cluster():
+        return refusal
     if health is None:
         return "it was not probed yet"
     if not is_ready(health):
@@ -34,7 +39,7 @@ def why_not_now(
     pinned = run_admission.why_blocked(status, None)
     if pinned:
         return pinned
-    closed = _closure(app, cluster, now)
+    closed = _closure(app, standing.project, cluster, now)
     return f"{closed.why}; opens {closed.opening}" if closed else ""
 
 
@@ -51,17 +56,21 @@ def _has_share(status: application_statuses.ApplicationStatus, name: str) -> boo
 
 
 def _closure(
-    app: applications.Application, cluster: fleets.Cluster, now: datetime
+    app: applications.Application,
+    project: projects.Project | None,
+    cluster: fleets.Cluster,
+    now: datetime,
 ) -> windows.Closure | None:
-    allow, deny = (
-        [
-            cluster_window.window
-            for cluster_window in listed
-            if selectors.matches(cluster_window.selector, cluster)
-        ]
-        for listed in (app.waves.windows.allow, app.waves.windows.deny)
+    rules = run_waves.windows_of(app, project, [cluster])
+    return windows.closure(
+        (),
+        [rule.window for rule in rules if rule.deny],
+        now,
+        besides=[
+            [rule.window for rule in rules if not rule.deny and bool(rule.project) is is_projects]
+            for is_projects in (False, True)
+        ],
     )
-    return windows.closure(allow, deny, now)
 
 
 @dataclass(frozen=True, slots=True)

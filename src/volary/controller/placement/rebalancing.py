@@ -15,6 +15,7 @@ from volary.model.fleet import cluster_health
 from volary.model.runs import run_records
 from volary.placement.failover import rebalance, situations
 from volary.store import records
+from volary.tenancy import guards
 
 KIND = "rebalance"
 
@@ -25,10 +26,21 @@ def situation(
     status: application_statuses.ApplicationStatus,
     known: Mapping[str, cluster_health.ClusterHealth],
     rules: cluster_health.HealthRules,
+    *,
+    project: str,
 ) -> situations.Situation:
-    """Return where an application is and could be, without looking at anything."""
+    """Return where an application is and could be, without looking at anything.
+
+    It could not be where its `project`, by its name, may not deploy.
+    """
     app = opened.application
-    targets = fleet_checks.deployment_targets(app, dependencies.clusters.fleet)
+    standing = dependencies.projects().standing(project)
+    targets = tuple(
+        target
+        for target in fleet_checks.deployment_targets(app, dependencies.clusters.fleet)
+        if target.name in status.placed.chosen
+        or not guards.Guard(lambda: standing, target).refusal_of_cluster()
+    )
     names = tuple(target.name for target in targets)
     chosen = status.placed.chosen or (() if app.spread else names)
     here = tuple(cluster_name for cluster_name in chosen if cluster_name in names)
@@ -46,8 +58,11 @@ async def plan(
     register: cluster_registry.ClusterRegistry,
     *,
     by: str,
+    project: str,
 ) -> rebalance.Rebalance:
     """Return what a rebalance would do; writes nothing.
+
+    `project` is the name of the application's.
 
     Raises:
         errors.UserError: There is nothing to place, or no place for it.
@@ -57,7 +72,9 @@ async def plan(
     if not commit:
         raise refusals.conflict("no release of it was completed yet: there is nothing to place")
     opened = await ready_runs.open_application(dependencies, place, commit)
-    looked = situation(dependencies, opened, status, register.known, register.rules)
+    looked = situation(
+        dependencies, opened, status, register.known, register.rules, project=project
+    )
     choice = rebalance.choose(looked)
     if choice.failure or not choice.names:
         raise refusals.conflict(choice.failure or "no cluster that it may be on answers")
@@ -85,7 +102,14 @@ async def carry_out(
     before = reconciler.status
     if before.move is not None or reconciler.is_moving:
         return "it is moving already; ask again when that has ended"
-    made = await plan(leader.dependencies, reconciler.place, before, leader.register, by=request.by)
+    made = await plan(
+        leader.dependencies,
+        reconciler.place,
+        before,
+        leader.register,
+        by=request.by,
+        project=reconciler.record.project,
+    )
     if made.is_empty and not made.leaving and not before.placed.away:
         return "nothing would move: it is where it would be placed anew"
     move = run_requests.RunRequest(

@@ -23,7 +23,12 @@ from volary.clusters.inventory import (
     snapshots,
 )
 from volary.concurrency import fan_out, work_threads
-from volary.controller.planning import cluster_questions, needed_permissions, preparation
+from volary.controller.planning import (
+    cluster_questions,
+    needed_permissions,
+    preparation,
+    project_checks,
+)
 from volary.manifests.health import assessment
 from volary.model import errors, json
 from volary.model.fleet import fleets
@@ -126,6 +131,9 @@ async def _try_on(
     closely: bool,
 ) -> Trial:
     try:
+        forbidden = await _forbidden(client, prepared, member, rollouts)
+        if forbidden:
+            return Trial(client.name, problems=forbidden)
         owner = prepared.application_on(client.name).owner
         adopted: list[json.JsonObject] = []
         options = applier.Options(
@@ -155,6 +163,24 @@ async def _try_on(
         )
     except errors.VolaryError as error:
         return _refused(client.name, error)
+
+
+async def _forbidden(
+    client: clients.Client,
+    prepared: preparation.PreparedRun,
+    member: fleets.Cluster | None,
+    rollouts: Sequence[stage_runners.Rollout],
+) -> tuple[errors.Problem, ...]:
+    """Return what the project does not permit of what the stages add to the manifests."""
+    if prepared.project is None or member is None:
+        return ()
+    problems: dict[errors.Problem, None] = {}
+    for rollout in rollouts:
+        found = await project_checks.of_manifests(
+            client, prepared.project, member, prepared.opened.application, rollout.manifests
+        )
+        problems.update(dict.fromkeys(found))
+    return tuple(problems)
 
 
 def _home(

@@ -14,6 +14,7 @@ from volary.controller.planning import (
     fleet_shares,
     opened_applications,
     planned_manifests,
+    project_checks,
     recognition,
     replica_assignment,
     run_renderer,
@@ -23,7 +24,7 @@ from volary.controller.planning import (
     target_selection,
 )
 from volary.engine.runs import policies
-from volary.model import applications, errors
+from volary.model import applications, errors, projects
 from volary.model.fleet import fleets
 from volary.model.objects import manifest, ownership
 from volary.model.runs import run_plans
@@ -95,6 +96,8 @@ class PreparedRun:
     owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
     #: Clusters that did not answer, with the reason of each; they are not asked again.
     silent: Mapping[str, str] = field(default_factory=dict)
+    #: What it may do; None: everything.
+    project: projects.Project | None = None
 
     def application_on(self, target: str) -> applications.Application:
         """Return the application as its stages see it on a target."""
@@ -113,25 +116,29 @@ async def prepare(
     *,
     renderer: renderers.Renderer | None = None,
     told: Callable[[str], None] = lambda _: None,
+    project: projects.Project | None = None,
 ) -> PreparedRun:
     """Find out everything and decide; writes nothing.
 
     A process that prepares often passes one `renderer`, which remembers what it rendered. `told`
-    is given a sentence with the clusters that are waited for.
+    is given a sentence with the clusters that are waited for. What the `project` does not permit
+    is refused before anything is read from a cluster but the kinds that it serves.
 
     Raises:
         errors.UserError: Something has to be mended first; all problems of a step at once.
     """
     application, loaded = opened.application, opened.loaded
-    selection = target_choice.select(
-        application, clusters.fleet, document=loaded.document, base=loaded.base
-    )
+    forbidden = project_checks.of_application(project, application, clusters.fleet)
+    seen = project_checks.seen_fleet(project, clusters.fleet)
+    selection = target_choice.select(application, seen, document=loaded.document, base=loaded.base)
     selection, placed = target_selection.narrow(
-        application, selection, options.placed, clusters.fleet, loaded.document
+        application, selection, options.placed, seen, loaded.document
     )
-    names = tuple(cluster.name for cluster in selection.require())
     renderer = renderer or renderers.Renderer()
     questions = cluster_questions.ClusterQuestions(clusters, options.patience, told=told)
+    if project is not None:
+        await _refuse_forbidden(project, forbidden, opened, selection, questions, renderer)
+    names = tuple(cluster.name for cluster in selection.require())
     recognised = await recognise(opened, questions, names, renderer, remembered=options.owners)
     sides = {opened.commit: run_sources.of(opened)}
     rendering = run_renderer.RunRenderer(sides, renderer, clusters.fleet, new=opened.commit)
@@ -170,6 +177,7 @@ async def prepare(
         manifests,
         prunes=any(getattr(stage.options, "prune", False) for stage in chosen.stages),
     )
+    project_checks.refuse_stages(project, chosen.stages)
     if fleet_shares.needs_shares(chosen.stages):
         counts = await replica_assignment.read_primary_pods(questions, application, manifests)
         pinned = fleet_shares.fix_shares(application, chosen.stages, selection.targets, counts)
@@ -182,6 +190,7 @@ async def prepare(
             selection.targets,
             chosen.stages,
             goes_back=options.goes_back,
+            project=project,
         )
     except errors.UserError as error:
         raise loaded.located(error, wave_rules.PATH) from error
@@ -203,7 +212,47 @@ async def prepare(
         selection.absence,
         {name: known.owner for name, known in recognised.items()},
         questions.silent,
+        project,
     )
+
+
+async def _refuse_forbidden(
+    project: projects.Project,
+    forbidden: Sequence[errors.Problem],
+    opened: opened_applications.OpenedApplication,
+    selection: target_choice.Selection,
+    questions: cluster_questions.ClusterQuestions,
+    renderer: renderers.Renderer,
+) -> None:
+    """Refuse what a project does not permit, all of it at once.
+
+    Clusters that it may not deploy to are asked nothing.
+
+    Args:
+        project: Whose the application is.
+        forbidden: What is wrong with the application's file.
+        opened: The application.
+        selection: The clusters that the project permits.
+        questions: Asks them.
+        renderer: Makes what they would get, but for numbers of replicas that they decide.
+
+    Raises:
+        errors.UserError: With every problem.
+    """
+    problems = dict.fromkeys(forbidden)
+    if not forbidden:
+        selection.require()
+    sides = {opened.commit: run_sources.of(opened)}
+    rendering = run_renderer.RunRenderer(
+        sides, renderer, questions.clusters.fleet, new=opened.commit
+    )
+    try:
+        manifests = await _each(rendering.render, opened.commit, selection.names)
+        await project_checks.refuse_objects(project, questions, opened.application, manifests)
+    except errors.UserError as error:
+        problems.update(dict.fromkeys(error.problems))
+    if problems:
+        raise errors.UserError(*problems)
 
 
 async def recognise(

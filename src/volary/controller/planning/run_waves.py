@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from volary.engine.runs import policies, run_builder
-from volary.model import analysis, applications, errors
+from volary.model import analysis, applications, errors, projects
 from volary.model.fleet import fleets, selectors
 from volary.model.pipeline import pipelines
 from volary.model.placement import rollouts
@@ -60,16 +60,18 @@ def plan_waves(
     stages: Sequence[pipelines.Stage],
     *,
     goes_back: bool = False,
+    project: projects.Project | None = None,
 ) -> RunWaves:
     """Return the waves of a run over `clusters`; nothing for an application without.
 
-    One that goes back takes the last wave first, and nothing holds it up: no gate, no window.
+    One that goes back takes the last wave first, and nothing holds it up: no gate, no window. The
+    windows of the `project` hold besides the application's own, so none of these opens them.
 
     Raises:
         UserError: A cluster is in no wave, and the application says that this is refused.
     """
     wanted = application.waves
-    windows = () if goes_back else tuple(_windows(wanted.windows, clusters))
+    windows = () if goes_back else windows_of(application, project, clusters)
     if not wanted.waves:
         return RunWaves(windows=windows)
     division = planned_waves.divide(wanted, clusters)
@@ -106,10 +108,30 @@ def _require_others(division: planned_waves.Division) -> None:
             )
 
 
+def windows_of(
+    application: applications.Application,
+    project: projects.Project | None,
+    clusters: Sequence[fleets.Cluster],
+) -> tuple[policies.WindowRule, ...]:
+    """Return the windows of an application, and those of its project, which are called so."""
+    own = tuple(_windows(application.waves.windows, clusters))
+    if project is None:
+        return own
+    of_project = (
+        replace(
+            rule,
+            window=replace(rule.window, name=f"{rule.window.name} of project {project.name}"),
+            project=project.name,
+        )
+        for rule in _windows(project.windows, clusters)
+    )
+    return (*own, *of_project)
+
+
 def _windows(
     windows: rollouts.Windows, clusters: Sequence[fleets.Cluster]
 ) -> Iterator[policies.WindowRule]:
-    """Yield the windows of a run with the names of the clusters that they are for."""
+    """Yield windows with the names of the clusters that they are for."""
     for deny, listed in ((False, windows.allow), (True, windows.deny)):
         for cluster_window in listed:
             targets = tuple(

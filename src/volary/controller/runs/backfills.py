@@ -7,7 +7,7 @@ application's status change: the release is everywhere then. All but `prepare` i
 
 from dataclasses import replace
 
-from volary.controller.planning import replica_assignment
+from volary.controller.planning import project_checks, replica_assignment
 from volary.controller.runs import moves, ready_runs, run_kinds
 from volary.controller.status import (
     application_state,
@@ -44,7 +44,12 @@ class Backfill:
         dependencies, run_request = planning.dependencies, planning.run_request
         status = planning.application.status
         place = ready_runs.source_of(planning.application)
+        project = project_checks.require(
+            dependencies.projects(), planning.application.record.project
+        )
         opened = await ready_runs.open_application(dependencies, place, run_request.commit)
+        targets = run_request.targets
+        project_checks.refuse_clusters(project, dependencies.clusters.fleet, targets)
         app = opened.application
         running = {
             name: cluster_releases.commit_before_backfill(status.releases, name)
@@ -69,6 +74,7 @@ class Backfill:
                 timeout=app.timeout,
             ),
         )
+        made = project_checks.limited(made, project)
         run = run_builder.new_run(run_request.id, made, dependencies.clock.now())
         origin = replace(
             ready_runs.origin_of(place, run_request, opened, run_request.targets),
@@ -80,7 +86,9 @@ class Backfill:
                 dependencies, opened, run_request.targets, status.owners
             ),
         )
-        return await ready_runs.take_up_opened(dependencies, opened, run, origin)
+        ready = await ready_runs.take_up_opened(dependencies, opened, run, origin)
+        await ready_runs.refuse_forbidden(dependencies, project, app, ready, targets)
+        return ready
 
     def begun(self, kept: run_kinds.KeptRun) -> application_state.StateChange:
         """Take the run as under way; how the last release stands stays said."""

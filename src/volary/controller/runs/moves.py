@@ -10,7 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from volary.controller.planning import cluster_questions, opened_applications, replica_assignment
+from volary.controller.planning import (
+    cluster_questions,
+    opened_applications,
+    project_checks,
+    replica_assignment,
+)
 from volary.controller.runs import ready_runs, run_kinds
 from volary.controller.status import (
     application_state,
@@ -198,7 +203,12 @@ class Move:
         remembered = status.releases.running
         place = ready_runs.source_of(planning.application)
         shift = run_request.shift or move_plans.MovePlan()
+        project = project_checks.require(
+            dependencies.projects(), planning.application.record.project
+        )
         opened = await ready_runs.open_application(dependencies, place, run_request.commit)
+        synced = (*shift.place, *shift.reduce)
+        project_checks.refuse_clusters(project, dependencies.clusters.fleet, synced)
         numbers = await divide(dependencies, opened, status, fresh=shift.fresh)
         running = {
             name: status.releases.of(name).commit or run_request.commit for name in shift.clusters
@@ -218,6 +228,7 @@ class Move:
                 timeout=opened.application.timeout,
             ),
         )
+        made = project_checks.limited(made, project)
         run = run_builder.new_run(run_request.id, made, dependencies.clock.now())
         origin = replace(
             ready_runs.origin_of(place, run_request, opened, shift.clusters),
@@ -227,7 +238,9 @@ class Move:
             chosen=status.placed.chosen,
             owners=await ready_runs.owners_of(dependencies, opened, shift.clusters, status.owners),
         )
-        return await ready_runs.take_up_opened(dependencies, opened, run, origin)
+        ready = await ready_runs.take_up_opened(dependencies, opened, run, origin)
+        await ready_runs.refuse_forbidden(dependencies, project, opened.application, ready, synced)
+        return ready
 
     def begun(self, kept: run_kinds.KeptRun) -> application_state.StateChange:
         """Take the move as under way; how the last release stands stays said."""

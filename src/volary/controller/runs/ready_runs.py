@@ -15,6 +15,7 @@ from volary.controller.planning import (
     opened_applications,
     planned_manifests,
     preparation,
+    project_checks,
     replica_assignment,
     run_renderer,
 )
@@ -23,7 +24,7 @@ from volary.controller.status import application_state, run_origins, run_request
 from volary.engine import executor
 from volary.engine.runs import policies, state
 from volary.manifests import redaction as manifest_redaction
-from volary.model import applications, clocks
+from volary.model import applications, clocks, projects
 from volary.model.fleet import fleets
 from volary.model.objects import ownership
 from volary.model.runs import run_records
@@ -31,7 +32,7 @@ from volary.sources.rendering import renderers
 from volary.stages import executor as stage_executor
 from volary.stages.runtime import contexts, task_states
 from volary.store import stores
-from volary.tenancy import membership
+from volary.tenancy import guards, membership
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ class Performer(executor.StageExecutor, Protocol):
     keeper: task_states.TaskStateStore
     #: Called with a cluster that left the fleet and cannot be reached any more, and why.
     leave_out: Callable[[str, str], None] | None
+    #: Looks the application's project up, as it is now; each task asks it.
+    standing: guards.LookUp | None
 
     async def conclude(self, ended: state.Run) -> None:
         """Let go of what the clusters keep for a way back that is not needed any more."""
@@ -178,6 +181,39 @@ async def take_up_opened(
     )
     ready = await of_plan(dependencies, opened.application, again, run, origin)
     return replace(ready, clusters=_of_run(members, run))
+
+
+async def refuse_forbidden(
+    dependencies: Dependencies,
+    project: projects.Project | None,
+    application: applications.Application,
+    ready: ReadyRun,
+    targets: Sequence[str],
+) -> None:
+    """Refuse a run that brings clusters what a project may not have there.
+
+    Args:
+        dependencies: What planning works with.
+        project: Whose; None: there are none.
+        application: At the run's commit.
+        ready: A run without a pipeline: each cluster gets what it runs already, else the commit.
+        targets: The clusters that get something.
+
+    Raises:
+        errors.UserError: With all that is not permitted.
+    """
+    if project is None or ready.rendering is None:
+        return
+    run, rendering = ready.run, ready.rendering
+    is_backfill = ready.origin.kind is run_requests.KindName.BACKFILL
+    manifests = {
+        target: await rendering.render(run.commit, target)
+        if is_backfill or not run.running_commit_of(target)
+        else await rendering.render_before(run.running_commit_of(target), target)
+        for target in targets
+    }
+    questions = cluster_questions.ClusterQuestions(dependencies.clusters, dependencies.patience)
+    await project_checks.refuse_objects(project, questions, application, manifests)
 
 
 async def owners_of(

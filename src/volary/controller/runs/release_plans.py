@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from volary.config.crosscheck import eligibility, fleet_checks
-from volary.controller.planning import preflight, preparation, run_renderer
+from volary.controller.planning import preflight, preparation, project_checks, run_renderer
 from volary.controller.runs import ready_runs
 from volary.controller.status import (
     application_state,
@@ -70,8 +70,10 @@ async def plan(
         errors.TemporaryError: It may work later.
     """
     place, status = ready_runs.source_of(application), application.status
+    project = project_checks.require(dependencies.projects(), application.record.project)
     opened = await ready_runs.open_application(dependencies, place, run_request.commit)
-    away = why_wait_for_clusters(opened.application, dependencies.clusters.fleet)
+    seen = project_checks.seen_fleet(project, dependencies.clusters.fleet)
+    away = why_wait_for_clusters(opened.application, seen)
     if away and not run_request.kind.is_rollback:
         raise NotYetError(away)
     wish = preparation.RunOptions(
@@ -89,6 +91,7 @@ async def plan(
         opened,
         renderer=dependencies.renderer,
         told=told,
+        project=project,
     )
     refuse_scripts(prepared.plan.stages, allowed=dependencies.executor_options.permissions.scripts)
     return prepared
@@ -237,7 +240,7 @@ def plan_of(prepared: preparation.PreparedRun, *, can_hold: bool) -> run_builder
     application, wish = prepared.opened.application, prepared.options
     on_failure = _on_failure(application.planner, can_hold=can_hold)
     limit = wish.timeout or application.timeout
-    return run_builder.RunSpec(
+    spec = run_builder.RunSpec(
         application=application.name,
         commit=prepared.opened.commit,
         groups=run_builder.one_group(prepared.plan.targets, concurrency=wish.concurrency),
@@ -259,6 +262,7 @@ def plan_of(prepared: preparation.PreparedRun, *, can_hold: bool) -> run_builder
         absent=prepared.absent,
         warnings=tuple(map(str, prepared.warnings)),
     )
+    return project_checks.limited(spec, prepared.project)
 
 
 def _on_failure(planner: applications.Planner, *, can_hold: bool) -> policies.OnFailure:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from volary.controller import refusals
+from volary.controller.planning import project_checks
 from volary.controller.runs import ready_runs, releases, run_kinds
 from volary.controller.status import (
     application_identity,
@@ -127,6 +128,8 @@ class Rollback(releases.Release):
         """Return the new run: the stored one, rolling back from the start."""
         dependencies, run_request = planning.dependencies, planning.run_request
         record, known = planning.application.record, planning.application.status.releases
+        # What it may write is for each of its stages to say: it leaves out what it may not.
+        project_checks.require(dependencies.projects(), record.project)
         stored = await planning.store.runs.load(run_request.rollback_of)
         if stored is None:
             raise refusals.conflict(f"run {run_request.rollback_of} is no longer stored")

@@ -87,6 +87,9 @@ class WindowRule:
     targets: tuple[str, ...]
     #: Whether they may not be changed within it; otherwise within it only.
     deny: bool = False
+    #: The project whose it is; empty: the application's own. A cluster may be changed when each
+    #: of the two lets it be.
+    project: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from volary.engine.runs import counters, policies, state, updates
 from volary.model import phrases, statuses
+from volary.model.placement import rollouts
 from volary.placement import windows
 
 
@@ -101,9 +102,12 @@ def _closures(
 
 
 def _closure(those: Collection[policies.WindowRule], now: datetime) -> windows.Closure | None:
-    allow = [window_rule.window for window_rule in those if not window_rule.deny]
+    allow: dict[str, list[rollouts.Window]] = {}
+    for window_rule in those:
+        if not window_rule.deny:
+            allow.setdefault(window_rule.project, []).append(window_rule.window)
     deny = [window_rule.window for window_rule in those if window_rule.deny]
-    return windows.closure(allow, deny, now)
+    return windows.closure((), deny, now, besides=tuple(allow.values()))
 
 
 def _sentence(closures: Mapping[str, windows.Closure]) -> str:

@@ -12,7 +12,7 @@ from volary.clusters.inventory import pruning
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
-from volary.stages.runtime import cluster_changes, execution, stage_runners
+from volary.stages.runtime import cluster_changes, execution, project_rules, stage_runners
 from volary.stages.traffic import live_routes, route_writes, weights
 
 
@@ -57,6 +57,7 @@ async def remove(work: execution.Work, which: variant.Variant) -> str:
         which,
         cluster_changes.scope(work),
         timeout=work.remaining,
+        check=project_rules.keep_check(work),
         waiting=work.context.progress,
         deleting=work.begin_writing,
     )

@@ -13,11 +13,12 @@ Of a cluster that a task may have written to, without anybody who knows, it read
 nothing differs it writes nothing, and says that there is nothing to take back.
 
 The stage succeeds only after comparing what is live with what was to be restored and applied;
-whatever was left out is named.
+whatever was left out is named. That is also what the application's project does not permit any
+more: the rest goes back, and the stage fails of it only where that is not as it was.
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
@@ -33,7 +34,13 @@ from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import added_stages, rollout_stages, stage_kind
 from volary.stages.kinds import clean
 from volary.stages.rollouts import rendering, restoring, service_changes, service_rollouts
-from volary.stages.runtime import applied_waits, cluster_changes, execution, stage_runners
+from volary.stages.runtime import (
+    applied_waits,
+    cluster_changes,
+    execution,
+    project_rules,
+    stage_runners,
+)
 from volary.stages.traffic import backend_readiness, live_routes, routes
 
 #: Why objects stay that are no business of the run's.
@@ -136,6 +143,8 @@ async def _go_back(work: execution.Work) -> str:
         running_options(context.application, live),
         commit=context.task.running_commit,
     )
+    whole, refused = rendered, await project_rules.refusals(work, rendered)
+    rendered = _permitted(work, whole, refused)
     route_objects = await live_routes.of(work, rendered)
     services: list[manifest.Manifest] = []
     if context.application.rolls_out_service:
@@ -160,12 +169,13 @@ async def _go_back(work: execution.Work) -> str:
     gone = [await clean.remove(work, which) for which in _VARIANTS]
     stays = only_created_by(context.task.commit, adopted.adopted)
     pruned = await cluster_changes.prune_away(
-        work, rendered, cluster_changes.scope(work, allow_mass_deletion=True), stays
+        work, whole, cluster_changes.scope(work, allow_mass_deletion=True), stays
     )
     left = [
         *_left(pruned.changes, ignored=(NOT_BROUGHT, *pruning.PROTECTIONS)),
         *await adopted.verify(),
         *await _differing(work, rendered),
+        *await _left_alone(work, whole, refused),
     ]
     _require_nothing(left)
     await adopted.finish()
@@ -221,6 +231,47 @@ async def _differing(work: execution.Work, rendered: Sequence[manifest.Manifest]
         for change in changes.changes
         if change.action is not apply_results.Action.UNCHANGED
     ]
+
+
+def _permitted(
+    work: execution.Work,
+    rendered: Sequence[manifest.Manifest],
+    refused: Mapping[manifest.ResourceKey, str],
+) -> list[manifest.Manifest]:
+    """Return what may be written, after saying what may not.
+
+    Raises:
+        StageFailedError: when nothing may be.
+    """
+    for key, refusal in refused.items():
+        work.caution(f"{key.title} stays as it is: {refusal}")
+    permitted = [item for item in rendered if item.key not in refused]
+    if not permitted:
+        raise execution.StageFailedError(next(iter(refused.values())))
+    return permitted
+
+
+async def _left_alone(
+    work: execution.Work,
+    rendered: Sequence[manifest.Manifest],
+    refused: Mapping[manifest.ResourceKey, str],
+) -> list[str]:
+    """Return what was left out and is not as it is to be, or nobody knows, each with the reason."""
+    left: list[str] = []
+    for item in rendered:
+        refusal = refused.get(item.key)
+        if refusal is None:
+            continue
+        try:
+            changes = (await cluster_changes.preview(work, [item])).changes
+            is_same = all(change.action is apply_results.Action.UNCHANGED for change in changes)
+        except errors.VolaryError as error:
+            if apply_errors.unreachable(error) is not None:
+                raise
+            is_same = False
+        if not is_same:
+            left.append(f"{item.key.title} stays: {refusal}")
+    return left
 
 
 def _require_nothing(left: Sequence[str]) -> None:

@@ -114,6 +114,8 @@ async def carry_out(
     context = work.context
     if not context.options.permissions.scripts or context.run.checkout is None:
         raise execution.StageFailedError(_REFUSAL)
+    if refusal := context.guard.refusal_of_stage(external_stages.SCRIPT_RUN):
+        raise execution.StageFailedError(refusal)
     work.check_stop()
 
     async def here() -> processes.Ended:

@@ -13,7 +13,7 @@ from volary.clusters.apply import applier, apply_errors, deletions
 from volary.clusters.inventory import owned_objects, pruning
 from volary.model.objects import apply_results, manifest
 from volary.model.pipeline import variant
-from volary.stages.runtime import execution, inventory_records
+from volary.stages.runtime import execution, inventory_records, project_rules
 
 #: How long a new kind may take to be served, or an object that is replaced to go.
 _PATIENCE = timedelta(minutes=5)
@@ -25,8 +25,12 @@ async def apply(
     """Apply a set completely, also when asked to stop on the way; not begun after that.
 
     What `hold` returns is left out.
+
+    Raises:
+        UserError: when the project does not permit something of it; then nothing was written.
     """
     work.check_stop()
+    await project_rules.require(work, manifests)
     work.context.progress(f"applying {len(manifests)} manifest{'' if len(manifests) == 1 else 's'}")
     # The inventory comes first: a crash must not leave what nobody knows of.
     remembered = await inventory_records.add(work, manifests)
@@ -105,7 +109,7 @@ async def prune_away(
         desired,
         within,
         timeout=work.remaining,
-        check=check,
+        check=project_rules.keep_check(work, check),
         followed=functools.partial(_settle, work),
         waiting=work.context.progress,
         deleting=work.begin_writing,
@@ -130,7 +134,7 @@ async def remove_brought(work: execution.Work, check: deletions.KeepCheck) -> pr
         work.context.client,
         scope(work),
         timeout=work.remaining,
-        check=check,
+        check=project_rules.keep_check(work, check),
         waiting=work.context.progress,
         deleting=work.begin_writing,
     )

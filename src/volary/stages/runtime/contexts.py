@@ -23,6 +23,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 from volary.stages import webhooks
 from volary.stages.runtime import adoptions, rendezvouses, task_states
+from volary.tenancy import guards
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,8 @@ class StageContext(MeasuringContext):
     adoption: adoptions.Adoption = field(default_factory=adoptions.Adoption)
     #: What API servers have warned of in this run, which is said once; shared by all its tasks.
     heard_warnings: set[str] = field(default_factory=set)
+    #: What the application's project permits on this cluster, at the moment it is asked.
+    guard: guards.Guard = guards.PERMITS_EVERYTHING
 
     def attempt_id(self, *, whole_fleet: bool = False) -> str:
         """Return what names this attempt to the world outside: the same after a restart.

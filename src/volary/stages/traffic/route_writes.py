@@ -17,7 +17,7 @@ from volary.model import json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.stages.rollouts import service_rollouts
-from volary.stages.runtime import execution, inventory_records
+from volary.stages.runtime import execution, inventory_records, project_rules
 from volary.stages.traffic import backend_readiness, live_routes, silent_parents, weights
 
 #: Gateways of clouds take minutes to answer.
@@ -40,8 +40,10 @@ async def move(
     Raises:
         StageFailedError: when a variant has no ready pod for the traffic it would get,
             or what was read back is not what was written.
+        UserError: when the project does not permit the object.
     """
     router = route_object.router
+    await project_rules.require(work, [route_object.item])
     live_routes.check_owner(work, route_object)
     snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
     async for _ in preconditions.attempts():

@@ -13,6 +13,7 @@ from volary.engine.runs import run_builder, state
 from volary.engine.state_machine import events
 from volary.model import errors, statuses
 from volary.store import fencing, records
+from volary.tenancy import membership
 
 GONE = "there is no repository shop"
 
@@ -73,6 +74,23 @@ async def left_behind(
     await world.registry.load()
     await world.until(lambda shop: "cannot go on" in shop.reason)
     return run
+
+
+async def test_a_run_goes_on_once_it_is_known_which_projects_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Until then nobody knows what it may do, and nothing is wrong with it."""
+    async with given.leading() as world:
+        monkeypatch.setattr(given.ready_runs, "take_up", world.script.take_up)
+        world.leader.dependencies.projects = lambda: membership.Projects(unknown="Git is away")
+        await left_behind(world)
+        assert "it is not known which projects there are: Git is away" in world.shop.record.reason
+        assert not world.script.stages.begun.is_set()
+
+        world.leader.dependencies.projects = membership.Projects
+        world.shop.work()
+
+        await world.until(lambda shop: shop.status == "synced")
 
 
 def cancel(**options: bool) -> events.Cancel:

@@ -8,17 +8,21 @@ import pytest
 from volary.controller.placement import backfill_rules
 from volary.controller.status import application_statuses, cluster_releases
 from volary.engine.runs import state
-from volary.model import applications
+from volary.model import applications, projects
 from volary.model.fleet import cluster_health, fleets
 from volary.model.objects import manifest
 from volary.model.placement import overrides, rollouts
 from volary.placement.replicas import assignment, divisible_workloads
+from volary.tenancy import membership
 
 NOW = datetime(2026, 12, 24, 12, tzinfo=UTC)
 EU = fleets.Cluster("eu", labels={"env": "prod"})
 READY = cluster_health.ClusterHealth("eu", cluster_health.ClusterState.READY)
 SHOP = applications.Application("shop")
 FROZEN = rollouts.Window("christmas", schedule="0 0 24 12 *", duration=timedelta(days=3))
+
+
+NO_PROJECTS = membership.Standing()
 
 
 def frozen(**labels: str) -> applications.Application:
@@ -31,10 +35,10 @@ def why(
     app: applications.Application = SHOP,
     found: cluster_health.ClusterHealth | None = READY,
     application_status: application_statuses.ApplicationStatus | None = None,
+    standing: membership.Standing = NO_PROJECTS,
 ) -> str:
-    return backfill_rules.why_not_now(
-        app, EU, application_status or application_statuses.ApplicationStatus(), found, NOW
-    )
+    known = application_status or application_statuses.ApplicationStatus()
+    return backfill_rules.why_not_now(app, EU, known, found, NOW, standing)
 
 
 def test_a_ready_cluster_gets_it_at_once() -> None:
@@ -58,6 +62,33 @@ def test_one_that_has_just_failed_waits() -> None:
 def test_a_freeze_window_of_the_cluster_holds_it_up() -> None:
     assert why(frozen(env="prod")).startswith("denied by christmas; opens ")
     assert why(frozen(env="dev")) == ""
+
+
+def test_a_project_holds_it_up_with_windows_of_its_own_and_clusters_that_it_may_not_have() -> None:
+    """No window of the application opens the project's."""
+    always = rollouts.Window("always", schedule="0 0 * * *", duration=timedelta(days=1))
+    office = rollouts.Window("office", schedule="0 8 * * *", duration=timedelta(hours=1))
+    open_app = replace(
+        SHOP,
+        waves=rollouts.Waves(windows=rollouts.Windows(allow=(rollouts.ClusterWindow(always),))),
+    )
+    team = projects.Project(
+        "team-a",
+        destinations=(projects.Destination(namespaces=("shop",)),),
+        windows=rollouts.Windows(allow=(rollouts.ClusterWindow(office),)),
+    )
+    away = replace(team, destinations=())
+
+    assert why(open_app) == ""
+    assert why(open_app, standing=membership.Standing(team)) == (
+        "outside office of project team-a; opens Fri 2026-12-25 08:00 UTC"
+    )
+    assert why(standing=membership.Standing(away)) == (
+        "project team-a may not deploy to cluster eu"
+    )
+    assert why(standing=membership.Standing(reason="there is no project team-a any more")) == (
+        "there is no project team-a any more"
+    )
 
 
 def test_a_pause_holds_it_up() -> None:

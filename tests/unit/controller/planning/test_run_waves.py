@@ -7,7 +7,7 @@ import pytest
 
 from volary.controller.planning import run_waves
 from volary.engine.runs import policies
-from volary.model import analysis, applications, errors
+from volary.model import analysis, applications, errors, projects
 from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
@@ -47,6 +47,22 @@ def test_a_window_is_for_the_clusters_it_selects() -> None:
     made = run_waves.plan_waves(shop(FIRST, REST, windows=windows), FLEET, STAGES)
 
     assert made.windows == (policies.WindowRule(NIGHT, ("eu",), deny=True),)
+
+
+def test_windows_of_a_project_hold_besides_and_are_called_so() -> None:
+    everywhere = rollouts.ClusterWindow(NIGHT)
+    windows = rollouts.Windows((everywhere,), (everywhere,))
+    team = projects.Project("team-a", windows=windows)
+
+    made = run_waves.plan_waves(shop(windows=windows), FLEET, STAGES, project=team)
+
+    assert made.windows[:2] == run_waves.plan_waves(shop(windows=windows), FLEET, STAGES).windows
+    named = replace(NIGHT, name="nights of project team-a")
+    assert made.windows[2:] == (
+        policies.WindowRule(named, ("us", "eu", "ap"), deny=False, project="team-a"),
+        policies.WindowRule(named, ("us", "eu", "ap"), deny=True, project="team-a"),
+    )
+    assert run_waves.plan_waves(shop(), FLEET, STAGES, goes_back=True, project=team).windows == ()
 
 
 def test_waves_come_in_their_order_with_their_rules() -> None:

@@ -61,6 +61,21 @@ def test_a_run_waits_for_its_window_and_says_until_when() -> None:
     assert step.run.deadline == opening + step.run.policy.timeout
 
 
+def test_no_window_of_an_application_opens_those_of_its_project() -> None:
+    always = rollouts.Window("always", "0 0 * * *", timedelta(days=1))
+    whole = rollouts.Window("mornings of project team-a", "0 8 * * *", timedelta(hours=4))
+    own = policies.WindowRule(always, ("us", "eu"))
+    run = planned(own, policies.WindowRule(whole, ("us", "eu"), project="team-a"))
+
+    step = machine.advance(run, events.Start(NOON))
+
+    assert begun(step) == []
+    assert step.run.reason.endswith(
+        "us and eu wait until Sat 2026-11-21 08:00 UTC (outside mornings of project team-a)"
+    )
+    assert begun(machine.advance(planned(own), events.Start(NOON))) == ["us", "eu"]
+
+
 def test_only_the_clusters_of_the_window_wait_and_have_their_whole_time_later() -> None:
     step = machine.advance(planned(policies.WindowRule(MORNINGS, ("eu",))), events.Start(NOON))
     assert begun(step) == ["us"]

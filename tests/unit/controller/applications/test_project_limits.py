@@ -1,0 +1,131 @@
+"""Runs of one project wait for each other; those of others, and ways back, do not."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+import process_time
+import reconciler_fixtures as given
+from volary.model import projects
+from volary.tenancy import membership
+
+
+class TeamA:
+    """The project as it is now."""
+
+    def __init__(self, runs: int) -> None:
+        self.runs = runs
+
+    def __call__(self) -> membership.Projects:
+        limits = projects.ProjectLimits(runs=self.runs)
+        destinations = (projects.Destination(namespaces=("*",)),)
+        team = projects.Project("team-a", destinations=destinations, limits=limits)
+        return membership.Projects({"team-a": team})
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[given.World]:
+    async with given.leading() as made:
+        yield made
+
+
+async def until_begun(world: given.World, name: str) -> None:
+    async with asyncio.timeout(process_time.HANG):
+        while not world.registry.reconciler_of(name).status.under_way:
+            await world.leader.change_signal.wait(0.05)
+
+
+async def until_waiting(world: given.World, name: str) -> str:
+    async with asyncio.timeout(process_time.HANG):
+        while not (reason := world.registry.reconciler_of(name).status.waiting_reason):
+            await world.leader.change_signal.wait(0.05)
+    return reason
+
+
+async def submit(world: given.World, name: str, **more: object) -> None:
+    reconciler = world.registry.reconciler_of(name)
+    await reconciler.change(project="team-a")
+    await reconciler.submit(given.request(f"run-of-{name}", **more))  # type: ignore[arg-type]
+
+
+async def test_a_run_more_than_may_be_waits_and_says_for_what(world: given.World) -> None:
+    world.leader.dependencies.projects = TeamA(1)
+    world.script.stages.may_end.clear()
+    await submit(world, "one")
+    await until_begun(world, "one")
+
+    await submit(world, "two")
+
+    assert await until_waiting(world, "two") == ("project team-a may have 1 run under way at once")
+    world.script.stages.may_end.set()
+    for name in ("one", "two"):
+        await world.until(lambda found: found.status == "synced", name)
+    assert world.script.prepared == ["run-of-one", "run-of-two"]
+
+
+async def test_a_larger_limit_lets_it_go_while_it_waits(world: given.World) -> None:
+    world.leader.dependencies.projects = now = TeamA(1)
+    world.script.stages.may_end.clear()
+    await submit(world, "one")
+    await until_begun(world, "one")
+    await submit(world, "two")
+    await until_waiting(world, "two")
+
+    now.runs = 2
+    world.registry.reconciler_of("two").work()
+
+    await until_begun(world, "two")
+    assert world.registry.reconciler_of("one").status.under_way
+
+
+async def test_what_is_withdrawn_while_it_waits_holds_up_nobody(world: given.World) -> None:
+    world.leader.dependencies.projects = TeamA(1)
+    world.script.stages.may_end.clear()
+    await submit(world, "one")
+    await until_begun(world, "one")
+    await submit(world, "two")
+    await until_waiting(world, "two")
+    await submit(world, "three")
+    assert "1 application came before" in await until_waiting(world, "three")
+
+    two = world.registry.reconciler_of("two")
+    await two.change({"run_request": None})
+    two.work()
+    world.script.stages.may_end.set()
+
+    await world.until(lambda found: found.status == "synced", "three")
+    assert "run-of-two" not in world.script.prepared
+
+
+async def test_a_move_does_not_wait(world: given.World) -> None:
+    world.leader.dependencies.projects = TeamA(1)
+    world.script.stages.may_end.clear()
+    await submit(world, "one")
+    await until_begun(world, "one")
+    mover = world.registry.reconciler_of("two")
+    await mover.change(project="team-a")
+
+    await mover.change({"move": given.request("m1", kind=given.Kind.MOVE)})
+    mover.work()
+
+    async with asyncio.timeout(process_time.HANG):
+        while "m1" not in world.script.prepared:
+            await world.leader.change_signal.wait(0.05)
+
+
+async def test_tasks_of_a_run_ask_for_the_project_that_the_application_has_now(
+    world: given.World,
+) -> None:
+    """Not for the one that it had when the run was planned."""
+    world.leader.dependencies.projects = now = TeamA(0)
+    world.script.stages.may_end.clear()
+    await submit(world, "one")
+    await until_begun(world, "one")
+    look_up = world.script.stages.standing
+    assert look_up is not None
+    assert look_up().project == now().by_name["team-a"]
+
+    await world.registry.reconciler_of("one").change(project="team-b")
+
+    assert look_up().reason == "there is no project team-b any more"
