@@ -72,11 +72,11 @@ def lint(
 @app.command()
 def schema(
     kind: Annotated[
-        Literal["application", "controller", "fleet"],
+        Literal["application", "controller", "fleet", "project"],
         typer.Argument(metavar="KIND", help="Which file."),
     ] = "application",
 ) -> None:
-    """Print the JSON Schema of application, controller or fleet files, for editors."""
+    """Print the JSON Schema of application, controller, fleet or project files, for editors."""
     import json
 
     from volary.cli import console
@@ -86,6 +86,7 @@ def schema(
         "application": schemas.application_schema,
         "controller": schemas.controller_schema,
         "fleet": schemas.fleet_schema,
+        "project": schemas.project_schema,
     }
     console.write(json.dumps(made[kind](), indent=2))
 
