@@ -103,9 +103,9 @@ class _Reader:
         given = document.value.get("kind")
         kind = next((kind for kind in KINDS if kind.name == given), None)
         if kind is None:
-            is_named = isinstance(given, str) and bool(given)
-            message = f"kind {given[:80]} is not known here" if is_named else "kind is required"
-            hint = readings.did_you_mean(given if is_named else "", _NAMES)
+            word = given if isinstance(given, str) else ""
+            message = f"kind {word[:80]} is not known here" if word else "kind is required"
+            hint = readings.did_you_mean(word, _NAMES)
             self._problems.append(errors.Problem(message, document.where(("kind",)), hint))
             return
         reading = readings.Reading(document)

@@ -34,6 +34,7 @@ class ControllerFile(base_sections.Section, of=server_settings.Settings):
     listen: base_sections.Text = options.option("Address and port of the server.", "127.0.0.1:8080")
     repositories: list[server_settings.Repository]
     applications: list[server_settings.ListedApplication]
+    projects: server_settings.ProjectFiles
     supersede: server_settings.Supersede
     scripts: Literal["allow", "deny"] = options.option(
         "Whether scripts of applications (`SCRIPT_RUN`) are run, with this process' user and "
