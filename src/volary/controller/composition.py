@@ -20,6 +20,7 @@ from volary.controller.api import (
     cluster_service,
     command_client,
     placement_service,
+    project_service,
     service,
     status_service,
 )
@@ -168,6 +169,7 @@ class Controller:
             placement_service.PlacementService(
                 store, dependencies, known, asker, audit, settings.failover
             ),
+            project_service.ProjectService(store, dependencies, self.projects),
         )
         self._is_driving = False
 

@@ -47,7 +47,7 @@ def refusal_of_object(
         namespace: Of the object; empty: it has none.
         name: Of the object; it matters where that is a Namespace, which counts as within itself.
     """
-    refusal = refusal_of_cluster(project, cluster) or _refusal_of_kind(project, kind)
+    refusal = refusal_of_cluster(project, cluster) or refusal_of_kind(project, kind)
     if refusal:
         return refusal
     place = name if not kind.group and kind.kind == "Namespace" else namespace
@@ -63,7 +63,8 @@ def refusal_of_object(
     return f"project {project.name} may not deploy to namespace {place} of {cluster.name}"
 
 
-def _refusal_of_kind(project: projects.Project, kind: ObjectKind) -> str:
+def refusal_of_kind(project: projects.Project, kind: ObjectKind) -> str:
+    """Return why a project may not have objects of a kind anywhere; empty: it may."""
     kinds = project.kinds
     permitted = kinds.namespaced if kind.is_namespaced else kinds.cluster_scoped
     if _covers(permitted, kind) and not _covers(kinds.denied, kind):

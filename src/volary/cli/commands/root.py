@@ -5,7 +5,16 @@ from typing import Annotated, Literal
 import typer
 
 from volary.cli import forms
-from volary.cli.commands import analysis, applications, audit, clusters, convert, options, remote
+from volary.cli.commands import (
+    analysis,
+    applications,
+    audit,
+    clusters,
+    convert,
+    options,
+    projects,
+    remote,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -358,5 +367,6 @@ app.add_typer(convert.app, name="convert")
 app.add_typer(analysis.app, name="analysis")
 app.add_typer(clusters.app, name="cluster")
 app.add_typer(applications.app, name="application")
+app.add_typer(projects.app, name="project")
 app.add_typer(audit.app, name="audit")
 app.add_typer(remote.app)

@@ -156,7 +156,7 @@ async def test_what_was_requested_goes_on_once_a_project_takes_it(tmp_path: Path
 
         mono.use(B)
         await mono.review()
-        await mono.world.until(lambda shop: shop.status == "synced")
+        await mono.world.until(lambda shop: shop.running_commit == "c1")
 
     assert prepared == []
 
