@@ -66,22 +66,30 @@ class ApplicationRegistry:
                 _LOG.exception("application %s cannot be taken up; it is left as it is", known.name)
                 if known.name not in self._reconcilers:
                     self._unreadable[known.name] = f"internal error ({type(error).__name__})"
+        # Before anything of them goes on.
+        for reconciler in tuple(self._reconcilers.values()):
+            review = self._review_one(reconciler)
+            await context.isolate_errors(review, reconciler.name, "has no project now")
         unfinished = await retry.until_available(store.runs.unfinished, "taking up")
         for run_id in unfinished:
             await context.isolate_errors(self._take_up(run_id), f"of run {run_id}", _NOT_TAKEN_UP)
         for reconciler in tuple(self._reconcilers.values()):
             self._conclude_ended_run(reconciler, unfinished)
-            review = self._review_one(reconciler)
-            await context.isolate_errors(review, reconciler.name, "has no project now")
             reconciler.work()
 
     def review(self) -> None:
         """Look anew whose every application is: other projects count from now on."""
         for reconciler in tuple(self._reconcilers.values()):
-            work = functools.partial(self._review_one, reconciler)
+            work = functools.partial(self._review_and_go_on, reconciler)
             self._queues.hand_over(reconciler.name, work)
         for seen in tuple(self._seen.values()):
             self._take(seen)
+
+    async def _review_and_go_on(self, reconciler: reconcilers.ApplicationReconciler) -> None:
+        was_unowned = bool(reconciler.status.unowned)
+        await self._review_one(reconciler)
+        if was_unowned:
+            reconciler.work()
 
     async def _review_one(self, reconciler: reconcilers.ApplicationReconciler) -> None:
         """Write down whose an application is by where its file was when it was seen last."""
@@ -93,8 +101,6 @@ class ApplicationRegistry:
         noted = {"unowned": mine.reason}
         if mine.project:
             await reconciler.change(noted, project=mine.project)
-            if status.unowned:
-                reconciler.work()
         elif self._projects.unknown:
             # It stands as it did: what is not known is no evidence.
             await reconciler.change(noted)

@@ -16,6 +16,7 @@ from volary.controller.status import (
     application_statuses,
     run_admission,
 )
+from volary.engine.runs import run_builder
 from volary.gitops import repository_state
 from volary.model import projects
 from volary.store import records
@@ -320,3 +321,31 @@ async def test_who_takes_every_name_somebody_could_have_stops_nobody(tmp_path: P
 
     assert found[f"{mine}-{digest}-3"] == ("a/volary.yaml", "team-a")
     assert again == found
+
+
+async def test_a_run_left_behind_waits_until_it_is_known_which_projects_there_are(
+    tmp_path: Path,
+) -> None:
+    async with looking(tmp_path) as mono:
+        mono.use(unknown="the host is away")
+        run = run_builder.new_run(
+            "r1",
+            run_builder.RunSpec("shop", "c1", run_builder.one_group(("us",)), (given.SYNC,)),
+            given.AT,
+        )
+        await given.keep_run(mono.world.store, run, given.Kind.MOVE)
+        status = application_statuses.ApplicationStatus(run="r1", under_way=True)
+        document = application_statuses.to_document(status)
+        record = records.ApplicationRecord("shop", "mono", "a/volary.yaml", document=document)
+        await mono.world.store.applications.keep(record, fence=None)
+        await mono.world.registry.load()
+        await mono.world.until(lambda shop: "host is away" in str(shop.document["waiting_reason"]))
+        reason = (await mono.world.stored()).reason
+
+        mono.use(BOTH)
+        await mono.review()
+        await mono.world.until(lambda shop: "cannot go on" in shop.reason)
+        kept = await mono.world.stored()
+
+    assert "cannot go on" not in reason, "it was not even tried"
+    assert kept.project == "both"
