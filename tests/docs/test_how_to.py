@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from volary.config.application import application_files
+from volary.config.projects import project_files
 from volary.config.server import settings_files
 from volary.model import errors as model_errors
 
@@ -38,5 +39,11 @@ def test_settings_have_no_error(block: str) -> None:
     assert settings_files.parse(block, file="page.md").problems == ()
 
 
+@pytest.mark.parametrize("block", blocks("Project"))
+def test_projects_have_no_error(block: str) -> None:
+    assert project_files.parse([project_files.TextFile("page.md", block)]).problems == ()
+
+
 def test_there_are_some() -> None:
     assert len(BLOCKS) >= 2
+    assert blocks("Project")

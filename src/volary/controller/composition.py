@@ -13,18 +13,21 @@ from dataclasses import dataclass, field, replace
 from volary.analysis.metering import meters
 from volary.clusters.client import client_pool
 from volary.clusters.transport import transports
+from volary.config.projects import definitions
 from volary.config.text import git_addresses
 from volary.controller import control_loops, inputs
 from volary.controller.api import (
     cluster_service,
     command_client,
     placement_service,
+    project_service,
     service,
     status_service,
 )
 from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.leadership import context, election, tenures
 from volary.controller.persistence import change_signal, notification_outbox, redaction, retention
+from volary.controller.projects import project_registry
 from volary.controller.runs import ready_runs
 from volary.model import clocks, metric_providers, server_settings
 from volary.model.fleet import fleets
@@ -44,6 +47,10 @@ class ControllerParts:
 
     clock: clocks.Clock
     members: fleets.Fleet
+    #: What project files beside the settings say.
+    written_beside: definitions.Definitions = field(
+        default_factory=definitions.Definitions, kw_only=True
+    )
     repositories: inputs.Repositories
     watch: inputs.Watch
     #: Unique to this life of this process; a new one when empty.
@@ -86,6 +93,10 @@ class Controller:
         self._outbox = outbox
         self._notifier = notifier
         kept, asked = change_signal.ChangeSignal(), change_signal.ChangeSignal()
+        #: Which projects there are.
+        self.projects = project_registry.ProjectRegistry(
+            store, parts.clock, kept, project_registry.written(settings, parts.written_beside)
+        )
         dependencies = ready_runs.Dependencies(
             parts.repositories,
             clusters,
@@ -105,6 +116,7 @@ class Controller:
                 repository.name: git_addresses.mask(repository.url)
                 for repository in settings.repositories
             },
+            projects=self.projects.current,
         )
         listed = {
             (application.repository, application.path.rstrip("/"))
@@ -122,7 +134,14 @@ class Controller:
         )
         self._register = known
         self._manager = control_loops.ControlLoops(
-            store, dependencies, rules, parts.watch, known, asked=asked, notifier=notifier
+            store,
+            dependencies,
+            rules,
+            parts.watch,
+            known,
+            asked=asked,
+            notifier=notifier,
+            projects=self.projects,
         )
         asker = command_client.CommandClient(
             store,
@@ -150,6 +169,7 @@ class Controller:
             placement_service.PlacementService(
                 store, dependencies, known, asker, audit, settings.failover
             ),
+            project_service.ProjectService(store, dependencies, self.projects),
         )
         self._is_driving = False
 
@@ -177,9 +197,15 @@ class Controller:
         next leader.
         """
         owner = self._parts.owner or uuid.uuid4().hex
-        await election.lead(
+        leading = election.lead(
             self._store, owner, self._drive, timing=self._parts.timing, tenure=self._tenure
         )
+        if not self.projects.written.repository:
+            await leading
+            return
+        async with asyncio.TaskGroup() as group:
+            group.create_task(leading, name="leading")
+            group.create_task(self.projects.keep_loading(lambda: self._is_driving), name="projects")
 
     async def _drive(self, fence: run_records.Fence) -> None:
         self._is_driving = True
@@ -249,7 +275,7 @@ async def open_controller(
         async with notifiers.open_notifier(
             settings.notifications, box, parts.clock, slack_api=parts.slack_api
         ) as notifier:
-            yield Controller(
+            made = Controller(
                 settings,
                 parts,
                 store,
@@ -260,3 +286,5 @@ async def open_controller(
                 meter=meter,
                 tenure=tenure,
             )
+            await made.projects.load()
+            yield made

@@ -16,9 +16,12 @@ from volary.controller.api import command_handler
 from volary.controller.applications import registry
 from volary.controller.fleet import cluster_registry, health_probe
 from volary.controller.leadership import context, planner_slots
-from volary.controller.persistence import change_signal
+from volary.controller.persistence import change_signal, retry
 from volary.controller.placement import backfill_loop, failover_loop
+from volary.controller.projects import project_registry
 from volary.controller.runs import ready_runs
+from volary.gitops import repository_state
+from volary.model import json
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
 from volary.store import stores
@@ -42,6 +45,8 @@ class ControlLoops:
     #: Signals when somebody submitted a request through this process.
     asked: change_signal.ChangeSignal
     notifier: notifiers.Notifier
+    #: Which projects there are.
+    projects: project_registry.ProjectRegistry
     make_id: Callable[[], str] = new_id
     #: Why a repository could not be read last, by name; only of those.
     repository_errors: dict[str, str] = field(default_factory=dict, init=False)
@@ -66,6 +71,7 @@ class ControlLoops:
                 register=self.known,
             )
             application_registry = registry.ApplicationRegistry(leader, self.repository_errors)
+            await retry.until_available(self.projects.load, "reading project files")
             await application_registry.load()
             commands = command_handler.CommandHandler(leader, application_registry, self.asked)
             mover = failover_loop.FailoverLoop(
@@ -88,7 +94,32 @@ class ControlLoops:
                 "moves": moves.keep_running,
                 "clusters": probe.keep_probing,
                 "requests": commands.keep_handling,
-                "repositories": lambda: self.watch(application_registry.notice),
+                "repositories": lambda: self.watch(
+                    functools.partial(self._notice, leader, application_registry)
+                ),
             }
             for name, work in loops.items():
                 group.create_task(context.keep_running(work, name, self.rules.backoff), name=name)
+
+    async def _notice(
+        self,
+        leader: context.LeaderContext,
+        applications: registry.ApplicationRegistry,
+        seen: repository_state.RepositoryState,
+    ) -> None:
+        """Take what was seen of a repository: first who may do what, then what there is to do.
+
+        Raises:
+            errors.TemporaryError: Nothing could be made of it now.
+        """
+        before = self.projects.problem
+        has_changed = await self.projects.take(seen, fence=leader.fence)
+        if self.projects.problem not in ("", before):
+            document: json.JsonObject = {"problem": self.projects.problem}
+            await leader.note("volary", "projects.refused", document)
+        if has_changed:
+            names = sorted(self.projects.current().by_name)
+            document = {"commit": self.projects.commit, "projects": names}
+            await leader.note("volary", "projects.changed", document)
+            applications.review()
+        await applications.notice(seen)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from volary.gitops import project_discovery
 from volary.model import applications, errors
 from volary.sources.git import mirrors, repositories
 
@@ -47,3 +48,6 @@ class RepositoryState:
     problem: str = ""
     #: Sentences about what was left out of the look.
     warnings: tuple[str, ...] = ()
+    #: The project files at `head`, of the repository that has them; None: of any other, or they
+    #: could not be looked for.
+    project_files: project_discovery.FoundFiles | None = None

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from volary.concurrency import work_threads
-from volary.gitops import discovery, repository_state
+from volary.gitops import discovery, project_discovery, repository_state
 from volary.model import backoffs, errors, server_settings, work_limits
 from volary.sources.git import mirrors, repositories
 
@@ -119,6 +119,8 @@ class _RepositoryPoller:
 
     spec: server_settings.Repository
     finder: discovery.Discovery
+    #: Where its project files are; None: it has none.
+    projects: str | None = None
     hint: asyncio.Event = field(default_factory=asyncio.Event)
     #: Last reported.
     last: repository_state.RepositoryState | None = None
@@ -151,7 +153,9 @@ class Watcher:
             listed.setdefault(application.repository, []).append(application)
         self._followers = {
             repository.name: _RepositoryPoller(
-                repository, discovery.Discovery(repository, listed.get(repository.name, ()))
+                repository,
+                discovery.Discovery(repository, listed.get(repository.name, ())),
+                settings.projects.path if repository.name == settings.projects.repository else None,
             )
             for repository in settings.repositories
         }
@@ -254,6 +258,16 @@ class Watcher:
             applications=applications,
             update=follower.update,
             warnings=discovered.warnings,
+            project_files=await self._project_files(follower, commit_tree, fetched.head),
+        )
+
+    async def _project_files(
+        self, follower: _RepositoryPoller, commit_tree: repositories.GitTree, head: str
+    ) -> project_discovery.FoundFiles | None:
+        if follower.projects is None:
+            return None
+        return await work_threads.run(
+            "reading project files", project_discovery.look, commit_tree, head, follower.projects
         )
 
     async def _discover(
@@ -309,7 +323,7 @@ class Watcher:
         last = follower.last or repository_state.RepositoryState(
             follower.spec.name, follower.spec.branch, None
         )
-        return dataclasses.replace(last, update=None, problem=sentence)
+        return dataclasses.replace(last, update=None, problem=sentence, project_files=None)
 
     def _named(
         self, follower: _RepositoryPoller, readings: tuple[discovery.ParsedFile, ...], commit: str

@@ -315,6 +315,8 @@ class Application:
     dialect: Dialect = Dialect.VOLARY
     labels: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
+    #: The project that it wants to belong to; empty: whichever takes its file.
+    project: str = ""
     targets: TargetSelector = field(default_factory=TargetSelector)
     input: Input = field(default_factory=Input)
     quick_sync: rollout_stages.SyncOptions = field(default_factory=rollout_stages.SyncOptions)

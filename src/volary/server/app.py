@@ -21,6 +21,7 @@ from volary.server.routes import (
     operations,
     overview,
     people,
+    projects,
     runs,
     streaming,
 )
@@ -31,6 +32,7 @@ ROUTERS = (
     applications.router,
     runs.router,
     clusters.router,
+    projects.router,
     commands.router,
     overview.router,
     people.router,

@@ -12,13 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from volary import secret_files
+from volary.config.projects import definitions, project_files
 from volary.config.server import settings_files
 from volary.controller import composition, inputs
 from volary.controller.persistence import redaction
 from volary.controller.planning import opened_applications
+from volary.controller.projects import project_registry
 from volary.gitops import watcher, webhooks
 from volary.isolation import probing
-from volary.model import clocks, errors, metric_providers, server_settings
+from volary.model import clocks, errors, metric_providers, phrases, server_settings
 from volary.model.fleet import fleets
 from volary.server import app, fleet_file, serving
 from volary.server.authentication import logins, tokens
@@ -52,6 +54,50 @@ def read_fleet(settings: server_settings.Settings) -> fleets.Fleet:
     for warning in fleet.warnings:
         _LOG.warning("%s", warning)
     return replace(fleet, providers=metric_providers.merged(settings.providers, fleet.providers))
+
+
+def read_projects(settings: server_settings.Settings) -> definitions.Definitions:
+    """Read the project files beside the settings.
+
+    Raises:
+        errors.UserError: One cannot be read, or has errors; all of them at once.
+    """
+    known, problems = definitions.Definitions(), list[errors.Problem]()
+    for file in settings.projects.files:
+        try:
+            text = Path(file).expanduser().read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            cause = (getattr(error, "strerror", None) or "it is not text").lower()
+            message = f"the project file {file} cannot be read: {cause}"
+            problems.append(errors.Problem(message, hint="projects.files of the settings names it"))
+            continue
+        # Each is seen from its own directory.
+        surroundings = replace(
+            project_registry.surroundings(settings), directory=str(Path(file).absolute().parent)
+        )
+        written = [project_files.TextFile(file, text)]
+        loaded = project_files.parse(written, surroundings, beside=known)
+        problems += loaded.problems
+        known = known.joined(loaded.value or definitions.Definitions())
+    if settings.projects.files and not settings.projects.repository and not problems:
+        problems += project_files.check_any(known, ", ".join(settings.projects.files))
+    if errors.mistakes(problems):
+        raise errors.UserError(*errors.mistakes(problems))
+    for warning in problems:
+        _LOG.warning("%s", warning)
+    return known
+
+
+def projects_notice(settings: server_settings.Settings) -> str:
+    """Return what is said at the start when there are no projects; empty: there may be some."""
+    if settings.projects.files or settings.projects.repository:
+        return ""
+    names = phrases.first_of(repository.name for repository in settings.repositories)
+    return (
+        f"there are no projects: whoever may push to {names} may deploy anything to every cluster,"
+        " in every namespace; if several teams share this server, name project files in its"
+        " settings (projects), see docs/how-to/projects.md"
+    )
 
 
 def secrets_of(settings: server_settings.Settings) -> tuple[str, ...]:
@@ -126,7 +172,9 @@ async def run(
         errors.UserError: Something in the settings has to change first.
         errors.TemporaryError: The database cannot be reached now.
     """
-    members = read_fleet(settings)
+    members, beside = read_fleet(settings), read_projects(settings)
+    if notice := projects_notice(settings):
+        _LOG.warning("%s", notice)
     data = Path(settings.data_directory)
     kept = tokens.TokenFile(data)
     if secret_files.make_private_directory(data):
@@ -141,6 +189,7 @@ async def run(
             parts = composition.ControllerParts(
                 clock=clock,
                 members=members,
+                written_beside=beside,
                 repositories=watcher.WatchedRepositories(
                     settings, opened, watching.request_refresh
                 ),

@@ -212,6 +212,23 @@ class ClusterRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ProjectFilesRecord:
+    """Project files of a repository, as they were when they had no errors last."""
+
+    #: Where they come from: address, branch and directory.
+    source: str
+    #: The commit that they are of; empty: there was never one without errors.
+    commit: str = ""
+    #: Why a newer commit was not taken; empty: there is none.
+    problem: str = ""
+    #: The files themselves, as the caller wants to find them again.
+    document: json.JsonObject = field(default_factory=dict)
+    updated: datetime | None = None
+    #: Set by the store: why it cannot be read, as far as it cannot; empty: it can.
+    unreadable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestRecord:
     """What a person requested, until the leader has answered."""
 

@@ -23,6 +23,7 @@ from volary.store.sql.repositories import (
     events,
     leases,
     notifications,
+    project_files,
     requests,
     retention,
     runs,
@@ -58,6 +59,7 @@ class Store:
         self.applications = applications.Applications(base, limits)
         self.commits = commits.Commits(base, limits)
         self.clusters = clusters.Clusters(base)
+        self.project_files = project_files.ProjectFiles(base)
         self.notifications = notifications.Notifications(base)
         self.requests = requests.Requests(base, limits, clock)
         self.audit = audit.Audit(base, limits)

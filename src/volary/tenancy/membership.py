@@ -6,6 +6,7 @@ renamed belongs to whichever project takes it where it is now.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from volary.config.text import globs
 from volary.model import projects
@@ -93,11 +94,17 @@ class Projects:
 def takes(project: projects.Project, place: Place) -> bool:
     """Say whether a project takes an application file."""
     return any(
-        globs.matches([source.repository], place.repository)
+        _is_called(source.repository, place.repository)
         and _matches_any(source.paths, place.path)
         and _matches_any(source.branches, place.branch)
         for source in project.sources
     )
+
+
+@lru_cache(maxsize=65_536)
+def _is_called(pattern: str, name: str) -> bool:
+    """Say whether a repository is meant; asked for every application and every source."""
+    return globs.matches([pattern], name)
 
 
 def _matches_any(patterns: tuple[str, ...], text: str) -> bool:

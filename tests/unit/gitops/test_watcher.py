@@ -65,6 +65,7 @@ async def watching(
     listed: Sequence[server_settings.ListedApplication] = (),
     *,
     failing: int = 0,
+    projects: server_settings.ProjectFiles | None = None,
 ) -> AsyncIterator[tuple[watcher.Watcher, Listener]]:
     settings = server_settings.Settings(
         "fleet.yaml",
@@ -72,6 +73,7 @@ async def watching(
         "memory:",
         repositories=tuple(repositories),
         applications=tuple(listed),
+        projects=projects or server_settings.ProjectFiles(),
     )
     listener = Listener()
     listener.failing = failing
@@ -428,3 +430,31 @@ async def test_a_host_that_is_down_is_asked_less_and_less(tmp_path: Path) -> Non
     gaps = host.gaps()
     assert [round(gap / 60) for gap in gaps[:3]] == [2, 4, 8]
     assert all(540 <= gap <= 660.1 for gap in gaps[4:])
+
+
+async def test_project_files_come_from_the_repository_of_the_settings_only(
+    shop: Upstream, other: Upstream, tmp_path: Path
+) -> None:
+    files = {"teams/a.yaml": "a", "volary.yaml": WEB % "web"}
+    shop.publish(files)
+    first = other.publish({**files, "volary.yaml": WEB % "api"})
+    where = server_settings.ProjectFiles((), "other", "teams")
+    specs = [spec_of(shop), spec_of(other, "other")]
+    async with watching(tmp_path, specs, projects=where) as (_, listener):
+        found = (await listener.until(lambda each: each.name == "other")).project_files
+        assert found is not None
+        assert (found.commit, [file.text for file in found.files]) == (first, ["a"])
+
+        other.publish({"teams/a.yaml": "b"})
+        again = await listener.until(lambda each: each.name == "other")
+        assert again.project_files is not None
+        assert [file.text for file in again.project_files.files] == ["b"]
+
+        other.bare.rename(other.bare.with_name("away"))
+        lost = await listener.until(lambda each: each.name == "other")
+        assert lost.problem
+        assert lost.project_files is None
+
+        shop.publish({"README": "x"})
+        quiet = await listener.until(lambda each: each.name == "shop")
+        assert quiet.project_files is None

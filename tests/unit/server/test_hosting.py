@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import process_time
+from volary.config.projects import project_files
 from volary.controller import inputs
 from volary.isolation import launcher, probing
 from volary.model import errors, server_settings
@@ -90,3 +91,66 @@ async def test_a_server_does_not_begin_with_keys_where_they_cannot_stay(
     said = "does not exist" if place == "absent" else "is in the repository"
     assert f"the key {file} {said}" in str(raised.value)
     assert "CANARY" not in str(raised.value)
+
+
+PROJECT = """
+apiVersion: volary.dev/v1
+kind: Project
+metadata: {name: %s}
+spec:
+  sources: [{repository: shop}]
+  destinations: [{namespaces: [shop]}]
+  secrets: {sops: {ageKeyFile: age.txt}}
+"""
+
+
+def _projects(*files: Path, repository: str = "") -> server_settings.Settings:
+    return server_settings.Settings(
+        "fleet.yaml",
+        repositories=(server_settings.Repository("shop", "https://git.example/shop"),),
+        projects=server_settings.ProjectFiles(tuple(map(str, files)), repository),
+    )
+
+
+def test_project_files_beside_the_settings_are_read_each_from_its_directory(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "project.yaml").write_text(PROJECT % name)
+    files = (tmp_path / "a/project.yaml", tmp_path / "b/project.yaml")
+
+    found = hosting.read_projects(_projects(*files)).of(project_files.PROJECT)
+
+    keys = {name: each.secrets.sops.age_key_file for name, each in found.items() if each.secrets}
+    assert keys == {"a": str(tmp_path / "a/age.txt"), "b": str(tmp_path / "b/age.txt")}
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ([None], "cannot be read: no such file or directory"),
+        ([PROJECT % "a", PROJECT % "a"], "the project a is there already"),
+        ([PROJECT % "a", "kind: Projekt"], "did you mean Project?"),
+        (["# nothing"], "the file says nothing"),
+    ],
+)
+def test_a_server_does_not_begin_with_project_files_that_have_errors(
+    tmp_path: Path, texts: list[str | None], message: str
+) -> None:
+    files = [tmp_path / f"{number}.yaml" for number in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        if text is not None:
+            file.write_text(text)
+
+    with pytest.raises(errors.UserError) as refused:
+        hosting.read_projects(_projects(*files))
+
+    assert message in "; ".join(map(str, refused.value.problems))
+
+
+def test_a_server_without_projects_says_what_that_means() -> None:
+    notice = hosting.projects_notice(_projects())
+
+    assert "there are no projects: whoever may push to shop may deploy anything" in notice
+    assert "docs/how-to/projects.md" in notice
+    assert hosting.projects_notice(_projects(Path("a.yaml"))) == ""
+    assert hosting.projects_notice(_projects(repository="shop")) == ""

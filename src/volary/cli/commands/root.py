@@ -5,7 +5,16 @@ from typing import Annotated, Literal
 import typer
 
 from volary.cli import forms
-from volary.cli.commands import analysis, applications, audit, clusters, convert, options, remote
+from volary.cli.commands import (
+    analysis,
+    applications,
+    audit,
+    clusters,
+    convert,
+    options,
+    projects,
+    remote,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -79,11 +88,11 @@ def lint(
 @app.command()
 def schema(
     kind: Annotated[
-        Literal["application", "controller", "fleet"],
+        Literal["application", "controller", "fleet", "project"],
         typer.Argument(metavar="KIND", help="Which file."),
     ] = "application",
 ) -> None:
-    """Print the JSON Schema of application, controller or fleet files, for editors."""
+    """Print the JSON Schema of application, controller, fleet or project files, for editors."""
     import json
 
     from volary.cli import console
@@ -93,6 +102,7 @@ def schema(
         "application": schemas.application_schema,
         "controller": schemas.controller_schema,
         "fleet": schemas.fleet_schema,
+        "project": schemas.project_schema,
     }
     console.write(json.dumps(made[kind](), indent=2))
 
@@ -364,5 +374,6 @@ app.add_typer(convert.app, name="convert")
 app.add_typer(analysis.app, name="analysis")
 app.add_typer(clusters.app, name="cluster")
 app.add_typer(applications.app, name="application")
+app.add_typer(projects.app, name="project")
 app.add_typer(audit.app, name="audit")
 app.add_typer(remote.app)

@@ -11,7 +11,7 @@ from rich import markup
 from volary.cli import console, durations, exit_codes, forms
 from volary.cli.run import reasons
 from volary.controller import inputs
-from volary.model import json, phrases, safe_text
+from volary.model import json, phrases, projects, safe_text
 from volary.model.fleet import taints
 from volary.model.objects import manifest
 
@@ -78,6 +78,10 @@ def show_list(noun: forms.Noun, items: Sequence[json.JsonObject], form: forms.Fo
         show(list(items), form)
         return
     columns = [column for column in _COLUMNS[noun] if form is forms.Form.WIDE or not column[2]]
+    if noun == "apps" and any(
+        item.get("project", projects.DEFAULT) != projects.DEFAULT for item in items
+    ):
+        columns.insert(1, ("PROJECT", "project", False))
     rows = [[title for title, _, _ in columns]]
     if noun == "clusters":
         items = [{**item, "reason": status_reason(item)} for item in items]
@@ -116,6 +120,7 @@ def _status_reason(application: json.JsonObject) -> str:
     """
     waiting = application.get("waiting") or {}
     held = waiting.get("waitingReason") or application.get("paused", "")
+    held = held or application.get("unowned", "")
     why = application.get("cause") or application.get("reason", "")
     return "; ".join(dict.fromkeys(part for part in (why, held) if part))
 
@@ -263,6 +268,8 @@ def tell_what_to_type(run: json.JsonObject) -> None:
 def describe_application(application: json.JsonObject) -> None:
     """Write everything about an application."""
     application = {**application, "status": _status(application)}
+    if application.get("project", "") not in ("", projects.DEFAULT):
+        _pair("project", application["project"])
     for name in ("name", "status", "reason", "repository", "path", "branch", "head"):
         _pair(name, application[name])
     _pair("running", application["runningCommit"])

@@ -245,6 +245,9 @@ class VolarySpec(Kubernetes, wave_rules.InWaves, Spec):
         "plugins": "its fields stand directly under spec in this dialect",
     }
 
+    project: options.DnsLabel = options.option(
+        "The project that it belongs to, where several of a server's take the file.", ""
+    )
     placement: override_rules.Placement = Field(
         default_factory=override_rules.Placement,
         description="What the application has different on its clusters.",

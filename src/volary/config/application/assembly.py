@@ -96,6 +96,7 @@ def _placed(
     windows = change_windows.convert(reading, spec.windows)
     return replace(
         application,
+        project=spec.project,
         waves=replace(wave_rules.convert(reading, spec), windows=windows),
         differences=override_rules.convert(reading, placed),
         spread=tuple(placed.spread),

@@ -177,11 +177,18 @@ def is_definition(annotation: object) -> bool:
 
 @functools.cache
 def files_of(definition: Any) -> frozenset[str]:
-    """Return the fields of a definition that hold paths seen from the file."""
+    """Return the fields of a definition that hold paths seen from the file, or lists of them."""
     hints = typing.get_type_hints(definition, include_extras=True)
-    return frozenset(
-        name for name, hint in hints.items() if options.Form.FILE in typing.get_args(hint)[1:]
-    )
+    return frozenset(name for name, hint in hints.items() if _is_file(hint))
+
+
+def _is_file(hint: Any) -> bool:
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is tuple:
+        return _is_file(arguments[0])
+    if typing.get_origin(hint) is not Annotated:
+        return False
+    return options.Form.FILE in arguments[1:] or _is_file(arguments[0])
 
 
 @functools.cache

@@ -33,8 +33,12 @@ def _resolved(value: Any, directory: str) -> Any:
     changed = {}
     for field in dataclasses.fields(value):
         old = getattr(value, field.name)
-        is_path = field.name in files and old
-        changed[field.name] = resolve(old, directory) if is_path else _resolved(old, directory)
+        if not (field.name in files and old):
+            changed[field.name] = _resolved(old, directory)
+        elif isinstance(old, tuple):
+            changed[field.name] = tuple(resolve(path, directory) if path else path for path in old)
+        else:
+            changed[field.name] = resolve(old, directory)
     return dataclasses.replace(value, **changed)
 
 

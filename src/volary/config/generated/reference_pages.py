@@ -18,6 +18,7 @@ from pydantic import fields
 from volary.config.application import application_sections
 from volary.config.decoding import base_sections, readings, values
 from volary.config.fleet import fleet_files, provider_sections
+from volary.config.projects import project_files
 from volary.config.server import notification_routes, settings_files
 from volary.config.stages import query_placeholders, stage_sections
 from volary.model import applications
@@ -145,6 +146,39 @@ _NOTICES = """\
 | Group | Events |
 |---|---|
 """
+
+
+_PROJECT = """\
+# Project files
+
+Made from the models in `src/volary/config`; change those, not this page.
+
+What each of several teams may do on a server that they share: [how to](../how-to/projects.md). A file
+has one or more documents. The settings of the server say where such files are
+([`projects`](controller.md)): beside the settings, where they are read at the start, or as `*.yaml`
+and `*.yml` in a directory of a repository, and in directories below it, where they are read at each
+new commit.
+
+```yaml
+apiVersion: volary.dev/v1
+kind: Project
+metadata: {name: team-a}
+spec:
+  sources:
+    - {repository: apps, paths: [teams/a]}
+  destinations:
+    - {clusters: {matchLabels: {env: prod}}, namespaces: [shop, shop-*]}
+```
+
+All files are one set: with an error in any of them none of it counts, and the set that was read last
+without errors stays. As soon as there is a project, an application that belongs to none is refused. An
+application belongs to the project that takes its file; where several do, `spec.project` of an
+[application file](application.md) says to which.
+
+Globs are those of paths elsewhere: `*` and `?` stop at a slash, `**` does not, and a pattern that
+matches a directory stands for everything below it. Among `paths` and `branches`, `!` in front takes
+matches out again.
+"""  # noqa: E501 (as wide as the page)
 
 
 def application_page() -> str:
@@ -309,10 +343,17 @@ def _later() -> Iterator[str]:
         yield from (f"| `{prefix}{name}` | {text} |" for name, text in known.items())
 
 
+def project_page() -> str:
+    """Return the reference page of project files."""
+    tables = (_table(f"`kind: {kind.name}`", kind.section) for kind in project_files.KINDS)
+    return "\n".join([_PROJECT + "\n## Fields\n", *tables])
+
+
 _PAGES = {
     "application": application_page,
     "controller": controller_page,
     "fleet": fleet_page,
+    "project": project_page,
 }
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pydantic import json_schema
 from volary.config.application import application_sections
 from volary.config.decoding import base_sections
 from volary.config.fleet import fleet_files, provider_sections
+from volary.config.projects import project_files
 from volary.config.server import settings_files
 from volary.config.stages import stage_sections
 from volary.model import json
@@ -56,6 +57,33 @@ def fleet_schema() -> json.JsonObject:
 def controller_schema() -> json.JsonObject:
     """Return the schema of the controller's settings."""
     return _with_providers(settings_files.ControllerFile, "Volary controller")
+
+
+def project_schema() -> json.JsonObject:
+    """Return the schema of one document of a project file."""
+    _, schema = json_schema.models_json_schema(
+        [(kind.section, "validation") for kind in project_files.KINDS], by_alias=True
+    )
+    return {
+        "$schema": _DRAFT,
+        "title": "Volary project",
+        "type": "object",
+        "required": ["apiVersion", "kind", "metadata", "spec"],
+        "properties": {
+            "kind": {
+                "enum": [kind.name for kind in project_files.KINDS],
+                "description": "What the document describes.",
+            }
+        },
+        "allOf": [
+            {
+                "if": {"properties": {"kind": {"const": kind.name}}},
+                "then": {"$ref": f"#/$defs/{kind.section.__name__}"},
+            }
+            for kind in project_files.KINDS
+        ],
+        "$defs": schema["$defs"],
+    }
 
 
 def _with_providers(model: type[base_sections.Section], title: str) -> json.JsonObject:

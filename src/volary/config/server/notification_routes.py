@@ -1,5 +1,7 @@
 """Notifications in the controller's settings: routes and receivers, checked (PipeCD: 8.5)."""
 
+from collections.abc import Sequence
+
 from volary.config.decoding import readings
 from volary.config.text import yaml
 from volary.model import server_settings
@@ -37,16 +39,19 @@ def check(reading: readings.Reading, read: server_settings.Notifications) -> Non
             message = f"the receiver {name} is listed twice"
             reading.error((*_AT, "receivers", i, "name"), message)
     for i, route in enumerate(read.routes):
-        _check_route(reading, route, names, i)
+        check_route(reading, route, names, (*_AT, "routes", i))
     for i, receiver in enumerate(read.receivers):
         _check_receiver(reading, receiver, (*_AT, "receivers", i))
 
 
-def _check_route(
-    reading: readings.Reading, read: server_settings.Route, receivers: list[str], index: int
+def check_route(
+    reading: readings.Reading,
+    read: server_settings.Route,
+    receivers: Sequence[str] | None,
+    at: yaml.Path,
 ) -> None:
-    at: yaml.Path = (*_AT, "routes", index)
-    if read.receiver not in receivers:
+    """Note what is wrong with a route; receivers that are not known (None) are not missed."""
+    if receivers is not None and read.receiver not in receivers:
         hint = readings.did_you_mean(read.receiver, receivers)
         reading.error((*at, "receiver"), f"no receiver {read.receiver} is listed", hint)
     for field, given, known in (

@@ -34,6 +34,7 @@ class ControllerFile(base_sections.Section, of=server_settings.Settings):
     listen: base_sections.Text = options.option("Address and port of the server.", "127.0.0.1:8080")
     repositories: list[server_settings.Repository]
     applications: list[server_settings.ListedApplication]
+    projects: server_settings.ProjectFiles
     supersede: server_settings.Supersede
     scripts: Literal["allow", "deny"] = options.option(
         "Whether scripts of applications (`SCRIPT_RUN`) are run, with this process' user and "
@@ -109,7 +110,8 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
         _check_role(reading, role, ("roles", i))
     _check_cluster_health(reading, read.cluster_health)
     notification_routes.check(reading, read.notifications)
-    _check_secrets(reading, read.secrets)
+    check_secrets(reading, read.secrets, ("secrets",))
+    projects = _projects(reading, file_paths.resolved(read.projects, directory), repositories)
     written = base_sections.value_of(
         server_settings.Settings,
         read,
@@ -120,6 +122,7 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
         port=port,
         repositories=repositories,
         applications=_applications(reading, read),
+        projects=projects,
         scripts=read.scripts == "allow",
         local_webhooks=read.local_webhooks == "allow",
         isolates_renderers=read.renderer_isolation == "required",
@@ -264,6 +267,35 @@ def _applications(
     return tuple(listed_applications.values())
 
 
+def _projects(
+    reading: readings.Reading,
+    read: server_settings.ProjectFiles,
+    repositories: tuple[server_settings.Repository, ...],
+) -> server_settings.ProjectFiles:
+    """Return where projects are written; problems are noted."""
+    for i, file in enumerate(read.files):
+        at: yaml.Path = ("projects", "files", i)
+        if not file:
+            reading.error(at, "must not be empty")
+        elif file in read.files[:i]:
+            reading.error(at, f"{file} is listed twice")
+    path = "" if read.path == "." else read.path
+    if path == ".." or path.startswith("../"):
+        reading.error(("projects", "path"), f"{path} leaves the repository")
+    names = [repository.name for repository in repositories]
+    if read.repository and read.repository not in names:
+        hint = readings.did_you_mean(read.repository, names)
+        message = f"no repository {read.repository} is listed"
+        reading.error(("projects", "repository"), message, hint)
+    if path and not read.repository:
+        hint = "name the repository, or list files"
+        reading.error(("projects", "path"), "path belongs to repository", hint)
+    if reading.written(("projects",)) is not None and not (read.files or read.repository):
+        hint = "name files or a repository; without projects leave it out"
+        reading.error(("projects",), "says nowhere where projects are", hint)
+    return replace(read, path=path)
+
+
 def _check_limits(reading: readings.Reading, limits: server_settings.Limits) -> None:
     for i, network in enumerate(limits.proxies):
         try:
@@ -301,12 +333,16 @@ def _check_role(
 ) -> None:
     if bool(role.subject) == bool(role.group):
         reading.error(at, "needs a subject or a group, one of them")
-    elif role.subject and not role.subject.startswith(
-        (identities.PERSON_PREFIX, identities.TOKEN_PREFIX)
-    ):
-        message = f"{role.subject} does not say whether it is a person or an API token"
-        hint = f"write oidc:{role.subject} or token:{role.subject}"
-        reading.error((*at, "subject"), message, hint)
+    elif role.subject:
+        check_subject(reading, role.subject, (*at, "subject"))
+
+
+def check_subject(reading: readings.Reading, subject: str, at: yaml.Path) -> None:
+    """Note a subject of a role that does not say what it is."""
+    if not subject.startswith((identities.PERSON_PREFIX, identities.TOKEN_PREFIX)):
+        message = f"{subject} does not say whether it is a person or an API token"
+        hint = f"write oidc:{subject} or token:{subject}"
+        reading.error(at, message, hint)
 
 
 #: Variables that make sops, or what it loads, run programs or take keys from elsewhere.
@@ -317,9 +353,12 @@ _PROGRAMS = frozenset(
 )
 
 
-def _check_secrets(reading: readings.Reading, read: server_settings.Secrets) -> None:
+def check_secrets(
+    reading: readings.Reading, read: server_settings.Secrets, path: yaml.Path
+) -> None:
+    """Note what is wrong with the keys that open secrets, which are at a path."""
     for i, name in enumerate(read.sops.environment):
-        at: yaml.Path = ("secrets", "sops", "environment", i)
+        at: yaml.Path = (*path, "sops", "environment", i)
         if not _VARIABLE.fullmatch(name):
             hint = "write the name of a variable; its value stays in the environment"
             reading.error(at, "is not the name of a variable", hint)

@@ -64,6 +64,8 @@ class Application(Representation, frozen=True):
     repository: str
     path: str
     branch: str
+    #: The project that it belongs to: ``default`` as long as there is none; empty: to none.
+    project: str
     labels: Mapping[str, str]
     #: ``synced``, ``out_of_sync``, ``running``, ``waiting``, ``failed``, ``rolled_back``,
     #: ``cancelled``, ``broken``, ``suspended``, ``removed``, ``orphaned``,
@@ -81,6 +83,8 @@ class Application(Representation, frozen=True):
     waiting: PendingRun | None
     #: Who paused it and why; empty: it is not paused.
     paused: str
+    #: Why nothing of it begins: it belongs to no project; empty: it belongs to one.
+    unowned: str
     #: Clusters that have not got the last completed release, and what each waits for.
     missing: Mapping[str, str]
     #: What the last release warned of: what its file says that is not carried out, and the like.

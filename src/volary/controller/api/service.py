@@ -19,6 +19,7 @@ from volary.controller.api import (
     conversions,
     placement_service,
     plan_representations,
+    project_service,
     representations,
     status_service,
 )
@@ -59,6 +60,8 @@ class Service:
     statuses: status_service.StatusService
     #: Where applications are.
     placements: placement_service.PlacementService
+    #: What each team may do.
+    projects: project_service.ProjectService
 
     # Looking.
 

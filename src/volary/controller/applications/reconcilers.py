@@ -463,9 +463,17 @@ class ApplicationReconciler:
                 await self._state_writer.delay(next_request, why, retry)
 
     async def _is_pinned(self) -> bool:
-        """Wait for a change while the application is paused or orphaned; say whether it was."""
-        paused = "" if self._interrupted.id else run_admission.why_next_blocked(self.status)
-        pinned = self.why_orphaned or paused
+        """Wait for a change while the application is paused or orphaned; say whether it was.
+
+        A run that was left behind goes on all the same, but not before it is known which projects
+        there are.
+        """
+        blocked = run_admission.why_next_blocked(self.status)
+        if self._interrupted.id and not self._leader.dependencies.projects().unknown:
+            blocked = ""
+        elif self._interrupted.id:
+            blocked = self.status.unowned
+        pinned = self.why_orphaned or blocked
         if pinned:
             async with self._lock:
                 await self._state_writer.keep(replace(self.status, waiting_reason=pinned))

@@ -26,6 +26,7 @@ from volary.gitops import repository_state
 from volary.model import errors
 from volary.model.runs import run_records
 from volary.store import pagination, records
+from volary.tenancy import membership
 
 _LOG = logging.getLogger(__name__)
 _NOT_TAKEN_UP = "was not taken up"
@@ -65,12 +66,67 @@ class ApplicationRegistry:
                 _LOG.exception("application %s cannot be taken up; it is left as it is", known.name)
                 if known.name not in self._reconcilers:
                     self._unreadable[known.name] = f"internal error ({type(error).__name__})"
+        # Before anything of them goes on.
+        for reconciler in tuple(self._reconcilers.values()):
+            review = self._review_one(reconciler)
+            await context.isolate_errors(review, reconciler.name, "has no project now")
         unfinished = await retry.until_available(store.runs.unfinished, "taking up")
         for run_id in unfinished:
             await context.isolate_errors(self._take_up(run_id), f"of run {run_id}", _NOT_TAKEN_UP)
         for reconciler in tuple(self._reconcilers.values()):
             self._conclude_ended_run(reconciler, unfinished)
             reconciler.work()
+
+    def review(self) -> None:
+        """Look anew whose every application is: other projects count from now on."""
+        for reconciler in tuple(self._reconcilers.values()):
+            work = functools.partial(self._review_and_go_on, reconciler)
+            self._queues.hand_over(reconciler.name, work)
+        for seen in tuple(self._seen.values()):
+            self._take(seen)
+
+    async def _review_and_go_on(self, reconciler: reconcilers.ApplicationReconciler) -> None:
+        was_unowned = bool(reconciler.status.unowned)
+        await self._review_one(reconciler)
+        if was_unowned:
+            reconciler.work()
+
+    async def _review_one(self, reconciler: reconcilers.ApplicationReconciler) -> None:
+        """Write down whose an application is by where its file was when it was seen last."""
+        known, status = reconciler.record, reconciler.status
+        if known.removed is not None or not known.repository or reconciler.why_orphaned:
+            return
+        place = membership.Place(known.repository, known.path, known.branch)
+        mine = self._projects.membership(place, status.wanted_project)
+        noted = {"unowned": mine.reason}
+        if mine.project:
+            await reconciler.change(noted, project=mine.project)
+        elif self._projects.unknown:
+            # It stands as it did: what is not known is no evidence.
+            await reconciler.change(noted)
+        else:
+            word = application_statuses.StatusWord.BROKEN.value
+            await reconciler.change(noted, project="", status=word, reason=mine.reason)
+
+    @property
+    def _projects(self) -> membership.Projects:
+        """The projects as they are now."""
+        return self._leader.dependencies.projects()
+
+    def _membership(
+        self,
+        discovered: repository_state.DiscoveredApplication,
+        seen: repository_state.RepositoryState,
+        wanted_before: str = "",
+    ) -> membership.Membership:
+        """Return whose an application is that was found.
+
+        A file that cannot be read wants what it wanted before.
+        """
+        described = discovered.application
+        wanted = described.project if described is not None else wanted_before
+        place = membership.Place(seen.name, discovered.path, seen.branch)
+        return self._projects.membership(place, wanted)
 
     async def _take_up(self, run_id: str) -> None:
         summary = await retry.until_available(
@@ -129,12 +185,15 @@ class ApplicationRegistry:
             raise errors.TemporaryError(f"internal error ({type(error).__name__})") from error
 
     def _take(self, seen: repository_state.RepositoryState) -> None:
+        if self._projects.unknown:
+            return  # whose the files are is not known: they are taken once it is
         orphans = self._orphans_by_path()
         found_names = application_identity.names_of_seen(
             self._names,
             seen,
             lambda candidate: self._continued(candidate, seen, orphans.get(candidate.path, ())),
             self._is_orphaned,
+            lambda name, discovered: self._is_of_others(name, discovered, seen),
         )
         for name, discovered in found_names.items():
             if name in self._unreadable:
@@ -356,13 +415,15 @@ class ApplicationRegistry:
         reconciler = self.reconciler_of(name)
         described = discovered.application
         if described is not None and application_identity.is_placeholder(name):
-            taken = errors.Problem(self._why_taken(discovered.name))
+            why = self._why_taken(discovered.name, self._membership(discovered, seen))
+            taken = errors.Problem(why)
             discovered = replace(discovered, application=None, problems=(taken,))
         elif described is not None and name != discovered.name:
             described = replace(described, name=name, declared=discovered.name)
             discovered = replace(discovered, application=described)
         lost, why = reconciler.record.repository, reconciler.why_orphaned
-        await repository_events.apply(self._leader, reconciler, discovered, seen)
+        mine = self._membership(discovered, seen, reconciler.status.wanted_project)
+        await repository_events.apply(self._leader, reconciler, discovered, seen, mine)
         if why:
             await self._tell_found_again(reconciler, lost)
 
@@ -370,10 +431,38 @@ class ApplicationRegistry:
         known = self._reconcilers.get(name)
         return known is not None and bool(known.why_orphaned)
 
-    def _why_taken(self, name: str) -> str:
+    def _is_of_others(
+        self,
+        name: str,
+        discovered: repository_state.DiscoveredApplication,
+        seen: repository_state.RepositoryState,
+    ) -> bool:
+        """Say whether what is known under a name is, or was, another project's application.
+
+        Its history, and what it has in clusters, pass to no file elsewhere that is not of the
+        same project, also after its own file went away.
+        """
+        known = self._reconcilers.get(name)
+        if known is None or not self._projects.are_in_use:
+            return False
+        record = known.record
+        if not record.repository or (record.repository, record.path) == (
+            seen.name,
+            discovered.path,
+        ):
+            return False
+        return not record.project or record.project != self._membership(discovered, seen).project
+
+    def _why_taken(self, name: str, mine: membership.Membership) -> str:
+        other = self.reconciler_of(name)
+        if mine.project != other.record.project:
+            return (
+                f"{name} is the name of another application; give this one another name, or have"
+                " whoever runs the server say whether it goes on with that one"
+            )
         return (
             f"{name} is the name of another application, and"
-            f" {self.reconciler_of(name).why_orphaned}: somebody has to say whether this is the"
+            f" {other.why_orphaned}: somebody has to say whether this is the"
             " same one (`volary application adopt`) or the other one is over (`volary application"
             " forget`)"
         )

@@ -12,6 +12,7 @@ from volary.controller.status import application_identity, application_statuses,
 from volary.gitops import repository_state, triggers
 from volary.model import applications, errors
 from volary.sources.git import repositories
+from volary.tenancy import membership
 
 _LOG = logging.getLogger(__name__)
 #: Status words that a file which can be read puts an end to.
@@ -29,9 +30,11 @@ async def apply(
     reconciler: reconcilers.ApplicationReconciler,
     discovered: repository_state.DiscoveredApplication,
     seen: repository_state.RepositoryState,
+    mine: membership.Membership,
 ) -> None:
-    """Bring an application up to date with what was found of it."""
+    """Bring an application up to date with what was found of it, and whose it is."""
     columns: dict[str, object] = {
+        "project": mine.project,
         "repository": seen.name,
         "path": discovered.path,
         "branch": seen.branch,
@@ -43,34 +46,73 @@ async def apply(
         "head": discovered.commit,
         "address": address,
         "before_orphaned": None,
+        "unowned": mine.reason,
     }
-    if application is None:
-        # What was decided stays: the commit that mends the file is decided with this one's.
-        faults = errors.mistakes(discovered.problems)
-        reason = "; ".join(str(fault).splitlines()[0] for fault in faults) or "it has errors"
-        holding = [fault for fault in faults if fault.holds]
-        if holding:
-            noted["held"] = str(holding[0]).splitlines()[0]
-        # Nothing but that somebody holds it back is no mistake.
-        only = bool(holding) and len(holding) == len(faults)
-        status = (
-            application_statuses.StatusWord.SUSPENDED
-            if only
-            else application_statuses.StatusWord.BROKEN
-        )
-        await reconciler.change(noted, **columns, status=status.value, reason=reason)
-        if reconciler.status.unusable_at != discovered.commit:
-            if status is application_statuses.StatusWord.BROKEN:
-                place, short = f"{seen.name}: {discovered.path}", discovered.commit[:8]
-                _LOG.warning("%s cannot be used at %s: %s", place, short, reason)
-            is_own = not application_identity.is_placeholder(reconciler.name)
-            if is_own and status is application_statuses.StatusWord.BROKEN:
-                await _refuse(leader, reconciler, discovered, reason)
-            await reconciler.change({"unusable_at": discovered.commit})
+    if application is not None:
+        noted["wanted_project"] = application.project
+    if not mine.project:
+        await _leave_alone(reconciler, discovered, noted, columns)
         return
+    was_unowned = bool(reconciler.status.unowned)
+    if application is None:
+        await _take_unusable(leader, reconciler, discovered, noted, columns)
+    else:
+        await _take_usable(leader, reconciler, discovered, noted, columns)
+    if was_unowned:
+        reconciler.work()
+
+
+async def _take_unusable(
+    leader: context.LeaderContext,
+    reconciler: reconcilers.ApplicationReconciler,
+    discovered: repository_state.DiscoveredApplication,
+    noted: dict[str, object],
+    columns: dict[str, object],
+) -> None:
+    """Write down that a file cannot be used.
+
+    What was decided stays: the commit that mends the file is decided with this one's.
+    """
+    faults = errors.mistakes(discovered.problems)
+    reason = "; ".join(str(fault).splitlines()[0] for fault in faults) or "it has errors"
+    holding = [fault for fault in faults if fault.holds]
+    if holding:
+        noted["held"] = str(holding[0]).splitlines()[0]
+    # Nothing but that somebody holds it back is no mistake.
+    only = bool(holding) and len(holding) == len(faults)
+    status = (
+        application_statuses.StatusWord.SUSPENDED
+        if only
+        else application_statuses.StatusWord.BROKEN
+    )
+    await reconciler.change(noted, **columns, status=status.value, reason=reason)
+    if reconciler.status.unusable_at == discovered.commit:
+        return
+    if status is application_statuses.StatusWord.BROKEN:
+        place, short = f"{columns['repository']}: {discovered.path}", discovered.commit[:8]
+        _LOG.warning("%s cannot be used at %s: %s", place, short, reason)
+    is_own = not application_identity.is_placeholder(reconciler.name)
+    if is_own and status is application_statuses.StatusWord.BROKEN:
+        await _refuse(leader, reconciler, discovered, reason)
+    await reconciler.change({"unusable_at": discovered.commit})
+
+
+async def _take_usable(
+    leader: context.LeaderContext,
+    reconciler: reconcilers.ApplicationReconciler,
+    discovered: repository_state.DiscoveredApplication,
+    noted: dict[str, object],
+    columns: dict[str, object],
+) -> None:
+    """Write down what a file says, and decide about its commit."""
+    application = discovered.application
+    assert application is not None
     columns["labels"] = dict(application.labels)
     was_held, noted["held"] = bool(reconciler.status.held), ""
-    listed = {(seen.name, discovered.path), (seen.name, discovered.directory)} & leader.rules.listed
+    listed = {
+        (discovered.repository, discovered.path),
+        (discovered.repository, discovered.directory),
+    } & leader.rules.listed
     noted["targets"] = application.targets if listed else None
     noted["mentions"] = application.mentions
     noted["alerts"] = application.alerts
@@ -85,6 +127,24 @@ async def apply(
     await _look_at_commit(
         leader, reconciler, discovered, application.triggers, was_broken=was_broken
     )
+
+
+async def _leave_alone(
+    reconciler: reconcilers.ApplicationReconciler,
+    discovered: repository_state.DiscoveredApplication,
+    noted: dict[str, object],
+    columns: dict[str, object],
+) -> None:
+    """Write down that an application belongs to no project: what runs stays as it is.
+
+    What was decided stays, too: should a project take it, this commit is decided then.
+    """
+    before, why = reconciler.status.unowned, str(noted["unowned"])
+    status = application_statuses.StatusWord.BROKEN.value
+    await reconciler.change(noted, **columns, status=status, reason=why)
+    if before != why:
+        place, short = f"{columns['repository']}: {discovered.path}", discovered.commit[:8]
+        _LOG.warning("%s is refused at %s: %s", place, short, why)
 
 
 async def _look_at_commit(

@@ -10,9 +10,10 @@ not evident a person says so.
 """
 
 import hashlib
+import itertools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from volary.config.text import git_addresses
@@ -112,6 +113,9 @@ def names_of_seen(
     seen: repository_state.RepositoryState,
     continued: Callable[[repository_state.DiscoveredApplication], str] = lambda _: "",
     is_orphaned: Callable[[str], bool] = lambda _: False,
+    is_of_others: Callable[[str, repository_state.DiscoveredApplication], bool] = (
+        lambda _, __: False
+    ),
 ) -> Mapping[str, repository_state.DiscoveredApplication]:
     """Return what was found by what it is called here; who has which name is kept in `names`.
 
@@ -125,6 +129,8 @@ def names_of_seen(
             with none.
         is_orphaned: Says whether an application has lost its repository. What is called like it
             may be the same, which a person has to say.
+        is_of_others: Says whether a file may not go on with what is known under a name, free or
+            not.
     """
     applications: dict[str, repository_state.DiscoveredApplication] = {}
     here = {application.path for application in seen.applications}
@@ -136,7 +142,12 @@ def names_of_seen(
         if name := continued(discovered):
             owned.give(name, mine)
         candidates = _candidates(owned.of(mine), discovered, mine)
-        free = (name for name in candidates if _is_free(names, name, mine, here))
+        free = (
+            name
+            for name in candidates
+            if _is_free(names, name, mine, here)
+            and (names.get(name) == mine or not is_of_others(name, discovered))
+        )
         if is_orphaned(discovered.name) and names.get(discovered.name, mine) != mine:
             name = f"{discovered.name}{_PLACEHOLDER_MARK}{seen.name}/{discovered.path}"
         else:
@@ -184,12 +195,16 @@ def _candidates(
     before: Sequence[str],
     discovered: repository_state.DiscoveredApplication,
     mine: ApplicationLocation,
-) -> Sequence[str]:
-    """Return what a file may be called here: as `before`, as it says, or told apart."""
+) -> Iterable[str]:
+    """Return what a file may be called here: as `before`, as it says, or told apart.
+
+    There is always one more: whoever takes all names that somebody could have stops nobody.
+    """
     qualified = qualified_name(discovered.name, mine)
     if discovered.application is None and before:
         return before[:1]
-    if qualified in before:
-        return (qualified,)
+    if told_apart := [name for name in before if name.startswith(qualified)]:
+        return told_apart[:1]
     digest = hashlib.sha256(str(mine).encode()).hexdigest()[:8]
-    return discovered.name, qualified, f"{qualified}-{digest}"
+    others = (f"{qualified}-{digest}-{number}" for number in itertools.count(2))
+    return itertools.chain((discovered.name, qualified, f"{qualified}-{digest}"), others)

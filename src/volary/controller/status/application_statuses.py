@@ -121,6 +121,11 @@ class ApplicationStatus:
     warnings: tuple[str, ...] = ()
     #: Why its file, as it was read last, holds it back, one sentence; empty: it does not.
     held: str = ""
+    #: Why nothing of it begins, one sentence: no project takes its file, or it is not known which
+    #: projects there are. Empty: it belongs to the project of its record.
+    unowned: str = ""
+    #: The project that its file says it wants to belong to; empty: whichever takes it.
+    wanted_project: str = ""
     #: Where its repository was when it was seen last, without what is secret in the address.
     address: str = ""
     #: Its status before it was orphaned; None: it is not orphaned.

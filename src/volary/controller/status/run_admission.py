@@ -2,10 +2,10 @@
 
 A pause holds all of an application: a paused run starts nothing new, and a paused application
 no run either; no more does one whose file holds it back, as a suspended policy of Karmada's
-does. Whatever would start a task or change a placement (a commit, a command, a backfill,
-failover, a rebalance) asks `why_blocked` first and waits while it says something. The one
-exception is a rollback: a failure, a cancel, or a commit that reverts the run are never held
-up.
+does, nor one that belongs to no project where there are projects. Whatever would start a task or
+change a placement (a commit, a command, a backfill, failover, a rebalance) asks `why_blocked`
+first and waits while it says something. The one exception is a rollback: a failure, a cancel, or a
+commit that reverts the run are never held up.
 
 Run requests are submitted to the application's reconciler, which asks before any of them
 becomes a run; so a request of a new kind is covered without doing anything.
@@ -23,6 +23,8 @@ def why_blocked(status: application_statuses.ApplicationStatus, run: state.Run |
         status: How the application stands.
         run: Its run under way; None when there is none.
     """
+    if status.unowned:
+        return status.unowned
     if status.pause is not None:
         return f"the application is {describe_pause(status.pause)}"
     if status.held:
@@ -35,8 +37,11 @@ def why_blocked(status: application_statuses.ApplicationStatus, run: state.Run |
 def why_next_blocked(status: application_statuses.ApplicationStatus) -> str:
     """Return why what is requested may not become a run, one sentence; empty: it may.
 
-    Going back is never held up: who rolls a paused application back knows what they do.
+    Going back is never held up: who rolls a paused application back knows what they do. It takes a
+    project all the same: without one nobody knows what may be written.
     """
+    if status.unowned:
+        return status.unowned
     if status.run_request is not None and status.run_request.kind.is_rollback:
         return ""
     return why_blocked(status, None)

@@ -37,6 +37,19 @@ class Visibility:
                 self._known[application] = self.person.may(self.permission, labels)
         return self._known[application]
 
+    async def projects(self) -> frozenset[str] | None:
+        """Return the projects that may be seen: those of applications that may be; None: all."""
+        if self.is_unrestricted:
+            return None
+        everything = self.service.every_application(records.ApplicationFilter())
+        return frozenset(
+            [
+                item.project
+                async for item in everything
+                if self.person.may(self.permission, item.labels)
+            ]
+        )
+
     async def names(self) -> frozenset[str] | None:
         """Return the applications that may be seen; None: all."""
         if self.is_unrestricted:

@@ -359,3 +359,34 @@ def test_credentials_in_text_are_hidden() -> None:
     text = "failed: https://robot:hunter2@git.example/a and ssh://git@h/a"
 
     assert git_addresses.mask(text) == "failed: https://***@git.example/a and ssh://***@h/a"
+
+
+def test_projects_are_beside_the_settings_or_in_a_repository_or_both() -> None:
+    text = f"{SHORTEST}projects: {{files: [teams.yaml, /a.yaml], repository: shop, path: teams/}}\n"
+
+    found = settings_files.parse(text, file="c.yaml", directory="/etc/volary").require()
+
+    assert found.projects == server_settings.ProjectFiles(
+        ("/etc/volary/teams.yaml", "/a.yaml"), "shop", "teams"
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("{}", "says nowhere where projects are"),
+        ("{files: []}", "says nowhere where projects are"),
+        ("{path: teams, files: [a]}", "path belongs to repository"),
+        ("{repository: shopp}", "did you mean shop?"),
+        ("{repository: shop, path: ../teams}", "leaves the repository"),
+        ("{files: [a, ./a]}", "is listed twice"),
+        ("{files: ['']}", "must not be empty"),
+    ],
+)
+def test_projects_that_are_nowhere_are_said(written: str, message: str) -> None:
+    loaded = settings_files.parse(
+        f"{SHORTEST}projects: {written}\n", file="c.yaml", directory="/etc"
+    )
+
+    assert message in "; ".join(map(str, loaded.problems))
+    assert loaded.value is None

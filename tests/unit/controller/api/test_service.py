@@ -16,12 +16,14 @@ from volary.controller.api import (
     command_client,
     command_handler,
     placement_service,
+    project_service,
     representations,
     service,
     status_service,
 )
 from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.persistence import change_signal, redaction
+from volary.controller.projects import project_registry
 from volary.controller.status import application_statuses, cluster_releases, run_requests
 from volary.model import errors, statuses
 from volary.model.fleet import cluster_health, fleets, taints
@@ -72,6 +74,11 @@ async def served() -> AsyncIterator[Served]:
             cluster_service.ClusterService(leader.register, asker, audit),
             status_service.StatusService(store, dependencies, surveyor, leader.register),
             placement_service.PlacementService(store, dependencies, leader.register, asker, audit),
+            project_service.ProjectService(
+                store,
+                dependencies,
+                project_registry.ProjectRegistry(store, clock, leader.change_signal),
+            ),
         )
         await leader.register.enter(given.MEMBERS, fence=None)
         leader.register.is_leader = True

@@ -13,6 +13,7 @@ from volary.controller.applications import repository_events
 from volary.controller.status import application_statuses, cluster_releases
 from volary.model import applications, errors, statuses
 from volary.store import records
+from volary.tenancy import membership
 
 FILE = """\
 apiVersion: volary.dev/v1
@@ -21,6 +22,9 @@ metadata: {name: shop, labels: {team: web}}
 """
 TYPO = errors.Problem("a typo", errors.Location("volary.yaml", 3))
 HELD = errors.Problem("suspended by a policy\nin Karmada", holds=True)
+
+
+MINE = membership.Membership("default")
 
 
 @dataclass
@@ -42,7 +46,7 @@ class Seen:
         for found in seen.applications:
             broken = replace(found, application=None, problems=problems)
             await repository_events.apply(
-                self.world.leader, self.world.shop, broken if problems else found, seen
+                self.world.leader, self.world.shop, broken if problems else found, seen, MINE
             )
 
     async def stands(self) -> tuple[str, str]:

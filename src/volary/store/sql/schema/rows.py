@@ -36,6 +36,7 @@ _NAMES: Mapping[type[Any], tuple[str, tuple[str, ...]]] = {
     records.Finding: ("finding", ("run_id", "position")),
     records.Lease: ("lease", ("name",)),
     records.LogLine: ("line of the log", ("run_id", "position")),
+    records.ProjectFilesRecord: ("set of project files", ("source",)),
     records.RequestRecord: ("request", ("id",)),
     run_records.ApprovalRecord: ("approval", ("run_id", "position")),
     run_records.EventRecord: ("event", ("run_id", "number")),

@@ -265,6 +265,17 @@ clusters = sa.Table(
     _maybe("updated"),
 )
 
+#: One row: of the repository that the settings name now.
+project_files = sa.Table(
+    "project_files",
+    METADATA,
+    _key("source"),
+    _words("commit"),
+    _words("problem"),
+    _document(),
+    _maybe("updated"),
+)
+
 commits = sa.Table(
     "commits",
     METADATA,
