@@ -67,7 +67,7 @@ def build(
     here = server_state.ServerState(
         backing,
         settings,
-        logins.open_authenticator(settings, kept, clock),
+        logins.open_authenticator(settings, kept, clock, backing.projects),
         clock,
         metrics.Metrics(clock),
         request_refresh,

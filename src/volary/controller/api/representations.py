@@ -64,6 +64,8 @@ class Application(Representation, frozen=True):
     repository: str
     path: str
     branch: str
+    #: The project that it belongs to; empty: to none.
+    project: str
     labels: Mapping[str, str]
     #: ``synced``, ``out_of_sync``, ``running``, ``waiting``, ``failed``, ``rolled_back``,
     #: ``cancelled``, ``broken``, ``suspended``, ``removed``, ``orphaned``,
@@ -355,9 +357,9 @@ class AuditEntry(Representation, frozen=True):
     """Who did what, from where, and what that changed.
 
     `hash` is the SHA-256, in hexadecimal, of ``previous``, ``position``, ``at``, ``by``,
-    ``action``, ``result``, ``source``, ``application``, ``run``, ``document``, ``before`` and
-    ``after`` as a JSON array in this order: without white space, the keys of objects sorted, in
-    UTF-8.
+    ``action``, ``result``, ``source``, ``application``, ``project``, ``run``, ``document``,
+    ``before`` and ``after`` as a JSON array in this order: without white space, the keys of
+    objects sorted, in UTF-8.
     """
 
     position: int
@@ -368,6 +370,8 @@ class AuditEntry(Representation, frozen=True):
     result: str
     source: str
     application: str
+    #: The project that it was about then; empty: none.
+    project: str
     run: str
     #: What was asked for, and why it was refused.
     document: json.JsonObject
