@@ -127,7 +127,7 @@ class Controlled:
 
     async def told(self) -> list[json.JsonObject]:
         """Return all that all runs told so far, in order."""
-        found = await self.service.all_events(0, application="simple", limit=100_000)
+        found = await self.service.all_events(0, applications={"simple"}, limit=100_000)
         return [each.document for each in found]
 
     async def logs(self, run: str) -> tuple[representations.LogLine, ...]:

@@ -33,7 +33,7 @@ async def test_events_are_numbered_per_run_and_placed_over_all(store: stores.Sto
     assert await store.events.after("run-1", 2) == of_one[2:]
     assert await store.events.after("run-1", 0, limit=1) == of_one[:1]
     assert await store.events.all_after(of_all[2].position) == of_all[3:]
-    assert await store.events.all_after(0, application="cart") == of_all[2:4]
+    assert await store.events.all_after(0, applications={"cart"}) == of_all[2:4]
 
 
 async def test_log_lines_are_numbered_per_task(store: stores.Store) -> None:

@@ -375,7 +375,7 @@ async def test_changes_wake_those_who_look(tmp_path: Path) -> None:
         async with asyncio.timeout(process_time.HANG):
             async for position in given.service.changes():
                 seen.append(position)
-                events = await given.service.all_events(0, application="simple")
+                events = await given.service.all_events(0, applications={"simple"})
                 if events and events[-1].event == "run-finished":
                     break
         assert seen == sorted(seen)

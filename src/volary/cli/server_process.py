@@ -100,16 +100,19 @@ async def _until_signalled(work: Coroutine[object, object, None]) -> None:
         await work
 
 
-def create_token(
-    config: str, name: str, role: str, labels: dict[str, str], days: int | None
-) -> int:
+def create_token(config: str, wanted: token_lists.WantedToken) -> int:
     """Make a token and show it, this once."""
     kept, now = _tokens(config), inputs.SystemClock().now()
-    expires = now + timedelta(days=days) if days else None
+    expires = now + timedelta(days=wanted.days) if wanted.days else None
     made, written = kept.create(
-        name, server_settings.Role(role), now=now, match_labels=labels, expires=expires
+        wanted.name,
+        server_settings.Role(wanted.role),
+        now=now,
+        match_labels=dict(wanted.labels),
+        project=wanted.project,
+        expires=expires,
     )
-    console.tell(token_lists.created(made.name, made.role))
+    console.tell(token_lists.created(made.full_name, made.role))
     console.write(written)
     return exit_codes.Exit.DONE
 
@@ -121,9 +124,10 @@ def tokens_of(config: str) -> list[json.JsonObject]:
     return [
         {
             "id": token.id,
-            "name": token.name,
+            "name": token.full_name,
             "role": token.role.value,
             "matchLabels": token.match_labels,
+            "project": token.project,
             "status": token.state(now),
             "created": _text(token.created),
             "expires": _text(token.expires),

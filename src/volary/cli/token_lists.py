@@ -1,11 +1,25 @@
 """API tokens as the command line shows them, wherever they were read."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from volary.cli import console
 from volary.model import errors, json
 
-_TITLES = ("ID", "NAME", "ROLE", "STATUS", "LABELS", "CREATED", "EXPIRES", "LAST USED")
+_TITLES = ("ID", "NAME", "ROLE", "STATUS", "PROJECT", "LABELS", "CREATED", "EXPIRES", "LAST USED")
+
+
+@dataclass(frozen=True, slots=True)
+class WantedToken:
+    """A token that is to be made."""
+
+    name: str
+    role: str
+    labels: Mapping[str, str]
+    #: Empty: for every project, and what is in none.
+    project: str
+    #: Until it expires; None: never.
+    days: int | None
 
 
 def lines(items: Sequence[json.JsonObject]) -> Iterator[str]:
@@ -16,6 +30,7 @@ def lines(items: Sequence[json.JsonObject]) -> Iterator[str]:
             item["name"],
             item["role"],
             item["status"],
+            item["project"] or "-",
             labels(item["matchLabels"]) or "-",
             moment(item["created"]),
             moment(item["expires"]) or "never",

@@ -15,7 +15,7 @@ from volary.model import json
 
 #: What an entry's hash covers, in this order, after the hash of the entry before.
 FIELDS = (
-    *("position", "at", "by", "action", "result", "source", "application", "run"),
+    *("position", "at", "by", "action", "result", "source", "application", "project", "run"),
     *("document", "before", "after"),
 )
 #: Action and author of the entry that retention leaves for what it removed.

@@ -197,7 +197,12 @@ class Subjects:
     """Which applications a role holds for."""
 
     match_labels: Mapping[str, str] = options.option(
-        "Applications that carry all of these labels.", {}
+        "Applications that carry all of these labels. They are what each application's own file "
+        "says: where teams do not trust each other, give roles by project.",
+        {},
+    )
+    projects: tuple[options.Text, ...] = options.option(
+        "Applications of one of these projects, by name; empty: of every project, and of none.", ()
     )
 
 
@@ -227,6 +232,9 @@ class Route:
     ignore_groups: tuple[str, ...] = options.option("Never these groups.", ())
     apps: tuple[str, ...] = options.option("Only these applications.", ())
     ignore_apps: tuple[str, ...] = options.option("Never these applications.", ())
+    projects: tuple[str, ...] = options.option(
+        "Only applications of these projects; in a project's own routes always that one.", ()
+    )
     labels: Mapping[str, str] = options.option("Only applications with all of these labels.", {})
     ignore_labels: Mapping[str, str] = options.option(
         "No application with any of these labels.", {}

@@ -69,7 +69,7 @@ def build(
     here = server_state.ServerState(
         backing,
         settings,
-        logins.open_authenticator(settings, kept, clock),
+        logins.open_authenticator(settings, kept, clock, backing.current_projects),
         clock,
         metrics.Metrics(clock),
         request_refresh,

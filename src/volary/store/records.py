@@ -262,6 +262,9 @@ class AuditRecord:
     #: Address it came from; empty: from inside.
     source: str = ""
     application: str = ""
+    #: Whose it was about; empty: of an application the store takes what that belongs to, and
+    #: everything else is the server's.
+    project: str = ""
     run_id: str = ""
     document: json.JsonObject = field(default_factory=dict)
     #: How it was, and how it is then; only of what changed.
@@ -294,6 +297,8 @@ class AuditFilter:
     application: str = ""
     run_id: str = ""
     action: str = ""
+    #: Names; None: of every project and of none.
+    projects: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

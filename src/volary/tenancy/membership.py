@@ -91,6 +91,10 @@ class Projects:
         return Standing(reason=f"there is no project {name} any more")
 
 
+#: Nobody is kept apart.
+NONE = Projects()
+
+
 def takes(project: projects.Project, place: Place) -> bool:
     """Say whether a project takes an application file."""
     return any(

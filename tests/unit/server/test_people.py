@@ -26,13 +26,13 @@ async def test_everybody_is_told_who_they_are(tmp_path: Path) -> None:
     assert local == {
         "name": "local",
         "source": "local",
-        "roles": [{"role": "admin", "matchLabels": {}}],
+        "roles": [{"role": "admin", "matchLabels": {}, "projects": []}],
         "expires": None,
     }
     assert ci == {
         "name": "token:ci",
         "source": "token",
-        "roles": [{"role": "deployer", "matchLabels": {"team": "shop"}}],
+        "roles": [{"role": "deployer", "matchLabels": {"team": "shop"}, "projects": []}],
         "expires": None,
     }
     assert nobody == 401
@@ -64,6 +64,7 @@ async def test_admins_make_list_and_revoke_tokens(tmp_path: Path) -> None:
         "name": "ci",
         "role": "deployer",
         "matchLabels": {"team": "shop"},
+        "project": "",
         "status": "valid",
         "created": "2030-01-01T12:00:00Z",
         "expires": "2030-01-31T12:00:00Z",
@@ -81,7 +82,7 @@ async def test_admins_make_list_and_revoke_tokens(tmp_path: Path) -> None:
         *("token:ana", "token.create"),
         "127.0.0.1",
     )
-    assert creating["document"] == wanted
+    assert creating["document"] == {**wanted, "project": ""}
     assert creating["after"] == {"id": made["id"], "status": "valid"}
     assert (refused["result"], refused["after"]) == ("failed", {})
     assert (revoking["before"], revoking["after"]) == (

@@ -25,7 +25,7 @@ async def ask_everything(store: stores.Store) -> None:
     await store.runs.approvals("run-1")
     await store.events.after("run-1", 5)
     await store.events.all_after(5)
-    await store.events.all_after(5, application="shop")
+    await store.events.all_after(5, applications={"shop"})
     await store.events.position()
     await store.logs.after("run-1", 5)
     await store.logs.append([given.line("more")], fence=None)

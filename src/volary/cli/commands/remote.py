@@ -95,7 +95,10 @@ def _settings_of(config: str, server: str) -> str:
 
 @token.command("create")
 def create_token(
-    name: Annotated[str, typer.Argument(help="As the audit names it, after token:.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="As the audit names it, after token: and, if given, the project."),
+    ],
     role: Annotated[
         Literal["viewer", "deployer", "approver", "responder", "admin"],
         typer.Option(help="What it may do."),
@@ -104,6 +107,9 @@ def create_token(
         list[str],
         typer.Option(metavar="KEY=VALUE", help="Only for applications with it; repeatable."),
     ] = [],  # noqa: B006 - read only
+    project: Annotated[
+        str, typer.Option(metavar="NAME", help="Only for applications of this project.")
+    ] = "",
     days: Annotated[
         int | None, typer.Option(min=1, max=3650, help="Until it expires. Default: never.")
     ] = None,
@@ -114,10 +120,11 @@ def create_token(
     from volary.cli import server_process, token_lists
     from volary.cli.remote import people
 
-    settings, labels = _settings_of(config, server), token_lists.read_labels(label)
+    settings = _settings_of(config, server)
+    wanted = token_lists.WantedToken(name, role, token_lists.read_labels(label), project, days)
     if not settings:
-        options.ask(server, people.create_token, name, role, labels, days)
-    raise typer.Exit(server_process.create_token(settings, name, role, labels, days))
+        options.ask(server, people.create_token, wanted)
+    raise typer.Exit(server_process.create_token(settings, wanted))
 
 
 @token.command("list")
@@ -138,7 +145,7 @@ def list_tokens(
 
 @token.command("revoke")
 def revoke_token(
-    name: Annotated[str, typer.Argument(help="Name or id.")],
+    name: Annotated[str, typer.Argument(help="Name, as the list has it, or id.")],
     config: _TokenConfig = "",
     server: _TokenServer = "",
 ) -> None:

@@ -1,7 +1,7 @@
 """Approvals that nobody can give: whom applications name, held against a server's settings."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from volary.cli.lint import manifest_checks
@@ -19,7 +19,7 @@ class _People:
     """Who can be let in by a server."""
 
     settings: server_settings.Settings
-    #: The valid tokens by name; None: they are not on this machine.
+    #: The valid tokens by full name; None: they are not on this machine.
     tokens: Mapping[str, tokens.Token] | None
     #: Everybody on loopback is let in, as `local`.
     is_open: bool
@@ -34,9 +34,7 @@ class _People:
         if name.startswith(_PERSON):
             # Who is in a group the issuer knows.
             bound = permissions.grants_of(self.settings.roles, name, groups)
-            person = permissions.Person(name, bound)
-            is_known = self.settings.auth.oidc is not None
-            return is_known and person.may(permissions.Permission.APPROVE, labels)
+            return self.settings.auth.oidc is not None and self._may_approve(bound, labels)
         if self.tokens is None:
             return True
         token = self.tokens.get(name.removeprefix(_TOKEN))
@@ -44,7 +42,17 @@ class _People:
             return False
         own = permissions.Grant(token.role, tuple(sorted(token.match_labels.items())))
         bound = permissions.grants_of(self.settings.roles, name)
-        return permissions.Person(name, (own, *bound)).may(permissions.Permission.APPROVE, labels)
+        return self._may_approve((own, *bound), labels)
+
+    def _may_approve(self, grants: Iterable[permissions.Grant], labels: Mapping[str, str]) -> bool:
+        """Say whether grants may suffice; which project an application is of is not known here,
+        nor whom projects give roles to.
+        """
+        anywhere = tuple(replace(grant, projects=()) for grant in grants)
+        subject = permissions.Subject(labels)
+        has_projects = bool(self.settings.projects.files or self.settings.projects.repository)
+        person = permissions.Person("", anywhere)
+        return has_projects or person.may(permissions.Permission.APPROVE, subject)
 
     def hint(self) -> str:
         """Return how somebody comes to be an approver of this server."""
@@ -86,7 +94,7 @@ def check(
 def _people(settings: server_settings.Settings) -> _People:
     directory, clock = Path(settings.data_directory), inputs.SystemClock()
     kept, now = tokens.TokenFile(directory), clock.now()
-    known = {token.name: token for token in kept.all() if token.is_valid(now)}
+    known = {token.full_name: token for token in kept.all() if token.is_valid(now)}
     is_here = (directory / tokens.FILE_NAME).exists()
     is_open = logins.open_authenticator(settings, kept, clock).is_open
     return _People(settings, known if is_here else None, is_open)

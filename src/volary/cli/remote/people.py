@@ -14,12 +14,7 @@ async def whoami(server: client.Client, form: forms.Form) -> int:
 
 
 def _identity(shown: json.JsonObject) -> Sequence[str]:
-    roles = [
-        f"{grant['role']} of applications with {token_lists.labels(grant['matchLabels'])}"
-        if grant["matchLabels"]
-        else f"{grant['role']}"
-        for grant in shown["roles"]
-    ]
+    roles = [_role(grant) for grant in shown["roles"]]
     sources = {
         "token": "an API token of this server",
         "oidc": "a person of its issuer",
@@ -32,13 +27,24 @@ def _identity(shown: json.JsonObject) -> Sequence[str]:
     )
 
 
-async def create_token(
-    server: client.Client, name: str, role: str, labels: json.JsonObject, days: int | None
-) -> int:
+def _role(grant: json.JsonObject) -> str:
+    projects = f" of {' and '.join(grant['projects'])}" if grant["projects"] else ""
+    labels = token_lists.labels(grant["matchLabels"])
+    if not labels:
+        return f"{grant['role']}{projects and f' of applications{projects}'}"
+    return f"{grant['role']} of applications{projects} with {labels}"
+
+
+async def create_token(server: client.Client, wanted: token_lists.WantedToken) -> int:
     """Have a token made, and show it, this once."""
-    body: json.JsonObject = {"name": name, "role": role, "matchLabels": labels}
-    if days:
-        body["days"] = days
+    body: json.JsonObject = {
+        "name": wanted.name,
+        "role": wanted.role,
+        "matchLabels": wanted.labels,
+        "project": wanted.project,
+    }
+    if wanted.days:
+        body["days"] = wanted.days
     made = await server.post("tokens", body=body)
     console.tell(token_lists.created(made["name"], made["role"]))
     console.write_text(made["token"])

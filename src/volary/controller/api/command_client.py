@@ -64,6 +64,7 @@ class AuditLog:
         action: str,
         *,
         application: str = "",
+        project: str = "",
         run: str = "",
         document: json.JsonObject | None = None,
     ) -> AsyncIterator[Change]:
@@ -73,6 +74,10 @@ class AuditLog:
         was refused nothing is noted as changed.
         """
         said, change = dict(document or {}), Change()
+        if application and not project:
+            # As it is before: what is done may make the application go, or another team's.
+            known = await self.store.applications.get(application)
+            project = known.project if known else ""
         refused: errors.VolaryError | None = None
         try:
             yield change
@@ -87,6 +92,7 @@ class AuditLog:
                 result="failed" if refused else "ok",
                 source=asker.source,
                 application=application,
+                project=project,
                 run_id=run,
                 document=said,
                 before=before,

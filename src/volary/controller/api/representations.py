@@ -359,9 +359,9 @@ class AuditEntry(Representation, frozen=True):
     """Who did what, from where, and what that changed.
 
     `hash` is the SHA-256, in hexadecimal, of ``previous``, ``position``, ``at``, ``by``,
-    ``action``, ``result``, ``source``, ``application``, ``run``, ``document``, ``before`` and
-    ``after`` as a JSON array in this order: without white space, the keys of objects sorted, in
-    UTF-8.
+    ``action``, ``result``, ``source``, ``application``, ``project``, ``run``, ``document``,
+    ``before`` and ``after`` as a JSON array in this order: without white space, the keys of
+    objects sorted, in UTF-8.
     """
 
     position: int
@@ -372,6 +372,8 @@ class AuditEntry(Representation, frozen=True):
     result: str
     source: str
     application: str
+    #: The project that it was about then; empty: none.
+    project: str
     run: str
     #: What was asked for, and why it was refused.
     document: json.JsonObject

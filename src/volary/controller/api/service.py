@@ -5,7 +5,7 @@ handed to the leader (see `command_client`) and recorded in the audit. Who may d
 not decided here.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
 
 from msgspec import structs
@@ -32,6 +32,7 @@ from volary.engine.persistence import codec
 from volary.model import errors, json
 from volary.model.runs import run_plans
 from volary.store import pagination, records, stores
+from volary.tenancy import membership
 
 _Page = records.Page
 _POLL_SECONDS = 1.0
@@ -65,6 +66,10 @@ class Service:
 
     # Looking.
 
+    def current_projects(self) -> membership.Projects:
+        """Return which projects there are now."""
+        return self.dependencies.projects()
+
     async def applications(
         self, wanted: records.ApplicationFilter, *, cursor: str = "", limit: int = 50
     ) -> _Page[representations.Application]:
@@ -88,6 +93,18 @@ class Service:
             lambda cursor: self.store.applications.list(wanted, cursor=cursor, limit=500)
         ):
             yield conversions.of_application(known)
+
+    async def applications_and_clusters(
+        self,
+    ) -> AsyncIterator[tuple[representations.Application, frozenset[str]]]:
+        """Yield all applications that are there by name, each with the clusters that it is on."""
+        wanted = records.ApplicationFilter()
+        async for known in pagination.every(
+            lambda cursor: self.store.applications.list(wanted, cursor=cursor, limit=500)
+        ):
+            is_readable = not application_statuses.why_unreadable(known)
+            there = application_statuses.of_record(known).present_on if is_readable else ()
+            yield conversions.of_application(known), frozenset(there)
 
     async def application(self, name: str) -> representations.Application:
         """Return one application.
@@ -154,10 +171,10 @@ class Service:
         return tuple(map(conversions.of_event, events))
 
     async def all_events(
-        self, after: int = 0, *, application: str = "", limit: int = 500
+        self, after: int = 0, *, applications: Collection[str] | None = None, limit: int = 500
     ) -> tuple[representations.Event, ...]:
-        """Return events of all runs, or of one application's, after a position, in order."""
-        events = await self.store.events.all_after(after, application=application, limit=limit)
+        """Return events of some applications' runs, None: of all, after a position, in order."""
+        events = await self.store.events.all_after(after, applications=applications, limit=limit)
         return tuple(map(conversions.of_event, events))
 
     async def logs(

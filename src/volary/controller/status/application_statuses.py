@@ -155,6 +155,16 @@ class ApplicationStatus:
         return replace(self, releases=releases, timers=placed.timers)
 
     @property
+    def present_on(self) -> frozenset[str]:
+        """The clusters that have something of it, or are to have, as far as is remembered."""
+        released = {
+            name
+            for name, release in self.releases.clusters.items()
+            if release.commit or release.chosen
+        }
+        return frozenset({*released, *self.owners})
+
+    @property
     def next_request(self) -> run_requests.RunRequest | None:
         """What begins next.
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ from starlette import requests
 from volary.model import addresses, clocks, errors, identities, server_settings
 from volary.server import permissions
 from volary.server.authentication import issuers, token_uses, tokens
+from volary.tenancy import membership
 
 _LOG = logging.getLogger(__name__)
 _Tokens = tuple[tokens.Token, ...]
@@ -82,6 +84,8 @@ class Authenticator:
     tokens: tokens.TokenFile
     uses: token_uses.TokenUses
     clock: clocks.Clock
+    #: Which projects there are now: asked for each request, so nobody stays who they were.
+    projects: Callable[[], membership.Projects] = membership.Projects
     failed: FailedLogins = field(default_factory=FailedLogins)
     #: Counted apart: whoever guesses tokens shuts no Git host out, nor the other way round.
     failed_webhooks: FailedLogins = field(default_factory=FailedLogins)
@@ -197,9 +201,17 @@ class Authenticator:
         name = f"{identities.PERSON_PREFIX}{subject}"
         return permissions.Person(
             name,
-            permissions.grants_of(self.settings.roles, name, named),
+            self._grants(name, named),
             permissions.Source.OIDC,
             _moment(int(claims["exp"])),
+        )
+
+    def _grants(self, name: str, groups: Iterable[str] = ()) -> tuple[permissions.Grant, ...]:
+        """Return what somebody is given, by settings and projects as they are at this moment."""
+        groups = tuple(groups)
+        return (
+            *permissions.grants_of(self.settings.roles, name, groups),
+            *permissions.grants_by_projects(self.projects().by_name.values(), name, groups),
         )
 
     def _by_token(self, presented: str) -> permissions.Person:
@@ -214,20 +226,27 @@ class Authenticator:
         if token is None:
             raise UnauthenticatedError("the token is not known, has expired or was revoked")
         self.uses.note(token.id, now)
-        name = f"{identities.TOKEN_PREFIX}{token.name}"
-        own = permissions.Grant(token.role, tuple(sorted(token.match_labels.items())))
+        name = f"{identities.TOKEN_PREFIX}{token.full_name}"
+        own = permissions.Grant(
+            token.role,
+            tuple(sorted(token.match_labels.items())),
+            (token.project,) if token.project else (),
+        )
         return permissions.Person(
             name,
-            (own, *permissions.grants_of(self.settings.roles, name)),
+            (own, *self._grants(name)),
             permissions.Source.TOKEN,
             token.expires,
         )
 
 
 def open_authenticator(
-    settings: server_settings.Settings, kept: tokens.TokenFile, clock: clocks.Clock
+    settings: server_settings.Settings,
+    kept: tokens.TokenFile,
+    clock: clocks.Clock,
+    projects: Callable[[], membership.Projects] = membership.Projects,
 ) -> Authenticator:
-    """Make the authenticator that the settings ask for.
+    """Make the authenticator that the settings ask for; `projects` says which there are now.
 
     Raises:
         errors.UserError: The tokens cannot be read, or it would believe what must not be.
@@ -239,6 +258,7 @@ def open_authenticator(
         kept,
         token_uses.TokenUses(Path(settings.data_directory)),
         clock,
+        projects,
         issuer=issuers.Issuer(oidc) if oidc else None,
     )
 

@@ -28,6 +28,8 @@ from volary.model import errors, server_settings
 FILE_NAME = "tokens.json"
 #: Tokens that are kept, revoked and expired ones included: of those the oldest go first.
 MOST = 1000
+#: Of those, valid ones of one project: whoever makes them keeps nobody else from it.
+MOST_OF_PROJECT = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 #: Makes a leaked token recognisable for scanners.
 PREFIX = "volary_"
@@ -37,15 +39,26 @@ class Token(msgspec.Struct, frozen=True, rename="camel"):
     """What is kept of a token."""
 
     id: str
-    #: As the audit shows it, after ``token:``.
+    #: As whoever made it called it; see `full_name`.
     name: str
     #: SHA-256 of the whole token, hexadecimal.
     hash: str
     role: server_settings.Role
     created: datetime
     match_labels: dict[str, str] = {}
+    #: The project whose applications its role holds for; empty: every one, and what is in none.
+    project: str = ""
     expires: datetime | None = None
     revoked: datetime | None = None
+
+    @property
+    def full_name(self) -> str:
+        """Its name as audit and roles have it, after ``token:``.
+
+        That of a project's token begins with the project, so that nobody who makes tokens of one
+        project gives them a name that means somebody else elsewhere.
+        """
+        return f"{self.project}/{self.name}" if self.project else self.name
 
     def is_valid(self, now: datetime) -> bool:
         """Say whether it is accepted at `now`."""
@@ -105,6 +118,7 @@ class TokenFile:
         *,
         now: datetime,
         match_labels: dict[str, str],
+        project: str = "",
         expires: datetime | None = None,
     ) -> tuple[Token, str]:
         """Make a token; returns what is kept of it and, this once, the token itself.
@@ -113,18 +127,35 @@ class TokenFile:
             errors.UserError: It is no name, a valid token has it already, there are too many
                 tokens, or the file cannot be written.
         """
-        if not _NAME.fullmatch(name):
-            raise errors.user_error(
-                f"{name[:80]!r} is no name for a token",
-                hint="letters, digits, dots, dashes and underscores, 63 at most",
-            )
+        for what, given in (("a token", name), ("a project", project or name)):
+            if not _NAME.fullmatch(given):
+                raise errors.user_error(
+                    f"{given[:80]!r} is no name for {what}",
+                    hint="letters, digits, dots, dashes and underscores, 63 at most",
+                )
         written = PREFIX + secrets.token_urlsafe(32)
-        made = Token(secrets.token_hex(4), name, _digest(written), role, now, match_labels, expires)
+        made = Token(
+            secrets.token_hex(4),
+            name,
+            _digest(written),
+            role,
+            now,
+            match_labels,
+            project,
+            expires,
+        )
 
         def add(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-            if any(token.name == name and token.is_valid(now) for token in tokens):
+            valid = [token for token in tokens if token.is_valid(now)]
+            if any(token.full_name == made.full_name for token in valid):
                 raise errors.user_error(
-                    f"there is a token {name} already", hint=f"volary token revoke {name}"
+                    f"there is a token {made.full_name} already",
+                    hint=f"volary token revoke {made.full_name}",
+                )
+            if project and sum(token.project == project for token in valid) >= MOST_OF_PROJECT:
+                raise errors.user_error(
+                    f"project {project} has {MOST_OF_PROJECT} valid tokens already",
+                    hint="revoke those nobody needs",
                 )
             return (*_with_room(tokens, now), made)
 
@@ -132,7 +163,7 @@ class TokenFile:
         return made, written
 
     def revoke(self, name: str, *, now: datetime) -> int:
-        """Revoke every token with this name or id; returns how many.
+        """Revoke every token with this full name or id; returns how many.
 
         A revoked token stays in the file, so that lists show who could get in, and until when.
 
@@ -145,7 +176,7 @@ class TokenFile:
             nonlocal count
             changed = []
             for token in tokens:
-                meant = name in (token.name, token.id) and token.revoked is None
+                meant = name in (token.full_name, token.id) and token.revoked is None
                 count += meant
                 changed.append(msgspec.structs.replace(token, revoked=now) if meant else token)
             return tuple(changed)

@@ -18,6 +18,8 @@ class Scope(StrEnum):
     EVERYTHING = "everything"
     #: Some; the endpoint shows only those by itself.
     OWN = "own"
+    #: All of some project; the endpoint narrows itself to such projects.
+    PROJECT = "project"
     #: The one in the path.
     APPLICATION = "application"
     #: The one of the run in the path.

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import routing
@@ -22,6 +22,13 @@ ANONYMOUS = permissions.Person("nobody")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 #: Contexts have odd names, with colons and slashes.
 _CLUSTER = re.compile(r"[^\s,\x00-\x1f\x7f]{1,253}")
+#: A token by its id or its name, which begins with its project where it has one.
+_TOKEN = re.compile(rf"(?:{_NAME.pattern}/)?{_NAME.pattern}")
+_FORMS = {"cluster": _CLUSTER, "token": _TOKEN}
+
+
+#: Without a role.
+_OPEN = frozenset({permissions.Permission.PUBLIC, permissions.Permission.KNOWN})
 
 
 class ForbiddenError(Exception):
@@ -44,6 +51,7 @@ class GuardedRoute(routing.APIRoute):
         handle = super().get_route_handler()
 
         async def guarded(request: requests.Request) -> responses.Response:
+            request.state.access = self.access
             await authorize(request, self.access)
             return await handle(request)
 
@@ -81,11 +89,30 @@ async def authorize(request: requests.Request, needed: access.Access) -> None:
         raise
 
 
+async def check_again(request: requests.Request) -> bool:
+    """Say whether somebody who was let in still may; for answers that go on for long.
+
+    The request has who they are now: roles may have changed, and credentials ended.
+
+    Raises:
+        errors.TemporaryError: It cannot be said now.
+    """
+    needed: access.Access = request.state.access
+    try:
+        person = await server_state.of(request).authenticator.identify(request)
+        request.state.person = person
+        if needed.permission not in _OPEN:
+            await _check(request, person, needed)
+    except (logins.UnauthenticatedError, logins.TooManyError, ForbiddenError, refusals.NotFound):
+        return False
+    return True
+
+
 async def _check(
     request: requests.Request, person: permissions.Person, needed: access.Access
 ) -> None:
     for kind, value in request.path_params.items():
-        if not (_CLUSTER if kind == "cluster" else _NAME).fullmatch(str(value)):
+        if not _FORMS.get(kind, _NAME).fullmatch(str(value)):
             raise refusals.not_found(kind, "of this name")
     if person.may_everywhere(needed.permission):
         return
@@ -97,6 +124,10 @@ async def _check(
         if not person.may_somewhere(needed.permission):
             raise ForbiddenError(_sentence(person, needed))
         return
+    if needed.scope is access.Scope.PROJECT:
+        if not person.projects(needed.permission):
+            raise ForbiddenError(_sentence(person, needed))
+        return
     await _check_resource(request, person, needed)
 
 
@@ -105,14 +136,14 @@ async def _check_resource(
 ) -> None:
     """Let a request pass that is about an application or a run, or not."""
     try:
-        labels = await _labels(request, needed.scope)
+        subject = await _subject(request, needed.scope)
     except refusals.NotFound:
         if await _is_repetition(request, person, needed):
             return
         raise
-    if not person.may(permissions.Permission.VIEW, labels):
+    if not person.may(permissions.Permission.VIEW, subject):
         raise refusals.not_found(*_resource_of(request, needed.scope))
-    if not person.may(needed.permission, labels):
+    if not person.may(needed.permission, subject):
         raise ForbiddenError(_sentence(person, needed))
 
 
@@ -140,11 +171,12 @@ def _resource_of(request: requests.Request, scope: access.Scope) -> tuple[str, s
     return kind, request.path_params[kind]
 
 
-async def _labels(request: requests.Request, scope: access.Scope) -> Mapping[str, str]:
+async def _subject(request: requests.Request, scope: access.Scope) -> permissions.Subject:
     service, (_, name) = server_state.of(request).service, _resource_of(request, scope)
     if scope is access.Scope.RUN:
         name = (await service.run_summary(name)).application
-    return (await service.application(name)).labels
+    known = await service.application(name)
+    return permissions.Subject(known.labels, known.project)
 
 
 async def _audit(

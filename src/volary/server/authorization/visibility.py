@@ -1,11 +1,21 @@
-"""What a person may see: the applications their grants cover."""
+"""What a person may see: the applications, clusters and projects that their grants cover.
 
+Who may see everything is shown everything. Everybody else is shown what is theirs, and not that
+there is anything besides: lists, pages and counts are those of what they may see, and what they
+may not see is answered as what does not exist.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from msgspec import structs
 from starlette import requests
 
+from volary.config.text import globs
 from volary.controller import refusals
-from volary.controller.api import service
+from volary.controller.api import cluster_service, representations, service
+from volary.model import projects
+from volary.model.fleet import fleets, selectors
 from volary.server import permissions, server_state
 from volary.store import records
 
@@ -24,44 +34,113 @@ class Visibility:
         """Whether there is nothing that this person may not see."""
         return self.person.may_everywhere(self.permission)
 
+    # Applications.
+
+    def shows(self, application: representations.Application) -> bool:
+        """Say whether an application that was read may be seen."""
+        subject = permissions.Subject(application.labels, application.project)
+        return self.person.may(self.permission, subject)
+
     async def can_see(self, application: str) -> bool:
         """Say whether an application may be seen; one that is not known may not."""
         if self.is_unrestricted:
             return True
         if application not in self._known:
             try:
-                labels = (await self.service.application(application)).labels
+                known = await self.service.application(application)
             except refusals.NotFound:
                 self._known[application] = False
             else:
-                self._known[application] = self.person.may(self.permission, labels)
+                self._known[application] = self.shows(known)
         return self._known[application]
-
-    async def projects(self) -> frozenset[str] | None:
-        """Return the projects that may be seen: those of applications that may be; None: all."""
-        if self.is_unrestricted:
-            return None
-        everything = self.service.every_application(records.ApplicationFilter())
-        return frozenset(
-            [
-                item.project
-                async for item in everything
-                if self.person.may(self.permission, item.labels)
-            ]
-        )
 
     async def names(self) -> frozenset[str] | None:
         """Return the applications that may be seen; None: all."""
         if self.is_unrestricted:
             return None
         everything = self.service.every_application(records.ApplicationFilter(with_removed=True))
-        return frozenset(
-            [
-                item.name
-                async for item in everything
-                if self.person.may(self.permission, item.labels)
-            ]
+        return frozenset([item.name async for item in everything if self.shows(item)])
+
+    async def narrowed(self, application: str) -> frozenset[str] | None:
+        """Return what a list is narrowed to that may be asked for one application; None: nothing.
+
+        Empty: no application is asked for, so those that may be seen.
+        """
+        if not application:
+            return await self.names()
+        return frozenset({application} if await self.can_see(application) else ())
+
+    # Projects.
+
+    def can_see_project(self, name: str) -> bool:
+        """Say whether a project may be seen: whoever has a role in it, for whichever labels."""
+        return self.is_unrestricted or any(
+            self.permission in grant.permissions and name in grant.projects
+            for grant in self.person.grants
         )
+
+    async def projects(self) -> frozenset[str] | None:
+        """Return the names of the projects that may be seen; None: all."""
+        if self.is_unrestricted:
+            return None
+        return frozenset(filter(self.can_see_project, self.service.current_projects().by_name))
+
+    # Clusters.
+
+    async def clusters(self) -> "VisibleClusters":
+        """Return which clusters may be seen, as things are now."""
+        if self.is_unrestricted:
+            return VisibleClusters(None)
+        members = self.service.fleet.register.members
+        destinations = tuple(
+            destination
+            for name, project in self.service.current_projects().by_name.items()
+            if self.can_see_project(name)
+            for destination in project.destinations
+        )
+        names = {
+            member.name
+            for member in members.clusters
+            if any(selectors.matches(place.clusters, member) for place in destinations)
+        }
+        async for application, clusters in self.service.applications_and_clusters():
+            if self.shows(application):
+                names |= clusters
+        return VisibleClusters(frozenset(names), destinations, members)
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleClusters:
+    """Which clusters somebody may see, and what of them."""
+
+    #: None: every one, whole.
+    names: frozenset[str] | None
+    #: Of the projects that may be seen.
+    destinations: tuple[projects.Destination, ...] = ()
+    members: fleets.Fleet = field(default_factory=fleets.Fleet)
+
+    def of(self, clusters: Iterable[cluster_service.Cluster]) -> list[cluster_service.Cluster]:
+        """Return those of some clusters that may be seen, as far as they may."""
+        names = self.names
+        if names is None:
+            return list(clusters)
+        return [self._narrowed(cluster) for cluster in clusters if cluster.name in names]
+
+    def _narrowed(self, cluster: cluster_service.Cluster) -> cluster_service.Cluster:
+        """Return a cluster without the namespaces of others that the fleet lists for it."""
+        member = next((one for one in self.members.clusters if one.name == cluster.name), None)
+        patterns = [
+            pattern
+            for place in self.destinations
+            if member is not None and selectors.matches(place.clusters, member)
+            for pattern in place.namespaces
+        ]
+        allowed = tuple(
+            name
+            for name in cluster.namespaces
+            if any(globs.matches([pattern], name) for pattern in patterns)
+        )
+        return structs.replace(cluster, namespaces=allowed)
 
 
 def of(request: requests.Request) -> Visibility:

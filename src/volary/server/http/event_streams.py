@@ -16,6 +16,7 @@ from volary.concurrency import races
 from volary.model import addresses, errors
 from volary.server import server_state
 from volary.server.authentication import logins
+from volary.server.authorization import guard
 from volary.server.http import encoding, problems
 
 #: Seconds between two looks when nothing wakes us: another process may have written.
@@ -63,7 +64,7 @@ def respond(request: requests.Request, fetch: Fetch, start: int) -> responses.Re
     address = logins.address_of(request)
     place = _Place(here, person, address)
     if place.take():
-        return EventStream(here, fetch, start, place)
+        return EventStream(request, fetch, start, place)
     here.metrics.requests_limited.labels("streams").inc()
     later = {"retry-after": "10"}
     if here.streams.taken >= here.bounds.streams:
@@ -106,12 +107,11 @@ class EventStream(responses.Response):
 
     media_type = "text/event-stream"
 
-    def __init__(
-        self, here: server_state.ServerState, fetch: Fetch, start: int, place: _Place
-    ) -> None:
+    def __init__(self, request: requests.Request, fetch: Fetch, start: int, place: _Place) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._here = here
+        self._request = request
+        self._here = server_state.of(request)
         self._fetch = fetch
         self._at = start
         self._place = place
@@ -153,8 +153,13 @@ class EventStream(responses.Response):
     async def _texts(self) -> AsyncIterator[bytes]:
         loop, patience = asyncio.get_running_loop(), self._here.patience
         end, sign = loop.time() + _LONGEST, loop.time() + patience.heartbeat
+        check = loop.time() + patience.heartbeat
         yield b"retry: 2000\n\n"
         while not self._here.stopping.is_set() and loop.time() < end:
+            if loop.time() >= check:
+                check = loop.time() + patience.heartbeat
+                if not await self._may_go_on():
+                    break
             pieces, last = await self._next()
             for piece in pieces:
                 yield _write(piece.event, piece.data, piece.id)
@@ -168,6 +173,13 @@ class EventStream(responses.Response):
                 yield b": still here\n\n"
             await self._rest(min(_POLL_INTERVAL, patience.heartbeat))
         yield _write("closing", {"reason": "reconnect with the last id you received"})
+
+    async def _may_go_on(self) -> bool:
+        """Say whether the reader still may read this; if that cannot be said now, later."""
+        try:
+            return await guard.check_again(self._request)
+        except errors.TemporaryError:
+            return True
 
     async def _next(self) -> tuple[list[StreamEvent], bool]:
         try:

@@ -18,7 +18,7 @@ from volary.server.authorization import access, visibility
 from volary.server.http import encoding, paging
 from volary.server.permissions import Permission
 from volary.server.routes import bodies, commands, response_schemas
-from volary.store import records
+from volary.store import pagination, records
 
 router = response_schemas.router("applications")
 _PLAN = bodies.PlanRequest()
@@ -42,6 +42,7 @@ async def list_applications(
     label: Label = [],  # noqa: B006 - read only
     status: Status = "",
     repository: paging.Word = "",
+    project: paging.Word = "",
     removed: bool = False,
     cursor: paging.Cursor = "",
     limit: paging.Limit = 50,
@@ -50,16 +51,22 @@ async def list_applications(
     seen, service = visibility.of(request), server_state.of(request).service
     with_removed = removed or status == application_statuses.StatusWord.REMOVED
     wanted = records.ApplicationFilter(
-        read_labels(label), status, repository, with_removed=with_removed
+        read_labels(label), status, repository, project, with_removed=with_removed
     )
-    while True:
+    if seen.is_unrestricted:
         page = await service.applications(wanted, cursor=cursor, limit=limit)
-        items = page.items
-        if not seen.is_unrestricted:
-            items = tuple(item for item in items if seen.person.may(seen.permission, item.labels))
+        return encoding.many(request, page.items, page.cursor)
+    shown: list[representations.Application] = []
+    # One more than the page holds tells that there is another; where it begins is named by the
+    # last that is shown, never by one that is not.
+    while len(shown) <= limit:
+        page = await service.applications(wanted, cursor=cursor, limit=limit + 1)
+        shown += filter(seen.shows, page.items)
         cursor = page.cursor
-        if items or not cursor:
-            return encoding.many(request, items, cursor)
+        if not cursor:
+            break
+    cut = pagination.cut(shown, limit, lambda item: (item.name,))
+    return encoding.many(request, cut.items, cut.cursor)
 
 
 def read_labels(given: list[str]) -> dict[str, str]:

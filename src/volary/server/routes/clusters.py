@@ -2,9 +2,10 @@
 
 from starlette import requests, responses
 
+from volary.controller import refusals
 from volary.controller.api import cluster_service
 from volary.server import server_state
-from volary.server.authorization import access
+from volary.server.authorization import access, visibility
 from volary.server.http import encoding, paging
 from volary.server.permissions import Permission
 from volary.server.routes import response_schemas
@@ -24,9 +25,10 @@ async def list_clusters(
 ) -> responses.Response:
     """List the registered clusters, in the order of the fleet."""
     labels = read_labels(label).items()
+    visible = await visibility.of(request).clusters()
     wanted = [
         cluster
-        for cluster in await server_state.of(request).service.fleet.list()
+        for cluster in visible.of(await server_state.of(request).service.fleet.list())
         if status in ("", cluster.status) and labels <= cluster.labels.items()
     ]
     page = paging.cut(wanted, lambda cluster: cluster.name, cursor, limit)
@@ -37,4 +39,6 @@ async def list_clusters(
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def get_cluster(request: requests.Request, cluster: str) -> responses.Response:
     """Show one cluster: its status, since when, and its taints."""
-    return encoding.one(request, await server_state.of(request).service.fleet.get(cluster))
+    visible = await visibility.of(request).clusters()
+    found = visible.of([await server_state.of(request).service.fleet.get(cluster)])
+    return encoding.one(request, refusals.required(next(iter(found), None), "cluster", cluster))

@@ -30,18 +30,18 @@ async def list_events(
     cursor: paging.Cursor = "",
     limit: paging.Limit = 200,
 ) -> responses.Response:
-    """List events of all runs after position `after`, in order; a page may hold fewer."""
-    seen, service = visibility.of(request), server_state.of(request).service
-    events = await service.all_events(
-        paging.after(cursor, after), application=application, limit=limit
+    """List events of all runs after position `after`, in order."""
+    events = await server_state.of(request).service.all_events(
+        paging.after(cursor, after),
+        applications=await visibility.of(request).narrowed(application),
+        limit=limit,
     )
     follows = paging.next_cursor([event.position for event in events], limit)
-    shown = tuple([event for event in events if await seen.can_see(event.application)])
-    return encoding.many(request, shown, follows)
+    return encoding.many(request, events, follows)
 
 
 @router.get("/audit", responses=response_schemas.many(representations.AuditEntry))
-@access.needs(Permission.ADMINISTER)
+@access.needs(Permission.ADMINISTER, access.Scope.PROJECT)
 async def list_audit(
     request: requests.Request,
     by: paging.Word = "",
@@ -52,8 +52,14 @@ async def list_audit(
     cursor: paging.Cursor = "",
     limit: paging.Limit = 50,
 ) -> responses.Response:
-    """List who did what, the newest first unless `order` is `oldest`."""
-    wanted = records.AuditFilter(by, application, run, action)
+    """List who did what, the newest first unless `order` is `oldest`.
+
+    Whoever administers projects sees what was about these.
+    """
+    person = server_state.person(request)
+    everything = person.may_everywhere(Permission.ADMINISTER)
+    projects = None if everything else person.projects(Permission.ADMINISTER)
+    wanted = records.AuditFilter(by, application, run, action, projects)
     page = await server_state.of(request).service.audit(
         wanted, oldest_first=order == "oldest", cursor=cursor, limit=limit
     )

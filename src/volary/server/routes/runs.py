@@ -29,18 +29,11 @@ async def list_runs(
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List runs, the newest first."""
-    wanted = records.RunFilter(await _applications(request, application), frozenset(status), commit)
+    seen = await visibility.of(request).narrowed(application)
+    wanted = records.RunFilter(seen, frozenset(status), commit)
     service = server_state.of(request).service
     page = await service.runs(wanted, cursor=cursor, limit=limit)
     return encoding.many(request, page.items, page.cursor)
-
-
-async def _applications(request: requests.Request, application: str) -> frozenset[str] | None:
-    """Return the applications a list is narrowed to: the one asked for, those that are seen."""
-    seen = visibility.of(request)
-    if not application:
-        return await seen.names()
-    return frozenset({application} if await seen.can_see(application) else ())
 
 
 @router.get("/runs/{run}", responses=response_schemas.one(representations.Run))
@@ -180,7 +173,8 @@ async def list_pending_approvals(
     """List runs that wait for an approval, the newest first."""
     service = server_state.of(request).service
     wanted = records.RunFilter(
-        await _applications(request, application), frozenset({statuses.RunStatus.WAITING})
+        await visibility.of(request).narrowed(application),
+        frozenset({statuses.RunStatus.WAITING}),
     )
     while True:
         page = await service.runs(wanted, cursor=cursor, limit=limit)

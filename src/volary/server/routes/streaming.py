@@ -47,11 +47,14 @@ async def stream_all(
     request: requests.Request, application: paging.Word = "", after: paging.After | None = None
 ) -> responses.Response:
     """Follow every run, from now on or after a position; the id of each event is its position."""
-    service, seen = server_state.of(request).service, visibility.of(request)
+    service = server_state.of(request).service
     start = event_streams.start_of(request, await service.position() if after is None else after)
 
     async def fetch(at: int, limit: int) -> tuple[list[event_streams.StreamEvent], int]:
-        events = await service.all_events(at, application=application, limit=limit)
+        # Who they are may change while the stream lasts.
+        seen = visibility.of(request)
+        asked = {application} if application else None
+        events = await service.all_events(at, applications=asked, limit=limit)
         pieces = [
             event_streams.StreamEvent(event.position, event.event, event)
             for event in events

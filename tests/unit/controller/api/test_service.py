@@ -144,8 +144,8 @@ async def test_events_are_read_from_where_somebody_was(served: Served) -> None:
     of_all = await made.all_events()
     assert await made.position() == of_all[-1].position
     assert await made.all_events(of_all[1].position, limit=3) == of_all[2:5]
-    assert await made.all_events(application="other") == ()
-    assert {event.run for event in await made.all_events(application="shop")} == {"r1", "r2"}
+    assert await made.all_events(applications={"other"}) == ()
+    assert {event.run for event in await made.all_events(applications={"shop"})} == {"r1", "r2"}
 
 
 async def test_logs_and_findings_are_those_of_one_task(served: Served) -> None:

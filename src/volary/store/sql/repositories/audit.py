@@ -52,8 +52,11 @@ class Audit:
         """Return entries, the newest first unless the oldest is wanted first."""
         position = tables.audit.c.position
         limit = pagination.bounded(limit, self._limits.page)
-        conditions = rows.matching(tables.audit, **dataclasses.asdict(wanted))
-        query = sa.select(tables.audit).where(*conditions)
+        words = dataclasses.asdict(wanted)
+        projects = words.pop("projects")
+        query = sa.select(tables.audit).where(*rows.matching(tables.audit, **words))
+        if projects is not None:
+            query = query.where(tables.audit.c.project.in_(sorted(projects)))
         if (last := pagination.by_position(cursor)) is not None:
             query = query.where(position > last if oldest_first else position < last)
         order = position.asc() if oldest_first else position.desc()
@@ -66,7 +69,7 @@ async def append(connection: sa_async.AsyncConnection, entry: records.AuditRecor
     """Add an entry to the chain, in a transaction that writes."""
     head = await _hold_head(connection)
     position = head.position + 1
-    content = _as_stored(entry)
+    content = _as_stored(await _of_its_project(connection, entry))
     shown = {**content, "position": position, "run": content["run_id"]}
     digest = audit_chain.digest(head.hash, shown)
     values = {**content, "position": position, "previous": head.hash, "hash": digest}
@@ -76,6 +79,19 @@ async def append(connection: sa_async.AsyncConnection, entry: records.AuditRecor
         .where(tables.audit_head.c.name == _NAME)
         .values(position=position, hash=digest)
     )
+
+
+async def _of_its_project(
+    connection: sa_async.AsyncConnection, entry: records.AuditRecord
+) -> records.AuditRecord:
+    """Return an entry with the project that its application belongs to now, unless it has one."""
+    if entry.project or not entry.application:
+        return entry
+    known = tables.applications.c
+    found = await connection.execute(
+        sa.select(known.project).where(known.name == entry.application)
+    )
+    return dataclasses.replace(entry, project=found.scalar() or "")
 
 
 async def _hold_head(connection: sa_async.AsyncConnection) -> records.AuditHead:

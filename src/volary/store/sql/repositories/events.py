@@ -1,5 +1,6 @@
 """The feeds of the runs in a database."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import sqlalchemy as sa
@@ -33,13 +34,19 @@ class Events:
         return await self._read(query, limit)
 
     async def all_after(
-        self, position: int, *, application: str = "", limit: int = 500
+        self,
+        position: int,
+        *,
+        applications: Collection[str] | None = None,
+        limit: int = 500,
     ) -> tuple[records.FeedEvent, ...]:
-        """Return events of every run, or of one application's, after `position`, in order."""
+        """Return events of some applications' runs, None: of every one's, after `position`, in
+        order.
+        """
         events = tables.events
         query = sa.select(events).where(events.c.position > position).order_by(events.c.position)
-        if application:
-            query = query.where(events.c.application == application)
+        if applications is not None:
+            query = query.where(events.c.application.in_(sorted(applications)))
         return await self._read(query, limit)
 
     async def position(self) -> int:

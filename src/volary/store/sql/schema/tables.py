@@ -342,6 +342,7 @@ audit = sa.Table(
     _words("result"),
     _words("source"),
     _words("application"),
+    _words("project"),
     _words("run_id"),
     _document(),
     _document("before"),
@@ -351,6 +352,7 @@ audit = sa.Table(
     sa.Index("audit_by_time", "at"),
     sa.Index("audit_by_actor", "by", "position"),
     sa.Index("audit_by_application", "application", "position"),
+    sa.Index("audit_by_project", "project", "position"),
 )
 
 #: One row: where the chain of the audit ends, so that it shows when its newest entries are gone.
