@@ -63,13 +63,16 @@ class Served:
     def service(self) -> api_service.Service:
         return self.made.service
 
-    def token(self, role: str, name: str = "", **labels: str) -> dict[str, str]:
+    def token(
+        self, role: str, name: str = "", *, project: str = "", **labels: str
+    ) -> dict[str, str]:
         """Return the header of a new token."""
         _, written = self.tokens.create(
             name or f"{role}-{len(self.tokens.all())}",
             server_settings.Role(role),
             now=self.clock.now(),
             match_labels=labels,
+            project=project,
         )
         return {"authorization": f"Bearer {written}"}
 
@@ -135,9 +138,13 @@ async def served(
     directory: Path,
     patience: server_state.StreamTimeouts | None = None,
     allowance: bounds.Bounds | None = None,
+    members: fleets.Fleet | None = None,
     **more: Any,
 ) -> AsyncIterator[Served]:
-    """Serve beside the block, with applications web (team shop) and pay (team money)."""
+    """Serve beside the block, with applications web (team shop) and pay (team money).
+
+    `members` are the clusters; no applications are there with them. `more` are settings.
+    """
     settings = server_settings.Settings(
         "fleet.yaml",
         str(directory),
@@ -148,7 +155,7 @@ async def served(
     clock, kept = fixed_clock.FixedClock(), tokens.TokenFile(directory)
     parts = composition.ControllerParts(
         clock=clock,
-        members=fleets.Fleet(),
+        members=members or fleets.Fleet(),
         repositories=_NoRepositories(),
         watch=_watch,
         rules=inputs.Rules(),
@@ -175,7 +182,8 @@ async def served(
                 ]
                 async with aiohttp.ClientSession() as session:
                     world = Served(await url, session, made, application, kept, clock, hastened)
-                    await _fill(world)
+                    if members is None:
+                        await _fill(world)
                     yield world
                 for each in running:
                     each.cancel()

@@ -120,6 +120,7 @@ class Controller:
             listed=frozenset(listed),
             failover=settings.failover,
         )
+        notifier.projects = lambda: dependencies.projects()  # noqa: PLW0108 - as they are then
         self._register = known
         self._manager = control_loops.ControlLoops(
             store, dependencies, rules, parts.watch, known, asked=asked, notifier=notifier

@@ -101,6 +101,7 @@ def _subject(
     return notices.Subject(
         application=known.name,
         run=run.id,
+        project=known.project,
         labels=known.labels,
         commit=run.commit,
         title=masker.clean(origin.subject),
@@ -119,6 +120,7 @@ def _requested(
         application=known.name,
         # The run request becomes the run of this id, so its message is edited from here on.
         run=run_request.id,
+        project=known.project,
         labels=known.labels,
         commit=run_request.commit,
         # No title: the manifests' Secrets, which it may quote, are not known yet.

@@ -365,6 +365,9 @@ class Application:
     declared: str = ""
     #: Whose its objects are in the cluster that is spoken of; None: nobody has asked it yet.
     known_owner: ownership.Owner | None = None
+    #: Sentences about it may say who else has something: not where teams share a server that are
+    #: to see each other's applications by no name.
+    names_others: bool = True
 
     @property
     def declared_name(self) -> str:

@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -22,8 +22,12 @@ from volary.notifying import (
     run_progress,
     senders,
 )
+from volary.tenancy import membership
 
 _LOG = logging.getLogger(__name__)
+#: Why a receiver that is named is not told.
+_UNLISTED = "which is not among the settings' notifications"
+_REFUSED = "to which no route of its project leads"
 
 
 def _new_id() -> str:
@@ -54,6 +58,8 @@ class Notifier:
         new_id: Callable[[], str] = _new_id,
     ) -> None:
         self._settings = settings
+        #: Which projects there are now: their routes count besides the settings'.
+        self.projects: Callable[[], membership.Projects] = membership.Projects
         self._receivers = {receiver.name: receiver for receiver in settings.receivers}
         self._queue = post
         self._new_id = new_id
@@ -97,9 +103,11 @@ class Notifier:
 
     def receivers(self, notice: notices.Notice) -> tuple[str, ...]:
         """Return the receivers of a notice's routes."""
-        named = routes.receivers(self._settings.routes, notice)
-        receivers = tuple(name for name in named if name in self._receivers)
-        self._miss(notice.subject.application, set(named) - set(receivers))
+        chosen = routes.choose(self._settings.routes, notice, self.projects())
+        receivers = tuple(name for name in chosen.receivers if name in self._receivers)
+        application = notice.subject.application
+        self._miss(application, set(chosen.receivers) - set(receivers), _UNLISTED)
+        self._miss(application, chosen.refused, _REFUSED)
         return receivers
 
     def messages(
@@ -125,17 +133,13 @@ class Notifier:
             message_id, receiver.name, _body(receiver, notice), topic=topic
         )
 
-    def _miss(self, application: str, names: set[str]) -> None:
-        """Say once for each application and receiver that the settings do not have it."""
+    def _miss(self, application: str, names: Collection[str], why: str) -> None:
+        """Say once for each application and receiver why it is not told."""
         for name in sorted(names):
             if (application, name) in self._missed:
                 continue
             self._missed.add((application, name))
-            _LOG.warning(
-                "%s names the receiver %s, which is not among the settings' notifications",
-                application,
-                name,
-            )
+            _LOG.warning("%s names the receiver %s, %s", application, name, why)
 
     def update(self, notice: notices.Notice, *, notified: tuple[str, ...] = ()) -> None:
         """Edit the messages that are there about a run, but for those of receivers `notified`."""
@@ -230,7 +234,8 @@ async def open_notifier(
             sender = _sender(receiver, session, clock, slack_api)
             if sender is not None:
                 senders_by_name[receiver.name] = sender
-        yield Notifier(settings, delivery.DeliveryQueue(senders_by_name, box, limits))
+        queue = delivery.DeliveryQueue(senders_by_name, box, limits)
+        yield Notifier(settings, queue)
 
 
 def _sender(

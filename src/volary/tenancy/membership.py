@@ -64,6 +64,10 @@ class Projects:
         return Membership("", f"no project{named} takes {_sentence(place)}")
 
 
+#: Nobody is kept apart.
+NONE = Projects()
+
+
 def takes(project: projects.Project, place: Place) -> bool:
     """Say whether a project takes an application file."""
     return any(

@@ -47,7 +47,7 @@ def test_a_route_takes_what_is_asked_for_and_not_ignored(
 def test_two_routes_to_one_receiver_send_once() -> None:
     twice = (server_settings.Route("a", "chat"), server_settings.Route("b", "chat"))
 
-    assert routes.receivers(twice, notice()) == ("chat",)
+    assert routes.choose(twice, notice()).receivers == ("chat",)
 
 
 def test_every_event_of_the_settings_is_known_and_the_other_way_round() -> None:
@@ -75,4 +75,4 @@ def test_an_application_s_alerts_are_told_besides_the_routes(
     )
     made = replace(notice(notices.Event(event)), subject=replace(SUBJECT, alerts=alerts))
 
-    assert routes.receivers((server_settings.Route("a", "chat"),), made) == told
+    assert routes.choose((server_settings.Route("a", "chat"),), made).receivers == told

@@ -68,6 +68,8 @@ class Options:
     commit: str = ""
     #: Write the commit on objects also where nothing else changes, for whoever reads it there.
     marks_commit: bool = False
+    #: Sentences may name whose an object is that is not the owner's.
+    names_others: bool = True
     #: Whose fields are taken.
     conflicts: ownership.Conflicts = field(default_factory=ownership.Conflicts)
     #: How long new kinds may take to be served, and replaced objects to go.
@@ -98,6 +100,7 @@ class SetApply:
             force=options.force,
             timeout=options.timeout,
             owner=options.owner,
+            names_others=options.names_others,
             label=options.label,
             commit=options.commit,
             marks_commit=options.marks_commit,

@@ -72,6 +72,11 @@ def problem_of(
                 f" `{claims.TAKE_OVER}: {error.claim.name}` to take it over, and have the other let"
                 " go of it"
             )
+        case ClaimedError() if error.claim == claims.UNNAMED:
+            hint = (
+                "leave it out of the manifests, or give it another name; whoever runs the server"
+                " can say whose it is"
+            )
         case ClaimedError():
             hint = "leave it out of the manifests: its controller would undo every change"
         case api_errors.ApplyConflict():

@@ -65,6 +65,8 @@ class Tools:
     timeout: timedelta
     #: For whom objects are written; None: nobody's claims are looked at.
     owner: ownership.Owner | None = None
+    #: Sentences may name whose an object is that is not the owner's.
+    names_others: bool = True
     #: The label that stays in selectors, or out of them, as live workloads have it.
     label: variant.VariantLabel | None = None
     #: The run's own: what goes back from it to another one says so.
@@ -189,8 +191,11 @@ def refuse_claimed(step: Step, tools: Tools) -> str:
         claim = claims.claim_of(step.live, tools.owner)
     if claim is None:
         return ""
+    # Where teams are apart, none takes an object from another by naming it.
+    if not tools.names_others and claim.is_of_volary:
+        raise refusals.ClaimedError(claims.UNNAMED)
     if not claim.name or claim.name != step.mapped.item.annotations.get(claims.TAKE_OVER, ""):
-        raise refusals.ClaimedError(claim)
+        raise refusals.ClaimedError(claim if tools.names_others else claims.UNNAMED)
     return claim.who
 
 

@@ -59,6 +59,8 @@ class ChangedPathsCache:
 
 #: Applications at commits; with more of them than that, some are read in every round.
 _MOST_APPLICATIONS = 2048
+#: Where an application lives, its commit, and whether projects were in use.
+_Key = tuple[str, str, bool]
 
 
 class ApplicationCache:
@@ -69,9 +71,7 @@ class ApplicationCache:
     """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str], opened_applications.OpenedApplication] = (
-            OrderedDict()
-        )
+        self._known: OrderedDict[_Key, opened_applications.OpenedApplication] = OrderedDict()
 
     async def open(
         self,
@@ -91,7 +91,7 @@ class ApplicationCache:
         Raises:
             errors.UserError: The commit or the file is not there, or the file has errors.
         """
-        key = (repr(place), commit)
+        key = (repr(place), commit, dependencies.projects().are_in_use)
         if key not in self._known:
             async with slots.slot():
                 self._known[key] = await ready_runs.open_application(dependencies, place, commit)

@@ -286,9 +286,8 @@ class FailoverLoop:
     ) -> None:
         """Raise or end the alarm; told once, and only where something could be moved."""
         about = tuple(concerned)
-        raised = (
-            eviction_limits.allowance(view, (), self.limits, self._now()).alarm if about else ""
-        )
+        found = eviction_limits.allowance(view, (), self.limits, self._now())
+        raised = found.alarm if about else ""
         if view.doubt or bool(raised) is bool(self.alarm):
             return
         self.alarm = raised
@@ -297,10 +296,13 @@ class FailoverLoop:
             return
         _LOG.error("failover is stopped: %s", raised)
         await self.leader.note(_BY, "failover.stopped", {"reason": raised})
+        # Whose applications these are may not know every cluster.
+        told = found.reason if self.leader.dependencies.projects().are_in_use else raised
         for reconciler in about:
-            subject = notices.Subject(reconciler.name, labels=reconciler.record.labels)
+            record = reconciler.record
+            subject = notices.Subject(reconciler.name, project=record.project, labels=record.labels)
             self.leader.notifier.announce(
-                notices.Event.FAILOVER_STOPPED, subject, self._now(), raised
+                notices.Event.FAILOVER_STOPPED, subject, self._now(), told
             )
 
 

@@ -130,6 +130,7 @@ async def _try_on(
         adopted: list[json.JsonObject] = []
         options = applier.Options(
             owner=owner,
+            names_others=prepared.opened.application.names_others,
             conflicts=prepared.opened.application.conflicts,
             namespaces=member.namespaces if member else (),
             create_namespaces=prepared.opened.application.input.auto_create_namespace,

@@ -153,6 +153,13 @@ async def _is_same(
 def _asked(
     application: applications.Application, target: str, stored: inventory.Inventory, commit: str
 ) -> errors.UserError:
+    if not application.names_others:
+        return errors.user_error(
+            f"cluster {target} has an application {stored.owner.name} in a namespace of this"
+            " one's, and nothing shows whether it is this one",
+            hint="if it is not, give this one another name; if it is, whoever runs the server can"
+            " say so",
+        )
     repository = application.origin.repository
     # Without a remote only a commit shows whose it is.
     evidence = (

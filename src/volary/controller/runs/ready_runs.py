@@ -130,7 +130,10 @@ async def open_application(
         opened = await opened_applications.open_pinned(
             repository, place.path, commit, name=place.name
         )
-    return opened_applications.with_targets(opened, place.targets)
+    opened = opened_applications.with_targets(opened, place.targets)
+    # Teams that share a server see each other by no name.
+    described = replace(opened.application, names_others=not dependencies.projects().are_in_use)
+    return replace(opened, application=described)
 
 
 async def take_up(

@@ -36,6 +36,16 @@ class Claim:
     #: Who it is, for a sentence.
     who: str
 
+    @property
+    def is_of_volary(self) -> bool:
+        """Whether it is that of another application of Volary."""
+        return self.name.startswith(_VOLARY)
+
+
+_VOLARY = "volary:"
+#: What is said of a claim to those who are not to know whose it is; it cannot be taken over.
+UNNAMED = Claim("", "another application")
+
 
 def claim_of(body: json.JsonObject, owner: ownership.Owner) -> Claim | None:
     """Return who else claims a live object; None: nobody does."""
@@ -54,7 +64,7 @@ def claim_of(body: json.JsonObject, owner: ownership.Owner) -> Claim | None:
     if known is not None:
         if known.id == owner.id:
             return None
-        return Claim(f"volary:{known.id}", f"Volary's application {known.name} ({known.id})")
+        return Claim(f"{_VOLARY}{known.id}", f"Volary's application {known.name} ({known.id})")
     return _of_argo_cd(body) or _of_flux(body) or _of_helm(body) or _of_pipecd(body)
 
 

@@ -43,9 +43,14 @@ class FleetAssessment:
     def _percent(self, count: int) -> int:
         return -(-100 * count // self.total) if self.total else 100
 
+    @property
+    def counted(self) -> str:
+        """How many look lost, without their names: not everybody may know every cluster."""
+        return f"{len(self.lost)} of {self.total} clusters look unreachable"
+
     def __str__(self) -> str:
         named = f": {phrases.first_of(self.lost)}" if self.lost else ""
-        return f"{len(self.lost)} of {self.total} clusters look unreachable{named}"
+        return f"{self.counted}{named}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +109,11 @@ def allowance(
     if view.doubt:
         return Allowance(0, f"nothing is moved now: {view.doubt}", is_closed=True)
     if view.percent >= limits.stop_at_percent:
-        reason = (
-            f"{view}; failover suppressed: at least {limits.stop_at_percent} % unreachable,"
+        why = (
+            f"failover suppressed: at least {limits.stop_at_percent} % unreachable,"
             " so the controller's own network is suspected"
         )
-        return Allowance(0, reason, is_closed=True, alarm=reason)
+        return Allowance(0, f"{view.counted}; {why}", is_closed=True, alarm=f"{view}; {why}")
     if view.unsure_percent >= limits.stop_at_percent:
         seen = view.total - len(view.lost) - len(view.unseen)
         reason = f"only {seen} of {view.total} clusters were seen well just now"
@@ -116,6 +121,6 @@ def allowance(
     most, why = limits.moves_per_minute, "in a minute"
     if view.percent >= limits.slow_at_percent:
         most = min(most, limits.slow_moves_per_minute)
-        why = f"in a minute while {view}"
+        why = f"in a minute while {view.counted}"
     begun = sum(now - moment < _MINUTE for moment in recent)
     return Allowance(max(0, most - begun), f"{begun} of {most} moves {why}")

@@ -13,11 +13,12 @@ from typing import Annotated, Any
 import fastapi
 from starlette import requests, responses
 
+from volary.config.text import globs
 from volary.controller.api import cluster_service, representations
 from volary.controller.api import service as services
 from volary.server import server_state
 from volary.server.authentication import logins
-from volary.server.authorization import access
+from volary.server.authorization import access, guard
 from volary.server.http import encoding
 from volary.server.permissions import Permission
 from volary.server.routes import bodies, response_schemas
@@ -32,6 +33,28 @@ class _Command:
     permission: Permission
     body: type[bodies.Body] | None
     description: str
+    #: Looks at what is asked for, besides the permission: given the name and the options.
+    check: Callable[[requests.Request, str, Mapping[str, Any]], Awaitable[None]] | None = None
+
+
+async def _check_adoption(
+    request: requests.Request, application: str, options: Mapping[str, Any]
+) -> None:
+    """Let whoever administers some applications adopt one from its project's repositories only.
+
+    Raises:
+        guard.ForbiddenError: It is another one, or there is no such repository.
+    """
+    person, service = server_state.person(request), server_state.of(request).service
+    projects = service.projects()
+    if person.may_everywhere(Permission.ADMINISTER) or not projects.are_in_use:
+        return
+    project = projects.by_name.get((await service.application(application)).project)
+    sources = () if project is None else project.sources
+    if not any(globs.matches([one.repository], options["repository"]) for one in sources):
+        raise guard.ForbiddenError(
+            f"{person.name} may only have it go on in a repository of its project"
+        )
 
 
 _DEPLOY, _APPROVE, _ADMINISTER = Permission.DEPLOY, Permission.APPROVE, Permission.ADMINISTER
@@ -57,6 +80,7 @@ _APPLICATION: Mapping[str, _Command] = {
         _ADMINISTER,
         bodies.Adopt,
         "Have an application whose repository is gone go on with its namesake in another one.",
+        _check_adoption,
     ),
     "forget": _Command(
         _ADMINISTER,
@@ -158,11 +182,15 @@ def asker(request: requests.Request) -> representations.Actor:
 
 
 def _endpoint(
-    noun: str, verb: str, body: type[bodies.Body] | None
+    noun: str, verb: str, command: _Command
 ) -> Callable[..., Awaitable[responses.Response]]:
+    body = command.body
+
     async def endpoint(request: requests.Request, **given: Any) -> responses.Response:
         method = _method(server_state.of(request).service, noun, verb)
         options = given["body"].model_dump() if body else {}
+        if command.check is not None:
+            await command.check(request, given[noun], options)
         asks = replace(asker(request), key=given["key"])
         done = await method(given[noun], asker=asks, **options)
         return encoding.one(request, done, status=202)
@@ -196,7 +224,7 @@ def _add(
         needs = access.needs(command.permission, scope, action=f"{noun}.{verb}")
         router.add_api_route(
             f"{path}/{verb}",
-            needs(_endpoint(noun, verb, command.body)),
+            needs(_endpoint(noun, verb, command)),
             methods=["POST"],
             name=verb,
             description=command.description,

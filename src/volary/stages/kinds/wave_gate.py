@@ -150,6 +150,7 @@ async def _require_same(
     asked = applier.Options(
         namespaces=context.namespaces,
         owner=context.application.owner,
+        names_others=context.application.names_others,
         label=context.application.variant_label,
     )
     commits = {manifest.Manifest(body).key: tracking.commit_of(body) for body in live}

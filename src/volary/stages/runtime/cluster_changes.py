@@ -65,6 +65,7 @@ def apply_options(work: execution.Work) -> applier.Options:
         create_namespaces=application.input.auto_create_namespace,
         force=work.force,
         owner=application.owner,
+        names_others=application.names_others,
         conflicts=application.conflicts,
         commit=work.context.task.commit,
         timeout=min(work.remaining, _PATIENCE),

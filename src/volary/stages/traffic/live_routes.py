@@ -94,11 +94,12 @@ def check_owner(work: execution.Work, route_object: RouteObject) -> None:
         StageFailedError: when the live object is another application's.
     """
     owner = tracking.owner_of(route_object.live) if route_object.live else None
-    name = work.context.application.name
-    if owner is not None and owner.id != work.context.application.owner.id:
+    application = work.context.application
+    if owner is not None and owner.id != application.owner.id:
+        whose = f"the application {owner.name}'s" if application.names_others else "another's"
         raise execution.StageFailedError(
-            f"{route_object.item.key.title} is the application {owner.name}'s: a route can be"
-            f" shared, but only one application can move its traffic, not {name} too"
+            f"{route_object.item.key.title} is {whose}: a route can be shared, but only one"
+            f" application can move its traffic, not {application.name} too"
         )
 
 
