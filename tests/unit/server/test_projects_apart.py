@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
-from fastapi import routing
 
 import server_world
 from volary.model import projects, server_settings
 from volary.model.fleet import fleets
 from volary.model.placement import rollouts
-from volary.server import permissions
+from volary.server import app, permissions
 from volary.server.authorization import access, guard
 from volary.store import records
 from volary.tenancy import membership
@@ -171,13 +171,12 @@ async def shared(tmp_path: Path) -> AsyncIterator[tuple[server_world.Served, lis
         yield world, people
 
 
-def routes(world: server_world.Served) -> Iterator[tuple[str, str, access.Access]]:
-    for route in world.application.router.routes:
-        if isinstance(route, guard.GuardedRoute):
-            assert isinstance(route, routing.APIRoute)
-            path = re.sub(r":path}", "}", route.path)
-            for method in route.methods:
-                yield method, path, route.access
+def routes() -> Iterator[tuple[str, str, access.Access]]:
+    for router in app.ROUTERS:
+        for route in router.routes:
+            assert isinstance(route, guard.GuardedRoute)
+            for method in route.methods or ():
+                yield method, route.path.replace(":path}", "}"), route.access
 
 
 def parameter(path: str) -> str:
@@ -220,7 +219,7 @@ async def test_every_route_lets_people_of_a_project_to_their_own_only(
     async with shared(tmp_path) as (world, people):
         wrong: list[object] = []
         count = 0
-        for method, path, needed in routes(world):
+        for method, path, needed in routes():
             named = TARGETS.get(parameter(path), ("",))
             assert bool(parameter(path)) is (named != ("",)), path
             if path.endswith("/stream"):
@@ -302,13 +301,9 @@ async def test_a_stream_of_everything_has_ones_own_events_only(tmp_path: Path) -
         async with world.session.get(
             f"{world.url}{API}/events/stream?after=0", headers=viewer.headers
         ) as answer:
-            read = b""
             # The other projects' events were written before this one.
             await world.tell("run-d", 2, "shop-the-end")
-            async for line in answer.content:
-                read += line
-                if b"shop-the-end" in line:
-                    break
+            read = await until(answer, b"shop-the-end")
         refused = []
         for path in ("events/stream", "logs/stream"):
             async with world.session.get(
@@ -389,17 +384,37 @@ async def test_roles_of_projects_follow_their_files_at_once(tmp_path: Path) -> N
             seen.append((await world.ask("GET", f"{API}/runs/run-app-a", headers=key))[0])
 
         await look(all_projects((ana,)))
-        async with world.session.get(
-            f"{world.url}{API}/runs/run-app-a/logs/stream?after=99", headers=key
-        ) as other:
-            ended_before = other.status
-        async with world.session.get(f"{world.url}{API}/events/stream", headers=key) as stream:
+        await world.keep_run("run-open", "app-a", ended=False)
+        streams = f"{world.url}{API}"
+        async with (
+            world.session.get(f"{streams}/events/stream", headers=key) as everything,
+            world.session.get(f"{streams}/runs/run-open/events/stream", headers=key) as one,
+        ):
             await look(all_projects())
-            await world.tell("run-app-a", 2, "shop-later")
-            told = await stream.read()
+            # It ends by itself: the run is nobody's any more who reads.
+            ended = await one.read()
+            for _ in range(2):
+                await until(everything, b": still here")
+            await world.tell("run-app-a", 2, "shop-meanwhile")
+            await until(everything, b": still here")
+            await look(all_projects((ana,)))
+            for _ in range(2):
+                await until(everything, b": still here")
+            await world.tell("run-app-a", 3, "shop-again")
+            told = await until(everything, b"shop-again")
         await look(membership.Projects(unknown="the Git host is away"))
         await look(all_projects((ana,)))
 
-    assert ended_before == 200
-    assert seen == [200, 404, 404, 200]
-    assert b"shop-later" not in told
+    assert seen == [200, 404, 200, 404, 200]
+    assert b"event: closing" in ended
+    assert b"shop-meanwhile" not in told
+
+
+async def until(answer: aiohttp.ClientResponse, wanted: bytes) -> bytes:
+    """Return what is read of a stream until a line has what is wanted."""
+    read = b""
+    async for line in answer.content:
+        read += line
+        if wanted in line:
+            break
+    return read

@@ -51,6 +51,7 @@ class GuardedRoute(routing.APIRoute):
         handle = super().get_route_handler()
 
         async def guarded(request: requests.Request) -> responses.Response:
+            request.state.access = self.access
             await authorize(request, self.access)
             return await handle(request)
 
@@ -96,13 +97,12 @@ async def check_again(request: requests.Request) -> bool:
     Raises:
         errors.TemporaryError: It cannot be said now.
     """
-    route = request.scope["route"]
-    assert isinstance(route, GuardedRoute)
+    needed: access.Access = request.state.access
     try:
         person = await server_state.of(request).authenticator.identify(request)
         request.state.person = person
-        if route.access.permission not in _OPEN:
-            await _check(request, person, route.access)
+        if needed.permission not in _OPEN:
+            await _check(request, person, needed)
     except (logins.UnauthenticatedError, logins.TooManyError, ForbiddenError, refusals.NotFound):
         return False
     return True
