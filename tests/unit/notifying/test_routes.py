@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from volary.model import applications, server_settings
+from volary.model import applications, projects, server_settings
 from volary.notifying import notices, routes
+from volary.tenancy import membership
 
-SUBJECT = notices.Subject("shop", run="r1", labels={"team": "web", "env": "prod"})
+SUBJECT = notices.Subject("shop", run="r1", project="store", labels={"team": "web", "env": "prod"})
 
 
 def notice(event: notices.Event = notices.Event.DEPLOYMENT_FAILED) -> notices.Notice:
@@ -27,6 +28,8 @@ def notice(event: notices.Event = notices.Event.DEPLOYMENT_FAILED) -> notices.No
         ({"events": ("DEPLOYMENT_FAILED",), "groups": ("STAGE",)}, False),
         ({"apps": ("shop", "other")}, True),
         ({"apps": ("other",)}, False),
+        ({"projects": ("store", "other")}, True),
+        ({"projects": ("other",)}, False),
         ({"labels": {"team": "web"}}, True),
         ({"labels": {"team": "web", "env": "test"}}, False),
         ({"ignore_events": ("DEPLOYMENT_FAILED",), "events": ("DEPLOYMENT_FAILED",)}, False),
@@ -76,3 +79,43 @@ def test_an_application_s_alerts_are_told_besides_the_routes(
     made = replace(notice(notices.Event(event)), subject=replace(SUBJECT, alerts=alerts))
 
     assert routes.choose((server_settings.Route("a", "chat"),), made).receivers == told
+
+
+def project(name: str, *routes_of_it: server_settings.Route) -> membership.Projects:
+    return membership.Projects({name: projects.Project(name, routes=routes_of_it)})
+
+
+def test_routes_of_a_project_take_what_is_of_its_applications_and_nothing_else() -> None:
+    # Whatever it says: also that it wants what is another's.
+    greedy = server_settings.Route("all", "team", projects=("other", "store"))
+    about = {
+        "own": replace(notice(), subject=SUBJECT),
+        "other": replace(notice(), subject=replace(SUBJECT, project="other")),
+        "nobody's": replace(notice(), subject=replace(SUBJECT, project="")),
+        "a cluster's": replace(notice(), subject=notices.Subject("", targets=("us",))),
+    }
+
+    told = {
+        name: routes.choose((), each, project("store", greedy)).receivers
+        for name, each in about.items()
+    }
+
+    assert told == {"own": ("team",), "other": (), "nobody's": (), "a cluster's": ()}
+
+
+def test_where_there_are_projects_alerts_reach_receivers_of_the_project_only() -> None:
+    alerts = (applications.Alert("a", "theirs"), applications.Alert("b", "team"))
+    made = replace(notice(), subject=replace(SUBJECT, alerts=alerts))
+    own = server_settings.Route("own", "team", events=("DEPLOYMENT_STARTED",))
+    lent = server_settings.Route(
+        "lent", "theirs", events=("DEPLOYMENT_STARTED",), projects=("store",)
+    )
+    everybody = server_settings.Route("everybody", "theirs", events=("DEPLOYMENT_STARTED",))
+
+    refused = routes.choose((everybody,), made, project("store", own))
+    allowed = routes.choose((lent,), made, project("store", own))
+    unknown = routes.choose((), made, membership.Projects(unknown="the Git host is away"))
+
+    assert refused == routes.Choice(("team",), ("theirs",))
+    assert allowed == routes.Choice(("theirs", "team"))
+    assert unknown == routes.Choice((), ("theirs", "team"))

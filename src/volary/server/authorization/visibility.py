@@ -79,10 +79,11 @@ class Visibility:
             for grant in self.person.grants
         )
 
-    def projects(self) -> tuple[projects.Project, ...]:
-        """Return the projects that may be seen, by name."""
-        known = self.service.projects().by_name
-        return tuple(known[name] for name in sorted(known) if self.can_see_project(name))
+    async def projects(self) -> frozenset[str] | None:
+        """Return the names of the projects that may be seen; None: all."""
+        if self.is_unrestricted:
+            return None
+        return frozenset(filter(self.can_see_project, self.service.projects().by_name))
 
     # Clusters.
 
@@ -92,7 +93,10 @@ class Visibility:
             return VisibleClusters(None)
         members = self.service.fleet.register.members
         destinations = tuple(
-            destination for project in self.projects() for destination in project.destinations
+            destination
+            for name, project in self.service.projects().by_name.items()
+            if self.can_see_project(name)
+            for destination in project.destinations
         )
         names = {
             member.name

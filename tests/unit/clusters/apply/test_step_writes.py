@@ -11,14 +11,14 @@ from memory_client import CONFIG_MAPS, MemoryCluster
 from volary.clusters.api import api_errors
 from volary.clusters.apply import preconditions, refusals, step_writes, steps
 from volary.clusters.client import resource_mapping
-from volary.manifests.ownership import field_managers, tracking
+from volary.manifests.ownership import claims, field_managers, tracking
 from volary.model import errors, json
 from volary.model.objects import apply_results, manifest, ownership
 from volary.model.pipeline import variant
 
 Action = apply_results.Action
 SHOP = ownership.Owner("shop", "0123456789abcdef")
-OTHER = ownership.Owner("other", "fedcba9876543210")
+OTHER = ownership.Owner("theirs-alone", "fedcba9876543210")
 
 
 def config(value: str, owner: ownership.Owner | None = None, **annotations: str) -> Any:
@@ -107,6 +107,29 @@ async def test_what_somebody_claims_meanwhile_is_left_to_them(cluster: MemoryClu
         await step_writes.write(step(config("2", SHOP), first, given), given)
 
     assert value(cluster) == "theirs"
+
+
+def test_where_teams_are_apart_nothing_is_taken_from_another_application_nor_is_it_named(
+    cluster: MemoryCluster,
+) -> None:
+    wanted = config("2", SHOP, **{claims.TAKE_OVER: f"volary:{OTHER.id}"})
+    live = cluster.put(CONFIG_MAPS, config("theirs", OTHER))
+
+    def refusal(body: json.JsonObject, *, names_others: bool) -> str:
+        given = tools(cluster, names_others=names_others)
+        with pytest.raises(refusals.ClaimedError) as refused:
+            steps.refuse_claimed(step(body, live, given), given)
+        problem = refusals.problem_of(manifest.Manifest(body), refused.value, cluster="us")
+        return f"{problem.message} {problem.hint}"
+
+    alone = tools(cluster)
+    assert OTHER.id in steps.refuse_claimed(step(wanted, live, alone), alone)
+    assert OTHER.name in refusal(config("2", SHOP), names_others=True)
+    for body in (config("2", SHOP), wanted):
+        said = refusal(body, names_others=False)
+        assert "it belongs to another application, and is not written" in said
+        assert OTHER.id not in said
+        assert OTHER.name not in said
 
 
 async def test_what_is_made_meanwhile_is_shown_before_it_is_written(

@@ -179,6 +179,20 @@ async def test_what_nothing_shows_is_asked(then: str, now: str) -> None:
     assert (await recognise(said, application=application, repository=ours)).stored == said
 
 
+async def test_where_teams_are_apart_what_is_unclear_is_not_described() -> None:
+    known = stored(ownership.Origin("", "deploy-of-theirs"))
+    apart = replace(SHOP, names_others=False)
+
+    with pytest.raises(errors.UserError) as refused:
+        await recognise(known, application=apart)
+
+    (problem,) = refused.value.problems
+    said = f"{problem.message} {problem.hint}"
+    assert "nothing shows whether it is this one" in said
+    for hidden in ("deploy-of-theirs", known.owner.id, RELEASED, "kubectl"):
+        assert hidden not in said
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_what_is_unclear_is_not_asked_where_ours_is_known(is_first: bool) -> None:
     unclear = stored(ownership.Origin("", "deploy"), ownership.Owner("shop", "1"))

@@ -1,6 +1,7 @@
 """The objects that carry routes: whose they are, and what applying manifests leaves alone."""
 
 import asyncio
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -107,6 +108,18 @@ async def test_only_one_application_moves_the_traffic_of_a_route(name: str) -> N
         execution.StageFailedError, match=rf"Service shop is .* {name}'s: .* not shop"
     ):
         live_routes.check_owner(work, other)
+
+
+async def test_where_teams_are_apart_a_route_is_anothers_without_a_name() -> None:
+    made = stage_contexts.context()
+    apart = replace(made, application=replace(made.application, names_others=False))
+    work = execution.Work(apart, asyncio.get_running_loop().time())
+    other = carrier(service(), live_of(ownership.Owner("theirs-alone", "id-of-theirs")))
+
+    with pytest.raises(execution.StageFailedError, match="Service shop is another's:") as refused:
+        live_routes.check_owner(work, other)
+
+    assert "theirs" not in str(refused.value)
 
 
 def test_diverted_is_what_sends_traffic_to_another_variant() -> None:
