@@ -73,6 +73,32 @@ async def test_every_entry_has_the_hash_of_the_one_before(store: stores.Store) -
     assert len({each.hash for each in found}) == 3
 
 
+async def test_an_entry_is_of_the_project_that_its_application_was_of_then(
+    store: stores.Store,
+) -> None:
+    for project in ("shop", "pay"):
+        await store.applications.keep(
+            records.ApplicationRecord("shop", "r", "p", project=project), fence=None
+        )
+        await store.audit.write(entry(1))
+    for other in (
+        replace(entry(1), project="mine"),  # as it was before the application went away
+        replace(entry(1), application="nobody"),
+        replace(entry(1), application=""),
+    ):
+        await store.audit.write(other)
+
+    written = await everything(store)
+    page = await store.audit.list(records.AuditFilter(projects=frozenset({"pay", "mine"})))
+    nothing = await store.audit.list(records.AuditFilter(projects=frozenset()))
+    moved = conversions.of_audit(replace(written[0], project="pay"))
+
+    assert [each.project for each in written] == ["shop", "pay", "mine", "", ""]
+    assert [each.project for each in page.items] == ["mine", "pay"]
+    assert nothing.items == ()
+    assert audit_chain.digest("", msgspec.to_builtins(moved)) != written[0].hash
+
+
 async def test_what_is_removed_or_changed_shows(store: stores.Store) -> None:
     for number in range(1, 7):
         await store.audit.write(entry(number))

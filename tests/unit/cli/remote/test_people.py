@@ -1,14 +1,16 @@
 """`volary whoami`, `volary token … --server` and `volary audit` against a real server."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 import server_world
-from volary.cli import exit_codes, forms
+from volary.cli import exit_codes, forms, token_lists
 from volary.cli.remote import audit, client, login, people
-from volary.model import errors
+from volary.model import errors, projects
+from volary.tenancy import membership
 
 TEXT, JSON = forms.Form.TEXT, forms.Form.JSON
 
@@ -18,11 +20,28 @@ def _target(world: server_world.Served, role: str, name: str, **labels: str) -> 
     return login.Target(world.url, header.removeprefix("Bearer "))
 
 
+def wanted(
+    name: str,
+    role: str = "viewer",
+    labels: Mapping[str, str] | None = None,
+    *,
+    project: str = "",
+    days: int | None = None,
+) -> token_lists.WantedToken:
+    return token_lists.WantedToken(name, role, labels or {}, project, days)
+
+
 async def test_people_see_who_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with server_world.served(tmp_path) as world:
         for target in (
             _target(world, "admin", "ana"),
             _target(world, "deployer", "ci", team="shop"),
+            login.Target(
+                world.url,
+                world.token("admin", "lead", project="shop")["authorization"].removeprefix(
+                    "Bearer "
+                ),
+            ),
         ):
             async with client.Client.open(target) as server:
                 await people.whoami(server, TEXT)
@@ -34,6 +53,9 @@ async def test_people_see_who_they_are(tmp_path: Path, capsys: pytest.CaptureFix
         "expires: never",
         "token:ci: an API token of this server",
         "roles: deployer of applications with team=shop",
+        "expires: never",
+        "token:shop/lead: an API token of this server",
+        "roles: admin of applications of shop",
         "expires: never",
     ]
 
@@ -62,7 +84,7 @@ async def test_tokens_are_made_listed_and_revoked_by_the_server(
 ) -> None:
     async with server_world.served(tmp_path) as world:
         async with client.Client.open(_target(world, "admin", "ana")) as server:
-            await people.create_token(server, "ci", "deployer", {"team": "shop"}, 30)
+            await people.create_token(server, wanted("ci", "deployer", {"team": "shop"}, days=30))
             made = capsys.readouterr()
             await people.list_tokens(server, TEXT)
             listed = capsys.readouterr().out
@@ -78,7 +100,7 @@ async def test_tokens_are_made_listed_and_revoked_by_the_server(
     assert "shown only now" in made.err
     assert secret not in listed
     assert listed.splitlines()[0].split() == [
-        *("ID", "NAME", "ROLE", "STATUS", "LABELS", "CREATED", "EXPIRES", "LAST", "USED")
+        *("ID", "NAME", "ROLE", "STATUS", "PROJECT", "LABELS", "CREATED", "EXPIRES", "LAST", "USED")
     ]
     line = listed.splitlines()[2]
     assert "2030-01-31 12:00" in line
@@ -86,6 +108,41 @@ async def test_tokens_are_made_listed_and_revoked_by_the_server(
     assert line.endswith("not yet")
     assert [each["name"] for each in whole] == ["ana", "ci"]
     assert stored["ci"].revoked is not None
+
+
+async def test_tokens_of_a_project_bear_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with server_world.served(tmp_path) as world:
+        shop = {"shop": projects.Project("shop")}
+        world.service.dependencies.projects = lambda: membership.Projects(shop)
+        async with client.Client.open(_target(world, "admin", "ana")) as server:
+            await people.create_token(server, wanted("ci", "admin", project="shop"))
+            made = capsys.readouterr()
+            await people.list_tokens(server, JSON)
+            with pytest.raises(errors.UserError, match="there is no project pay"):
+                await people.create_token(server, wanted("ci", project="pay"))
+        lead = login.Target(world.url, made.out.strip())
+        capsys.readouterr()
+        async with client.Client.open(lead) as server:
+            await people.create_token(server, wanted("more", project="shop"))
+            await people.revoke_token(server, "shop/more")
+            with pytest.raises(errors.UserError, match="there is no token ana"):
+                await people.revoke_token(server, "ana")
+            capsys.readouterr()
+            await audit.export(server, JSON, by="", app="", run="", action="")
+            exported = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+            with pytest.raises(errors.UserError, match="may not administer here"):
+                await audit.verify(server, "")
+        states = {token.full_name: token.revoked is None for token in world.tokens.all()}
+
+    assert "token shop/ci (admin); it is shown only now" in made.err
+    assert states == {"ana": True, "shop/ci": True, "shop/more": False}
+    assert [(each["by"], each["action"], each["project"]) for each in exported] == [
+        ("token:ana", "token.create", "shop"),
+        ("token:shop/ci", "token.create", "shop"),
+        ("token:shop/ci", "token.revoke", "shop"),
+    ]
 
 
 async def test_the_audit_is_exported_and_verified(
@@ -99,7 +156,7 @@ async def test_the_audit_is_exported_and_verified(
         await audit.verify(server, "")
         empty = capsys.readouterr().out
         for name in ("a", "b", "c"):
-            await people.create_token(server, name, "viewer", {}, None)
+            await people.create_token(server, wanted(name))
         await people.revoke_token(server, "b")
         capsys.readouterr()
         await audit.export(server, JSON, by="", app="", run="", action="")
