@@ -13,13 +13,14 @@ from volary.controller.runs import ready_runs
 from volary.controller.status import application_state, application_statuses, run_origins
 from volary.manifests import redaction
 from volary.manifests.health import fleet_status
-from volary.model import applications, errors, statuses
+from volary.model import applications, errors, projects, statuses
 from volary.model.fleet import cluster_health, fleets
 from volary.model.objects import object_health, ownership
 from volary.placement.failover import destinations, situations
 from volary.planner import targets as target_choice
 from volary.stages import executor
 from volary.store import records, stores
+from volary.tenancy import restrictions
 
 
 @dataclass(slots=True)
@@ -98,7 +99,8 @@ class StatusService:
                 rules=self.dependencies.clusters.fleet.health,
                 owners=application_status.owners,
             )
-        members = self.dependencies.clusters.fleet
+        project = self.dependencies.projects().by_name.get(known.project)
+        members = seen_by(project, self.dependencies.clusters.fleet)
         return replace(
             subject(opened.application, members, others, application_status.placed),
             owners=application_status.owners,
@@ -123,6 +125,18 @@ class StatusService:
 def away(known: cluster_registry.ClusterRegistry) -> Callable[[str], bool]:
     """Return what says that a cluster is known not to answer."""
     return lambda name: known.of(name).state is cluster_health.ClusterState.UNREACHABLE
+
+
+def seen_by(project: projects.Project | None, members: fleets.Fleet) -> fleets.Fleet:
+    """Return the fleet as a project sees it: other clusters are not even named to it."""
+    if project is None:
+        return members
+    permitted = tuple(
+        cluster
+        for cluster in members.clusters
+        if not restrictions.refusal_of_cluster(project, cluster)
+    )
+    return replace(members, clusters=permitted)
 
 
 def subject(

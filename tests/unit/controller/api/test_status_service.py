@@ -8,10 +8,10 @@ from volary.controller.api import status_service
 from volary.controller.fleet import surveys
 from volary.manifests import redaction
 from volary.manifests.health import fleet_status
-from volary.model import applications, statuses
+from volary.model import applications, projects, statuses
 from volary.model.fleet import fleets, taints
 from volary.model.objects import manifest, object_health, ownership
-from volary.model.placement import spread_constraints
+from volary.model.placement import rollouts, spread_constraints
 from volary.placement.failover import situations
 
 LOST = taints.Taint(taints.UNREACHABLE, taints.Effect.NO_SCHEDULE)
@@ -37,6 +37,18 @@ def test_it_is_for_the_clusters_that_its_spread_chooses() -> None:
     assert found.targets == ("eu", "asia")
     # Something of it may be left there.
     assert "us" in found.others
+
+
+def test_clusters_that_its_project_may_not_deploy_to_are_not_named() -> None:
+    europe = projects.Destination(rollouts.ClusterSelector(names=("eu",)), ("shop",))
+    project = projects.Project("shop", destinations=(europe,))
+
+    everything = status_service.seen_by(None, members(lost="us"))
+    narrowed = status_service.seen_by(project, members(lost="us"))
+    found = status_service.subject(shop(), narrowed)
+
+    assert everything == members(lost="us")
+    assert {*found.targets, *found.others} == {"eu"}
 
 
 def test_it_is_known_by_the_name_of_its_file_and_where_that_is() -> None:
