@@ -73,8 +73,6 @@ class Subject:
     application: str
     #: Empty before there is one.
     run: str = ""
-    #: The project that the application belongs to; empty: none.
-    project: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     commit: str = ""
     #: First line of the commit message.
@@ -86,6 +84,8 @@ class Subject:
     mentions: tuple[applications.Mention, ...] = ()
     #: Who is notified besides those whom the settings' routes name, as the application's file says.
     alerts: tuple[applications.Alert, ...] = ()
+    #: The project that the application belongs to; empty: none.
+    project: str = ""
 
 
 @dataclass(frozen=True, slots=True)
