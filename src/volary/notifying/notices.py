@@ -86,6 +86,8 @@ class Subject:
     mentions: tuple[applications.Mention, ...] = ()
     #: Who is notified besides those whom the settings' routes name, as the application's file says.
     alerts: tuple[applications.Alert, ...] = ()
+    #: The project that the application belongs to; empty: none.
+    project: str = ""
 
 
 @dataclass(frozen=True, slots=True)
