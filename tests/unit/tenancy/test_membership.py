@@ -1,51 +1,55 @@
-"""What is known of a project by its name, as the projects are now."""
+"""Whose an application is, by where its file is."""
 
 import pytest
 
 from volary.model import projects
 from volary.tenancy import membership
 
-TEAM_A = projects.Project("team-a")
-
-
-def test_without_projects_everything_is_permitted() -> None:
-    known = membership.Projects()
-
-    assert known.standing("") == known.standing("default") == membership.Standing()
-
-
-def test_a_project_is_found_by_its_name() -> None:
-    known = membership.Projects({"team-a": TEAM_A})
-
-    assert known.standing("team-a") == membership.Standing(TEAM_A)
+SOURCES = {
+    "all": projects.Source("apps"),
+    "directory": projects.Source("apps", ("teams/a", "!teams/a/old")),
+    "branches": projects.Source("apps", (), ("main", "release/*")),
+    "globs": projects.Source("team-*", ("**/volary.yaml",)),
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    ("source", "place", "taken"),
     [
-        ("team-b", "there is no project team-b any more"),
-        ("", "it belongs to no project"),
-        ("default", "it belongs to no project"),
+        ("all", ("apps", "x/volary.yaml", "dev"), True),
+        ("all", ("apps2", "x/volary.yaml", "dev"), False),
+        ("directory", ("apps", "teams/a/volary.yaml", "dev"), True),
+        ("directory", ("apps", "teams/a/web/app.pipecd.yaml", "dev"), True),
+        ("directory", ("apps", "teams/a/old/volary.yaml", "dev"), False),
+        ("directory", ("apps", "teams/ab/volary.yaml", "dev"), False),
+        ("directory", ("apps", "teams/b/teams/a/volary.yaml", "dev"), False),
+        ("branches", ("apps", "volary.yaml", "main"), True),
+        ("branches", ("apps", "volary.yaml", "release/1"), True),
+        ("branches", ("apps", "volary.yaml", "maintenance"), False),
+        ("globs", ("team-a", "volary.yaml", "dev"), True),
+        ("globs", ("team-a", "deep/er/volary.yaml", "dev"), True),
+        ("globs", ("team-a", "deep/app.pipecd.yaml", "dev"), False),
+        ("globs", ("steam-a", "volary.yaml", "dev"), False),
     ],
 )
-def test_nothing_is_permitted_to_who_has_none(name: str, reason: str) -> None:
-    known = membership.Projects({"team-a": TEAM_A})
+def test_a_source_takes_what_it_says_and_no_more(
+    source: str, place: tuple[str, str, str], taken: bool
+) -> None:
+    made = projects.Project("a", sources=(SOURCES[source],))
 
-    assert known.standing(name) == membership.Standing(reason=reason)
-
-
-def test_who_had_one_is_not_free_once_there_are_none() -> None:
-    known = membership.Projects()
-
-    assert known.standing("team-a").reason == "there is no project team-a any more"
+    assert membership.takes(made, membership.Place(*place)) is taken
 
 
-@pytest.mark.parametrize("name", ["", "default", "team-a"])
-def test_while_it_is_not_known_nothing_is_permitted_yet(name: str) -> None:
-    known = membership.Projects({"team-a": TEAM_A}, unknown="the host is away")
+def test_the_default_project_is_there_only_as_long_as_there_is_no_other() -> None:
+    place = membership.Place("apps", "volary.yaml", "main")
+    known = {"a": projects.Project("a", sources=(SOURCES["globs"],))}
+    nothing, something = membership.Projects(), membership.Projects(known)
+    unknown = membership.Projects({}, "the host is away")
 
-    found = known.standing(name)
-
-    assert found.is_temporary
-    assert found.project is None
-    assert found.reason == "it is not known which projects there are: the host is away"
+    assert nothing.membership(place) == membership.Membership("default")
+    assert nothing.membership(place, "default") == membership.Membership("default")
+    assert nothing.membership(place, "a").project == ""
+    assert something.membership(place, "default").project == ""
+    assert unknown.membership(place) == membership.Membership(
+        "", "it is not known which projects there are: the host is away"
+    )
