@@ -33,9 +33,19 @@ class Request:
     is_question: bool = False
 
     @property
+    def is_dry_run(self) -> bool:
+        """Whether a write is only tried."""
+        return "dryRun" in self.query
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it writes something, or tries to."""
+        return self.method != "GET" and not self.is_question
+
+    @property
     def changes(self) -> bool:
         """Whether the cluster may be another one afterwards."""
-        return self.method != "GET" and not self.is_question and "dryRun" not in self.query
+        return self.is_write and not self.is_dry_run
 
     @property
     def target(self) -> str:
@@ -50,7 +60,15 @@ def _encoded(pairs: tuple[tuple[str, str], ...]) -> str:
 
 
 def path(resource: discovery.Resource, *, namespace: str = "", name: str = "") -> str:
-    """Return the path of a collection or an object, safely quoted."""
+    """Return the path of a collection or an object, safely quoted.
+
+    Raises:
+        RequestError: A name could lead to another object than the one that is called so: API
+            servers look for the parts of a path once it is not quoted any more.
+    """
+    for part in (namespace, name):
+        if part in (".", "..") or "/" in part or "%" in part:
+            raise api_errors.RequestError(f"{part!r} is not a name that an object may have")
     parts = [resource.base]
     if namespace and resource.namespaced:
         parts += ["namespaces", quote(namespace, safe="")]

@@ -156,7 +156,8 @@ class PlacementService:
             await self.register.load()
         status = application_statuses.of_record(known)
         place = ready_runs.source_of(application_state.ApplicationState(known, status))
-        made = await rebalancing.plan(self.dependencies, place, status, self.register, by=by)
+        dependencies = self.dependencies.acting_for(known.project)
+        made = await rebalancing.plan(dependencies, place, status, self.register, by=by)
         return Rebalance(
             known.name,
             made.reason,

@@ -45,7 +45,7 @@ class StatusService:
             raise refusals.not_found("application", name)
         if why := application_statuses.why_unreadable(known):
             raise refusals.conflict(f"application {name}: {why}")
-        seen = await self.surveyor.survey(name, lambda: self._subject(known))
+        seen = await self.surveyor.survey(name, lambda: self._subject(known), project=known.project)
         masker = self.dependencies.secrets.masker(name)
         shown = of_survey(name, seen, masker)
         application_status = application_statuses.from_document(known.document)
@@ -86,6 +86,7 @@ class StatusService:
         if last is not None and application_status.under_way:
             commit = last.head.commit
         place = ready_runs.source_of(application_state.ApplicationState(known, application_status))
+        clusters = self.dependencies.acting_for(known.project).clusters
         self._problems.pop(known.name, None)
         try:
             opened = await ready_runs.open_application(self.dependencies, place, commit)
@@ -95,13 +96,14 @@ class StatusService:
                 known.name,
                 live_state.ApplicationObjects(known.name, ownership.Origin()),
                 others,
-                rules=self.dependencies.clusters.fleet.health,
+                rules=clusters.fleet.health,
                 owners=application_status.owners,
+                clusters=clusters,
             )
-        members = self.dependencies.clusters.fleet
         return replace(
-            subject(opened.application, members, others, application_status.placed),
+            subject(opened.application, clusters.fleet, others, application_status.placed),
             owners=application_status.owners,
+            clusters=clusters,
         )
 
     async def _why_waiting(self, application_status: application_statuses.ApplicationStatus) -> str:

@@ -69,7 +69,7 @@ async def take_up(
     Raises:
         errors.VolaryError: It cannot go on, or not yet.
     """
-    dependencies = leader.dependencies
+    dependencies = leader.dependencies.acting_for(known.project)
     origin = application_identity.with_current_repository(
         run_origins.from_document(stored.origin), known, dependencies.addresses
     )

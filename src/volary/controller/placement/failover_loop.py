@@ -111,7 +111,7 @@ class FailoverLoop:
         before = reconciler.status
         if before.move is not None or reconciler.is_moving:
             return
-        situation = await self.situation(before, opened)
+        situation = await self.situation(reconciler.record.project, before, opened)
         allowance = self._allowance(reconciler, doubt)
         decision = decisions.decide(situation, allowance)
         here = self.leader.register.members.names
@@ -156,7 +156,8 @@ class FailoverLoop:
         before = reconciler.status
         if before.move is None or before.move.by != _BY:
             return
-        after = evictions.without_pending(await self.situation(before, opened))
+        situation = await self.situation(reconciler.record.project, before, opened)
+        after = evictions.without_pending(situation)
         if after is None:
             return
         await reconciler.amend(lambda status: moves.decided(status, before, after, None))
@@ -195,11 +196,13 @@ class FailoverLoop:
 
     async def situation(
         self,
+        project: str,
         status: application_statuses.ApplicationStatus,
         opened: opened_applications.OpenedApplication,
     ) -> situations.Situation:
-        """Return everything that a decision about an application looks at."""
-        dependencies, policy = self.leader.dependencies, opened.application.failover
+        """Return everything that a decision about an application of a project looks at."""
+        dependencies = self.leader.dependencies.acting_for(project)
+        policy = opened.application.failover
         rules = self.leader.register.rules
         situation = rebalancing.situation(dependencies, opened, status, self._known, rules)
         if policy is None:

@@ -85,7 +85,13 @@ async def carry_out(
     before = reconciler.status
     if before.move is not None or reconciler.is_moving:
         return "it is moving already; ask again when that has ended"
-    made = await plan(leader.dependencies, reconciler.place, before, leader.register, by=request.by)
+    made = await plan(
+        leader.dependencies.acting_for(reconciler.record.project),
+        reconciler.place,
+        before,
+        leader.register,
+        by=request.by,
+    )
     if made.is_empty and not made.leaving and not before.placed.away:
         return "nothing would move: it is where it would be placed anew"
     move = run_requests.RunRequest(

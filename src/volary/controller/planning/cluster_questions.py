@@ -35,7 +35,7 @@ class ClusterQuestions:
 
     def __init__(
         self,
-        clusters: client_pool.ClientPool,
+        clusters: client_pool.FleetClients,
         patience: timedelta = PATIENCE,
         *,
         told: Callable[[str], None] = lambda _: None,

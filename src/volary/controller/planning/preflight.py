@@ -56,7 +56,7 @@ class Trial:
 
 async def try_run(
     prepared: preparation.PreparedRun,
-    clusters: client_pool.ClientPool,
+    clusters: client_pool.FleetClients,
     *,
     patience: timedelta = cluster_questions.PATIENCE,
     told: Callable[[str], None] = lambda _: None,
