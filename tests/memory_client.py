@@ -62,6 +62,8 @@ class MemoryCluster:
 
     resources: list[discovery.Resource] = field(default_factory=lambda: list(KINDS))
     name: str = "us"
+    #: As whom it is asked; empty: as the owner of the credentials.
+    acts_as: str = ""
     namespace: str = "default"
     answered: float = float("-inf")
     #: Why it does not answer at present; empty: it does.

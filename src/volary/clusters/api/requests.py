@@ -60,15 +60,7 @@ def _encoded(pairs: tuple[tuple[str, str], ...]) -> str:
 
 
 def path(resource: discovery.Resource, *, namespace: str = "", name: str = "") -> str:
-    """Return the path of a collection or an object, safely quoted.
-
-    Raises:
-        RequestError: A name could lead to another object than the one that is called so: API
-            servers look for the parts of a path once it is not quoted any more.
-    """
-    for part in (namespace, name):
-        if part in (".", "..") or "/" in part or "%" in part:
-            raise api_errors.RequestError(f"{part!r} is not a name that an object may have")
+    """Return the path of a collection or an object, safely quoted."""
     parts = [resource.base]
     if namespace and resource.namespaced:
         parts += ["namespaces", quote(namespace, safe="")]
@@ -76,6 +68,15 @@ def path(resource: discovery.Resource, *, namespace: str = "", name: str = "") -
     if name:
         parts.append(quote(name, safe=""))
     return "/".join(parts)
+
+
+def is_name(text: str) -> bool:
+    """Say whether an object can be called so, as API servers say for all kinds.
+
+    They look for the parts of a path once it is not quoted any more: what is no name could lead to
+    another object than the one that is called so.
+    """
+    return text not in (".", "..") and "/" not in text and "%" not in text
 
 
 def describe(verb: str, resource: discovery.Resource, namespace: str = "", name: str = "") -> str:

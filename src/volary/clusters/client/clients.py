@@ -137,6 +137,9 @@ class Client:
         Raises:
             api_errors.Refused: The rule of this client does not permit it; nothing was sent.
         """
+        for part in (write.namespace, write.name):
+            if not requests.is_name(part):
+                raise api_errors.Refused(f"{request.what}: {part!r} is not a name")
         if not request.is_dry_run:
             self.recent.forget(write.resource, write.name, write.namespace)
         return await self._sender.send(request, refusal=lambda: self._rule(write))

@@ -3,6 +3,9 @@
 What is waited for is listed and watched. Copies of variants are listed to be deleted by their
 clean-up, and where a stage prunes, the kinds of its set are. Objects that are adopted are kept in
 Secrets until the run has ended, and the inventory names them.
+
+That writing is allowed, dry runs find out. Of somebody who is impersonated it is asked for as well:
+they rarely may do everything, and who gives them rights wants to see all that is missing at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +20,10 @@ from volary.stages.runtime import stage_runners
 
 #: With which kinds of the core group objects are kept as they were.
 _KEEPING = (("Secret", ("list", "create", "patch", "delete")), ("ConfigMap", ("create", "patch")))
+#: What an inventory is read and written with.
+_INVENTORY = ("list", "create", "patch")
+#: What an object is read and applied with.
+_WRITING = ("get", "create", "patch")
 _COPIES = (variant.Variant.CANARY, variant.Variant.BASELINE)
 
 
@@ -26,28 +33,39 @@ async def check(
     application: applications.Application,
     *,
     keeps_in: str = "",
+    home: str = "",
 ) -> tuple[errors.Problem, ...]:
     """Return a problem for each permission that a cluster says is missing.
 
-    `keeps_in` is the namespace where adopted objects are kept as they were; empty: none is.
+    `keeps_in` is the namespace where adopted objects are kept as they were; empty: none is. `home`
+    is that of the inventory, where it is asked for besides.
     """
     wanted: list[permissions.Permission] = []
+    if home:
+        resource = await resource_mapping.require(client, "", "ConfigMap")
+        wanted += [permissions.Permission(verb, resource, home) for verb in _INVENTORY]
     for kind, verbs in _KEEPING if keeps_in else ():
         resource = await resource_mapping.require(client, "", kind)
         wanted += [permissions.Permission(verb, resource, keeps_in) for verb in verbs]
     for rollout in rollouts:
         mapped = await resource_mapping.map_manifests(client, rollout.manifests, refresh=False)
         for placed in mapped.mapped:
-            for verb in _verbs(placed, rollout, application):
+            writing = _WRITING if client.acts_as else ()
+            for verb in (*writing, *_verbs(placed, rollout, application)):
                 place = placed.item.namespace
                 wanted.append(permissions.Permission(verb, placed.resource, place))
-    return tuple(
-        errors.Problem(
-            f"cluster {client.name}: {lacking.sentence}",
-            hint="give the user this permission by a "
-            + ("Role and a RoleBinding" if lacking.namespace else "ClusterRole and its binding"),
-        )
-        for lacking in await permissions.missing(client, wanted)
+    return tuple(_problem(client, lacking) for lacking in await permissions.missing(client, wanted))
+
+
+def _problem(client: clients.Client, lacking: permissions.Permission) -> errors.Problem:
+    binding = "a Role and a RoleBinding" if lacking.namespace else "a ClusterRole and its binding"
+    if not client.acts_as:
+        hint = f"give the user this permission by {binding}"
+        return errors.Problem(f"cluster {client.name}: {lacking.sentence}", hint=hint)
+    where = f" in namespace {lacking.namespace}" if lacking.namespace else ""
+    return errors.Problem(
+        f"cluster {client.name}: {lacking.sentence_of(client.acts_as)}",
+        hint=f"write {binding}{where} with the rule {lacking.rule}",
     )
 
 
