@@ -42,20 +42,13 @@ class Permission:
     @property
     def sentence(self) -> str:
         """What may not be done."""
-        return self.sentence_of("the user")
-
-    def sentence_of(self, who: str) -> str:
-        """Say that somebody may not do it."""
-        where = f"in namespace {self.namespace}" if self.namespace else "of the whole cluster"
-        return f"{who} may not {self.verb} {self.resource.title} {where}"
+        return f"the user may not {self.verb} {self.objects}"
 
     @property
-    def rule(self) -> str:
-        """The rule of a Role, or a ClusterRole, that allows it."""
-        group = f'"{self.resource.group}"'
-        return (
-            f"{{apiGroups: [{group}], resources: [{self.resource.plural}], verbs: [{self.verb}]}}"
-        )
+    def objects(self) -> str:
+        """With which objects."""
+        where = f"in namespace {self.namespace}" if self.namespace else "of the whole cluster"
+        return f"{self.resource.title} {where}"
 
 
 async def missing(client: clients.Client, wanted: Iterable[Permission]) -> list[Permission]:

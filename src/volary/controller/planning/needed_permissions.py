@@ -10,6 +10,7 @@ they rarely may do everything, and who gives them rights wants to see all that i
 
 from collections.abc import Iterator, Sequence
 
+from volary.clusters.api import discovery
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.inventory import pruning
 from volary.clusters.observe import permissions
@@ -54,19 +55,45 @@ async def check(
             for verb in (*writing, *_verbs(placed, rollout, application)):
                 place = placed.item.namespace
                 wanted.append(permissions.Permission(verb, placed.resource, place))
-    return tuple(_problem(client, lacking) for lacking in await permissions.missing(client, wanted))
-
-
-def _problem(client: clients.Client, lacking: permissions.Permission) -> errors.Problem:
-    binding = "a Role and a RoleBinding" if lacking.namespace else "a ClusterRole and its binding"
-    if not client.acts_as:
-        hint = f"give the user this permission by {binding}"
-        return errors.Problem(f"cluster {client.name}: {lacking.sentence}", hint=hint)
-    where = f" in namespace {lacking.namespace}" if lacking.namespace else ""
-    return errors.Problem(
-        f"cluster {client.name}: {lacking.sentence_of(client.acts_as)}",
-        hint=f"write {binding}{where} with the rule {lacking.rule}",
+    lacking = await permissions.missing(client, wanted)
+    if client.acts_as:
+        return tuple(_problems_of(client, lacking))
+    return tuple(
+        errors.Problem(
+            f"cluster {client.name}: {permission.sentence}",
+            hint=f"give the user this permission by {_binding(permission)}",
+        )
+        for permission in lacking
     )
+
+
+def _problems_of(
+    client: clients.Client, lacking: Sequence[permissions.Permission]
+) -> Iterator[errors.Problem]:
+    """Yield a problem for each kind and place, with the rule to write."""
+    verbs: dict[tuple[discovery.Resource, str], list[str]] = {}
+    for permission in lacking:
+        verbs.setdefault((permission.resource, permission.namespace), []).append(permission.verb)
+    for (resource, namespace), missing in verbs.items():
+        named = permissions.Permission(missing[0], resource, namespace)
+        where = f" in namespace {namespace}" if namespace else ""
+        yield errors.Problem(
+            f"cluster {client.name}: {client.acts_as} may not {_listed(missing)} {named.objects}",
+            hint=f"write {_binding(named)}{where} with the rule {{apiGroups:"
+            f' ["{resource.group}"], resources: [{resource.plural}],'
+            f" verbs: [{', '.join(missing)}]}}",
+        )
+
+
+def _listed(verbs: Sequence[str]) -> str:
+    """Name all of them: there are seven at most."""
+    return " and ".join(part for part in (", ".join(verbs[:-1]), verbs[-1]) if part)
+
+
+def _binding(permission: permissions.Permission) -> str:
+    if permission.namespace:
+        return "a Role and a RoleBinding"
+    return "a ClusterRole and its binding"
 
 
 def _verbs(
