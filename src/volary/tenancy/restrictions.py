@@ -79,6 +79,12 @@ def refusal_of_bookkeeping(
     )
 
 
+def named_namespaces(project: projects.Project) -> tuple[str, ...]:
+    """Return the namespaces that a project's destinations name, without those of patterns."""
+    names = [name for destination in project.destinations for name in destination.namespaces]
+    return tuple(dict.fromkeys(name for name in names if not set(name) & set("*?[]{}!")))
+
+
 def _refusal_of_namespace(
     project: projects.Project, cluster: fleets.Cluster, namespace: str
 ) -> str:

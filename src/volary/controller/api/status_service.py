@@ -20,6 +20,7 @@ from volary.placement.failover import destinations, situations
 from volary.planner import targets as target_choice
 from volary.stages import executor
 from volary.store import records, stores
+from volary.tenancy import restrictions
 
 
 @dataclass(slots=True)
@@ -87,6 +88,8 @@ class StatusService:
             commit = last.head.commit
         place = ready_runs.source_of(application_state.ApplicationState(known, application_status))
         clusters = self.dependencies.acting_for(known.project).clusters
+        project = self.dependencies.projects().by_name.get(known.project)
+        likely = restrictions.named_namespaces(project) if project else ()
         self._problems.pop(known.name, None)
         try:
             opened = await ready_runs.open_application(self.dependencies, place, commit)
@@ -94,14 +97,16 @@ class StatusService:
             self._problems[known.name] = f"its file cannot be read: {error}"
             return surveys.Subject(
                 known.name,
-                live_state.ApplicationObjects(known.name, ownership.Origin()),
+                live_state.ApplicationObjects(known.name, ownership.Origin(), likely=likely),
                 others,
                 rules=clusters.fleet.health,
                 owners=application_status.owners,
                 clusters=clusters,
             )
+        seen = subject(opened.application, clusters.fleet, others, application_status.placed)
         return replace(
-            subject(opened.application, clusters.fleet, others, application_status.placed),
+            seen,
+            whose=replace(seen.whose, likely=(*seen.whose.likely, *likely)),
             owners=application_status.owners,
             clusters=clusters,
         )
@@ -153,7 +158,11 @@ def subject(
     names = choice.names or placed.chosen or selection.names
     return surveys.Subject(
         application.name,
-        live_state.ApplicationObjects(application.declared_name, application.origin),
+        live_state.ApplicationObjects(
+            application.declared_name,
+            application.origin,
+            likely=(application.input.namespace,) if application.input.namespace else (),
+        ),
         names,
         (*others, *selection.names, *selection.suspended, *selection.tainted),
         executor.with_rules(application, members).health,
