@@ -1,5 +1,6 @@
 """A server that may act as one ServiceAccount, and as nobody else."""
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from kube_sandbox.apiserver.storage import verbs
 from volary.clusters.api import api_errors
 from volary.clusters.client import client_pool, clients
 from volary.clusters.observe import permissions
+from volary.config.text import yaml
 from volary.controller import project_actors
 from volary.model import projects
 from volary.model.fleet import fleets
@@ -24,14 +26,13 @@ RBAC = "rbac.authorization.k8s.io"
 VOLARY = users.Account("volary", verbs.User("volary", (users.AUTHENTICATED,)))
 
 
-def rule(groups: str, resources: str, verbs_: str, *names: str) -> dict[str, Any]:
-    named = {"resourceNames": list(names)} if names else {}
-    return {
-        "apiGroups": [groups],
-        "resources": resources.split(),
-        "verbs": verbs_.split(),
-        **named,
-    }
+PAGE = Path(__file__).parents[2] / "docs/how-to/project-identities.md"
+
+
+def manifests() -> list[dict[str, Any]]:
+    """What the how-to guide has applied for team-a."""
+    first = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)[0]
+    return [document.value for document in yaml.load_all(first, "page")]
 
 
 @dataclass
@@ -39,16 +40,9 @@ class Given:
     registry: registry.Registry
     pool: client_pool.ClientPool
 
-    def create(self, version: str, kind: str, namespace: str, body: dict[str, Any]) -> None:
-        whole = {"apiVersion": version, "kind": kind, **body}
-        self.registry.create(self.registry.kind(version, kind), namespace, whole)
-
-    def grant(self, namespace: str, name: str, rules: list[object], subject: object) -> None:
-        metadata = {"metadata": {"name": name}}
-        reference = {"apiGroup": RBAC, "kind": "Role", "name": name}
-        self.create(f"{RBAC}/v1", "Role", namespace, {**metadata, "rules": rules})
-        bound = {**metadata, "subjects": [subject], "roleRef": reference}
-        self.create(f"{RBAC}/v1", "RoleBinding", namespace, bound)
+    def create(self, body: dict[str, Any]) -> None:
+        kind = self.registry.kind(body["apiVersion"], body["kind"])
+        self.registry.create(kind, body["metadata"].get("namespace", ""), body)
 
     async def acting_for(self, team: str) -> clients.Client:
         account = projects.ServiceAccount(team, "deployer")
@@ -76,13 +70,10 @@ async def given(tmp_path: Path) -> AsyncIterator[Given]:
         async with client_pool.open_pool(members, clock=FixedClock()) as pool:
             world = Given(made, pool)
             for team in ("team-a", "team-b"):
-                world.create("v1", "Namespace", "", {"metadata": {"name": team}})
-            subject = {"kind": "User", "apiGroup": RBAC, "name": "volary"}
-            as_deployer = rule("", "serviceaccounts", "impersonate", "deployer")
-            world.grant("team-a", "volary", [as_deployer], subject)
-            deployer = {"kind": "ServiceAccount", "name": "deployer", "namespace": "team-a"}
-            maps = rule("", "configmaps", "get list watch create patch delete")
-            world.grant("team-a", "deployer", [maps], deployer)
+                metadata = {"name": team}
+                world.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+            for body in manifests():
+                world.create(body)
             yield world
     finally:
         await served.stop()
@@ -91,9 +82,9 @@ async def given(tmp_path: Path) -> AsyncIterator[Given]:
 async def test_as_the_account_that_it_may_be(given: Given) -> None:
     client = await given.acting_for("team-a")
     catalog = await client.discover()
-    maps, secrets = catalog.find("", "ConfigMap"), catalog.find("", "Secret")
+    maps, roles = catalog.find("", "ConfigMap"), catalog.find(RBAC, "Role")
     assert maps is not None
-    assert secrets is not None
+    assert roles is not None
     body: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -105,10 +96,10 @@ async def test_as_the_account_that_it_may_be(given: Given) -> None:
     with pytest.raises(api_errors.Forbidden, match='cannot list resource "configmaps"'):
         await client.list(maps, namespace="team-b")
     with pytest.raises(api_errors.Forbidden, match="system:serviceaccount:team-a:deployer"):
-        await client.list(secrets, namespace="team-a")
+        await client.list(roles, namespace="team-a")
     wanted = [
         permissions.Permission("create", kind, place)
-        for kind, place in ((maps, "team-a"), (secrets, "team-a"), (maps, "team-b"))
+        for kind, place in ((maps, "team-a"), (roles, "team-a"), (maps, "team-b"))
     ]
     assert await permissions.missing(client, wanted) == wanted[1:]
 
