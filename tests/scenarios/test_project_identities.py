@@ -1,9 +1,11 @@
 """Two walls around what a project may do: the server's own rules, and each cluster's RBAC."""
 
 import contextlib
+import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -12,6 +14,7 @@ import command_world
 import controller_world
 from kube_sandbox.apiserver import server
 from kube_sandbox.apiserver.access import request_info
+from volary.config.text import yaml
 from volary.controller.api import status_representations
 from volary.model import projects
 from volary.store import factory, records
@@ -20,6 +23,7 @@ from volary.tenancy import membership
 RBAC = "rbac.authorization.k8s.io"
 #: In the application's file: its namespace.
 PLACE = "    kubernetes_multicluster:\n"
+GUIDE = Path(__file__).parents[2] / "docs/how-to/project-identities.md"
 DEPLOYER = "system:serviceaccount:{}:deployer"
 #: What the server asks as itself: whether a cluster answers, which one it is, what it serves.
 FLEET_WIDE = {"/readyz", "/version", "/api", "/apis", "/api/v1/namespaces/kube-system"}
@@ -52,6 +56,15 @@ class Heard:
         ]
 
 
+def rules_of_the_guide() -> Any:
+    (block, *_) = re.findall(r"^```yaml\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
+    bodies: list[Any] = [document.value for document in yaml.load_all(block, "guide")]
+    (role,) = [
+        body for body in bodies if (body["kind"], body["metadata"]["name"]) == ("Role", "deployer")
+    ]
+    return role["rules"]
+
+
 @dataclass
 class Teams:
     """A cluster for two teams, and the repository of one."""
@@ -61,8 +74,9 @@ class Teams:
     store: str
 
     def grant(self, namespace: str, account: str, *, kind: str = "Role") -> None:
-        """Let a deployer do everything in a namespace, or with a ClusterRole everywhere."""
-        role = {"rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]}
+        """Let a deployer do what the how-to guide gives it, or with a ClusterRole everything."""
+        everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+        role = {"rules": rules_of_the_guide() if kind == "Role" else [everything]}
         subject = {"kind": "ServiceAccount", "name": "deployer", "namespace": account}
         reference = {"apiGroup": RBAC, "kind": kind, "name": f"of-{account}"}
         place = namespace if kind == "Role" else ""

@@ -33,10 +33,13 @@ class Client:
         chance: Callable[[], float],
         rule: write_rules.WriteRule = write_rules.permit_all,
         discovering: discoverer.Discoverer | None = None,
+        acts_as: str = "",
     ) -> None:
         self._sender = sender
         self._chance = chance
         self._rule = rule
+        #: As whom its requests are sent on somebody's behalf; empty: on nobody's.
+        self.acts_as = acts_as
         self._discoverer = discovering or discoverer.Discoverer(sender)
         #: What a preview read, and what was written here, seconds ago.
         self.recent = recent_objects.RecentObjects()
@@ -50,7 +53,13 @@ class Client:
         has read the other does not know. It ends with this one, and is not closed by itself.
         """
         sender = self._sender if who is None else self._sender.acting_as(who)
-        return Client(sender, chance=self._chance, rule=rule, discovering=self._discoverer)
+        return Client(
+            sender,
+            chance=self._chance,
+            rule=rule,
+            discovering=self._discoverer,
+            acts_as="" if who is None else who.user,
+        )
 
     @property
     def name(self) -> str:
@@ -61,11 +70,6 @@ class Client:
     def namespace(self) -> str:
         """Default namespace of the kubeconfig context."""
         return self._sender.connection.namespace
-
-    @property
-    def acts_as(self) -> str:
-        """As whom its requests are sent; empty: as the owner of its credentials."""
-        return self._sender.connection.impersonation.user
 
     @property
     def server(self) -> str:
