@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from volary.clusters.api import api_errors, discovery
-from volary.clusters.client import clients, recent_objects
+from volary.clusters.client import clients, recent_objects, write_rules
 from volary.clusters.client.watches import ObjectList, WatchEvent, WatchKind
 from volary.model import errors, json
 
@@ -62,6 +62,8 @@ class MemoryCluster:
 
     resources: list[discovery.Resource] = field(default_factory=lambda: list(KINDS))
     name: str = "us"
+    #: As whom it is asked; empty: as the owner of the credentials.
+    acts_as: str = ""
     namespace: str = "default"
     answered: float = float("-inf")
     #: Why it does not answer at present; empty: it does.
@@ -177,6 +179,7 @@ class MemoryCluster:
         field_manager: str = "volary",
         force: bool = False,
         dry_run: bool = False,
+        purpose: write_rules.Purpose = write_rules.Purpose.CONTENT,
     ) -> json.JsonObject:
         name, namespace = body["metadata"]["name"], body["metadata"].get("namespace", "")
         self._ask("patch", resource.plural, name, dry_run=dry_run)
@@ -271,6 +274,7 @@ class MemoryCluster:
         uid: str = "",
         resource_version: str = "",
         propagation: str = "Background",
+        purpose: write_rules.Purpose = write_rules.Purpose.CONTENT,
     ) -> None:
         self._ask("delete", resource.plural, name)
         self.asked.append(f"propagation {propagation}")

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from volary.clusters.api import api_errors, discovery
-from volary.clusters.client import recent_objects, watches
+from volary.clusters.client import recent_objects, watches, write_rules
 from volary.manifests import objects
 from volary.manifests.ownership import tracking
 from volary.model import applications, json
@@ -120,6 +120,7 @@ class MemoryCluster:
         namespace: str = "",
         uid: str = "",
         resource_version: str = "",
+        purpose: write_rules.Purpose = write_rules.Purpose.CONTENT,
     ) -> None:
         self._fail()
         metadata = self._objects[resource.kind, name]["metadata"]
@@ -176,6 +177,7 @@ class MemoryCluster:
         field_manager: str = "volary",
         force: bool = False,
         dry_run: bool = False,
+        purpose: write_rules.Purpose = write_rules.Purpose.CONTENT,
     ) -> json.JsonObject:
         self._fail()
         if self.before_write:

@@ -44,7 +44,9 @@ async def test_a_local_run_that_waits_goes_on_because_a_probe_sees_the_cluster(
             )
             prepared = await preparation.prepare(wish, clusters, opened)
             name = local_runs.key_of(opened, members).name
-            async with local_runs.hold(store, name, dependencies, health=HEALTH) as application:
+            async with local_runs.hold(
+                store, name, dependencies, clusters, health=HEALTH
+            ) as application:
                 session = await application.begin(prepared, (), "ana", ())
                 given.running.clusters["eu"].faults.change({"lost": "refuse"})
                 async with asyncio.TaskGroup() as group:

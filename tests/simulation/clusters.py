@@ -7,7 +7,7 @@ from typing import Any, cast
 import memory_client
 from simulation import lateness, loops, networks
 from volary.clusters.api import api_errors, discovery
-from volary.clusters.client import client_pool, clients, recent_objects, watches
+from volary.clusters.client import actors, client_pool, clients, recent_objects, watches
 from volary.clusters.transport import write_permits
 from volary.manifests.ownership import tracking
 from volary.model import json
@@ -165,6 +165,14 @@ class Pool:
     @property
     def pool(self) -> client_pool.ClientPool:
         return cast("client_pool.ClientPool", self)
+
+    @property
+    def fleet_wide(self) -> client_pool.ClientPool:
+        return self.pool
+
+    def acting_for(self, _: actors.Actor) -> client_pool.ClientPool:
+        """There are no projects here."""
+        return self.pool
 
     def change(self, members: fleets.Fleet) -> None:
         """Take another fleet; who left keeps its client."""

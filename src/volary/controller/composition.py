@@ -15,7 +15,7 @@ from volary.clusters.client import client_pool
 from volary.clusters.transport import transports
 from volary.config.projects import definitions
 from volary.config.text import git_addresses
-from volary.controller import control_loops, inputs
+from volary.controller import control_loops, inputs, project_actors
 from volary.controller.api import (
     cluster_service,
     command_client,
@@ -270,6 +270,7 @@ async def open_controller(
             clock=parts.clock,
             limits=parts.reach,
             permit=tenure,
+            rule=project_actors.refuse_own_writes,
         ) as clusters,
     ):
         box = notification_outbox.StoreOutbox(store)

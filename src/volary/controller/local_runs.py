@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
+from volary.clusters.client import client_pool
 from volary.clusters.kubeconfig import kubeconfigs
 from volary.config.text import git_addresses
 from volary.controller import inputs
@@ -284,25 +285,27 @@ async def hold(
     store: stores.Store,
     name: str,
     dependencies: ready_runs.Dependencies,
+    clusters: client_pool.ClientPool,
     *,
     health: cluster_health.HealthRules = _HEALTH,
     elapsed: tenures.Elapsed = inputs.elapsed,
 ) -> AsyncIterator[LocalApplication]:
     """Hold the lease of the application that the store has by this name.
 
-    `health` says how often clusters are probed that a run waits for. Nothing is written to a
-    cluster without the lease.
+    `clusters` are those of the dependencies: nothing is written to one without the lease. `health`
+    says how often those are probed that a run waits for.
 
     Raises:
         errors.UserError: Another process holds it.
         errors.PermanentError: Another process took it over meanwhile.
     """
-    tenure = dependencies.clusters.permit = tenures.Tenure(elapsed)
+    tenure = clusters.permit = tenures.Tenure(elapsed)
     lease = await _take_lease(store, name, tenure)
     try:
         async with election.held(store, lease, timing=_LEASE, tenure=tenure) as fence:
             known = await store.applications.get(name) or records.ApplicationRecord(name)
-            yield LocalApplication(_leader(store, fence, dependencies, health), known)
+            leader = _leader(store, fence, dependencies, clusters, health)
+            yield LocalApplication(leader, known)
     except BaseException as error:
         if not context.is_overtaken(error):
             raise
@@ -316,10 +319,11 @@ def _leader(
     store: stores.Store,
     fence: run_records.Fence,
     dependencies: ready_runs.Dependencies,
+    clusters: client_pool.ClientPool,
     health: cluster_health.HealthRules,
 ) -> context.LeaderContext:
     """Return what the writers of a run share; nothing but the run goes on, and nobody is told."""
-    clusters, clock = dependencies.clusters, dependencies.clock
+    clock = dependencies.clock
     kept = change_signal.ChangeSignal()
     queue = delivery.DeliveryQueue({}, notification_outbox.StoreOutbox(store))
     return context.LeaderContext(

@@ -122,12 +122,9 @@ class ReleaseEnvironment:
     repository: git_repository.ExampleRepository
     probe: snapshots.TrafficProbe
     dependencies: ready_runs.Dependencies
+    #: The clients of the clusters.
+    clusters: client_pool.ClientPool
     store: stores.Store
-
-    @property
-    def clusters(self) -> client_pool.ClientPool:
-        """The clients of the clusters."""
-        return self.dependencies.clusters
 
     async def release(self, *observers: feed.Observer) -> state.Run:
         """Release the head of the repository and return how the run ended."""
@@ -136,7 +133,9 @@ class ReleaseEnvironment:
         )
         key = local_runs.key_of(opened, self.clusters.fleet)
         view = views.choose(self.console)
-        async with local_runs.hold(self.store, key.name, self.dependencies) as application:
+        async with local_runs.hold(
+            self.store, key.name, self.dependencies, self.clusters
+        ) as application:
             request = release_plans.remembering(
                 preparation.RunOptions(str(self.repository.path)), application.status
             )
@@ -192,4 +191,6 @@ async def open_releases(
     ):
         repository = git_repository.ExampleRepository(base / "git", scenario)
         probe = snapshots.TrafficProbe(scenario.address, sandbox.clusters)
-        yield ReleaseEnvironment(console, sandbox, scenario, repository, probe, dependencies, store)
+        yield ReleaseEnvironment(
+            console, sandbox, scenario, repository, probe, dependencies, clusters, store
+        )

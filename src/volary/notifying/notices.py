@@ -73,8 +73,6 @@ class Subject:
     application: str
     #: Empty before there is one.
     run: str = ""
-    #: The project that the application belongs to; empty: none.
-    project: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     commit: str = ""
     #: First line of the commit message.

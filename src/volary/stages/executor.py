@@ -37,7 +37,7 @@ class ClusterExecutor:
     """Carries out tasks on the clusters of a fleet."""
 
     application: applications.Application
-    clients: client_pool.ClientPool
+    clients: client_pool.FleetClients
     render: Render
     clock: clocks.Clock
     options: contexts.Options = field(default_factory=contexts.Options)

@@ -74,16 +74,50 @@ def refusal_of_object(
     if refusal:
         return refusal
     place = name if kind.is_namespace else namespace
-    if not place and not kind.is_namespaced:
+    if not place and not kind.is_namespaced and not kind.is_namespace:
         return ""
+    return _refusal_of_namespace(project, cluster, place)
+
+
+#: How Volary's own records of an application begin: its inventory, and adopted objects as they were
+#: (`clusters.inventory`).
+_BOOKKEEPING = {"ConfigMap": "volary-inventory-", "Secret": "volary-snapshot-"}
+
+
+def refusal_of_bookkeeping(
+    project: projects.Project, cluster: fleets.Cluster, kind: str, *, namespace: str, name: str
+) -> str:
+    """Return why Volary may not keep a record for a project on a cluster; empty: it may.
+
+    The records are Volary's and no part of what a team deploys. So they are there whichever kinds a
+    project may have, but only where it may have objects. What a manifest calls so is no record:
+    who writes says what for.
+    """
+    beginning = _BOOKKEEPING.get(kind)
+    if beginning is None or not name.startswith(beginning):
+        return f"{kind} {name} is no record of Volary"
+    return refusal_of_cluster(project, cluster) or _refusal_of_namespace(
+        project, cluster, namespace
+    )
+
+
+def named_namespaces(project: projects.Project) -> tuple[str, ...]:
+    """Return the namespaces that a project's destinations name, without those of patterns."""
+    names = [name for destination in project.destinations for name in destination.namespaces]
+    return tuple(dict.fromkeys(name for name in names if not set(name) & set("*?[]{}!")))
+
+
+def _refusal_of_namespace(
+    project: projects.Project, cluster: fleets.Cluster, namespace: str
+) -> str:
     allowed = [
         pattern
         for destination in _destinations(project, cluster)
         for pattern in destination.namespaces
     ]
-    if place and _is_any(allowed, place):
+    if namespace and _is_any(allowed, namespace):
         return ""
-    return f"project {project.name} may not deploy to namespace {place} of {cluster.name}"
+    return f"project {project.name} may not deploy to namespace {namespace} of {cluster.name}"
 
 
 def refusal_of_kind(project: projects.Project, kind: ObjectKind) -> str:

@@ -83,7 +83,7 @@ async def test_what_an_earlier_process_did_not_finish_is_left_behind(
         await store.applications.keep(known, fence=None)
         await given.keep_run(store, run, given.Kind.RELEASE)
         dependencies = ready_runs.Dependencies(local_runs.LocalRepositories(), clusters, clock)
-        async with local_runs.hold(store, US.name, dependencies) as application:
+        async with local_runs.hold(store, US.name, dependencies, clusters) as application:
             stored = await application.left_behind()
             after = application.status
 
@@ -98,7 +98,7 @@ async def holder_after(store: stores.Store, owner: str) -> str:
     clock = inputs.SystemClock()
     async with client_pool.open_pool(fleets.Fleet(()), clock=clock) as clusters:
         dependencies = ready_runs.Dependencies(local_runs.LocalRepositories(), clusters, clock)
-        async with local_runs.hold(store, US.name, dependencies):
+        async with local_runs.hold(store, US.name, dependencies, clusters):
             now = await store.leases.current(US.name)
     assert now is not None
     assert await store.leases.current(US.name) is None, "it was not given back"
@@ -149,7 +149,7 @@ async def test_only_who_is_overtaken_says_that_another_process_goes_on(
     ):
         dependencies = ready_runs.Dependencies(local_runs.LocalRepositories(), clusters, clock)
         with pytest.raises(seen) as caught:
-            async with local_runs.hold(store, US.name, dependencies):
+            async with local_runs.hold(store, US.name, dependencies, clusters):
                 raise raised
 
     told = "another process took the run over" in str(caught.value)

@@ -95,7 +95,7 @@ async def _run(request: preparation.RunOptions, mode: OutputMode) -> int:
             local_runs.open_store(address, inputs.SystemClock()) as store,
             open_dependencies(clusters, options, opened) as dependencies,
         ):
-            command = _Command(request, mode, messages, store, dependencies)
+            command = _Command(request, mode, messages, store, dependencies, clusters)
             return await command.run(opened)
 
 
@@ -108,12 +108,15 @@ class _Command:
     messages: rich_console.Console
     store: stores.Store
     dependencies: ready_runs.Dependencies
+    clusters: client_pool.ClientPool
 
     async def run(self, opened: opened_applications.OpenedApplication) -> int:
         """Go on with a run that was left behind, or begin one."""
         key = local_runs.key_of(opened, self.dependencies.clusters.fleet)
         for known in await local_runs.unfinished(self.store, key):
-            async with local_runs.hold(self.store, known.name, self.dependencies) as application:
+            async with local_runs.hold(
+                self.store, known.name, self.dependencies, self.clusters
+            ) as application:
                 stored = await application.left_behind()
                 if stored is None:
                     continue
@@ -129,7 +132,9 @@ class _Command:
                 "there is no unfinished run of this application on these clusters",
                 hint="leave --resume out to begin one",
             )
-        async with local_runs.hold(self.store, key.name, self.dependencies) as application:
+        async with local_runs.hold(
+            self.store, key.name, self.dependencies, self.clusters
+        ) as application:
             return await self._begin(application, opened)
 
     @property
@@ -143,9 +148,8 @@ class _Command:
     ) -> int:
         mode, messages = self.mode, self.messages
         request = release_plans.remembering(self.request, application.status)
-        clusters = self.dependencies.clusters
         renderer = self.dependencies.renderer
-        prepared, trials = await _plan(request, clusters, opened, messages, mode, renderer)
+        prepared, trials = await _plan(request, self.clusters, opened, messages, mode, renderer)
         refusal = _refusal(prepared, trials, mode)
         if refusal:
             return _report_refusal(refusal, messages, mode)

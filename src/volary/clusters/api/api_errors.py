@@ -10,6 +10,7 @@
     │       ├── Conflict            409: another resourceVersion or uid than asked for
     │       │   └── ApplyConflict   409 of a server-side apply: who owns which field
     │       ├── Invalid             422 (and some 500), with its causes
+    │       ├── Refused             never sent: the rule of the client does not permit it
     │       ├── VersionedCreation   500 of old servers: no version may be said of what is created
     │       ├── Expired             410: the resourceVersion or page is too old
     │       └── TooLarge            an answer beyond our bound
@@ -88,6 +89,10 @@ class CredentialsMissing(errors.UserError):
     """There are no credentials at the moment: the program that prints them failed."""
 
 
+class MayNotImpersonate(errors.UserError):
+    """The owner of the credentials may not act as whom requests are sent."""
+
+
 class Forbidden(RequestError):  # noqa: N818
     """The user may not do this; the message names verb and resource."""
 
@@ -119,6 +124,10 @@ class ApplyConflict(Conflict):
 
 class Invalid(RequestError):  # noqa: N818
     """The object is not valid; `causes` name the fields."""
+
+
+class Refused(RequestError):  # noqa: N818
+    """Whoever it would be written for may not write it; nothing was sent."""
 
 
 class VersionedCreation(RequestError):  # noqa: N818

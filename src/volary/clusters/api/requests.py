@@ -33,9 +33,19 @@ class Request:
     is_question: bool = False
 
     @property
+    def is_dry_run(self) -> bool:
+        """Whether a write is only tried."""
+        return "dryRun" in self.query
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it writes something, or tries to."""
+        return self.method != "GET" and not self.is_question
+
+    @property
     def changes(self) -> bool:
         """Whether the cluster may be another one afterwards."""
-        return self.method != "GET" and not self.is_question and "dryRun" not in self.query
+        return self.is_write and not self.is_dry_run
 
     @property
     def target(self) -> str:
@@ -58,6 +68,15 @@ def path(resource: discovery.Resource, *, namespace: str = "", name: str = "") -
     if name:
         parts.append(quote(name, safe=""))
     return "/".join(parts)
+
+
+def is_name(text: str) -> bool:
+    """Say whether an object can be called so, as API servers say for all kinds.
+
+    They look for the parts of a path once it is not quoted any more: what is no name could lead to
+    another object than the one that is called so.
+    """
+    return text not in (".", "..") and "/" not in text and "%" not in text
 
 
 def describe(verb: str, resource: discovery.Resource, namespace: str = "", name: str = "") -> str:

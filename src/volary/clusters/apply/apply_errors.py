@@ -37,7 +37,11 @@ def unreachable(error: errors.VolaryError) -> api_errors.Unreachable | None:
 def is_without_credentials(error: errors.VolaryError) -> bool:
     """Say whether an error is about who we are, and about nothing that was asked."""
     causes = error.causes if isinstance(error, ApplyError) else (error,)
-    kinds = (api_errors.Unauthorized, api_errors.CredentialsMissing)
+    kinds = (
+        api_errors.Unauthorized,
+        api_errors.CredentialsMissing,
+        api_errors.MayNotImpersonate,
+    )
     return any(isinstance(cause, kinds) for cause in causes)
 
 

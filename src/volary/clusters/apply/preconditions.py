@@ -9,9 +9,10 @@ who may still write looks again and decides anew.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
+from typing import TypedDict
 
 from volary.clusters.api import api_errors, discovery
-from volary.clusters.client import clients
+from volary.clusters.client import clients, write_rules
 from volary.manifests import objects
 from volary.model import backoffs, errors, json
 
@@ -53,6 +54,12 @@ def at_version_of(live: json.JsonObject, answer: json.JsonObject) -> json.JsonOb
     return {**live, "metadata": metadata}
 
 
+class _Options(TypedDict):
+    field_manager: str
+    force: bool
+    purpose: write_rules.Purpose
+
+
 async def apply(
     client: clients.Client,
     resource: discovery.Resource,
@@ -61,6 +68,7 @@ async def apply(
     *,
     field_manager: str = clients.FIELD_MANAGER,
     force: bool = False,
+    purpose: write_rules.Purpose = write_rules.Purpose.CONTENT,
 ) -> json.JsonObject:
     """Apply an object over what was seen of it; None: where there is none.
 
@@ -68,13 +76,13 @@ async def apply(
         api_errors.Conflict: It has changed, has gone, or is there by now; or, as `ApplyConflict`,
             others own fields.
     """
-    sent = over(body, live)
+    options: _Options = {"field_manager": field_manager, "force": force, "purpose": purpose}
     try:
-        return await client.apply(resource, sent, field_manager=field_manager, force=force)
+        return await client.apply(resource, over(body, live), **options)
     except api_errors.VersionedCreation:
         if live is not None:
             raise
-    return await client.apply(resource, body, field_manager=field_manager, force=force)
+    return await client.apply(resource, body, **options)
 
 
 async def apply_while(

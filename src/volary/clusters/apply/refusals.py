@@ -92,6 +92,8 @@ def problem_of(
         case api_errors.NotFound() if is_namespace_missing(error):
             message = f"namespace {item.namespace} does not exist on cluster {cluster}"
             hint = "create it, add it to the manifests, or set input.autoCreateNamespace"
+        case api_errors.Refused():
+            hint = "a project's `destinations` and `kinds` say what its applications may have"
         case api_errors.Forbidden():
             hint = _permission_hint(item, error)
     return errors.Problem(message, item.origin, hint=hint)

@@ -7,16 +7,21 @@ GiB for nothing. So buffers are made smaller here; a record of TLS is 16 KiB at 
 
 import os
 from asyncio import sslproto
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 
-from volary.clusters.client import clients
+from volary.clusters.client import acting_clients, actors, clients, write_rules
+from volary.clusters.client.fleet_clients import FleetClients, Unavailable
 from volary.clusters.kubeconfig import connections, kubeconfigs
-from volary.clusters.transport import transports, write_permits
+from volary.clusters.transport import circuit_breaker, transports, write_permits
 from volary.model import clocks, errors
 from volary.model.fleet import fleets
 
+__all__ = ["ClientPool", "FleetClients", "Unavailable", "open_pool"]
+
+#: On whose behalf clients are kept open; who comes back after so many others gets new ones.
+MOST_ACTORS = 256
 #: Bytes: two records. What is longer takes more turns.
 TLS_BUFFER_SIZE = 32 * 1024
 
@@ -45,19 +50,8 @@ def concurrency(clusters: int) -> int:
     return min(_MOST, max(_LEAST, _FLEET_REQUESTS // max(clusters, 1)))
 
 
-@dataclass(frozen=True, slots=True)
-class Unavailable:
-    """A cluster without a client, and why."""
-
-    name: str
-    #: One sentence.
-    reason: str
-    #: What the user has to mend; empty when it is not in the user's files.
-    problems: tuple[errors.Problem, ...] = ()
-
-
 class ClientPool:
-    """One client per cluster of a fleet."""
+    """One client per cluster of a fleet, with the fleet's credentials."""
 
     def __init__(
         self,
@@ -67,6 +61,7 @@ class ClientPool:
         limits: transports.Limits,
         environment: Mapping[str, str],
         permit: write_permits.WritePermit = write_permits.UNCONDITIONAL,
+        rule: write_rules.WriteRule = write_rules.permit_all,
     ) -> None:
         self.fleet = members
         #: Under which all of them write.
@@ -77,6 +72,7 @@ class ClientPool:
         #: Tells when something was read.
         self.clock = clock
         self._limits = limits
+        self._rule = rule
         self._environment = environment
         self._reader = kubeconfigs.Reader()
         self._clients: dict[str, clients.Client] = {}
@@ -84,6 +80,26 @@ class ClientPool:
         #: What closes each client, and those that are not handed out any more.
         self._closers: dict[str, AsyncExitStack] = {}
         self._retired: list[AsyncExitStack] = []
+        self._acting: OrderedDict[actors.Actor, acting_clients.ActingClients] = OrderedDict()
+
+    @property
+    def fleet_wide(self) -> FleetClients:
+        """These clients themselves: they are the server's own."""
+        return self
+
+    def acting_for(self, actor: actors.Actor) -> FleetClients:
+        """Return the clients that work on somebody's behalf; the same for an equal actor.
+
+        They are closed with these.
+        """
+        known = self._acting.get(actor)
+        if known is None:
+            known = self._acting[actor] = acting_clients.ActingClients(self, actor)
+        self._acting.move_to_end(actor)
+        while len(self._acting) > MOST_ACTORS:
+            _, oldest = self._acting.popitem(last=False)
+            oldest.forget_all()
+        return known
 
     def change(self, members: fleets.Fleet) -> None:
         """Take another fleet from now on.
@@ -115,7 +131,7 @@ class ClientPool:
         if member is None or used is None:
             return False
         try:
-            connection = self._load(member)
+            connection = self.load(member)
         except errors.UserError:
             return False
         if connection == used:
@@ -133,6 +149,8 @@ class ClientPool:
         """Let go of clusters that left and that nothing is done in any more."""
         for name in set(names) & set(self.former):
             self._retire(name)
+            for acting in self._acting.values():
+                acting.forget(name)
             del self._members[name]
 
     async def sweep(self) -> None:
@@ -146,17 +164,48 @@ class ClientPool:
 
     async def close(self) -> None:
         """Close every client."""
+        for acting in self._acting.values():
+            acting.forget_all()
         async with AsyncExitStack() as all_of_them:
             for closer in (*self._closers.values(), *self._retired):
                 all_of_them.push_async_exit(closer)
 
     def _retire(self, name: str) -> None:
         if self._clients.pop(name, None) is not None:
-            self._retired.append(self._closers.pop(name))
+            self.retire(self._closers.pop(name))
             del self._connections[name]
 
-    def _load(self, member: fleets.Cluster) -> connections.Connection:
+    def retire(self, closer: AsyncExitStack) -> None:
+        """Have a client closed with the next sweep."""
+        self._retired.append(closer)
+
+    def load(self, member: fleets.Cluster) -> connections.Connection:
+        """Return how a cluster is reached.
+
+        Raises:
+            errors.UserError: A file, context, certificate, … is missing or not valid.
+        """
         return kubeconfigs.load(member, environment=self._environment, reader=self._reader)
+
+    async def open(
+        self,
+        connection: connections.Connection,
+        closer: AsyncExitStack,
+        *,
+        on_change: circuit_breaker.OnChange = lambda _trouble: None,
+        rule: write_rules.WriteRule = write_rules.permit_all,
+    ) -> clients.Client:
+        """Open a client that `closer` closes."""
+        return await closer.enter_async_context(
+            clients.open_client(
+                connection,
+                clock=self.clock,
+                limits=self._limits,
+                on_change=on_change,
+                permit=lambda: self.permit,
+                rule=rule,
+            )
+        )
 
     def member(self, name: str) -> fleets.Cluster | None:
         """Return the cluster as the fleet describes it."""
@@ -171,21 +220,18 @@ class ClientPool:
         if member is None:
             return Unavailable(name, f"cluster {name} is not in the fleet")
         try:
-            connection = self._load(member)
+            connection = self.load(member)
         except errors.UserError as error:
             return Unavailable(name, error.problems[0].message, error.problems)
         closer = AsyncExitStack()
-        client = await closer.enter_async_context(
-            clients.open_client(
-                connection,
-                clock=self.clock,
-                limits=self._limits,
-                on_change=lambda trouble: self.on_outcome(name, trouble),
-                permit=lambda: self.permit,
-            )
+        client = await self.open(
+            connection,
+            closer,
+            on_change=lambda trouble: self.on_outcome(name, trouble),
+            rule=self._rule,
         )
         if name in self._clients:
-            self._retired.append(closer)
+            self.retire(closer)
             return self._clients[name]
         self._clients[name], self._closers[name] = client, closer
         self._connections[name] = connection
@@ -200,16 +246,23 @@ async def open_pool(
     limits: transports.Limits | None = None,
     environment: Mapping[str, str] = os.environ,
     permit: write_permits.WritePermit = write_permits.UNCONDITIONAL,
+    rule: write_rules.WriteRule = write_rules.permit_all,
 ) -> AsyncIterator[ClientPool]:
     """Open a pool; every client is closed at its end.
 
     Without `limits` the clusters share what this process can do (`concurrency`). Nothing is
-    written to any of them but under the `permit`.
+    written to any of them but under the `permit`. What these clients write themselves has to be
+    permitted by the `rule`; those that act for somebody write by the rules for that.
     """
     shrink_tls_buffers()
     shared = transports.Limits(concurrency=concurrency(len(members.clusters)))
     opened = ClientPool(
-        members, clock=clock, limits=limits or shared, environment=environment, permit=permit
+        members,
+        clock=clock,
+        limits=limits or shared,
+        environment=environment,
+        permit=permit,
+        rule=rule,
     )
     try:
         yield opened

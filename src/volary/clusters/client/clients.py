@@ -1,42 +1,65 @@
 """The client of one cluster: one method per verb, over one pooled session.
 
-Built on `requests` (what is sent), `transport` (how), `discovery` (where) and `watches`.
+Built on `requests` (what is sent), `transport` (how), `discoverer` (where) and `watches`. What
+changes something goes one way (`Client._change`), by the rule that the client was opened with.
 Every method raises one of `api_errors`, or `UserError` when the user has to mend
 credentials or settings.
 """
 
-import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from volary.clusters.api import api_errors, discovery, requests
-from volary.clusters.client import recent_objects, watches
+from volary.clusters.client import discoverer, recent_objects, watches, write_rules
 from volary.clusters.client.watches import ObjectList, WatchEvent, WatchKind
 from volary.clusters.kubeconfig import connections
 from volary.clusters.transport import circuit_breaker, transports, write_permits
-from volary.concurrency import fan_out
 from volary.manifests import objects
-from volary.model import clocks, errors, json
+from volary.model import clocks, json
 
 __all__ = ["Client", "ObjectList", "WatchEvent", "WatchKind", "open_client"]
 
 FIELD_MANAGER = "volary"
-#: What an aggregated API whose server is down answers with.
-_BROKEN_GROUP = (api_errors.ServerError, api_errors.NotFound, api_errors.Forbidden)
 
 
 class Client:
     """An open connection to one cluster."""
 
-    def __init__(self, sender: transports.Transport, *, chance: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        sender: transports.Transport,
+        *,
+        chance: Callable[[], float],
+        rule: write_rules.WriteRule = write_rules.permit_all,
+        discovering: discoverer.Discoverer | None = None,
+        acts_as: str = "",
+    ) -> None:
         self._sender = sender
         self._chance = chance
-        self._catalog: discovery.Catalog | None = None
-        self._refreshed = 0.0
-        self._discovering = asyncio.Lock()
+        self._rule = rule
+        #: As whom its requests are sent on somebody's behalf; empty: on nobody's.
+        self.acts_as = acts_as
+        self._discoverer = discovering or discoverer.Discoverer(sender)
         #: What a preview read, and what was written here, seconds ago.
         self.recent = recent_objects.RecentObjects()
+
+    def acting_as(
+        self, who: connections.Impersonation | None, rule: write_rules.WriteRule
+    ) -> "Client":
+        """Return a client over the same connections that acts as somebody else, or by another rule.
+
+        Every request of it says as `who` it is sent; None: as those of this one. What one of them
+        has read the other does not know. It ends with this one, and is not closed by itself.
+        """
+        sender = self._sender if who is None else self._sender.acting_as(who)
+        return Client(
+            sender,
+            chance=self._chance,
+            rule=rule,
+            discovering=self._discoverer,
+            acts_as="" if who is None else who.user,
+        )
 
     @property
     def name(self) -> str:
@@ -93,52 +116,8 @@ class Client:
         return str(metadata.get("uid") or "") if isinstance(metadata, dict) else ""
 
     async def discover(self, *, refresh: bool = False) -> discovery.Catalog:
-        """Return the kinds served; asked once, and again with `refresh`.
-
-        A refresh is newer than the call, but never in quick succession: it waits a
-        little when the last one was just now, and callers at the same time share one.
-        """
-        asked = _now()
-        pause = self._sender.limits.discovery_pause
-        async with self._discovering:
-            if self._catalog is not None and (not refresh or self._refreshed >= asked):
-                return self._catalog
-            if self._catalog is not None:
-                await asyncio.sleep(max(0.0, self._refreshed + pause - _now()))
-            began = _now()
-            self._catalog = await self._discover()
-            self._refreshed = began
-            return self._catalog
-
-    async def _discover(self) -> discovery.Catalog:
-        core = await self._sender.send(_discovery("/api"))
-        groups = await self._sender.send(_discovery("/apis"))
-        if discovery.is_aggregated(core) and discovery.is_aggregated(groups):
-            return discovery.parse_aggregated(core, groups)
-        return await self._discover_legacy()
-
-    async def _discover_legacy(self) -> discovery.Catalog:
-        core = await self._sender.send(_discovery("/api", accept="application/json"))
-        groups = await self._sender.send(_discovery("/apis", accept="application/json"))
-        pairs = discovery.parse_legacy_groups(core, groups)
-
-        async def ask(pair: tuple[str, str]) -> list[discovery.Resource]:
-            group, version = pair
-            path = f"/apis/{group}/{version}" if group else f"/api/{version}"
-            body = await self._sender.send(_discovery(path, accept="application/json"))
-            return discovery.parse_legacy_version(group, version, body)
-
-        answers = await fan_out.attempt_all(pairs, ask)
-        resources: list[discovery.Resource] = []
-        stale: list[str] = []
-        for (group, _), answer in zip(pairs, answers, strict=True):
-            if not isinstance(answer, errors.VolaryError):
-                resources += answer
-            elif group and isinstance(answer, _BROKEN_GROUP):
-                stale.append(group)
-            else:
-                raise answer  # not the group is broken, but the cluster
-        return discovery.catalog(resources, stale)
+        """Return the kinds served; asked once, and again with `refresh` (`discoverer`)."""
+        return await self._discoverer.discover(refresh=refresh)
 
     async def get(
         self, resource: discovery.Resource, name: str, *, namespace: str = ""
@@ -156,22 +135,33 @@ class Client:
                 return None
             raise
 
+    async def _change(self, request: requests.Request, write: write_rules.Write) -> json.JsonObject:
+        """Send what changes something, or tries to: nothing else here does.
+
+        Raises:
+            api_errors.Refused: The rule of this client does not permit it; nothing was sent.
+        """
+        for part in (write.namespace, write.name):
+            if not requests.is_name(part):
+                raise api_errors.Refused(f"{request.what}: {part!r} is not a name")
+        if not request.is_dry_run:
+            self.recent.forget(write.resource, write.name, write.namespace)
+        return await self._sender.send(request, refusal=lambda: self._rule(write))
+
     async def _write(
         self,
         resource: discovery.Resource,
         request: requests.Request,
         body: json.JsonObject,
-        *,
-        dry_run: bool,
+        purpose: write_rules.Purpose = write_rules.Purpose.CONTENT,
     ) -> json.JsonObject:
         """Send what writes `body`, or tries to."""
-        if dry_run:
-            return await self._sender.send(request)
         metadata = objects.mapping(body, "metadata")
         name, namespace = objects.text(metadata, "name"), objects.text(metadata, "namespace")
-        self.recent.forget(resource, name, namespace)
-        answer = await self._sender.send(request)
-        self.recent.keep(resource, answer, written=True)
+        place = namespace if resource.namespaced else ""
+        answer = await self._change(request, write_rules.Write(resource, place, name, purpose))
+        if not request.is_dry_run:
+            self.recent.keep(resource, answer, written=True)
         return answer
 
     async def list(
@@ -250,6 +240,7 @@ class Client:
         field_manager: str = FIELD_MANAGER,
         force: bool = False,
         dry_run: bool = False,
+        purpose: write_rules.Purpose = write_rules.Purpose.CONTENT,
     ) -> json.JsonObject:
         """Apply an object on the server side and return it as it is then.
 
@@ -259,7 +250,7 @@ class Client:
         request = requests.write(
             "PATCH", resource, body, field_manager=field_manager, force=force, dry_run=dry_run
         )
-        return await self._write(resource, request, body, dry_run=dry_run)
+        return await self._write(resource, request, body, purpose)
 
     async def create(
         self,
@@ -273,7 +264,7 @@ class Client:
         request = requests.write(
             "POST", resource, body, field_manager=field_manager, dry_run=dry_run
         )
-        return await self._write(resource, request, body, dry_run=dry_run)
+        return await self._write(resource, request, body)
 
     async def replace(
         self,
@@ -287,7 +278,7 @@ class Client:
         request = requests.write(
             "PUT", resource, body, field_manager=field_manager, dry_run=dry_run
         )
-        return await self._write(resource, request, body, dry_run=dry_run)
+        return await self._write(resource, request, body)
 
     async def merge_patch(
         self,
@@ -303,7 +294,7 @@ class Client:
             api_errors.Conflict: It has another ``resourceVersion`` than `body` says.
         """
         request = requests.merge_patch(resource, body, field_manager=field_manager, dry_run=dry_run)
-        return await self._write(resource, request, body, dry_run=dry_run)
+        return await self._write(resource, request, body)
 
     async def review(self, kind: str, spec: json.JsonObject) -> json.JsonObject:
         """Return what the cluster says of this client's user: the status of a review."""
@@ -319,6 +310,7 @@ class Client:
         uid: str = "",
         resource_version: str = "",
         propagation: str = "Background",
+        purpose: write_rules.Purpose = write_rules.Purpose.CONTENT,
     ) -> None:
         """Delete an object; nothing happens when it certainly does not exist.
 
@@ -333,20 +325,12 @@ class Client:
             resource_version=resource_version,
             propagation=propagation,
         )
-        self.recent.forget(resource, name, namespace)
+        place = namespace if resource.namespaced else ""
         try:
-            await self._sender.send(request)
+            await self._change(request, write_rules.Write(resource, place, name, purpose))
         except api_errors.NotFound as error:
             if not error.is_certain:
                 raise
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-def _discovery(path: str, *, accept: str = discovery.AGGREGATED) -> requests.Request:
-    return requests.Request("GET", path, accept=accept, what=f"discover {path}", idempotent=True)
 
 
 @asynccontextmanager
@@ -357,8 +341,12 @@ async def open_client(
     limits: transports.Limits | None = None,
     on_change: circuit_breaker.OnChange = lambda _trouble: None,
     permit: write_permits.Current = lambda: write_permits.UNCONDITIONAL,
+    rule: write_rules.WriteRule = write_rules.permit_all,
 ) -> AsyncIterator[Client]:
-    """Open a client; nothing is sent before it is used, and nothing written without a permit."""
+    """Open a client; nothing is sent before it is used.
+
+    Nothing is written without a permit, and nothing that the `rule` does not permit.
+    """
     sender = transports.Transport(
         connection,
         limits=limits or transports.Limits(),
@@ -368,6 +356,6 @@ async def open_client(
         permit=permit,
     )
     try:
-        yield Client(sender, chance=random.random)
+        yield Client(sender, chance=random.random, rule=rule)
     finally:
         await sender.close()

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from volary.clusters.api import api_errors, discovery
 from volary.clusters.apply import preconditions
-from volary.clusters.client import clients, resource_mapping
+from volary.clusters.client import clients, resource_mapping, write_rules
 from volary.clusters.inventory import inventory
 from volary.concurrency import fan_out
 from volary.manifests import objects
@@ -192,6 +192,7 @@ async def forget(
                 namespace=after.namespace,
                 uid=known.uid,
                 resource_version=known.version,
+                purpose=write_rules.Purpose.BOOKKEEPING,
             )
         except api_errors.Conflict:
             known, after = await _again(client, known, after)
@@ -212,7 +213,12 @@ async def _write(
     kind, body = await _config_map(client), inventory.to_object(content)
     # The inventory is ours alone, so nobody else's fields can be in conflict.
     answer = await preconditions.apply(
-        client, kind, body, seen if known.version else None, force=True
+        client,
+        kind,
+        body,
+        seen if known.version else None,
+        force=True,
+        purpose=write_rules.Purpose.BOOKKEEPING,
     )
     version, uid = preconditions.version_of(answer), objects.uid(answer)
     written = replace(content, version=version, uid=uid)

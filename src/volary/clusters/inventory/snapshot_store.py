@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from volary.clusters.api import api_errors, discovery
 from volary.clusters.apply import preconditions
-from volary.clusters.client import clients, resource_mapping
+from volary.clusters.client import clients, resource_mapping, write_rules
 from volary.clusters.inventory import inventory_store, snapshots
 from volary.manifests import objects
 from volary.model import errors, json
@@ -72,7 +72,14 @@ async def _write(
     kind, seen = await _secret(client), {_place(secret): secret for secret in secrets}
     # The last one first: what moves on to it must not be lost when this process is killed.
     for body in reversed(packed):
-        await preconditions.apply(client, kind, body, seen.get(_place(body)), force=True)
+        await preconditions.apply(
+            client,
+            kind,
+            body,
+            seen.get(_place(body)),
+            force=True,
+            purpose=write_rules.Purpose.BOOKKEEPING,
+        )
 
 
 async def forget(
@@ -92,6 +99,7 @@ async def forget(
             namespace=namespace,
             uid=objects.uid(secret),
             resource_version=preconditions.version_of(secret),
+            purpose=write_rules.Purpose.BOOKKEEPING,
         )
 
 

@@ -32,7 +32,7 @@ class FreeCapacities:
 
 
 async def read(
-    clusters: client_pool.ClientPool, names: Sequence[str], *, patience: timedelta = PATIENCE
+    clusters: client_pool.FleetClients, names: Sequence[str], *, patience: timedelta = PATIENCE
 ) -> FreeCapacities:
     """Read what is left in each cluster; a failure of one is no failure of the others."""
     answers = await fan_out.run_all(
@@ -50,7 +50,7 @@ async def read(
 
 
 async def _read_cluster(
-    clusters: client_pool.ClientPool, name: str, patience: timedelta
+    clusters: client_pool.FleetClients, name: str, patience: timedelta
 ) -> capacity.ClusterCapacity | str:
     client = await clusters.client(name)
     if isinstance(client, client_pool.Unavailable):
@@ -65,7 +65,7 @@ async def _read_cluster(
 
 
 async def _free_capacity(
-    clusters: client_pool.ClientPool, client: clients.Client
+    clusters: client_pool.FleetClients, client: clients.Client
 ) -> capacity.ClusterCapacity:
     catalog = await client.discover()
     nodes, pods = catalog.find("", "Node"), catalog.find("", "Pod")

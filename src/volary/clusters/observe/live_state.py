@@ -40,6 +40,8 @@ class ApplicationObjects:
     origin: ownership.Origin
     #: As it was found out when it was there; None: nobody has asked this cluster yet.
     owner: ownership.Owner | None = None
+    #: Namespaces it may be in, for who may not look into all of them.
+    likely: tuple[str, ...] = ()
 
     def has(self, stored: inventory.Inventory) -> bool:
         """Say whether an inventory is the application's, as far as that can be told at a glance."""
@@ -68,7 +70,8 @@ async def read(
     # Who may not write an inventory has objects all the same.
     known = inventory.Inventory(whose.owner, home) if whose.owner else None
     try:
-        stored = await inventory_store.find(client, whose.name, namespaces=[*namespaces, home])
+        places = [*(namespaces or whose.likely), home]
+        stored = await inventory_store.find(client, whose.name, namespaces=places)
         known = next(filter(whose.has, stored), known)
     except api_errors.Forbidden as refusal:
         shown = "only common kinds" if known else "nothing is shown"
@@ -81,7 +84,7 @@ async def read(
     live: list[json.JsonObject] = []
     seen: set[tuple[str, str]] = set()
     for kind, answer in await owned_objects.list_kinds(
-        client, kinds, selector, known, allowed=namespaces
+        client, kinds, selector, known, allowed=namespaces, used=whose.likely
     ):
         if isinstance(answer, api_errors.Forbidden):
             warnings.append(f"{kind.title} may not be read: {answer}")

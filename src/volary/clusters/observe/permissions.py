@@ -42,8 +42,13 @@ class Permission:
     @property
     def sentence(self) -> str:
         """What may not be done."""
+        return f"the user may not {self.verb} {self.objects}"
+
+    @property
+    def objects(self) -> str:
+        """With which objects."""
         where = f"in namespace {self.namespace}" if self.namespace else "of the whole cluster"
-        return f"the user may not {self.verb} {self.resource.title} {where}"
+        return f"{self.resource.title} {where}"
 
 
 async def missing(client: clients.Client, wanted: Iterable[Permission]) -> list[Permission]:

@@ -5,9 +5,10 @@ concurrency, size and time, retries, the breaker, and the translation of failure
 """
 
 import asyncio
+import copy
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import aiohttp
@@ -20,6 +21,7 @@ from volary.clusters.kubeconfig import connections
 from volary.clusters.transport import (
     authenticators,
     circuit_breaker,
+    impersonation_refusals,
     retries,
     sessions,
     stop_deadline,
@@ -57,10 +59,26 @@ class Limits:
     circuit: circuit_breaker.Rules = field(default_factory=circuit_breaker.Rules)
 
 
+@dataclass(slots=True)
+class _LastAnswer:
+    """When a cluster last answered, as it should."""
+
+    #: In the loop's time.
+    at: float = float("-inf")
+
+
 @dataclass(frozen=True, slots=True)
 class _Exchange:
     answer: aiohttp.ClientResponse
     opened: sessions.Opened
+
+
+#: Returns why a request may not be sent now, a sentence; empty: it may.
+Refusal = Callable[[], str]
+
+
+def _nothing_refused() -> str:
+    return ""
 
 
 class Transport:
@@ -86,17 +104,33 @@ class Transport:
             total=limits.timeout, sock_connect=limits.connect_timeout
         )
         self._breaker = circuit_breaker.CircuitBreaker(limits.circuit, on_change)
-        #: In the loop's time: when the cluster last answered, as it should.
-        self.answered = float("-inf")
+        self._last_answer = _LastAnswer()
         self._authenticator = authenticators.authenticator_for(
             connection.credentials,
             cluster=connection.name,
             clock=clock,
             exec_timeout=limits.exec_timeout,
         )
+        self._impersonation = authenticators.impersonation_headers(connection.impersonation)
         agent = ("User-Agent", f"volary/{volary.__version__}")
-        headers = [agent, *authenticators.impersonation_headers(connection.impersonation)]
-        self._sessions = sessions.Sessions(connection, headers)
+        self._sessions = sessions.Sessions(connection, [agent])
+
+    def acting_as(self, who: connections.Impersonation) -> "Transport":
+        """Return a transport over the same connections for requests on behalf of somebody else.
+
+        Limits, the breaker and credentials are the same: it is one cluster, and one that asks. It
+        is closed with this one. An impersonation of the kubeconfig does not hold for it, since
+        nobody is impersonated on behalf of somebody impersonated (`kubectl --as` does the same).
+        """
+        view = copy.copy(self)
+        view.connection = replace(self.connection, impersonation=who)
+        view._impersonation = authenticators.impersonation_headers(who)
+        return view
+
+    @property
+    def answered(self) -> float:
+        """When the cluster last answered, as it should, in the loop's time."""
+        return self._last_answer.at
 
     @property
     def trouble(self) -> str:
@@ -107,8 +141,12 @@ class Transport:
         """Close all connections."""
         await self._sessions.close()
 
-    async def send(self, request: requests.Request) -> json.JsonObject:
+    async def send(
+        self, request: requests.Request, *, refusal: Refusal = _nothing_refused
+    ) -> json.JsonObject:
         """Send a request, again where that is safe, and return its answer.
+
+        `refusal` is asked right before each try is sent, and says why it may not be.
 
         Raises:
             errors.VolaryError: One of `api_errors`, or UserError about credentials.
@@ -118,7 +156,7 @@ class Transport:
         while True:
             tried += 1
             try:
-                return await self._attempt(request)
+                return await self._attempt(request, refusal)
             except errors.VolaryError as error:
                 delay = retries.next_delay(
                     self.limits.retry,
@@ -131,35 +169,38 @@ class Transport:
                 if delay is None or not await stop_deadline.sleep(delay):
                     raise
 
-    async def _attempt(self, request: requests.Request) -> json.JsonObject:
+    async def _attempt(self, request: requests.Request, refusal: Refusal) -> json.JsonObject:
         if request.changes:
-            return await self._write(request)
+            return await self._write(request, refusal)
         if request.method != "GET":
-            return await self._once(request)
+            return await self._once(request, refusal)
         try:
             async with stop_deadline.limited(self.limits.stop_grace):
-                return await self._once(request)
+                return await self._once(request, refusal)
         except TimeoutError as late:
             raise sessions.translate_failure(late, self.connection, request.what) from late
 
-    async def _write(self, request: requests.Request) -> json.JsonObject:
+    async def _write(self, request: requests.Request, refusal: Refusal) -> json.JsonObject:
         """Send once what changes something, when this process may write."""
         while True:
             permit = self._permit()
             await permit.wait()
             try:
                 with write_permits.required(permit):
-                    return await self._once(request)
+                    return await self._once(request, refusal)
             except write_permits.LapsedError:
                 continue  # nothing was sent
 
-    async def _once(self, request: requests.Request) -> json.JsonObject:
-        async with self._slots, self._answer(request, self._timeout) as answer:
-            try:
-                body = await answers.read_whole(answer, self.limits.largest_answer)
-            except answers.TooLargeError:
-                raise _too_large(request.what) from None
-            return _decode(body, request.what)
+    async def _once(self, request: requests.Request, refusal: Refusal) -> json.JsonObject:
+        async with self._slots:
+            if why := refusal():
+                raise api_errors.Refused(f"{request.what}: {why}")
+            async with self._answer(request, self._timeout) as answer:
+                try:
+                    body = await answers.read_whole(answer, self.limits.largest_answer)
+                except answers.TooLargeError:
+                    raise _too_large(request.what) from None
+                return _decode(body, request.what)
 
     async def check(self, request: requests.Request, *, timeout: float) -> None:
         """Send a request once and return when it is answered with success, whatever it says.
@@ -246,7 +287,7 @@ class Transport:
             exchange = await self._exchange(request, timeout, proof)
         if exchange.answer.status < _REFUSED:
             self._breaker.succeeded()
-            self.answered = _now()
+            self._last_answer.at = _now()
             if request.method != "GET":
                 server_warnings.hear(exchange.answer.headers.getall("Warning", ()))
             return exchange
@@ -261,11 +302,11 @@ class Transport:
         timeout: aiohttp.ClientTimeout,
         proof: authenticators.Proof,
     ) -> _Exchange:
-        headers = {"Accept": request.accept}
+        headers = [("Accept", request.accept), *self._impersonation]
         if proof.authorization:
-            headers["Authorization"] = proof.authorization
+            headers.append(("Authorization", proof.authorization))
         if request.content_type:
-            headers["Content-Type"] = request.content_type
+            headers.append(("Content-Type", request.content_type))
         opened = self._sessions.take(proof)
         try:
             answer = await opened.session.request(
@@ -296,7 +337,10 @@ class Transport:
         else:
             self._breaker.succeeded()
         delay = answers.retry_after(answer.headers, self._clock.now())
-        return api_errors.translate(answer.status, body, what=what, delay=delay)
+        error = api_errors.translate(answer.status, body, what=what, delay=delay)
+        if self._impersonation and isinstance(error, api_errors.Forbidden):
+            return impersonation_refusals.explain(error, self.connection)
+        return error
 
 
 def _now() -> float:

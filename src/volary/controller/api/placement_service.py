@@ -156,8 +156,9 @@ class PlacementService:
             await self.register.load()
         status = application_statuses.of_record(known)
         place = ready_runs.source_of(application_state.ApplicationState(known, status))
+        dependencies = self.dependencies.acting_for(known.project)
         made = await rebalancing.plan(
-            self.dependencies, place, status, self.register, by=by, project=known.project
+            dependencies, place, status, self.register, by=by, project=known.project
         )
         return Rebalance(
             known.name,

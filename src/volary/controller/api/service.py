@@ -390,10 +390,11 @@ class Service:
         masker = self.dependencies.secrets.masker(known.name)
         work_threads.claim(known.repository)
         try:
-            prepared = await release_plans.plan(self.dependencies, application, run_request)
+            dependencies = self.dependencies.acting_for(known.project)
+            prepared = await release_plans.plan(dependencies, application, run_request)
             shown = await previews.preview_run(
                 prepared,
-                self.dependencies.clusters,
+                dependencies.clusters,
                 masker=masker,
                 patience=self.dependencies.patience,
             )

@@ -46,7 +46,7 @@ class StatusService:
             raise refusals.not_found("application", name)
         if why := application_statuses.why_unreadable(known):
             raise refusals.conflict(f"application {name}: {why}")
-        seen = await self.surveyor.survey(name, lambda: self._subject(known))
+        seen = await self.surveyor.survey(name, lambda: self._subject(known), project=known.project)
         masker = self.dependencies.secrets.masker(name)
         shown = of_survey(name, seen, masker)
         application_status = application_statuses.from_document(known.document)
@@ -87,6 +87,9 @@ class StatusService:
         if last is not None and application_status.under_way:
             commit = last.head.commit
         place = ready_runs.source_of(application_state.ApplicationState(known, application_status))
+        clusters = self.dependencies.acting_for(known.project).clusters
+        project = self.dependencies.projects().by_name.get(known.project)
+        likely = restrictions.named_namespaces(project) if project else ()
         self._problems.pop(known.name, None)
         try:
             opened = await ready_runs.open_application(self.dependencies, place, commit)
@@ -94,16 +97,20 @@ class StatusService:
             self._problems[known.name] = f"its file cannot be read: {error}"
             return surveys.Subject(
                 known.name,
-                live_state.ApplicationObjects(known.name, ownership.Origin()),
+                live_state.ApplicationObjects(known.name, ownership.Origin(), likely=likely),
                 others,
-                rules=self.dependencies.clusters.fleet.health,
+                rules=clusters.fleet.health,
                 owners=application_status.owners,
+                clusters=clusters,
             )
         project = self.dependencies.projects().by_name.get(known.project)
-        members = seen_by(project, self.dependencies.clusters.fleet)
+        members = seen_by(project, clusters.fleet)
+        seen = subject(opened.application, members, others, application_status.placed)
         return replace(
-            subject(opened.application, members, others, application_status.placed),
+            seen,
+            whose=replace(seen.whose, likely=(*seen.whose.likely, *likely)),
             owners=application_status.owners,
+            clusters=clusters,
         )
 
     async def _why_waiting(self, application_status: application_statuses.ApplicationStatus) -> str:
@@ -165,7 +172,11 @@ def subject(
     names = choice.names or placed.chosen or selection.names
     return surveys.Subject(
         application.name,
-        live_state.ApplicationObjects(application.declared_name, application.origin),
+        live_state.ApplicationObjects(
+            application.declared_name,
+            application.origin,
+            likely=(application.input.namespace,) if application.input.namespace else (),
+        ),
         names,
         (*others, *selection.names, *selection.suspended, *selection.tainted),
         executor.with_rules(application, members).health,

@@ -90,7 +90,7 @@ class RequestPlanner:
                     planning = run_kinds.Planning(
                         self._writer.state,
                         run_request,
-                        leader.dependencies,
+                        leader.dependencies.acting_for(self._writer.state.record.project),
                         leader.store,
                         masker,
                         told,

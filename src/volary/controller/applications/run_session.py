@@ -70,10 +70,10 @@ async def take_up(
     Raises:
         errors.VolaryError: It cannot go on, or not yet.
     """
-    dependencies = leader.dependencies
-    standing = dependencies.projects().standing(known.project)
+    standing = leader.dependencies.projects().standing(known.project)
     if standing.is_temporary:
         raise errors.TemporaryError(standing.reason)
+    dependencies = leader.dependencies.acting_for(known.project)
     origin = application_identity.with_current_repository(
         run_origins.from_document(stored.origin), known, dependencies.addresses
     )

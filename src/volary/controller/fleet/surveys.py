@@ -39,6 +39,8 @@ class Subject:
     rules: tuple[object_health.Rule, ...] = ()
     #: Whose its objects are, by cluster, as it was found out.
     owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
+    #: With which clients; None: those of the surveyor.
+    clusters: client_pool.FleetClients | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Surveyor:
 
     def __init__(
         self,
-        clusters: client_pool.ClientPool,
+        clusters: client_pool.FleetClients,
         clock: clocks.Clock,
         *,
         memory: timedelta = timedelta(seconds=5),
@@ -81,16 +83,22 @@ class Surveyor:
         self._patience = patience
         self._hurry = min(hurry, patience)
         self._is_away = is_away
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        #: By project and application.
+        self._entries: OrderedDict[tuple[str, str], _Entry] = OrderedDict()
 
-    async def survey(self, name: str, subject: Callable[[], Awaitable[Subject]]) -> Survey:
+    async def survey(
+        self, name: str, subject: Callable[[], Awaitable[Subject]], *, project: str = ""
+    ) -> Survey:
         """Return how an application is; `subject` is asked only when the clusters are read.
+
+        What was seen on behalf of one project is not shown to another.
 
         Raises:
             VolaryError: as `subject` does; a cluster's trouble is part of the answer.
         """
-        entry = self._entries.setdefault(name, _Entry())
-        self._entries.move_to_end(name)
+        key = (project, name)
+        entry = self._entries.setdefault(key, _Entry())
+        self._entries.move_to_end(key)
         while len(self._entries) > _MOST:
             self._entries.popitem(last=False)
         # Whoever has the lock may be cancelled with their request; then the next one reads.
@@ -125,12 +133,13 @@ class Surveyor:
     ) -> fleet_status.ClusterReport:
         """Return one cluster's part; its trouble is part of the answer."""
         wanted = name in subject.targets
-        member = self._clusters.member(name)
+        clusters = subject.clusters or self._clusters
+        member = clusters.member(name)
         unreachable_reason = ""
         state: fleet_status.ClusterStatus | None = None
         try:
             async with asyncio.timeout(seconds):
-                client = await self._clusters.client(name)
+                client = await clusters.client(name)
                 if isinstance(client, client_pool.Unavailable):
                     unreachable_reason = client.reason
                 else:

@@ -26,7 +26,7 @@ _WORST_FIRST = (
 
 
 async def read_health(
-    clusters: client_pool.ClientPool,
+    clusters: client_pool.FleetClients,
     renderer: renderers.Renderer,
     opened: opened_applications.OpenedApplication,
     names: Sequence[str],

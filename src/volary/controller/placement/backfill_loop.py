@@ -83,7 +83,7 @@ class BackfillLoop:
 
     async def _let_go(self, everybody: list[reconcilers.ApplicationReconciler]) -> None:
         """Let go of clusters that left and that no run under way is pinned to."""
-        clusters, now = self.leader.dependencies.clusters, self.leader.dependencies.clock.now()
+        clusters, now = self.leader.register.clusters, self.leader.dependencies.clock.now()
         if clusters.former:
             under_way = [
                 reconciler

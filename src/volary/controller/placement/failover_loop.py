@@ -201,7 +201,8 @@ class FailoverLoop:
         opened: opened_applications.OpenedApplication,
     ) -> situations.Situation:
         """Return everything that a decision about an application of a project looks at."""
-        dependencies, policy = self.leader.dependencies, opened.application.failover
+        dependencies = self.leader.dependencies.acting_for(project)
+        policy = opened.application.failover
         rules = self.leader.register.rules
         situation = rebalancing.situation(
             dependencies, opened, status, self._known, rules, project=project

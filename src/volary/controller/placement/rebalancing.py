@@ -103,7 +103,7 @@ async def carry_out(
     if before.move is not None or reconciler.is_moving:
         return "it is moving already; ask again when that has ended"
     made = await plan(
-        leader.dependencies,
+        leader.dependencies.acting_for(reconciler.record.project),
         reconciler.place,
         before,
         leader.register,

@@ -35,7 +35,7 @@ class ClusterQuestions:
 
     def __init__(
         self,
-        clusters: client_pool.ClientPool,
+        clusters: client_pool.FleetClients,
         patience: timedelta = PATIENCE,
         *,
         told: Callable[[str], None] = lambda _: None,
@@ -82,7 +82,8 @@ class ClusterQuestions:
             return answer
         if apply_errors.unreachable(answer) is not None:
             self.silent[target] = str(answer)
-        return client_pool.Unavailable(target, str(answer))
+        problems = answer.problems if isinstance(answer, errors.UserError) else ()
+        return client_pool.Unavailable(target, str(answer), problems)
 
     async def _until_silent(self, target: str) -> None:
         """Return once a cluster has said nothing at all for as long as it may."""

@@ -3,10 +3,14 @@
 What is waited for is listed and watched. Copies of variants are listed to be deleted by their
 clean-up, and where a stage prunes, the kinds of its set are. Objects that are adopted are kept in
 Secrets until the run has ended, and the inventory names them.
+
+That writing is allowed, dry runs find out. Of somebody who is impersonated it is asked for as well:
+they rarely may do everything, and who gives them rights wants to see all that is missing at once.
 """
 
 from collections.abc import Iterator, Sequence
 
+from volary.clusters.api import discovery
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.inventory import pruning
 from volary.clusters.observe import permissions
@@ -17,6 +21,10 @@ from volary.stages.runtime import stage_runners
 
 #: With which kinds of the core group objects are kept as they were.
 _KEEPING = (("Secret", ("list", "create", "patch", "delete")), ("ConfigMap", ("create", "patch")))
+#: What an inventory is read and written with.
+_INVENTORY = ("list", "create", "patch")
+#: What an object is read and applied with.
+_WRITING = ("get", "create", "patch")
 _COPIES = (variant.Variant.CANARY, variant.Variant.BASELINE)
 
 
@@ -26,29 +34,66 @@ async def check(
     application: applications.Application,
     *,
     keeps_in: str = "",
+    home: str = "",
 ) -> tuple[errors.Problem, ...]:
     """Return a problem for each permission that a cluster says is missing.
 
-    `keeps_in` is the namespace where adopted objects are kept as they were; empty: none is.
+    `keeps_in` is the namespace where adopted objects are kept as they were; empty: none is. `home`
+    is that of the inventory, where it is asked for besides.
     """
     wanted: list[permissions.Permission] = []
+    if home:
+        resource = await resource_mapping.require(client, "", "ConfigMap")
+        wanted += [permissions.Permission(verb, resource, home) for verb in _INVENTORY]
     for kind, verbs in _KEEPING if keeps_in else ():
         resource = await resource_mapping.require(client, "", kind)
         wanted += [permissions.Permission(verb, resource, keeps_in) for verb in verbs]
     for rollout in rollouts:
         mapped = await resource_mapping.map_manifests(client, rollout.manifests, refresh=False)
         for placed in mapped.mapped:
-            for verb in _verbs(placed, rollout, application):
+            writing = _WRITING if client.acts_as else ()
+            for verb in (*writing, *_verbs(placed, rollout, application)):
                 place = placed.item.namespace
                 wanted.append(permissions.Permission(verb, placed.resource, place))
+    lacking = await permissions.missing(client, wanted)
+    if client.acts_as:
+        return tuple(_problems_of(client, lacking))
     return tuple(
         errors.Problem(
-            f"cluster {client.name}: {lacking.sentence}",
-            hint="give the user this permission by a "
-            + ("Role and a RoleBinding" if lacking.namespace else "ClusterRole and its binding"),
+            f"cluster {client.name}: {permission.sentence}",
+            hint=f"give the user this permission by {_binding(permission)}",
         )
-        for lacking in await permissions.missing(client, wanted)
+        for permission in lacking
     )
+
+
+def _problems_of(
+    client: clients.Client, lacking: Sequence[permissions.Permission]
+) -> Iterator[errors.Problem]:
+    """Yield a problem for each kind and place, with the rule to write."""
+    verbs: dict[tuple[discovery.Resource, str], list[str]] = {}
+    for permission in lacking:
+        verbs.setdefault((permission.resource, permission.namespace), []).append(permission.verb)
+    for (resource, namespace), missing in verbs.items():
+        named = permissions.Permission(missing[0], resource, namespace)
+        where = f" in namespace {namespace}" if namespace else ""
+        yield errors.Problem(
+            f"cluster {client.name}: {client.acts_as} may not {_listed(missing)} {named.objects}",
+            hint=f"write {_binding(named)}{where} with the rule {{apiGroups:"
+            f' ["{resource.group}"], resources: [{resource.plural}],'
+            f" verbs: [{', '.join(missing)}]}}",
+        )
+
+
+def _listed(verbs: Sequence[str]) -> str:
+    """Name all of them: there are seven at most."""
+    return " and ".join(part for part in (", ".join(verbs[:-1]), verbs[-1]) if part)
+
+
+def _binding(permission: permissions.Permission) -> str:
+    if permission.namespace:
+        return "a Role and a RoleBinding"
+    return "a ClusterRole and its binding"
 
 
 def _verbs(

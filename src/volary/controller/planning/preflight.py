@@ -61,7 +61,7 @@ class Trial:
 
 async def try_run(
     prepared: preparation.PreparedRun,
-    clusters: client_pool.ClientPool,
+    clusters: client_pool.FleetClients,
     *,
     patience: timedelta = cluster_questions.PATIENCE,
     told: Callable[[str], None] = lambda _: None,
@@ -145,6 +145,13 @@ async def _try_on(
             label=prepared.opened.application.variant_label,
             before_writing=functools.partial(_check_adopted, owner, adopted),
         )
+        if client.acts_as:
+            home = _home(client, prepared, member, rollouts)
+            lacking = await needed_permissions.check(
+                client, rollouts, prepared.opened.application, home=home
+            )
+            if lacking:  # Dry runs would say the same once more, object by object.
+                return Trial(client.name, problems=lacking)
         heard: dict[str, None] = {}
         with server_warnings.told_to(heard.setdefault):
             if closely and rollouts:

@@ -111,7 +111,7 @@ class PreparedRun:
 
 async def prepare(
     options: RunOptions,
-    clusters: client_pool.ClientPool,
+    clusters: client_pool.FleetClients,
     opened: opened_applications.OpenedApplication,
     *,
     renderer: renderers.Renderer | None = None,

@@ -117,7 +117,9 @@ async def assign_replicas(
     readings = free_capacity.FreeCapacities()
     if fresh or assignment.needs_capacity(policy, dividends, members, before):
         asked = tuple(name for name in manifests if name not in questions.silent)
-        readings = await free_capacity.read(questions.clusters, asked, patience=questions.patience)
+        readings = await free_capacity.read(
+            questions.clusters.fleet_wide, asked, patience=questions.patience
+        )
     unavailable = {**questions.silent, **silent, **readings.unreadable, **away}
     made = assignment.assign(
         policy, dividends, members, before, readings.rooms, unavailable, fresh=fresh

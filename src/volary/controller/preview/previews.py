@@ -161,7 +161,7 @@ class Preview:
 
 async def preview_run(
     prepared: preparation.PreparedRun,
-    clusters: client_pool.ClientPool,
+    clusters: client_pool.FleetClients,
     *,
     masker: redaction.Masker | None = None,
     patience: timedelta = cluster_questions.PATIENCE,

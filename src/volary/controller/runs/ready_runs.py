@@ -8,7 +8,7 @@ from typing import Protocol
 from volary.analysis.metering import meters
 from volary.clusters.client import client_pool
 from volary.concurrency import work_threads
-from volary.controller import inputs
+from volary.controller import inputs, project_actors
 from volary.controller.persistence import redaction
 from volary.controller.planning import (
     cluster_questions,
@@ -53,7 +53,7 @@ class Dependencies:
     """What planning works with; one per process."""
 
     repositories: inputs.Repositories
-    clusters: client_pool.ClientPool
+    clusters: client_pool.FleetClients
     clock: clocks.Clock
     renderer: renderers.Renderer = field(default_factory=renderers.Renderer)
     secrets: redaction.SecretValues = field(default_factory=redaction.SecretValues)
@@ -68,6 +68,15 @@ class Dependencies:
     addresses: Mapping[str, str] = field(default_factory=dict)
     #: Which projects there are now.
     projects: Callable[[], membership.Projects] = membership.Projects
+
+    def acting_for(self, project: str) -> "Dependencies":
+        """Return what is worked with for the applications of a project.
+
+        Clusters are asked, and written to, on its behalf and within what it permits. A controller
+        does everything with these that it does for an application.
+        """
+        actor = project_actors.ProjectActor(project, self.projects)
+        return replace(self, clusters=self.clusters.acting_for(actor))
 
 
 class Performer(executor.StageExecutor, Protocol):

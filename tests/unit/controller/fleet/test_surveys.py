@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import reconciler_fixtures as given
 from fixed_clock import FixedClock
+from volary.clusters.client import client_pool
 from volary.clusters.observe import live_state
 from volary.controller.fleet import surveys
 from volary.manifests.health import fleet_status
@@ -70,3 +71,32 @@ async def test_an_answer_is_shared_until_it_is_too_old() -> None:
     assert new is not first
     assert newest is not new
     assert asked == ["shop", "shop", "shop"]
+
+
+async def test_what_one_project_saw_is_not_shown_to_another() -> None:
+    """An application that has come to another project is read anew, as that one."""
+    asked: list[client_pool.FleetClients | None] = []
+
+    async with given.leading() as world:
+        dependencies = world.leader.dependencies
+        surveyor = surveys.Surveyor(dependencies.clusters, FixedClock())
+
+        async def survey(project: str) -> surveys.Survey:
+            clusters = dependencies.acting_for(project).clusters
+
+            async def subject() -> surveys.Subject:
+                asked.append(clusters)
+                return surveys.Subject("shop", WHOSE, ("us",), clusters=clusters)
+
+            return await surveyor.survey("shop", subject, project=project)
+
+        before, after = await survey("team-a"), await survey("team-b")
+        again = await survey("team-a")
+
+    (us,) = before.whole.clusters
+    assert us.unreachable_reason == (
+        "the application belongs to project team-a, which there is not any more"
+    )
+    assert "team-b" in after.whole.clusters[0].unreachable_reason
+    assert again is before
+    assert len(asked) == 2

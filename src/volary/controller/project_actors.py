@@ -1,0 +1,59 @@
+"""What is done in clusters for the applications of a project: as whom, and what of it may be."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from volary.clusters.client import actors, write_rules
+from volary.clusters.kubeconfig import connections
+from volary.model import errors
+from volary.model.fleet import fleets
+from volary.tenancy import identities, membership, restrictions
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectActor:
+    """A project by its name, as it is whenever something is asked."""
+
+    name: str
+    #: Which projects there are now.
+    projects: Callable[[], membership.Projects]
+
+    @property
+    def title(self) -> str:
+        """How it is called in sentences."""
+        return f"project {self.name}"
+
+    def identity(self) -> actors.Identity:
+        """Return how clusters know it now.
+
+        Raises:
+            errors.UserError: There is no such project any more, or what it says cannot be.
+        """
+        project = identities.find(self.projects(), self.name)
+        known = identities.OWN if project is None else identities.identity_of(project)
+        if not known.user:
+            return actors.Identity(kubeconfig=known.kubeconfig)
+        return actors.Identity(connections.Impersonation(known.user, groups=known.groups))
+
+    def refusal(self, cluster: fleets.Cluster, write: write_rules.Write) -> str:
+        """Return why the project may not write something to a cluster now; empty: it may."""
+        try:
+            project = identities.find(self.projects(), self.name)
+        except errors.UserError as error:
+            return error.problems[0].message
+        if project is None:
+            return ""
+        resource = write.resource
+        if write.purpose is write_rules.Purpose.BOOKKEEPING:
+            return restrictions.refusal_of_bookkeeping(
+                project, cluster, resource.kind, namespace=write.namespace, name=write.name
+            )
+        kind = restrictions.ObjectKind(resource.group, resource.kind, resource.namespaced)
+        return restrictions.refusal_of_object(
+            project, cluster, kind, namespace=write.namespace, name=write.name
+        )
+
+
+def refuse_own_writes(_: write_rules.Write) -> str:
+    """Return why a server writes nothing with its own clients: it has to be said for whom."""
+    return "the server itself writes nothing to clusters"
