@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from volary import secret_files
+from volary.model import json
 
 _LOG = logging.getLogger(__name__)
 FILE_NAME = "token-uses.json"
@@ -76,6 +77,6 @@ def _read(path: Path) -> dict[str, datetime]:
         return msgspec.json.decode(path.read_bytes(), type=_File).uses
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *json.UNREADABLE) as error:
         _LOG.warning("%s cannot be read: %s", path, type(error).__name__)
         return {}
