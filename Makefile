@@ -1,6 +1,6 @@
 # Each command sets up .venv by itself and does nothing twice.
 .DEFAULT_GOAL := help
-.PHONY: help demo test simulation fuzz concurrency pythons test-clusters check format bench mutants lock clients clean
+.PHONY: help demo test simulation fuzz concurrency sbom audit pythons test-clusters check format bench mutants lock clients clean
 
 PYTHON ?= python3
 SEEDS ?= 1-1000
@@ -59,6 +59,12 @@ format: $(READY) ## Format the code and mend what lint can mend
 
 bench: $(READY) ## Measure speed as ratios; writes benchmarks/README.md
 	@$(BIN)/python -m benchmarks
+
+sbom: $(READY) ## Write the bill of materials that the wheel has: dist/volary.cdx.json
+	@$(BIN)/python tools/write_sbom.py dist/volary.cdx.json
+
+audit: $(READY) ## Ask a database of vulnerabilities about every locked package, where one can be reached
+	@$(BIN)/python tools/audit.py
 
 mutants: $(READY) ## Make small mistakes in the core; print those that no test notices (MUTANTS="--seed 2 --count 5")
 	@$(BIN)/python tools/mutants.py $(MUTANTS)
