@@ -75,7 +75,7 @@ def _ask(
     try:
         with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:
             results: list[dict[str, list[dict[str, str]]]] = json.load(answer)["results"]
-    except (urllib.error.URLError, OSError, ValueError, KeyError) as error:
+    except (urllib.error.URLError, OSError, ValueError, KeyError, TypeError) as error:
         raise UnreachableError(getattr(error, "reason", None) or type(error).__name__) from error
     if len(results) != len(packages):
         raise UnreachableError("it answered about other packages")
