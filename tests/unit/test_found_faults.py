@@ -111,3 +111,10 @@ def test_half_of_a_pair_in_json_is_an_unknown_character_as_in_go() -> None:
     [document] = yaml.load_all('{"a\\ud800": ["\\udc00", "\\ud83d\\ude00"]}', "a.json")
 
     assert document.value == {"a\ufffd": ["\ufffd", "😀"]}
+
+
+def test_a_cursor_that_was_given_is_read() -> None:
+    assert pagination.by_position(pagination.write((2**63 - 1,))) == 2**63 - 1
+    assert pagination.by_position(pagination.write((0,))) == 0
+    assert pagination.by_name(pagination.write(("wéb\n",))) == "wéb\n"
+    assert pagination.by_time(pagination.write((NOW, "01K"))) == (NOW, "01K")

@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 #: What databases take: a cursor is nobody's but whoever sends it.
 _Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 _Word = Annotated[str, msgspec.Meta(pattern=r"^[^\x00]*$")]
-_Position = Annotated[int, msgspec.Meta(ge=0, lt=2**63)]
+_Position = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 def bounded(limit: int, most: int) -> int:
