@@ -8,6 +8,7 @@ again, and ``--show`` prints it.
 
 import argparse
 import logging
+import shlex
 import sys
 import time
 import warnings
@@ -61,7 +62,8 @@ def _many(chosen: Sequence[trials.Parser], first: int, inputs: int, seconds: flo
             faults[parser.name] += 1
             if faults[parser.name] <= _MOST:
                 sys.stdout.write(f"{parser.name}:{seed} {fault.rstrip()}\n")
-                sys.stdout.write(f"again: {_AGAIN} --show {parser.name}:{seed}\n\n")
+                name = shlex.quote(f"{parser.name}:{seed}")
+                sys.stdout.write(f"again: {_AGAIN} --show {name}\n\n")
                 sys.stdout.flush()
     told = ", ".join(f"{name}: {count}" for name, count in faults.items()) or "no fault"
     sys.stdout.write(f"{read} inputs of {len(chosen)} parsers from seed {first} on: {told}\n")
