@@ -1,9 +1,14 @@
 # Each command sets up .venv by itself and does nothing twice.
 .DEFAULT_GOAL := help
-.PHONY: help demo test simulation concurrency pythons test-clusters check format bench mutants lock clients clean
+.PHONY: help demo test simulation fuzz concurrency sbom audit pythons test-clusters check format bench mutants lock clients clean
 
 PYTHON ?= python3
 SEEDS ?= 1-1000
+# Of broken inputs: so many of each parser always, more until the seconds are over.
+INPUTS ?= 300
+SECONDS ?= 60
+FIRST ?= 1
+PARSERS ?=
 # `make concurrency PYTHON=…` has an environment of its own beside the usual one.
 VENV := .venv$(if $(filter concurrency,$(MAKECMDGOALS)),$(patsubst %,-%,$(filter-out python3,$(notdir $(PYTHON)))))
 BIN := $(VENV)/bin
@@ -22,6 +27,9 @@ test: $(READY) ## Run every test
 
 simulation: $(READY) ## Play simulated worlds (SEEDS=1-1000); a failure says how to play one again
 	@PYTHONPATH=tests:sandbox/tests $(BIN)/python -m simulation $(SEEDS)
+
+fuzz: $(READY) ## Have every parser read broken input for SECONDS=60; a fault says how to read it again
+	@PYTHONPATH=tests:sandbox/tests $(BIN)/python -m fuzzing --inputs $(INPUTS) --seconds $(SECONDS) --first $(FIRST) $(PARSERS)
 
 concurrency: $(READY) ## Run the tests of what depends most on the Python (PYTHON=python3.13)
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal @tests/concurrency.txt
@@ -51,6 +59,12 @@ format: $(READY) ## Format the code and mend what lint can mend
 
 bench: $(READY) ## Measure speed as ratios; writes benchmarks/README.md
 	@$(BIN)/python -m benchmarks
+
+sbom: $(READY) ## Write the bill of materials that the wheel has: dist/volary.cdx.json
+	@$(BIN)/python tools/write_sbom.py dist/volary.cdx.json
+
+audit: $(READY) ## Ask a database of vulnerabilities about every locked package, where one can be reached
+	@$(BIN)/python tools/audit.py
 
 mutants: $(READY) ## Make small mistakes in the core; print those that no test notices (MUTANTS="--seed 2 --count 5")
 	@$(BIN)/python tools/mutants.py $(MUTANTS)

@@ -5,6 +5,9 @@ a command runs. This program imports once, and makes a process for each order it
 number, session, environment, directory and standard streams of its own, it can be signalled and
 killed as any other, and it ends as an interpreter ends. What it cannot show is how a command
 starts from nothing: tests of that start one (`tests/unit/cli/commands/test_root.py`, the servers).
+
+However the tests end, also by a `kill -9`, the program ends, and with it what it made, also what
+is in sessions of their own: nothing of a test run is left on the machine.
 """
 
 import asyncio
@@ -18,6 +21,7 @@ import os
 import pkgutil
 import re
 import runpy
+import select
 import signal
 import socket
 import struct
@@ -37,6 +41,7 @@ _LIMIT = 1 << 22
 #: Nobody has more files open than that here.
 _FILES = 4096
 _SKIPPED = re.compile(r"\.__main__$|\.migrations\.|\.pytest_plugin$")
+_SET_DEATH_SIGNAL = 1
 #: What commands import only when they need it.
 _LATE = (
     "aiosqlite",
@@ -194,7 +199,7 @@ class _WarmProcess:
         self._link, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())],
+                [sys.executable, __file__, str(theirs.fileno()), str(os.getpid())],
                 env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parent)},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
@@ -245,15 +250,21 @@ def _serve(link: socket.socket) -> _Order | None:
                 _tell(statuses.pop(ended[0]), code, last=True)
 
     signal.signal(signal.SIGCHLD, bury)
+    program, tests = os.getpid(), _watched_tests()
     while True:
+        if _has_ended(link, tests):
+            _kill(statuses)
+            return None
         prefix, files, _, _ = socket.recv_fds(link, _LENGTH.size, 3)
         if not prefix:
+            _kill(statuses)
             return None
         order = _Order(*json.loads(_exactly(link, *_LENGTH.unpack(prefix))))
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         child = os.fork()
         if child == 0:
             _begin(order, files)
+            _end_with(program)
             return order
         out, err, status = files
         os.close(out)
@@ -261,6 +272,44 @@ def _serve(link: socket.socket) -> _Order | None:
         statuses[child] = status
         _tell(status, child)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+
+
+def _watched_tests() -> int:
+    """Return a file that can be read when the tests have ended; -1: the system has no such files.
+
+    That the link closes says so too, unless a fork of the tests still holds it.
+    """
+    try:
+        return os.pidfd_open(int(sys.argv[2]))
+    except AttributeError:
+        return -1
+
+
+def _has_ended(link: socket.socket, tests: int) -> bool:
+    """Wait for an order; say whether the tests ended instead."""
+    if tests < 0:
+        return False
+    readable, _, _ = select.select([link, tests], [], [])
+    return tests in readable
+
+
+def _kill(children: Mapping[int, int]) -> None:
+    """End what was made and has not ended, with what it started."""
+    for child in list(children):
+        for number in (child, *of_session(child)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+
+
+def _end_with(program: int) -> None:
+    """Have the kernel end this process when the program that made it ends, however it does.
+
+    Said last: taking another user, as processes in namespaces do, takes it back.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != program:
+            os._exit(1)
 
 
 def _exactly(link: socket.socket, length: int) -> bytes:

@@ -3,12 +3,40 @@
 They are read whenever the secret is needed, so that one that was replaced counts at once.
 """
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 from volary.model import errors
 
 _LARGEST = 64 * 1024
+#: Bytes of a file of our own.
+_LARGEST_PRIVATE = 16 * 1024 * 1024
+
+
+def read_bytes(path: str | Path, most: int) -> bytes:
+    """Return what a file holds, never waiting for somebody to write it, and no more than `most`.
+
+    Raises:
+        OSError: It cannot be read, is larger, or is no regular file: a pipe would be waited for,
+            and a device may never end.
+    """
+    try:
+        # A pipe that nobody writes to opens at once, and is refused then.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:
+        raise OSError(errno.EINVAL, "no file can be called so") from error
+    with os.fdopen(descriptor, "rb") as file:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, "it is too large")
+    return data
 
 
 def read(path: str) -> str:
@@ -30,15 +58,15 @@ def read_text(path: str) -> str:
         UserError: It cannot be read, is empty or too large; never repeats what is in it.
     """
     try:
-        with Path(path).expanduser().open("rb") as file:
-            data = file.read(_LARGEST + 1)
-        text = data.decode().strip()
+        text = read_bytes(Path(path).expanduser(), _LARGEST).decode().strip()
     except UnicodeDecodeError:
         raise errors.user_error(f"{path} is not text") from None
     except (OSError, RuntimeError) as error:
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            raise errors.user_error(f"{path} holds no secret: it is empty or too large") from None
         cause = (getattr(error, "strerror", None) or str(error)).lower()
         raise errors.user_error(f"{path} cannot be read: {cause}") from None
-    if not text or len(data) > _LARGEST:
+    if not text:
         raise errors.user_error(f"{path} holds no secret: it is empty or too large")
     return text
 
@@ -52,7 +80,7 @@ def read_private(path: Path) -> bytes:
         errors.UserError: Others may read it.
     """
     check_private(path)
-    return path.read_bytes()
+    return read_bytes(path, _LARGEST_PRIVATE)
 
 
 def check_private(path: Path) -> os.stat_result:

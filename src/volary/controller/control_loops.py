@@ -121,5 +121,5 @@ class ControlLoops:
             names = sorted(self.projects.current().by_name)
             document = {"commit": self.projects.commit, "projects": names}
             await leader.note("volary", "projects.changed", document)
-            applications.review()
+            await applications.review()
         await applications.notice(seen)

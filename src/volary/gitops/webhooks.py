@@ -79,7 +79,7 @@ def _push_event(provider: Provider, body: bytes) -> PushEvent:
     branch = ""
     if isinstance(reference, str) and reference.startswith(_BRANCH):
         branch = reference.removeprefix(_BRANCH)
-    return PushEvent(branch, commit if isinstance(commit, str) else "")
+    return PushEvent(_word(branch), _word(commit))
 
 
 def _bitbucket(payload: Mapping[str, object]) -> PushEvent:
@@ -93,6 +93,9 @@ def _bitbucket(payload: Mapping[str, object]) -> PushEvent:
         return PushEvent()
     name, target = new.get("name"), new.get("target")
     commit = target.get("hash") if isinstance(target, dict) else ""
-    return PushEvent(
-        name if isinstance(name, str) else "", commit if isinstance(commit, str) else ""
-    )
+    return PushEvent(_word(name), _word(commit))
+
+
+def _word(value: object) -> str:
+    """Return a text that can be compared and shown; empty: it is none, so nothing is known."""
+    return value if isinstance(value, str) and value.isprintable() else ""

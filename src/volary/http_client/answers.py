@@ -53,7 +53,8 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> timedelta | None:
         return timedelta(seconds=int(header[:7]))  # months, and no overflow
     try:
         when = email_dates.parsedate_to_datetime(header)
-    except ValueError:
+        when = when if when.tzinfo else when.replace(tzinfo=UTC)
+        return max(when - now, timedelta(0))
+    except (ValueError, TypeError, IndexError, OverflowError):
+        # Also a year or a zone that no date has.
         return None
-    when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return max(when - now, timedelta(0))

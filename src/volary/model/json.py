@@ -2,5 +2,11 @@
 
 from typing import Any
 
+import msgspec
+
 #: A JSON object. Kubernetes objects are open-ended, so their values stay untyped.
 JsonObject = dict[str, Any]
+
+#: What `msgspec` raises for bytes that are no JSON, or not of the wanted shape: broken text and
+#: nesting without end are errors of their own.
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)

@@ -122,7 +122,7 @@ class SlackBotSender:
         text = await _post(self.session, self.clock, f"{self.api}/{method}", whole, headers)
         try:
             answer = msgspec.json.decode(text, type=dict[str, object])
-        except msgspec.MsgspecError as error:
+        except json.UNREADABLE as error:
             raise errors.TemporaryError("Slack's answer cannot be understood") from error
         problem = str(answer.get("error") or "unknown")
         if answer.get("ok") or problem in _SLACK_GONE:

@@ -22,6 +22,13 @@ from volary.store.sql.database import database
 
 _LOG = logging.getLogger(__name__)
 
+#: Of an address of PostgreSQL, those of its driver that make sense there.
+_OPTIONS = frozenset(
+    {
+        *("host", "port", "user", "password", "passfile", "ssl", "target_session_attrs"),
+        *("krbsrvname", "gsslib"),
+    }
+)
 _HINT = "write memory:, sqlite:FILE or postgresql://USER:PASSWORD@HOST/NAME"
 
 
@@ -103,7 +110,17 @@ def _make_private(url: sa.URL) -> None:
 
 def _server(rest: str) -> sa.URL:
     try:
-        return sa.make_url(f"postgresql+asyncpg:{rest}")
+        url = sa.make_url(f"postgresql+asyncpg:{rest}")
     except (sa.exc.ArgumentError, ValueError):
         # Not chained: the library's message repeats the address with its password.
         raise errors.user_error("the database's address cannot be read", hint=_HINT) from None
+    if url.port is not None and not 0 < url.port < 65536:
+        raise errors.user_error("the database's address has a port that is none", hint=_HINT)
+    if unknown := sorted(set(url.query) - _OPTIONS):
+        raise errors.user_error(
+            f"the database's address has options that are not known: {', '.join(unknown)}",
+            hint="ssl=require or ssl=verify-full stands in the place of sslmode"
+            if "sslmode" in unknown
+            else f"known are {', '.join(sorted(_OPTIONS))}",
+        )
+    return url

@@ -8,14 +8,18 @@ import base64
 import binascii
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
-from volary.model import errors
+from volary.model import errors, json
 from volary.store import records
 
 Item = TypeVar("Item")
+#: What databases take: a cursor is nobody's but whoever sends it.
+_Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+_Word = Annotated[str, msgspec.Meta(pattern=r"^[^\x00]*$")]
+_Position = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 def bounded(limit: int, most: int) -> int:
@@ -52,17 +56,17 @@ def write(key: tuple[object, ...]) -> str:
 
 def by_time(cursor: str) -> tuple[datetime, str] | None:
     """Read a cursor of a time and a text; None: the first page."""
-    return _read(cursor, tuple[datetime, str]) if cursor else None
+    return _read(cursor, tuple[_Moment, _Word]) if cursor else None
 
 
 def by_name(cursor: str) -> str:
     """Read a cursor of a name; empty: the first page."""
-    return _read(cursor, tuple[str])[0] if cursor else ""
+    return _read(cursor, tuple[_Word])[0] if cursor else ""
 
 
 def by_position(cursor: str) -> int | None:
     """Read a cursor of a position; None: the first page."""
-    return _read(cursor, tuple[int])[0] if cursor else None
+    return _read(cursor, tuple[_Position])[0] if cursor else None
 
 
 Key = TypeVar("Key")
@@ -72,7 +76,7 @@ def _read(cursor: str, kind: type[Key]) -> Key:
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         return msgspec.json.decode(text, type=kind)
-    except (binascii.Error, ValueError, msgspec.MsgspecError) as error:
+    except (binascii.Error, ValueError, *json.UNREADABLE) as error:
         raise errors.user_error(
             "the page's cursor is not one of this list",
             hint="take it from the answer before, or leave it out for the first page",

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import ssl
+import stat
 import urllib.request
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -27,7 +28,10 @@ def tls_context(settings: metric_providers.ProviderTls) -> ssl.SSLContext:
     """
     files = (settings.ca_file, settings.cert_file, settings.key_file)
     try:
-        times = tuple(Path(file).stat().st_mtime_ns for file in files if file)
+        found = [Path(file).stat() for file in files if file]
+        if not all(stat.S_ISREG(status.st_mode) for status in found):
+            raise OSError("a pipe would be waited for")
+        times = tuple(status.st_mtime_ns for status in found)
         return _tls_context(settings, times)
     except (OSError, ssl.SSLError, ValueError) as error:
         names = ", ".join(file for file in files if file)

@@ -50,7 +50,7 @@ def verify_file(path: str, expected: str) -> int:
                 _read(verification, msgspec.json.decode(line, type=dict))
     except OSError as error:
         raise errors.user_error(f"{path} cannot be read: {error.strerror}") from error
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except json.UNREADABLE as error:
         raise _no_export(path) from error
     if not verification.count:
         raise _no_export(path)

@@ -212,7 +212,7 @@ async def _check(answer: aiohttp.ClientResponse) -> None:
         return
     try:
         said = msgspec.json.decode(await answers.read_beginning(answer, _LARGEST))
-    except msgspec.MsgspecError:
+    except json.UNREADABLE:
         said = {}
     document = said if isinstance(said, dict) else {}
     detail = str(document.get("detail") or f"the server answered {answer.status}")
@@ -244,7 +244,7 @@ def _stream_event(fields: Mapping[str, str]) -> StreamEvent:
 def _object(body: bytes) -> json.JsonObject:
     try:
         return msgspec.json.decode(body, type=dict)
-    except msgspec.MsgspecError as error:
+    except json.UNREADABLE as error:
         raise errors.PermanentError(
             "this is no Volary server: its answer cannot be read"
         ) from error

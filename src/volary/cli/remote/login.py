@@ -13,7 +13,7 @@ from urllib import parse
 import msgspec
 
 from volary import secret_files
-from volary.model import addresses, errors
+from volary.model import addresses, errors, json
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def read(file: Path) -> Target:
         return msgspec.json.decode(secret_files.read_private(file), type=Target)
     except FileNotFoundError:
         return Target()
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *json.UNREADABLE) as error:
         raise errors.user_error(
             f"the login in {file} cannot be read", hint="remove it, and volary login again"
         ) from error

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from volary.manifests import objects
 from volary.model import errors, json
 
 _LONGEST_MESSAGE = 600
@@ -243,7 +244,6 @@ def translate(
 
 
 def _causes(body: json.JsonObject) -> tuple[Cause, ...]:
-    details = body.get("details") or {}
     return tuple(
         Cause(
             str(cause.get("reason") or ""),
@@ -251,8 +251,7 @@ def _causes(body: json.JsonObject) -> tuple[Cause, ...]:
             _short(str(cause.get("message") or "")),
         )
         # All of them: each field decides whether it may be taken. Who words them bounds that.
-        for cause in details.get("causes") or ()
-        if isinstance(cause, dict)
+        for cause in objects.mappings(body, "details", "causes")
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from volary.manifests import objects
 from volary.model import json
 
 #: Asks for the aggregated form; servers that do not know it answer with the legacy one.
@@ -88,9 +89,9 @@ def parse_aggregated(*bodies: json.JsonObject) -> Catalog:
     """Read the aggregated answers for ``/api`` and ``/apis``."""
     resources: list[Resource] = []
     stale: list[str] = []
-    for group in (item for body in bodies for item in body.get("items") or ()):
-        name = str((group.get("metadata") or {}).get("name") or "")
-        for version in group.get("versions") or ():
+    for group in (item for body in bodies for item in objects.mappings(body, "items")):
+        name = objects.text(group, "metadata", "name")
+        for version in objects.mappings(group, "versions"):
             if version.get("freshness") == "Stale" and name not in stale:
                 stale.append(name)
             resources += _aggregated_version(name, version)
@@ -101,34 +102,40 @@ def _aggregated_version(group: str, version: json.JsonObject) -> list[Resource]:
     return [
         Resource(
             group=group,
-            version=str(version.get("version")),
-            kind=str(item["responseKind"]["kind"]),
-            plural=str(item.get("resource")),
+            version=objects.text(version, "version"),
+            kind=objects.text(item, "responseKind", "kind"),
+            plural=objects.text(item, "resource"),
             namespaced=item.get("scope") == "Namespaced",
             subresources=frozenset(
-                str(subresource.get("subresource"))
-                for subresource in item.get("subresources") or ()
+                objects.text(subresource, "subresource")
+                for subresource in objects.mappings(item, "subresources")
             ),
         )
-        for item in version.get("resources") or ()
-        if (item.get("responseKind") or {}).get("kind")
+        for item in objects.mappings(version, "resources")
+        if objects.text(item, "responseKind", "kind")
     ]
 
 
 def parse_legacy_groups(core: json.JsonObject, groups: json.JsonObject) -> list[tuple[str, str]]:
     """Return the (group, version) pairs of ``/api`` and ``/apis``, preferred versions first."""
-    group_versions = [("", str(version)) for version in core.get("versions") or ()]
-    for group in groups.get("groups") or ():
-        preferred = (group.get("preferredVersion") or {}).get("version")
-        versions = [str(version["version"]) for version in group.get("versions") or ()]
+    group_versions = [("", str(version)) for version in objects.sequence(core, "versions")]
+    for group in objects.mappings(groups, "groups"):
+        preferred = objects.text(group, "preferredVersion", "version")
+        versions = [
+            objects.text(version, "version") for version in objects.mappings(group, "versions")
+        ]
         versions.sort(key=lambda version: version != preferred)
-        group_versions += [(str(group["name"]), version) for version in versions]
+        group_versions += [(objects.text(group, "name"), version) for version in versions]
     return group_versions
 
 
 def parse_legacy_version(group: str, version: str, body: json.JsonObject) -> list[Resource]:
     """Read the APIResourceList of one group and version."""
-    items = [item for item in body.get("resources") or () if isinstance(item, dict)]
+    items = [
+        item
+        for item in objects.mappings(body, "resources")
+        if objects.text(item, "name") and objects.text(item, "kind")
+    ]
     subresources: dict[str, set[str]] = {}
     for item in items:
         plural, _, subresource = str(item.get("name")).partition("/")

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from volary.clusters.api import api_errors, discovery
+from volary.manifests import objects
 from volary.model import json
 
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -269,8 +270,9 @@ def parse_page(body: json.JsonObject, resource: discovery.Resource, *, what: str
     """
     items = body.get("items", ())
     items = () if items is None else items
-    metadata = body.get("metadata") or {}
-    if not _is_list(body, metadata, resource) or not isinstance(items, list | tuple):
+    metadata = objects.mapping(body, "metadata")
+    is_list = _is_list(body, metadata, resource) and isinstance(items, list | tuple)
+    if not is_list or not all(isinstance(item, dict) for item in items):
         raise api_errors.RequestError(f"{what}: the answer is not a list")
     kind = {"apiVersion": resource.api_version, "kind": resource.kind}
     return ListPage(

@@ -63,6 +63,12 @@ class _Line(msgspec.Struct):
     type: str
     object: json.JsonObject
 
+    @property
+    def place(self) -> str:
+        """The place to go on from; empty: it does not say."""
+        metadata = self.object.get("metadata")
+        return str(metadata.get("resourceVersion") or "") if isinstance(metadata, dict) else ""
+
 
 _DECODER = msgspec.json.Decoder(_Line)
 _FAILURE = 400
@@ -157,8 +163,7 @@ async def _changes(
                 raise _error(line.object, request.what)
             heard = True
             progress.failures = 0
-            metadata = line.object.get("metadata") or {}
-            progress.place = str(metadata.get("resourceVersion") or "") or progress.place
+            progress.place = line.place or progress.place
             if line.type in WatchKind.__members__:
                 yield WatchEvent(WatchKind(line.type), line.object)
     if not heard and clock.time() - began < _SHORT:
@@ -168,7 +173,7 @@ async def _changes(
 def _decode(raw: bytes, what: str) -> _Line:
     try:
         return _DECODER.decode(raw)
-    except msgspec.DecodeError as error:
+    except json.UNREADABLE as error:
         raise api_errors.Unreachable(f"{what}: the stream broke in the middle") from error
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from volary import secret_files
 from volary.clusters.kubeconfig import connections, environment_proxies
 from volary.model import errors, json
 
@@ -86,6 +87,8 @@ class Entry:
 _EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 _VERSION_1 = "client.authentication.k8s.io/v1"
 _EXEC_VERSIONS = (_VERSION_1, "client.authentication.k8s.io/v1beta1")
+#: Bytes of a certificate, a key or a list of authorities.
+_LARGEST = 4 * 1024 * 1024
 _MODES = ("Never", "IfAvailable", "Always")
 
 
@@ -284,7 +287,7 @@ def _content(entry: Entry, key: str, cluster: str) -> bytes:
         return data
     file = Path(entry.directory, path)
     try:
-        return file.read_bytes()
+        return secret_files.read_bytes(file, _LARGEST)
     except OSError as error:
         raise entry.error(
             f"cluster {cluster}: {key} {file} cannot be read: {(error.strerror or '').lower()}",

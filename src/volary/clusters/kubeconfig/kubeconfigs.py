@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from volary import secret_files
 from volary.clusters.kubeconfig import connections, environment_proxies, kubeconfig_entries
 from volary.clusters.kubeconfig.kubeconfig_entries import Entry
 from volary.config.text import yaml
 from volary.model import errors, phrases
 from volary.model.fleet import fleets
 
+#: Bytes of a file.
+_LARGEST = 16 * 1024 * 1024
 _DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -102,15 +105,15 @@ class Reader:
             known = self._known.get(name)
             if known is not None and known[0] == stamp:
                 return known[1]
-            text = Path(name).read_text(encoding="utf-8")
+            text = secret_files.read_bytes(name, _LARGEST).decode()
         except FileNotFoundError as error:
             raise errors.user_error(
                 f"kubeconfig {name} does not exist",
                 hint="check KUBECONFIG, or the cluster's entry in the fleet file",
             ) from error
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             cause = (getattr(error, "strerror", None) or "it is not text").lower()
-            raise errors.user_error(f"kubeconfig {name} cannot be read: {cause}") from error
+            raise errors.user_error(f"kubeconfig {name} cannot be read: {cause}") from None
         parsed = parse(text, file=name)
         self._known[name] = (stamp, parsed)
         return parsed

@@ -17,7 +17,7 @@ import msgspec
 from volary import secret_files, subprocesses
 from volary.clusters.api import api_errors
 from volary.clusters.kubeconfig import connections
-from volary.model import clocks, errors
+from volary.model import clocks, errors, json
 
 #: kubectl and client-go re-read token files about once a minute.
 _TOKEN_FILE_AGE = timedelta(minutes=1)
@@ -215,7 +215,7 @@ def parse_credential(
     """
     try:
         answer = msgspec.json.decode(output, type=_ExecCredential)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except json.UNREADABLE as error:
         raise errors.user_error(
             f"cluster {cluster}: the credential program did not print an ExecCredential"
         ) from error

@@ -355,7 +355,7 @@ def _status(raw: bytes) -> json.JsonObject:
     """Return the Kubernetes Status in `raw`; empty when it is something else."""
     try:
         body: json.JsonObject = msgspec.json.decode(raw, type=dict)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except json.UNREADABLE:
         return {}
     return body if body.get("kind") == "Status" else {}
 
@@ -363,7 +363,7 @@ def _status(raw: bytes) -> json.JsonObject:
 def _decode(body: bytes, what: str) -> json.JsonObject:
     try:
         return msgspec.json.decode(body, type=dict)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except json.UNREADABLE as error:
         raise api_errors.RequestError(
             f"{what}: the answer is not JSON; is this a Kubernetes API server?"
         ) from error

@@ -22,6 +22,8 @@ from volary.model import errors, work_limits
 Path = tuple[str | int, ...]
 
 _SEPARATOR = re.compile(r"^---(.*)$", re.MULTILINE)
+#: Halves of pairs that stand alone: no encoding has them.
+_HALVES = re.compile("[\ud800-\udfff]")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_$-]+")
 
 
@@ -182,8 +184,19 @@ def _read_json(chunk: str, offset: int) -> yaml_tree.Node | None:
     if _is_too_deep(value):
         return None
     return yaml_tree.Node(
-        value, yaml_tree.Mark(1 + offset + chunk[: len(chunk) - len(body)].count("\n"))
+        _encodable(value), yaml_tree.Mark(1 + offset + chunk[: len(chunk) - len(body)].count("\n"))
     )
+
+
+def _encodable(value: Any) -> Any:
+    """Return JSON with U+FFFD in the place of halves of pairs, as Go reads them."""
+    if isinstance(value, str):
+        return _HALVES.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_encodable(inner) for inner in value]
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(inner) for key, inner in value.items()}
+    return value
 
 
 def _is_too_deep(value: Any) -> bool:

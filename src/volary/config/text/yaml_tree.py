@@ -147,7 +147,9 @@ class _Builder:
         if any(frame.anchor == name for frame in self._stack):
             raise self._error(f"the anchor {name!r} contains itself", event)
         if name not in self._anchors:
-            raise self._error(f"unknown anchor {name!r}", event)
+            # Its name is not repeated: it may be a password that begins with an asterisk.
+            message = "an alias of an anchor that is not above it"
+            raise self._error(message, event, hint="quote a text that begins with *")
         node = self._anchors[name]
         if self._stack and self._stack[-1].wants_key and not isinstance(node.value, str):
             raise self._error("a key must be text", event)
@@ -212,9 +214,9 @@ class _Builder:
     def _line(self, event: yaml.Event) -> int:
         return (event.start_mark.line if event.start_mark else 0) + 1 + self._offset
 
-    def _error(self, message: str, event: yaml.Event) -> TreeError:
+    def _error(self, message: str, event: yaml.Event, *, hint: str = "") -> TreeError:
         column = (event.start_mark.column if event.start_mark else 0) + 1
-        return TreeError(message, line=self._line(event), column=column)
+        return TreeError(message, line=self._line(event), column=column, hint=hint)
 
 
 def _merge(into: Node, source: Node) -> bool:

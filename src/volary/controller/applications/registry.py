@@ -4,6 +4,7 @@ What was left behind is taken up first; what is seen of the repositories then go
 reconciler of the application that it is about. No error about one application harms another.
 """
 
+import asyncio
 import functools
 import logging
 from collections import defaultdict
@@ -32,6 +33,8 @@ _LOG = logging.getLogger(__name__)
 _NOT_TAKEN_UP = "was not taken up"
 
 _PAGE = 500
+#: Applications that are handed over in a row; then others have their turn.
+_IN_A_ROW = 50
 
 
 class ApplicationRegistry:
@@ -52,6 +55,9 @@ class ApplicationRegistry:
         #: Applications whose records cannot be read, and why.
         self._unreadable: dict[str, str] = {}
         self._queues = work_queues.WorkQueues(leader)
+        #: Whoever decides whose files are whose: others have turns in between, and one such
+        #: decision must not be made of half of another.
+        self._deciding = asyncio.Lock()
 
     async def load(self) -> None:
         """Take up what was left behind."""
@@ -77,13 +83,14 @@ class ApplicationRegistry:
             self._conclude_ended_run(reconciler, unfinished)
             reconciler.work()
 
-    def review(self) -> None:
+    async def review(self) -> None:
         """Look anew whose every application is: other projects count from now on."""
         for reconciler in tuple(self._reconcilers.values()):
             work = functools.partial(self._review_and_go_on, reconciler)
             self._queues.hand_over(reconciler.name, work)
-        for seen in tuple(self._seen.values()):
-            self._take(seen)
+        async with self._deciding:
+            for seen in tuple(self._seen.values()):
+                await self._take(seen)
 
     async def _review_and_go_on(self, reconciler: reconcilers.ApplicationReconciler) -> None:
         was_unowned = bool(reconciler.status.unowned)
@@ -177,14 +184,16 @@ class ApplicationRegistry:
             self._repository_errors[seen.name] = seen.problem
         else:
             self._repository_errors.pop(seen.name, None)
-        self._seen[seen.name] = seen
         try:
-            self._take(seen)
+            async with self._deciding:
+                self._seen[seen.name] = seen
+                await self._take(seen)
         except Exception as error:
             _LOG.exception("what was seen of %s cannot be taken", seen.name)
             raise errors.TemporaryError(f"internal error ({type(error).__name__})") from error
 
-    def _take(self, seen: repository_state.RepositoryState) -> None:
+    async def _take(self, seen: repository_state.RepositoryState) -> None:
+        """Hand over what was seen; `_deciding` is held."""
         if self._projects.unknown:
             return  # whose the files are is not known: they are taken once it is
         orphans = self._orphans_by_path()
@@ -195,7 +204,9 @@ class ApplicationRegistry:
             self._is_orphaned,
             lambda name, discovered: self._is_of_others(name, discovered, seen),
         )
-        for name, discovered in found_names.items():
+        for place, (name, discovered) in enumerate(found_names.items(), 1):
+            if place % _IN_A_ROW == 0:
+                await asyncio.sleep(0)
             if name in self._unreadable:
                 continue
             self.reconciler_of(name)  # known from now on, should its file go away at once
@@ -259,16 +270,18 @@ class ApplicationRegistry:
         ]
         if seen is None or not paths:
             return f"{repository} has no application called {name}, as it was seen last"
-        await reconciler.change(
-            {"address": dependencies.addresses.get(repository, "")},
-            answers,
-            repository=repository,
-            path=paths[0],
-            branch=seen.branch,
-        )
-        self._names[name] = application_identity.ApplicationLocation(repository, paths[0])
-        _LOG.warning("application %s goes on with %s: %s says so", name, repository, by)
-        self._take(seen)
+        async with self._deciding:
+            await reconciler.change(
+                {"address": dependencies.addresses.get(repository, "")},
+                answers,
+                repository=repository,
+                path=paths[0],
+                branch=seen.branch,
+            )
+            self._names[name] = application_identity.ApplicationLocation(repository, paths[0])
+            _LOG.warning("application %s goes on with %s: %s says so", name, repository, by)
+            # What was seen meanwhile counts.
+            await self._take(self._seen.get(repository, seen))
         await self._queues.wait(name)
         await self._tell_found_again(reconciler, lost.repository)
         return ""
@@ -297,10 +310,9 @@ class ApplicationRegistry:
         refusal = await reconciler.forget(by, reason, answers=answers)
         if refusal:
             return refusal
-        self._leave(reconciler.name)
-        for seen in tuple(self._seen.values()):
-            if any(application.name == reconciler.name for application in seen.applications):
-                self._take(seen)
+        async with self._deciding:
+            self._leave(reconciler.name)
+            await self._find_anew(reconciler.name)
         await self._queues.wait(reconciler.name)
         return ""
 
@@ -336,13 +348,18 @@ class ApplicationRegistry:
             f"application {name}",
         )
         _LOG.warning("what was stored of application %s is deleted: %s says so", name, by)
-        del self._unreadable[name]
-        self._leader.change_signal.notify_all()
-        for seen in tuple(self._seen.values()):
-            if any(application.name == name for application in seen.applications):
-                self._take(seen)
+        async with self._deciding:
+            self._unreadable.pop(name, None)
+            self._leader.change_signal.notify_all()
+            await self._find_anew(name)
         await self._queues.wait(name)
         return ""
+
+    async def _find_anew(self, name: str) -> None:
+        """Take again what was seen last of repositories that have an application of a name."""
+        for seen in tuple(self._seen.values()):
+            if any(application.name == name for application in seen.applications):
+                await self._take(seen)
 
     def _orphans_by_path(self) -> Mapping[str, Sequence[records.ApplicationRecord]]:
         orphans_by_path: defaultdict[str, list[records.ApplicationRecord]] = defaultdict(list)

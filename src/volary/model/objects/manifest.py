@@ -1,7 +1,6 @@
 """A desired Kubernetes object: its identity, and where it was written."""
 
 from dataclasses import dataclass, replace
-from typing import cast
 
 from volary.model import errors, json
 
@@ -63,7 +62,9 @@ class Manifest:
     @property
     def metadata(self) -> json.JsonObject:
         """The metadata, an empty object when missing; read only."""
-        return cast("json.JsonObject", self.body.get("metadata") or {})
+        found = self.body.get("metadata")
+        # A live object is what some server says it is.
+        return found if isinstance(found, dict) else {}
 
     @property
     def name(self) -> str:
@@ -78,12 +79,14 @@ class Manifest:
     @property
     def labels(self) -> dict[str, str]:
         """The object's labels; read only."""
-        return cast("dict[str, str]", self.metadata.get("labels") or {})
+        found = self.metadata.get("labels")
+        return found if isinstance(found, dict) else {}
 
     @property
     def annotations(self) -> dict[str, str]:
         """The object's annotations; read only."""
-        return cast("dict[str, str]", self.metadata.get("annotations") or {})
+        found = self.metadata.get("annotations")
+        return found if isinstance(found, dict) else {}
 
     @property
     def key(self) -> ResourceKey:

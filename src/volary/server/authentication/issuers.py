@@ -20,6 +20,7 @@ import aiohttp
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
+from volary import secret_files
 from volary.http_client import answers
 from volary.model import errors, server_settings
 
@@ -239,7 +240,7 @@ def _why(error: jwt.PyJWTError) -> str:
 
 def _from_file(path: Path) -> Mapping[str, Any]:
     try:
-        read = json.loads(path.read_bytes()[:_LARGEST_DOCUMENT])
+        read = json.loads(secret_files.read_bytes(path, _LARGEST_DOCUMENT))
     except (OSError, ValueError, RecursionError) as error:
         raise errors.TemporaryError("the file with the issuer's keys cannot be read") from error
     return _object(read)

@@ -38,7 +38,11 @@ class FailedLogins:
         self._failures: OrderedDict[str, tuple[datetime, ...]] = OrderedDict()
 
     def count(self, address: str, now: datetime) -> timedelta:
-        """Remember a failure; return how long this address has to wait, zero for not at all."""
+        """Remember a failure; return how long this address has to wait, zero for not at all.
+
+        Failures of one network of IPv6 count together: whoever has an address has all of it.
+        """
+        address = addresses.holder_of(address)
         recent = self._recent(address, now)
         wait = recent[0] + WINDOW - now if len(recent) >= MOST else timedelta(0)
         if not wait:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from volary import secret_files
+from volary.model import json
 
 _LOG = logging.getLogger(__name__)
 FILE_NAME = "token-uses.json"
@@ -20,6 +21,8 @@ FILE_NAME = "token-uses.json"
 INTERVAL = timedelta(minutes=5)
 #: Tokens whose use is remembered, the last used ones; more than there can be.
 _MOST = 2000
+#: Bytes of the file.
+_LARGEST = 4 * 1024 * 1024
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -73,9 +76,9 @@ class TokenUses:
 def _read(path: Path) -> dict[str, datetime]:
     """Return what was kept; a file that cannot be read is begun anew, for nothing hangs on it."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_File).uses
+        return msgspec.json.decode(secret_files.read_bytes(path, _LARGEST), type=_File).uses
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *json.UNREADABLE) as error:
         _LOG.warning("%s cannot be read: %s", path, type(error).__name__)
         return {}

@@ -23,7 +23,7 @@ from typing import Literal
 import msgspec
 
 from volary import secret_files
-from volary.model import errors, server_settings
+from volary.model import errors, json, server_settings
 
 FILE_NAME = "tokens.json"
 #: Tokens that are kept, revoked and expired ones included: of those the oldest go first.
@@ -206,7 +206,7 @@ class TokenFile:
             return msgspec.json.decode(secret_files.read_private(self._path), type=_File).tokens
         except FileNotFoundError:
             return ()
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, *json.UNREADABLE) as error:
             raise self._unreadable(type(error).__name__) from error
 
     def _unreadable(self, why: str) -> errors.UserError:

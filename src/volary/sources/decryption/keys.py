@@ -117,6 +117,8 @@ class Keys:
         return tuple(name for name in self.settings.sops.environment if self.variables.get(name))
 
     def _file(self, path: str) -> str:
+        if "\0" in path:
+            raise errors.user_error("no key can be called so: its name has a null character")
         real = os.path.realpath(Path(path).expanduser())
         for directory in self.repositories:
             if Path(real).is_relative_to(os.path.realpath(directory)):
@@ -129,6 +131,9 @@ class Keys:
                 )
         if not Path(real).exists():
             raise errors.user_error(f"the key {path} does not exist")
+        if not Path(real).is_file() and not Path(real).is_dir():
+            # A pipe would be waited for.
+            raise errors.user_error(f"the key {path} is no file")
         return real
 
 

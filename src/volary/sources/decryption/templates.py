@@ -10,7 +10,7 @@ import binascii
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib import parse
 
@@ -24,6 +24,8 @@ _TOKEN = re.compile(
 )
 _MOST_ACTIONS = 10_000
 _DEEPEST = 20
+#: Characters that a file may become, and each value on the way.
+_MOST_CHARACTERS = 16 * 1024 * 1024
 
 
 class TemplateError(ValueError):
@@ -39,6 +41,15 @@ class TemplateError(ValueError):
         self.line = line
 
 
+class _MissingKeyError(TemplateError):
+    """`index` found nothing under a key, which may be a secret value itself."""
+
+    def __init__(self, key: str, known: str) -> None:
+        super().__init__(f"index has a key that does not exist{known}")
+        self.key = key
+        self.known = known
+
+
 @dataclass(frozen=True, slots=True)
 class _Token:
     kind: str
@@ -52,7 +63,7 @@ def render(text: str, values: Values) -> str:
         TemplateError: The first that cannot be.
     """
     parts: list[str] = []
-    end, trims, line = 0, False, 1
+    end, trims, line, length = 0, False, 1, 0
     for count, action in enumerate(_actions(text)):
         before = text[end : action.start]
         line += before.count("\n")
@@ -65,6 +76,8 @@ def render(text: str, values: Values) -> str:
                 raise TemplateError(action.problem)
             if not action.is_comment:
                 parts.append(_text(_Pipeline(action.source, values).value()))
+                length += len(parts[-1])
+                _check_length(length)
         except TemplateError as error:
             raise TemplateError(str(error), line) from None
         line += text.count("\n", action.start, action.end)
@@ -121,6 +134,7 @@ class _Pipeline:
     """One action: commands joined by ``|``, each given the result of the one before it."""
 
     def __init__(self, source: str, values: Values) -> None:
+        self._source = source
         self._tokens = list(_tokens(source))
         self._values = values
         self._place = 0
@@ -131,7 +145,12 @@ class _Pipeline:
         Raises:
             TemplateError: It has none.
         """
-        made = self._pipeline(0)
+        try:
+            made = self._pipeline(0)
+        except _MissingKeyError as error:
+            if error.key and error.key in self._source:
+                raise TemplateError(f"index {error.key} does not exist{error.known}") from None
+            raise
         if self._place < len(self._tokens):
             raise TemplateError("has a parenthesis that nothing opens")
         return made
@@ -223,12 +242,20 @@ def _call(name: str, arguments: list[object]) -> object:
     if function is None:
         raise TemplateError(f"{name} is not carried out; there are: {', '.join(_FUNCTIONS)}")
     try:
-        return function(*arguments)
+        made = function(*arguments)
+        _check_length(len(made) if isinstance(made, str) else 0)
+        return made
     except TemplateError:
         raise
     except (TypeError, ValueError, binascii.Error, OverflowError):
         # What it was given may be secret: nothing of that is told.
         raise TemplateError(f"{name} cannot be applied to what it is given") from None
+
+
+def _check_length(length: int) -> None:
+    """Refuse what grows: a few functions in a row multiply what they are given."""
+    if length > _MOST_CHARACTERS:
+        raise TemplateError(f"becomes longer than {_MOST_CHARACTERS >> 20} Mi characters")
 
 
 def _text(value: object) -> str:
@@ -244,9 +271,7 @@ def _index(table: object, *keys: object) -> object:
     for key in keys:
         if not isinstance(made, Mapping) or str(key) not in made:
             known = ", ".join(made) if isinstance(made, Mapping) else ""
-            raise TemplateError(
-                f"index {key} does not exist{f'; there are: {known}' * bool(known)}"
-            )
+            raise _MissingKeyError(str(key), f"; there are: {known}" * bool(known))
         made = made[str(key)]
     return made
 
@@ -257,7 +282,24 @@ _MOST_SPACES = 1000
 def _indent(spaces: object, value: object) -> str:
     if not isinstance(spaces, int) or not 0 <= spaces <= _MOST_SPACES:
         raise ValueError
-    return "\n".join(" " * spaces + line for line in _text(value).split("\n"))
+    lines = _text(value).split("\n")
+    _check_length(spaces * len(lines))
+    return "\n".join(" " * spaces + line for line in lines)
+
+
+def _replaced(old: object, new: object, value: object) -> str:
+    text, before, after = _text(value), _text(old), _text(new)
+    _check_length(len(text) + text.count(before) * (len(after) - len(before)))
+    return text.replace(before, after)
+
+
+def _joined(texts: Iterable[str], between: str = "") -> str:
+    parts, length = list[str](), 0
+    for text in texts:
+        length += len(text)
+        _check_length(length)
+        parts.append(text)
+    return between.join(parts)
 
 
 def _hashed(value: object) -> str:
@@ -265,7 +307,7 @@ def _hashed(value: object) -> str:
 
 
 def _quoted(*values: object) -> str:
-    return " ".join(json.dumps(_text(value), ensure_ascii=False) for value in values)
+    return _joined((json.dumps(_text(value), ensure_ascii=False) for value in values), " ")
 
 
 _FUNCTIONS: Mapping[str, Callable[..., object]] = {
@@ -276,11 +318,11 @@ _FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "index": _index,
     "lower": lambda value: _text(value).lower(),
     "nindent": lambda spaces, value: "\n" + _indent(spaces, value),
-    "print": lambda *values: "".join(map(_text, values)),
+    "print": lambda *values: _joined(map(_text, values)),
     "quote": _quoted,
-    "replace": lambda old, new, value: _text(value).replace(_text(old), _text(new)),
+    "replace": _replaced,
     "sha256sum": _hashed,
-    "squote": lambda *values: " ".join(f"'{_text(value)}'" for value in values),
+    "squote": lambda *values: _joined((f"'{_text(value)}'" for value in values), " "),
     "toJson": lambda value: json.dumps(value, ensure_ascii=False),
     "toString": _text,
     "trim": lambda value: _text(value).strip(),

@@ -110,7 +110,7 @@ def test_merge_keys_merge_as_in_kubectl(text: str, value: object) -> None:
         ("a: !!int x\n", "f:1: 'x' is not a !!int (column 4)"),
         ("a: !!binary x\n", "f:1: !!binary is not valid base64 (column 4)"),
         ("a: &a [*a]\n", "f:1: the anchor 'a' contains itself (column 8)"),
-        ("a: *b\n", "f:1: unknown anchor 'b' (column 4)"),
+        ("a: *b\n", "f:1: an alias of an anchor that is not above it (column 4)"),
         ("a: {<<: 3}\n", "f:1: << takes an object or a list of objects (column 9)"),
         ("a: 1\n--- b: 2\n", "f:2: text after a document separator: --- b: 2"),
         ("a: 1\n...\nb: 2\n", "f:3: broken YAML: did not find expected <document start>"),

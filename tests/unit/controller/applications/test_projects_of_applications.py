@@ -59,7 +59,7 @@ class Mono:
         return seen
 
     async def review(self) -> None:
-        self.world.registry.review()
+        await self.world.registry.review()
         await self.settle()
 
     async def settle(self) -> None:

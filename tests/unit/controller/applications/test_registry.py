@@ -256,3 +256,36 @@ async def test_what_cannot_be_made_of_a_repository_is_tried_again(
 
         await world.registry.notice(seen("shop"))
         await world.until(is_broken)
+
+
+async def test_very_many_new_applications_let_others_have_their_turn() -> None:
+    names, turns = [f"app-{number}" for number in range(1_000)], list[int]()
+
+    async def others() -> None:
+        while True:
+            turns.append(len(turns))
+            await asyncio.sleep(0)
+
+    async with given.leading() as world, asyncio.TaskGroup() as group:
+        await world.registry.load()
+        waiting = group.create_task(others())
+        await asyncio.sleep(0)
+        await world.registry.notice(seen(*names))
+        waiting.cancel()
+        known = {reconciler.name for reconciler in world.registry.all()}
+
+    assert known == set(names)
+    assert len(turns) >= 1_000 // 50
+
+
+async def test_what_is_seen_while_an_earlier_look_is_taken_comes_after_it() -> None:
+    names = [f"app-{number}" for number in range(200)]
+    async with given.leading() as world:
+        await world.registry.load()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(world.registry.notice(seen(*names)))
+            await asyncio.sleep(0)
+            group.create_task(world.registry.notice(seen("app-0")))
+
+        await world.until(lambda application: application.status == "removed", "app-199")
+        await world.until(is_broken, "app-0")

@@ -442,3 +442,13 @@ async def test_who_has_no_role_cannot_tell_what_exists_from_what_does_not(tmp_pa
     assert {(status, body["detail"]) for status, body in answers} == {
         (403, "oidc:ana has no role here")
     }
+
+
+def test_guesses_from_a_network_of_ipv6_are_those_of_one() -> None:
+    failed, now = logins.FailedLogins(), server_world.fixed_clock.FixedClock().now()
+
+    waits = [failed.count(f"2001:db8:1:2::{host:x}", now) for host in range(11)]
+
+    assert [bool(wait) for wait in waits] == [False] * 10 + [True]
+    assert not failed.count("2001:db8:1:3::1", now), "another network"
+    assert [bool(failed.count(f"192.0.2.{host}", now)) for host in range(20)] == [False] * 20

@@ -92,3 +92,31 @@ def test_any_text_is_rendered_or_refused(text: str) -> None:
 def test_the_number_of_actions_is_bounded() -> None:
     with pytest.raises(templates.TemplateError, match="more than 10000 actions"):
         templates.render("{{ 1 }}" * 10_001, {})
+
+
+def test_a_secret_that_is_used_as_a_key_is_not_told() -> None:
+    with pytest.raises(templates.TemplateError) as raised:
+        templates.render(
+            "{{ index .encryptedSecrets .encryptedSecrets.password }}",
+            {"encryptedSecrets": {"password": "hunter2-hunter2"}},
+        )
+
+    assert "index has a key that does not exist; there are: password" in str(raised.value)
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        '"x" ' + '| replace "" "aaaaaaaaaaaaaaaa" ' * 20,
+        '"\\n\\n\\n\\n\\n\\n\\n\\n" ' + "| indent 1000 | replace ` ` `\n` " * 20,
+        "print " + ("(`x` " + '| replace "x" "xxxxxxxxxxxxxxxx" ' * 5 + ") ") * 20,
+        '"x" ' + '| replace "x" "xxxxxxxxxxxxxxxx" ' * 5 + " | quote " * 100,
+    ],
+    ids=["replace", "indent", "print", "quote"],
+)
+def test_a_few_functions_do_not_fill_the_memory(action: str) -> None:
+    grown = f"{{{{ {action} }}}}"
+
+    with pytest.raises(templates.TemplateError, match="becomes longer than 16 Mi characters"):
+        templates.render(grown * 40, {})

@@ -9,7 +9,7 @@ from typing import ClassVar, Generic, TypeVar
 import msgspec
 
 from volary.analysis.providers import query
-from volary.model import metric_providers, safe_text
+from volary.model import json, metric_providers, safe_text
 
 #: Reads a secret.
 Reveal = Callable[[metric_providers.Secret], str]
@@ -107,7 +107,7 @@ def decode(body: bytes) -> object:
     """
     try:
         return msgspec.json.decode(body)
-    except (msgspec.MsgspecError, RecursionError):
+    except json.UNREADABLE:
         start = body[:100].lstrip().lower()
         if start.startswith((b"<!doctype", b"<html", b"<head")):
             raise AnswerError("answered with a web page: is the address right?") from None

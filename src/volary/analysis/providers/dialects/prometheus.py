@@ -45,7 +45,8 @@ class Prometheus(dialect.Dialect[metric_providers.PrometheusOptions]):
         answer = dialect.mapping(dialect.decode(body))
         data = dialect.mapping(answer.get("data"))
         kind = data.get("resultType")
-        if answer.get("status") != "success" or kind not in _KINDS:
+        is_known = isinstance(kind, str) and kind in _KINDS
+        if answer.get("status") != "success" or not is_known:
             raise dialect.AnswerError(
                 "answered with JSON that is not Prometheus': is the address right?"
             )

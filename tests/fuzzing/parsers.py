@@ -1,0 +1,1014 @@
+"""Every reader of what others wrote, with examples of it."""
+
+import asyncio
+import base64
+import functools
+import hashlib
+import hmac
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from fuzzing import changes
+from fuzzing.trials import CANARY, Parser
+from volary.analysis.providers import query
+from volary.analysis.providers.dialects import dialect, registry
+from volary.clusters.api import api_errors, discovery, requests
+from volary.clusters.client import watches
+from volary.clusters.kubeconfig import kubeconfigs
+from volary.clusters.transport import authenticators, transports
+from volary.config.application import application_files
+from volary.config.crosscheck import lint
+from volary.config.fleet import fleet_files
+from volary.config.server import settings_files
+from volary.config.text import (
+    calendars,
+    expressions,
+    git_addresses,
+    globs,
+    json_paths,
+    patterns,
+    yaml,
+)
+from volary.gitops import webhooks
+from volary.http_client import answers
+from volary.manifests import redaction
+from volary.manifests.health import assessment
+from volary.manifests.loading import documents
+from volary.model import applications, errors, safe_text, server_settings
+from volary.model.objects import manifest
+from volary.model.schedules import cron, recurrence
+from volary.server.authentication import issuers
+from volary.server.routes import applications as application_routes
+from volary.sources.decryption import ciphertexts, sops_files, templates
+from volary.sources.git import branch_listing, git_hosts, ssh_remote
+from volary.sources.rendering import helm, kustomizations, placeholders, plain_files
+from volary.sources.trees import paths, trees
+from volary.store import pagination
+
+ROOT = Path(__file__).parents[2]
+_CASES = ROOT / "tests/cases"
+_TRUTH = ROOT / "sandbox/tests/truth/recorded"
+_EXAMPLES = Path(__file__).parent / "examples"
+_NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+_LARGEST_EXAMPLE = 32 * 1024
+
+
+def all_parsers() -> Sequence[Parser]:
+    """Return them, in a fixed order."""
+    return tuple(_all())
+
+
+def _all() -> Iterator[Parser]:
+    yield from _of_configuration()
+    yield from _of_texts()
+    yield from _of_git()
+    yield from _of_sources()
+    yield from _of_secrets()
+    yield from _of_requests()
+    yield from _of_clusters()
+    yield from _of_metrics()
+
+
+def _files(*patterns: str, root: Path = _CASES) -> Sequence[bytes]:
+    """Return the examples in files of the repository; large ones are left out."""
+    found = sorted({path for pattern in patterns for path in root.glob(pattern) if path.is_file()})
+    texts = [path.read_bytes() for path in found]
+    kept = [text for text in texts if len(text) <= _LARGEST_EXAMPLE]
+    assert kept, patterns
+    return kept
+
+
+def _said(problems: Iterable[errors.Problem]) -> list[str]:
+    return [str(problem) for problem in problems]
+
+
+def _text(data: bytes) -> str:
+    """Return text as it comes out of a file.
+
+    Raises:
+        errors.UserError: It is none.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise errors.user_error("the file is not UTF-8 text") from error
+
+
+def _words_of(data: bytes) -> str:
+    """Return text as it stands in a document."""
+    return data.decode("utf-8", "replace")
+
+
+# Files that configure.
+
+
+def _application(data: bytes) -> Iterable[str]:
+    beside = {"app/canary.yaml": _text(data), "app/.pipe/analysis-template.yaml": _text(data)}
+    loaded = application_files.parse(
+        _text(data),
+        file="app/volary.yaml",
+        default_name="app",
+        directory="app",
+        neighbours=beside if len(data) % 3 == 0 else {},
+    )
+    return _said(loaded.problems)
+
+
+def _linted(data: bytes) -> Iterable[str]:
+    text = _text(data)
+    found = lint.check({"app/volary.yaml": text, "fleet.yaml": text, "app/flagger.yaml": text})
+    return [str(one) for one in found]
+
+
+def _of_configuration() -> Iterator[Parser]:
+    written = _files("config/*/*.yaml", "flagger/*/*", "karmada/*/*.yaml", "rollouts/*/*.yaml")
+    examples = _files("*/*.yaml", "*.yaml", root=ROOT / "examples")
+    yield Parser("application", (*written, *examples), _application)
+    yield Parser("lint", written, _linted)
+    yield Parser(
+        "settings",
+        _settings_examples(),
+        lambda data: _said(settings_files.parse(_text(data), file="volary.yaml").problems),
+    )
+    fleets = [text for text in (*written, *examples) if b"Fleet" in text or b"Piped" in text]
+    providers = _files("providers/*/*/case.yaml")
+    fleets += [_provider_fleet(text) for text in providers]
+    yield Parser(
+        "fleet",
+        fleets,
+        lambda data: _said(fleet_files.parse(_text(data), file="fleet.yaml").problems),
+    )
+    yield Parser("yaml", (*written, *_files("health/*/object.yaml")), _yaml)
+    yield Parser("manifests", _files("health/*/object.yaml", "variants/**/*.yaml"), _manifests)
+
+
+def _settings_examples() -> Sequence[bytes]:
+    """Return the settings of the cases, of the deployment files and of the documentation."""
+    found = [text for text in _files("config/*/*.yaml") if b"kind: Controller" in text]
+    for page in sorted((ROOT / "docs").glob("**/*.md")):
+        for block in page.read_text().split("```yaml\n")[1:]:
+            text = block.partition("```")[0]
+            if "kind: Controller" in text:
+                found.append(text.encode())
+    assert found
+    return found
+
+
+def _provider_fleet(case: bytes) -> bytes:
+    import yaml as pyyaml
+
+    body = pyyaml.safe_load(case)
+    entry = {"name": "metrics", "type": body["type"], "config": body.get("config", {})}
+    fleet = {"kind": "Fleet", "clusters": [{"name": "us"}], "analysisProviders": [entry]}
+    return json.dumps(fleet).encode()
+
+
+def _yaml(data: bytes) -> Iterable[str]:
+    found = yaml.load_all(_text(data), "file.yaml")
+    return [str(document.where(("spec", 0, "é"))) for document in found]
+
+
+def _manifests(data: bytes) -> Iterable[str]:
+    found = documents.parse(_text(data), file="app/all.yaml")
+    documents.check_unique(found)
+    masker = redaction.Masker()
+    masker.learn(found)
+    placeholders.refuse_ciphertexts(found)
+    health = [assessment.assess(item.body).reason for item in found]
+    return [masker.clean(text) for text in (*health, *(str(item.key) for item in found))]
+
+
+# Texts in them.
+
+_GLOBS = ("*", "**", "**/", "?", "[a-z]", "[^/]", "[", "]", "{a,b}", "\\", "!", "/", "a", "b.yaml")
+_CEL = (
+    *("object", "self", ".status", ".conditions", ".exists(c, ", ".all(x, ", ".map(y, ", ")", "("),
+    *("c.type", "==", "'Ready'", "&&", "||", "!", "[0]", "{", "}", "[", "]", "size(", "has(", "1"),
+    *(
+        "9223372036854775807",
+        "+",
+        "-",
+        "/",
+        "%",
+        "0",
+        "string(",
+        "int(",
+        "matches(",
+        "?",
+        ":",
+        "in",
+    ),
+    *("'''", 'r"', "timestamp(", "duration(", "'x'", ".filter(z, ", ",", "\n", "1e308", "*"),
+)
+_CRON = ("*", "/", "-", ",", "0", "5", "31", "2", "7", "mon", "feb", " ", "99", "١", "a")
+_ICAL = (
+    *("BEGIN:VEVENT\n", "END:VEVENT\n", "DTSTART:20261220T000000\n", "DTSTART;TZID=Europe/Berlin:"),
+    *("DTEND:", "20261221T000000Z", "\n", "RRULE:", "FREQ=DAILY", ";COUNT=5000", ";INTERVAL=1"),
+    *(";BYDAY=-1MO", ";UNTIL=", "EXDATE:", "DURATION:P1D\n", "SUMMARY:x\n", ";BYMONTHDAY=31"),
+    *("FREQ=YEARLY", ";BYMONTH=2", "21991231T000000", "19700101", ";INTERVAL=99999999", " "),
+)
+_SUBJECTS: Sequence[Mapping[str, Any]] = (
+    {"status": {"conditions": [{"type": "Ready", "status": "True"}] * 20, "replicas": 3}},
+    {"metadata": {"labels": {str(i): "x" * 100 for i in range(200)}}, "status": {"n": 1.5}},
+    {"status": None, "spec": []},
+)
+
+
+def _globs(data: bytes) -> Iterable[str]:
+    patterns_, _, path = _words_of(data).partition("\n")
+    chosen = patterns_.split(",")
+    said = [globs.check(pattern) for pattern in chosen]
+    globs.any_match(chosen, [path, "a/" * 200 + "b.yaml"])
+    globs.matches(chosen, path)
+    return said
+
+
+def _expressions(data: bytes) -> Iterable[str]:
+    read = expressions.parse(_words_of(data))
+    said = []
+    for body in _SUBJECTS:
+        try:
+            said.append(str(read.evaluate(expressions.Subject(dict(body)))))
+        except expressions.EvaluationError as error:
+            said.append(str(error))
+    return said
+
+
+def _cron(data: bytes) -> Iterable[str]:
+    schedule = cron.parse(_words_of(data))
+    return [str(schedule.next_day(date(2026, 1, 1)))]
+
+
+def _recurrence(data: bytes) -> Iterable[str]:
+    rule = _words_of(data)
+    found = recurrence.parse(recurrence.write("20261220T000000", rule))
+    return [str(found.next_day(date(2030, 5, 5))), recurrence.in_local_time(rule, "Europe/Berlin")]
+
+
+def _calendar(data: bytes) -> Iterable[str]:
+    windows = calendars.read(_words_of(data), name="freeze", zone="Europe/Berlin")
+    for window in windows:
+        recurrence.parse(window.recurrence).next_day(date(2027, 1, 1))
+    return [f"{window.name} {window.duration}" for window in windows]
+
+
+def _json_path(data: bytes) -> Iterable[str]:
+    found = json_paths.parse(_words_of(data))
+    return [str(value) for value in found.find({"data": [{"rate": [1, 2]}], "error rate": 2})]
+
+
+def _of_texts() -> Iterator[Parser]:
+    value = (ValueError,)
+    yield Parser(
+        "globs",
+        (b"**/*.yaml,!docs/**\nservices/web/app.yaml", b"a/**/b\na/c/b", b"[a-z]?/x,*\nq/x"),
+        _globs,
+        words=_GLOBS,
+    )
+    yield Parser(
+        "patterns",
+        (
+            rb"^(feat|fix)(\(.+\))?: .+$",
+            b"(a+)+$",
+            rb"\bdeploy\b",
+            rb"(?i)[[:alpha:]]\p{Greek}{2,9}",
+        ),
+        lambda data: [str(patterns.search(_words_of(data), "a" * 5000 + "!"))],
+        (patterns.PatternError,),
+        words=(
+            "(",
+            ")",
+            "+",
+            "*",
+            "{1000}",
+            "{2,}",
+            "a",
+            "|",
+            "[",
+            "]",
+            "\\p{L}",
+            "(?P<x>",
+            "$",
+            ".",
+        ),
+    )
+    yield Parser(
+        "cel",
+        (
+            b"object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')",
+            b"has(self.status) ? size(self.status.conditions) : 0",
+            b"object.metadata.labels.map(k, k + k).size() > 3",
+        ),
+        _expressions,
+        value,
+        words=_CEL,
+    )
+    yield Parser("cron", (b"0 8 * * mon-fri", b"*/5 0-6 1,15 feb 7"), _cron, value, words=_CRON)
+    rules = (
+        b"FREQ=WEEKLY;BYDAY=MO,TU;COUNT=10",
+        b"FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29",
+        b"FREQ=DAILY",
+    )
+    yield Parser("recurrence", rules, _recurrence, value, words=_ICAL)
+    yield Parser("calendar", _calendars(), _calendar, value, words=_ICAL)
+    yield Parser(
+        "json path", (b"$.data[0].rate", b"$['error rate']", b"$.data[*].rate.*"), _json_path, value
+    )
+
+
+def _calendars() -> Sequence[bytes]:
+    event = (
+        "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\nSUMMARY:Freeze\n"
+        "DTSTART;TZID=Europe/Berlin:20261220T000000\nDTEND;TZID=Europe/Berlin:20270102T000000\n"
+        "RRULE:FREQ=YEARLY;COUNT=5\nEXDATE:20271220T000000\nBEGIN:VALARM\nEND:VALARM\n"
+        "END:VEVENT\nEND:VCALENDAR\n"
+    )
+    days = "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261224\nDURATION:P3D\nEND:VEVENT\n"
+    return event.encode(), days.encode(), event.replace("\n", "\r\n").encode()
+
+
+# Git.
+
+
+def _address(data: bytes) -> Iterable[str]:
+    text = _words_of(data)
+    git_addresses.is_same(text, "https://host/x.git")
+    said = [git_addresses.canonical(text), git_addresses.mask(text)]
+    try:
+        said.append(git_addresses.transport(text))
+        said.append(git_addresses.resolve(text, "/srv"))
+        git_addresses.branch(text)
+    except ValueError as error:
+        said.append(str(error))
+    return said
+
+
+def _listing(data: bytes) -> Iterable[str]:
+    heads = branch_listing.parse(data)
+    return [*heads.branches, heads.default]
+
+
+def _complaint(data: bytes) -> Iterable[str]:
+    text = data.decode("utf-8", "replace")
+    heads = ssh_remote.parse(text)
+    return [
+        str(git_hosts.fetch_error("https://host/x.git", text)),
+        *heads.branches,
+        safe_text.one_line(text),
+        safe_text.escaped(text),
+    ]
+
+
+def _push(data: bytes) -> Iterable[str]:
+    said = []
+    for provider in webhooks.Provider:
+        signature = hmac.new(b"secret", data, hashlib.sha256).hexdigest()
+        headers = {
+            "x-gitlab-token": "secret",
+            "x-hub-signature-256": f"sha256={signature}",
+            "x-gitea-signature": signature,
+            "x-hub-signature": f"sha256={signature}",
+        }
+        event = webhooks.read(provider, headers, data, "secret")
+        assert isinstance(event, webhooks.PushEvent)
+        said += [event.branch, event.commit]
+        forged = {name: _words_of(data)[:200] for name in headers}
+        assert isinstance(webhooks.read(provider, forged, data, "secret"), webhooks.Rejection)
+    return said
+
+
+def _of_git() -> Iterator[Parser]:
+    yield Parser(
+        "git address",
+        (
+            b"https://host/team/x.git",
+            b"git@host:team/x.git",
+            b"ssh://git@host:22/x",
+            b"../x",
+            b"main",
+        ),
+        _address,
+        words=("://", "ssh", "@", ":", "-", "..", "[", "]", "/", "file", "::", "%", ".lock", "@{"),
+    )
+    line = b"003fe94f5f0a2a4d7e1d4a9d1a5cbe7bb8b4f0ce19b1 refs/heads/main\n0000"
+    first = b"001e# service=git-upload-pack\n0000"
+    yield Parser("git listing", (first + line, line * 3), _listing, (ValueError,))
+    yield Parser(
+        "git message",
+        (
+            b"ref: refs/heads/main\tHEAD\n"
+            b"e94f5f0a2a4d7e1d4a9d1a5cbe7bb8b4f0ce19b1\trefs/heads/main\n",
+            b"fatal: unable to access 'https://u:p@host/': 404",
+            b"Fix: the sum\n\nSigned-off-by: Ana <ana@example.com>\n",
+        ),
+        _complaint,
+        words=("\x1b[2J", "\u202e", "\r", "://a:b@", "refs/heads/", "\t", "status code: 403"),
+    )
+    yield Parser("webhook", _pushes(), _push)
+
+
+def _pushes() -> Sequence[bytes]:
+    commit = "e94f5f0a2a4d7e1d4a9d1a5cbe7bb8b4f0ce19b1"
+    target = {"name": "main", "target": {"hash": commit}}
+    events: Sequence[object] = (
+        {"ref": "refs/heads/main", "after": commit, "commits": [{"id": commit}]},
+        {"push": {"changes": [{"new": target, "old": None}]}},
+        {"push": {"changes": [{"new": None}, {"new": target}]}},
+    )
+    return [json.dumps(event).encode() for event in events]
+
+
+# What is rendered.
+
+
+class MemoryTree:
+    """A `trees.Tree` of files that are given; a path of `-> target` is a symbolic link."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = files
+
+    def entry(self, path: str) -> trees.Entry | None:
+        """Return what is at `path`; None when there is nothing."""
+        content = self._files.get(path)
+        if content is None:
+            below = f"{path}/" if path else ""
+            is_there = not path or any(name.startswith(below) for name in self._files)
+            return trees.Entry(path, trees.Kind.DIRECTORY) if is_there else None
+        kind = trees.Kind.SYMLINK if content.startswith(b"-> ") else trees.Kind.FILE
+        return trees.Entry(path, kind, len(content))
+
+    def list(self, path: str) -> tuple[trees.Entry, ...]:
+        """Return what is directly in the directory at `path`, in lexical order."""
+        below = f"{path}/" if path else ""
+        names = {
+            name.removeprefix(below).partition("/")[0]
+            for name in self._files
+            if name.startswith(below)
+        }
+        entries = (self.entry(paths.join(path, name)) for name in sorted(names))
+        return tuple(entry for entry in entries if entry is not None)
+
+    def read(self, path: str) -> bytes:
+        """Return the content of the file at `path`; of a symbolic link, where it points."""
+        return self._files[path].removeprefix(b"-> ")
+
+    def identity(self, path: str) -> str:
+        """Return a hash of what is at or below `path`."""
+        below = sorted((name, data) for name, data in self._files.items() if name.startswith(path))
+        return hashlib.sha256(repr(below).encode()).hexdigest()
+
+
+def _kustomization(data: bytes) -> Iterable[str]:
+    files = MemoryTree(
+        {
+            "app/kustomization.yaml": data,
+            "app/base/kustomization.yaml": data,
+            "app/generator.yaml": data,
+            "app/deployment.yaml": b"kind: Deployment",
+            "app/link": b"-> ../other",
+            "other/kustomization.yaml": b"resources: []",
+        }
+    )
+    return kustomizations.read(files, "app").parts
+
+
+def _chart(data: bytes) -> Iterable[str]:
+    files = MemoryTree(
+        {"chart/Chart.yaml": data, "chart/values.schema.json": data, "chart/charts/a-1.tgz": b""}
+    )
+    helm.check_dependencies(files, "chart")
+    helm.check_schemas(files, "chart")
+    return ()
+
+
+def _plain(data: bytes) -> Iterable[str]:
+    link = b"-> " + data.partition(b"\n")[0]
+    files = MemoryTree({"app/a.yaml": data, "app/b": data, "app/link": link})
+    said = []
+    for named, language in (((), "VOLARY"), (("link", "b", "../a", "b/c"), "PIPECD")):
+        try:
+            found = plain_files.read(files, "app", named, applications.Dialect[language])
+        except errors.UserError as error:
+            said += _said(error.problems)
+        else:
+            said += [str(item.key) for item in found]
+    return said
+
+
+def _of_sources() -> Iterator[Parser]:
+    kustomize = _files("kustomize/*/*/**/*ustomization*", "kustomize/*/*/**/*.yaml")
+    yield Parser(
+        "kustomization",
+        kustomize,
+        _kustomization,
+        words=("resources:", "- ", "base", "\n", "generators:", "https://x/y", "link", "../other"),
+    )
+    yield Parser("plain files", (b"../other\n", *_files("variants/**/*.yaml")), _plain)
+    yield Parser(
+        "chart",
+        (
+            b"apiVersion: v2\nname: web\nversion: 1.0.0\n"
+            b"dependencies:\n- name: a\n  version: 1.x\n",
+            b'{"$ref": "#/definitions/a", "definitions": {"a": {"type": "string"}}}',
+        ),
+        _chart,
+    )
+
+
+# Secrets in Git and beside it.
+
+
+def _kubeconfig(data: bytes) -> Iterable[str]:
+    read = kubeconfigs.merge([kubeconfigs.parse(_text(data), file="/nowhere/config")] * 2)
+    said = []
+    for context in (*read.contexts, "", "missing"):
+        try:
+            found = kubeconfigs.resolve(read, context, name="us")
+            said.append(str(found.namespace))
+        except errors.UserError as error:
+            said += _said(error.problems)
+    return said
+
+
+def _credential(data: bytes) -> Iterable[str]:
+    version = "client.authentication.k8s.io/v1"
+    authenticators.parse_credential(data, version, cluster="us")
+    return ()
+
+
+def _sops(data: bytes) -> Iterable[str]:
+    said: list[str] = []
+    for path in ("a.yaml", "a.json", "a.env", "a.ini", "a"):
+        found = sops_files.recognise(path, data)
+        if found is not None:
+            said += sops_files.key_kinds(found)
+            sops_files.foreign_services(found, "https://vault.example.org")
+            sops_files.secret_values(found, data.replace(b"ENC", b"dec"))
+            said += sops_files.short_values(found)
+    return said
+
+
+@functools.cache
+def _key() -> rsa.RSAPrivateKey:
+    """Return a key that is always the same, so that a seed makes the same input again."""
+    return ciphertexts.read_private_key((_EXAMPLES / "key.pem").read_text())
+
+
+def _ciphertext(data: bytes) -> Iterable[str]:
+    ciphertexts.decrypt(_words_of(data), _key())
+    return ()
+
+
+def _pem(data: bytes) -> Iterable[str]:
+    ciphertexts.read_public_key(_words_of(data))
+    return ()
+
+
+def _template(data: bytes) -> Iterable[str]:
+    made = templates.render(
+        _text(data), {"encryptedSecrets": {"password": CANARY, "user": CANARY * 2}}
+    )
+    assert len(made) <= 16 * 1024 * 1024, f"{len(data)} bytes became {len(made)} characters"
+    made.encode()
+    return ()
+
+
+def _of_secrets() -> Iterator[Parser]:
+    yield Parser("kubeconfig", _kubeconfigs(), _kubeconfig, has_secret=True)
+    credential = {
+        "kind": "ExecCredential",
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "status": {"token": CANARY, "expirationTimestamp": "2026-11-20T12:00:00Z"},
+    }
+    certificate = {"clientCertificateData": "-----BEGIN", "clientKeyData": CANARY}
+    yield Parser(
+        "exec credential",
+        (
+            json.dumps(credential, indent=1).encode(),
+            json.dumps({**credential, "status": certificate}, indent=1).encode(),
+        ),
+        _credential,
+        has_secret=True,
+    )
+    yield Parser("sops", _sops_examples(), _sops)
+    sealed = (_EXAMPLES / "encrypted.txt").read_bytes()
+    yield Parser("encrypted value", (sealed,), _ciphertext, (ciphertexts.CiphertextError,))
+    public = (
+        _key()
+        .public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    )
+    private = _key().private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    yield Parser("key", (public, private), _pem, (ciphertexts.CiphertextError,))
+    yield Parser(
+        "template",
+        (
+            b"a: {{ .encryptedSecrets.password }}\n"
+            b'b: {{ index .encryptedSecrets "user" | b64enc }}',
+            b"{{- .encryptedSecrets.user | quote | nindent 4 -}}{{/* no */}}{{ `{{` }}",
+            b'{{ print (.encryptedSecrets.user | replace "" "aaaaaaaa") "x" | upper }}',
+        ),
+        _template,
+        (templates.TemplateError, errors.UserError),
+        words=_TEMPLATES,
+        has_secret=True,
+    )
+
+
+_TEMPLATES = (
+    *("{{ ", " }}", ".encryptedSecrets.user", ".encryptedSecrets.password", " | ", "(", ")", " "),
+    *('replace "" "aaaaaaaaaaaaaaaa"', "print", "quote", "b64dec", "b64enc", "index", "indent 999"),
+    *(
+        "nindent 999",
+        '"\\ud800"',
+        '"\\u0000"',
+        "`x`",
+        "toJson",
+        "default",
+        "trimAll",
+        "1",
+        "-",
+        "/*",
+    ),
+    *("*/", "sha256sum", "urlquery", "squote", ".encryptedSecrets", "$", "true", "\n", "upper"),
+)
+
+
+def _kubeconfigs() -> Sequence[bytes]:
+    def one(user: Mapping[str, object]) -> bytes:
+        body = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "us",
+            "contexts": [{"name": "us", "context": {"cluster": "us", "user": "me"}}],
+            "clusters": [
+                {
+                    "name": "us",
+                    "cluster": {
+                        "server": "https://us:6443",
+                        "certificate-authority-data": base64.b64encode(b"pem").decode(),
+                        "proxy-url": "http://proxy:3128",
+                    },
+                }
+            ],
+            "users": [{"name": "me", "user": user}],
+        }
+        import yaml as pyyaml
+
+        return pyyaml.safe_dump(body, width=10_000).encode()
+
+    program = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "aws",
+        "args": ["eks", "get-token"],
+        "env": [{"name": "AWS_SECRET_ACCESS_KEY", "value": CANARY}],
+        "interactiveMode": "Never",
+        "provideClusterInfo": True,
+    }
+    certificate = {"client-certificate-data": "cGVt", "client-key-data": CANARY}
+    return [
+        one({"token": CANARY}),
+        one({"username": "ana", "password": CANARY, "as": "root", "as-groups": ["a"]}),
+        one(certificate),
+        one({"exec": program}),
+        one({"auth-provider": {"name": "gcp", "config": {"access-token": CANARY}}}),
+    ]
+
+
+def _sops_examples() -> Sequence[bytes]:
+    value = "ENC[AES256_GCM,data:Zm9v,iv:YQ==,tag:YQ==,type:str]"
+    section = (
+        "sops:\n    age:\n        - recipient: age1x\n          enc: x\n    hc_vault:\n"
+        "        - vault_address: https://vault.example.org\n          engine_path: x\n"
+        "    azure_kv:\n        - vault_url: https://x.vault.azure.net\n"
+        "    lastmodified: '2026-11-20T12:00:00Z'\n    mac: x\n    version: 3.9.0\n"
+    )
+    secret = (
+        f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\nstringData:\n  a: {value}\n{section}"
+    )
+    env = f"A={value}\nsops_mac=x\nsops_version=3.9.0\nsops_hc_vault__list_0__map_vault_address=x\n"
+    ini = f"[a]\nb={value}\n[sops]\nmac=x\nversion=3.9.0\n"
+    as_json = {"data": value, "sops": {"mac": "x", "age": [{"recipient": "a"}]}}
+    return [text.encode() for text in (secret, env, ini, json.dumps(as_json))]
+
+
+# Requests.
+
+
+def _token(data: bytes) -> Iterable[str]:
+    # As a header arrives: every byte is a character.
+    return _believed(data.decode("latin-1"))
+
+
+def _believed(token: str) -> Iterable[str]:
+    """Read a token as a server does, with the issuer's keys in a file."""
+    error = asyncio.run(_refused(token))
+    if error is not None:
+        raise error
+    return ()
+
+
+async def _refused(token: str) -> Exception | None:
+    issuer = issuers.Issuer(
+        server_settings.Oidc(
+            issuer="https://login.example.org",
+            audience="volary",
+            jwks_file=str(_EXAMPLES / "jwks.json"),
+        )
+    )
+    async with asyncio.TaskGroup() as group:
+        looking = group.create_task(issuer.keep_looking())
+        try:
+            await issuer.claims(token)
+        except Exception as error:  # noqa: BLE001 - which one is what is looked for
+            return error
+        finally:
+            looking.cancel()
+    return None
+
+
+def _jwt(claims: object, header: Mapping[str, object], *, by: str = "RS256") -> bytes:
+    """Return a signed token of any claims and header."""
+    parts = [
+        base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=")
+        for part in ({"alg": by, "kid": "one", **header}, claims)
+    ]
+    signature = jwt.algorithms.RSAAlgorithm(jwt.algorithms.RSAAlgorithm.SHA256).sign(
+        b".".join(parts), _key()
+    )
+    return b".".join((*parts, base64.urlsafe_b64encode(signature).rstrip(b"=")))
+
+
+_CLAIMS: Mapping[str, object] = {
+    "iss": "https://login.example.org",
+    "aud": "volary",
+    "sub": CANARY,
+    "exp": 4_000_000_000,
+}
+
+
+def _signed_token(data: bytes) -> Iterable[str]:
+    """Read a token whose header or claims are broken, signed all the same: each kind of value."""
+    chance = random.Random(data)
+    claims, header = dict(_CLAIMS), dict[str, object]()
+    target = claims if chance.random() < 0.6 else header
+    name = chance.choice((*_CLAIMS, "nbf", "iat", "kid", "alg", "crit", "b64", "typ", "zip"))
+    target[name] = changes.value(chance)
+    return _believed(_jwt(claims, header).decode())
+
+
+def _cursor(data: bytes) -> Iterable[str]:
+    raw = base64.urlsafe_b64encode(data).decode().rstrip("=")
+    for text in (raw, _words_of(data)):
+        for read in (pagination.by_time, pagination.by_name, pagination.by_position):
+            _accepted(read, text)
+    return ()
+
+
+def _accepted(read: Any, text: str) -> None:
+    try:
+        found = read(text)
+    except errors.UserError:
+        return
+    if isinstance(found, int):
+        assert -(2**63) <= found < 2**63, "a number that no database takes"
+    for part in found if isinstance(found, tuple) else (found,):
+        if isinstance(part, str):
+            assert "\0" not in part, "a text that no database takes"
+            part.encode()
+        if isinstance(part, datetime):
+            assert part.tzinfo is not None, "a time of no zone"
+            part.astimezone(UTC)
+
+
+def _of_requests() -> Iterator[Parser]:
+    tokens = (_jwt(_CLAIMS, {}), _jwt(_CLAIMS, {"kid": "two"}), b"volary_abc", b"a.b.c")
+    deep = base64.urlsafe_b64encode(b'{"alg":' * 2000).rstrip(b"=") + b".e30.e30"
+    refused = (issuers.RefusedError, errors.TemporaryError)
+    yield Parser("token", (*tokens, deep), _token, refused)
+    yield Parser("signed token", (b"1",), _signed_token, refused, has_secret=True)
+    cursors = (b'["web"]', b'["2026-11-20T12:00:00Z","01K"]', b"[4711]")
+    yield Parser(
+        "cursor", cursors, _cursor, words=("[", "]", '"', "1e400", "-", "9" * 19, "\\u0000")
+    )
+    yield Parser(
+        "labels",
+        (b"team=web", b"a=b=c"),
+        lambda data: application_routes.read_labels(_words_of(data).split(",")).values() and (),
+    )
+
+
+# What clusters answer.
+
+_DEPLOYMENTS = discovery.Resource("apps", "v1", "Deployment", "deployments", True, frozenset())
+
+
+def _of_clusters() -> Iterator[Parser]:
+    recorded = _recorded()
+    yield Parser("cluster answer", recorded, _cluster_answer)
+    yield Parser("live object", _files("health/*/object.yaml"), _live_object)
+    lines = [b'{"type":"ADDED","object":' + one + b"}" for one in recorded[:60]]
+    yield Parser("watch", lines, _watch_line)
+    dates = (b"120", b"Wed, 21 Oct 2026 07:28:00 GMT", b"Fri, 31 Dec 9999 23:59:59 -2400")
+    yield Parser(
+        "retry after", dates, _retry_after, words=("9" * 12, "GMT", ":", ",", "-9999", " ")
+    )
+
+
+_DISCOVERIES: Sequence[Mapping[str, object]] = (
+    {
+        "kind": "APIGroupDiscoveryList",
+        "items": [
+            {
+                "metadata": {"name": "apps"},
+                "versions": [
+                    {
+                        "version": "v1",
+                        "freshness": "Current",
+                        "resources": [
+                            {
+                                "resource": "deployments",
+                                "responseKind": {"group": "apps", "kind": "Deployment"},
+                                "scope": "Namespaced",
+                                "subresources": [{"subresource": "scale"}],
+                            }
+                        ],
+                    }
+                ],
+            }
+        ],
+    },
+    {
+        "kind": "APIGroupList",
+        "versions": ["v1"],
+        "groups": [
+            {
+                "name": "apps",
+                "versions": [{"groupVersion": "apps/v1", "version": "v1"}],
+                "preferredVersion": {"version": "v1"},
+            }
+        ],
+    },
+    {
+        "kind": "APIResourceList",
+        "resources": [
+            {"name": "deployments", "kind": "Deployment", "namespaced": True},
+            {"name": "deployments/scale", "kind": "Scale", "namespaced": True},
+        ],
+    },
+    {"kind": "DeploymentList", "metadata": {"resourceVersion": "1"}, "items": [{"spec": {}}]},
+    {
+        "kind": "Status",
+        "code": 422,
+        "reason": "Invalid",
+        "message": "no",
+        "details": {"causes": [{"reason": "FieldValueInvalid", "field": "spec", "message": "x"}]},
+    },
+)
+
+
+def _objects_in(value: Any) -> Iterator[bytes]:
+    if isinstance(value, dict) and isinstance(value.get("kind"), str):
+        yield json.dumps(value).encode()
+        return
+    inside = value.values() if isinstance(value, dict) else value
+    for inner in inside if isinstance(value, dict | list) else ():
+        yield from _objects_in(inner)
+
+
+def _recorded() -> Sequence[bytes]:
+    """Return answers of real API servers, as they were recorded."""
+    found = [
+        text
+        for path in sorted(_TRUTH.glob("*.json"))
+        for text in _objects_in(json.loads(path.read_text()))
+        if len(text) <= _LARGEST_EXAMPLE
+    ]
+    chance = random.Random(1)
+    by_kind: dict[str, list[bytes]] = {}
+    for text in dict.fromkeys(found):
+        by_kind.setdefault(json.loads(text)["kind"], []).append(text)
+    # Whose shapes the client relies on, in small.
+    found = [json.dumps(one).encode() for one in _DISCOVERIES]
+    for texts in by_kind.values():
+        found += chance.sample(texts, min(8, len(texts)))
+    return found
+
+
+def _cluster_answer(data: bytes) -> Iterable[str]:
+    body = transports._status(data) or transports._decode(data, "list deployments.apps")
+    said = []
+    for read in (
+        lambda: requests.parse_page(body, _DEPLOYMENTS, what="list deployments.apps").items,
+        lambda: discovery.parse_aggregated(body, body),
+        lambda: discovery.parse_legacy_groups(body, body),
+        lambda: discovery.parse_legacy_version("apps", "v1", body),
+    ):
+        try:
+            read()
+        except errors.VolaryError as error:
+            said.append(str(error))
+    for status in (301, 400, 403, 404, 409, 410, 422, 429, 500):
+        said.append(str(api_errors.translate(status, body, what="patch deployments.apps web")))
+    return said
+
+
+def _live_object(data: bytes) -> Iterable[str]:
+    try:
+        found = [one.value for one in yaml.load_all(_text(data), "") if isinstance(one.value, dict)]
+    except errors.UserError:
+        return ()
+    said = []
+    for body in found:
+        health = assessment.assess(body)
+        said.append(health.reason)
+        said.append(str(manifest.Manifest(body).key))
+    return said
+
+
+def _watch_line(data: bytes) -> Iterable[str]:
+    line = watches._decode(data, "watch deployments.apps")
+    return [line.type, line.place]
+
+
+def _retry_after(data: bytes) -> Iterable[str]:
+    found = answers.retry_after({"Retry-After": data.decode("latin-1")}, _NOW)
+    return [str(found)]
+
+
+# What systems of metrics answer.
+
+
+def _of_metrics() -> Iterator[Parser]:
+    by_kind: dict[str, list[Path]] = {}
+    for case in sorted(_CASES.glob("providers/*/*/case.yaml")):
+        by_kind.setdefault(case.parts[-3], []).append(case.parent)
+    for kind, folders in by_kind.items():
+        recorded = [next(folder.glob("answer.*")).read_bytes() for folder in folders]
+        asked = [_asked(folder) for folder in folders]
+        yield Parser(
+            f"metrics of {kind}",
+            recorded,
+            functools.partial(_measured, asked),
+            (dialect.AnswerError,),
+            words=(
+                "NaN",
+                "+Inf",
+                '"',
+                "[",
+                "]",
+                "{",
+                "}",
+                ",",
+                "null",
+                "1e400",
+                "9" * 400,
+                "<",
+                ">",
+            ),
+        )
+
+
+def _asked(folder: Path) -> dialect.Dialect[Any]:
+    import yaml as pyyaml
+
+    case = pyyaml.safe_load((folder / "case.yaml").read_text())
+    entry = {
+        "name": "metrics",
+        "type": case["type"],
+        "config": {"address": "http://metrics:9090", **case.get("config", {})},
+    }
+    text = json.dumps({"kind": "Fleet", "clusters": [{"name": "us"}], "analysisProviders": [entry]})
+    settings = fleet_files.parse(text, file="fleet.yaml").require().providers[0]
+    asked = query.Query(
+        text=case["query"],
+        end=_NOW,
+        window=timedelta(seconds=case.get("window", 60)),
+        target="us",
+        shape=query.Shape(case.get("shape", "points")),
+    )
+    return registry.make(settings, asked)
+
+
+def _measured(asked: Sequence[dialect.Dialect[Any]], data: bytes) -> Iterable[str]:
+    said = []
+    for one in asked[:4]:
+        said.append(one.explain(data))
+        try:
+            for points in one.read(data):
+                said += [str(point) for point in points[:3]]
+        except dialect.AnswerError as error:
+            said.append(str(error))
+    return said
