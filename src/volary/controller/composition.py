@@ -6,7 +6,7 @@ two controllers can live in one process, as tests have them.
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -21,12 +21,14 @@ from volary.controller.api import (
     placement_service,
     service,
     status_service,
+    workspace_service,
 )
 from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.leadership import context, election, tenures
 from volary.controller.persistence import change_signal, notification_outbox, redaction, retention
 from volary.controller.runs import ready_runs
-from volary.model import clocks, metric_providers, server_settings
+from volary.controller.workspaces import workspace_keeper
+from volary.model import clocks, metric_providers, server_settings, workspaces
 from volary.model.fleet import fleets
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
@@ -121,8 +123,16 @@ class Controller:
             failover=settings.failover,
         )
         self._register = known
+        self._workspaces = workspace_keeper.WrittenWorkspaces()
         self._manager = control_loops.ControlLoops(
-            store, dependencies, rules, parts.watch, known, asked=asked, notifier=notifier
+            store,
+            dependencies,
+            rules,
+            parts.watch,
+            known,
+            asked=asked,
+            notifier=notifier,
+            workspaces=self._workspaces,
         )
         asker = command_client.CommandClient(
             store,
@@ -150,6 +160,7 @@ class Controller:
             placement_service.PlacementService(
                 store, dependencies, known, asker, audit, settings.failover
             ),
+            workspace_service.WorkspaceService(store, known, asker, audit),
         )
         self._is_driving = False
 
@@ -169,6 +180,14 @@ class Controller:
         Analysis providers stay those that this process began with.
         """
         self._register.replace(members)
+
+    def change_workspaces(self, written: Sequence[workspaces.Workspace]) -> None:
+        """Take the complete set of workspaces as they are written now.
+
+        Those that are missing count as removed, so whoever cannot read all of them does not call
+        this. What is stored counts until it is called for the first time.
+        """
+        self._workspaces.replace(written)
 
     async def run(self) -> None:
         """Drive whenever this process holds the lease, until cancelled.

@@ -8,7 +8,7 @@ cancelled is shutting down: every run stays as it was kept and goes on under the
 import asyncio
 import functools
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 
 from volary.controller import inputs, notifications
@@ -19,6 +19,7 @@ from volary.controller.leadership import context, planner_slots
 from volary.controller.persistence import change_signal
 from volary.controller.placement import backfill_loop, failover_loop
 from volary.controller.runs import ready_runs
+from volary.controller.workspaces import workspace_keeper
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
 from volary.store import stores
@@ -42,6 +43,10 @@ class ControlLoops:
     #: Signals when somebody submitted a request through this process.
     asked: change_signal.ChangeSignal
     notifier: notifiers.Notifier
+    #: As they are written.
+    workspaces: workspace_keeper.WrittenWorkspaces = field(
+        default_factory=workspace_keeper.WrittenWorkspaces
+    )
     make_id: Callable[[], str] = new_id
     #: Why a repository could not be read last, by name; only of those.
     repository_errors: dict[str, str] = field(default_factory=dict, init=False)
@@ -67,7 +72,20 @@ class ControlLoops:
             )
             application_registry = registry.ApplicationRegistry(leader, self.repository_errors)
             await application_registry.load()
-            commands = command_handler.CommandHandler(leader, application_registry, self.asked)
+            keeper = workspace_keeper.WorkspaceKeeper(
+                leader, self.workspaces, period=self.rules.workspace_period
+            )
+            commands = command_handler.CommandHandler(
+                leader,
+                application_registry,
+                self.asked,
+                handlers={workspace_keeper.KIND: keeper.carry_out},
+            )
+
+            def report_reachable(clusters: Collection[str]) -> None:
+                application_registry.report_reachable(clusters)
+                keeper.report_reachable(clusters)
+
             mover = failover_loop.FailoverLoop(
                 leader, application_registry.all, self.rules.failover
             )
@@ -81,13 +99,14 @@ class ControlLoops:
                 functools.partial(
                     notifications.cluster_changed, self.notifier, self.dependencies.clock
                 ),
-                application_registry.report_reachable,
+                report_reachable,
             )
             loops: dict[str, Callable[[], Awaitable[None]]] = {
                 "backfill": backfills.keep_running,
                 "moves": moves.keep_running,
                 "clusters": probe.keep_probing,
                 "requests": commands.keep_handling,
+                "workspaces": keeper.keep_running,
                 "repositories": lambda: self.watch(application_registry.notice),
             }
             for name, work in loops.items():

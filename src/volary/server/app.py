@@ -23,6 +23,7 @@ from volary.server.routes import (
     people,
     runs,
     streaming,
+    workspaces,
 )
 
 #: Every route there is.
@@ -31,6 +32,7 @@ ROUTERS = (
     applications.router,
     runs.router,
     clusters.router,
+    workspaces.router,
     commands.router,
     overview.router,
     people.router,

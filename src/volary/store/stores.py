@@ -29,6 +29,7 @@ from volary.store.sql.repositories import (
     task_rows,
     task_states,
     transitions,
+    workspaces,
 )
 from volary.store.sql.schema import fences
 
@@ -58,6 +59,7 @@ class Store:
         self.applications = applications.Applications(base, limits)
         self.commits = commits.Commits(base, limits)
         self.clusters = clusters.Clusters(base)
+        self.workspaces = workspaces.Workspaces(base)
         self.notifications = notifications.Notifications(base)
         self.requests = requests.Requests(base, limits, clock)
         self.audit = audit.Audit(base, limits)

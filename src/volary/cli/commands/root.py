@@ -5,7 +5,16 @@ from typing import Annotated, Literal
 import typer
 
 from volary.cli import forms
-from volary.cli.commands import analysis, applications, audit, clusters, convert, options, remote
+from volary.cli.commands import (
+    analysis,
+    applications,
+    audit,
+    clusters,
+    convert,
+    options,
+    remote,
+    workspaces,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -356,6 +365,7 @@ def diff_targets(
 app.add_typer(convert.app, name="convert")
 app.add_typer(analysis.app, name="analysis")
 app.add_typer(clusters.app, name="cluster")
+app.add_typer(workspaces.app, name="workspace")
 app.add_typer(applications.app, name="application")
 app.add_typer(audit.app, name="audit")
 app.add_typer(remote.app)

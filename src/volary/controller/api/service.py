@@ -21,6 +21,7 @@ from volary.controller.api import (
     plan_representations,
     representations,
     status_service,
+    workspace_service,
 )
 from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
@@ -59,6 +60,8 @@ class Service:
     statuses: status_service.StatusService
     #: Where applications are.
     placements: placement_service.PlacementService
+    #: What teams have on clusters.
+    workspaces: workspace_service.WorkspaceService
 
     # Looking.
 

@@ -37,6 +37,10 @@ class Visibility:
                 self._known[application] = self.person.may(self.permission, labels)
         return self._known[application]
 
+    def can_see_project(self, project: str) -> bool:
+        """Say whether what belongs to a project may be seen."""
+        return bool(project) and self.is_unrestricted
+
     async def names(self) -> frozenset[str] | None:
         """Return the applications that may be seen; None: all."""
         if self.is_unrestricted:

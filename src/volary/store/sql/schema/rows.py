@@ -37,6 +37,7 @@ _NAMES: Mapping[type[Any], tuple[str, tuple[str, ...]]] = {
     records.Lease: ("lease", ("name",)),
     records.LogLine: ("line of the log", ("run_id", "position")),
     records.RequestRecord: ("request", ("id",)),
+    records.WorkspaceRecord: ("workspace", ("name",)),
     run_records.ApprovalRecord: ("approval", ("run_id", "position")),
     run_records.EventRecord: ("event", ("run_id", "number")),
     run_records.OutboxMessage: ("notification", ("id",)),
