@@ -38,6 +38,8 @@ _PATIENCE = timedelta(seconds=60)
 _DELETION = timedelta(seconds=12)
 #: Between two looks at a cluster whose objects change.
 _PAUSE = timedelta(seconds=1)
+#: Until a watch that was refused is tried again.
+_REWATCHED = timedelta(seconds=10)
 #: How often it is seen who joined and left the fleet.
 _FLEET = timedelta(seconds=2)
 #: A watch is a connection of its own: with more clusters, changes are found by looking.
@@ -352,7 +354,7 @@ class WorkspaceKeeper:
             except errors.VolaryError as error:
                 # Looking from time to time finds what changes meanwhile.
                 _LOG.debug("%ss of cluster %s are not watched: %s", kind[1], cluster, error)
-            await asyncio.sleep(self._period.total_seconds())
+            await asyncio.sleep(_REWATCHED.total_seconds())
 
 
 #: Returns how a workspace is on a cluster, given how it was.
