@@ -7,6 +7,7 @@ import pytest
 
 from volary.config.application import application_files
 from volary.config.server import settings_files
+from volary.config.workspaces import workspace_files
 from volary.model import errors as model_errors
 
 PAGES = Path(__file__).parents[2] / "docs/how-to"
@@ -38,5 +39,11 @@ def test_settings_have_no_error(block: str) -> None:
     assert settings_files.parse(block, file="page.md").problems == ()
 
 
+@pytest.mark.parametrize("block", blocks("Workspace"))
+def test_a_workspace_has_no_error(block: str) -> None:
+    assert workspace_files.parse(block, file="page.md").problems == ()
+
+
 def test_there_are_some() -> None:
     assert len(BLOCKS) >= 2
+    assert blocks("Workspace")

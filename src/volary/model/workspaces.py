@@ -61,11 +61,11 @@ class Deployer:
     user: str = options.option(
         "Name of a user instead of a ServiceAccount: nobody can get a token for it.", ""
     )
-    #: None: `tenancy.workspace_rules.DEPLOYER`.
-    rules: tuple[PolicyRule, ...] | None = options.option(
+    #: Empty: `tenancy.workspace_rules.DEPLOYER`.
+    rules: tuple[PolicyRule, ...] = options.option(
         "What it may do in each namespace. Left out: change workloads, their configuration and "
         "routes, and nothing of RBAC, quotas, limits and network policies.",
-        None,
+        (),
     )
 
 

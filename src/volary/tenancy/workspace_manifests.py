@@ -126,7 +126,7 @@ def _deployer(workspace: workspaces.Workspace, namespace: str) -> list[json.Json
         subject = {"kind": "ServiceAccount", "name": name, "namespace": home}
         if namespace == home:
             account = [_object("v1", "ServiceAccount", name, automountServiceAccountToken=False)]
-    rules = workspace_rules.DEPLOYER if deployer.rules is None else deployer.rules
+    rules = deployer.rules or workspace_rules.DEPLOYER
     return [*account, *_granted(DEPLOYER, rules, [subject])]
 
 

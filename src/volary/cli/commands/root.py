@@ -81,11 +81,11 @@ def lint(
 @app.command()
 def schema(
     kind: Annotated[
-        Literal["application", "controller", "fleet"],
+        Literal["application", "controller", "fleet", "workspace"],
         typer.Argument(metavar="KIND", help="Which file."),
     ] = "application",
 ) -> None:
-    """Print the JSON Schema of application, controller or fleet files, for editors."""
+    """Print the JSON Schema of application, controller, fleet or workspace files, for editors."""
     import json
 
     from volary.cli import console
@@ -93,6 +93,7 @@ def schema(
 
     made = {
         "application": schemas.application_schema,
+        "workspace": schemas.workspace_schema,
         "controller": schemas.controller_schema,
         "fleet": schemas.fleet_schema,
     }

@@ -122,7 +122,9 @@ def _check_deployer(reading: readings.Reading, deployer: workspaces.Deployer) ->
         message = "the deployer needs a ServiceAccount of its own"
         reading.error((*here, "serviceAccount"), message, "pods that name none run as default")
     _check_subject(reading, deployer.user, (*here, "user"))
-    _check_rules(reading, deployer.rules or (), (*here, "rules"))
+    if reading.written((*here, "rules")) == []:
+        reading.error((*here, "rules"), "the deployer may do nothing", "leave rules out, or say")
+    _check_rules(reading, deployer.rules, (*here, "rules"))
 
 
 def _check_members(reading: readings.Reading, members: Iterable[workspaces.Member]) -> None:

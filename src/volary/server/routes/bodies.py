@@ -160,7 +160,7 @@ class ClusterReason(Body):
 class DeleteWorkspace(Body):
     """What may go."""
 
-    confirm: Word = pydantic.Field(description="The name of the workspace once more.")
+    confirm: Word = pydantic.Field(description="The name of the workspace once more")
     with_contents: bool = pydantic.Field(
         False, description="Also namespaces that hold what is not the workspace's."
     )

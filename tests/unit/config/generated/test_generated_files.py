@@ -18,6 +18,7 @@ DOCS = Path(__file__).parents[4] / "docs/reference"
         ("application", reference_pages.application_page()),
         ("controller", reference_pages.controller_page()),
         ("fleet", reference_pages.fleet_page()),
+        ("workspace", reference_pages.workspace_page()),
     ],
 )
 def test_the_committed_page_is_current(page: str, text: str) -> None:
@@ -27,7 +28,12 @@ def test_the_committed_page_is_current(page: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     "made",
-    [schemas.application_schema(), schemas.controller_schema(), schemas.fleet_schema()],
+    [
+        schemas.application_schema(),
+        schemas.controller_schema(),
+        schemas.fleet_schema(),
+        schemas.workspace_schema(),
+    ],
 )
 def test_every_field_of_a_schema_is_described(made: dict[str, Any]) -> None:
     objects = {"": made, **made["$defs"]}
