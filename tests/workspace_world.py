@@ -36,8 +36,6 @@ TEAM_B = TEAM_A.replace("team-a", "team-b").replace("shop", "pay").replace("team
 RBAC = "rbac.authorization.k8s.io/v1"
 #: Nobody looks from time to time: changes are seen by watches.
 RULES = replace(controller_world.RULES, workspace_period=timedelta(hours=1))
-#: Nobody watches closely enough: changes are seen from time to time.
-OFTEN = replace(controller_world.RULES, workspace_period=timedelta(seconds=1))
 
 
 def read(text: str) -> workspaces.Workspace:

@@ -53,6 +53,12 @@ def binding(cluster: fleet.Cluster) -> json.JsonObject | None:
     return find(cluster, "RoleBinding", "volary-edit", "shop", version=RBAC)
 
 
+def uid_of(cluster: fleet.Cluster) -> str:
+    """Return which namespace of the first team is there; empty: none."""
+    found = find(cluster, "Namespace", "shop")
+    return str(found["metadata"]["uid"]) if found else ""
+
+
 async def until(cluster: fleet.Cluster, holds: Callable[[], object]) -> None:
     await cluster.until(lambda _: bool(holds()), timeout=process_time.HANG)
 
@@ -99,6 +105,31 @@ async def test_what_others_change_is_put_back_and_nothing_else_is_written(tmp_pa
         again = find(us, "Role", "volary-view", "shop", version=RBAC)
         assert version_of(again) == version_of(role)
         assert known.clusters[0].repaired
+
+
+async def test_a_namespace_that_somebody_deletes_comes_back(tmp_path: Path) -> None:
+    async with kept(tmp_path, "us") as given:
+        us = given.clusters["us"]
+        given.write(TEAM_A)
+        await given.ready("team-a")
+        before = uid_of(us)
+
+        delete(us, "v1", "Namespace", "shop", "")
+
+        await until(us, lambda: binding(us) and uid_of(us) not in ("", before))
+        await given.ready("team-a")
+
+
+async def test_a_workspace_that_never_came_anywhere_can_go(tmp_path: Path) -> None:
+    async with kept(tmp_path, "us") as given:
+        put(given.clusters["us"], named("shop"))
+        given.write(TEAM_A)
+        await given.on("team-a", "us", "failing")
+        given.write()
+        await given.until("team-a", lambda one: one.status == "removed")
+
+        assert (await given.service.delete("team-a", ANA, confirm="team-a")).is_gone
+        assert find(given.clusters["us"], "Namespace", "shop")
 
 
 async def test_access_that_is_taken_away_ends(tmp_path: Path) -> None:

@@ -169,8 +169,8 @@ class Network:
         "kube-system) and the exceptions.",
         True,
     )
-    allow_from: tuple[NetworkException, ...] = options.option("Who may send to it.", ())
-    allow_to: tuple[NetworkException, ...] = options.option("Whom it may send to.", ())
+    allow_from: tuple[NetworkException, ...] = options.option("Who may send to it.", (), most=200)
+    allow_to: tuple[NetworkException, ...] = options.option("Whom it may send to.", (), most=200)
 
 
 class PodSecurity(StrEnum):
@@ -191,13 +191,13 @@ class Workspace:
         "Which clusters; empty: all.", rollouts.ClusterSelector()
     )
     namespaces: tuple[WorkspaceNamespace, ...] = options.option(
-        "Its namespaces, on each of the clusters.", (), required=True
+        "Its namespaces, on each of the clusters.", (), most=100, required=True
     )
     deployer: Deployer = options.option("Whom deployments are done as.", Deployer())
-    members: tuple[Member, ...] = options.option("Who has access to the namespaces.", ())
+    members: tuple[Member, ...] = options.option("Who has access to the namespaces.", (), most=500)
     quota: Quota | None = options.option("How much each namespace may have.", None)
     limits: tuple[LimitRangeItem, ...] = options.option(
-        "Bounds and defaults of what is in each namespace.", ()
+        "Bounds and defaults of what is in each namespace.", (), most=10
     )
     network: Network = options.option("Who may exchange traffic with its pods.", Network())
     pod_security: PodSecurity = options.option(

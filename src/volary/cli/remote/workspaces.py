@@ -54,6 +54,11 @@ async def delete(
     body = {"confirm": confirm, "withContents": with_contents}
     deleted = await server.post(_PATH, name, "delete", body=body)
     output.answer(deleted, form, lambda: console.write_lines(_deleted_lines(deleted)))
+    return exit_code(deleted)
+
+
+def exit_code(deleted: json.JsonObject) -> exit_codes.Exit:
+    """Return the exit code for what was deleted: whether something is left."""
     is_left = any(cluster["left"] for cluster in deleted["clusters"])
     return exit_codes.Exit.FAILED if is_left else exit_codes.Exit.DONE
 

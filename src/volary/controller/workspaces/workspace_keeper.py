@@ -8,6 +8,7 @@ cluster that does not answer, or refuses, holds up no other.
 import asyncio
 import contextlib
 import logging
+import random
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -43,7 +44,7 @@ _REWATCHED = timedelta(seconds=10)
 #: How often it is seen who joined and left the fleet.
 _FLEET = timedelta(seconds=2)
 #: A watch is a connection of its own: with more clusters, changes are found by looking.
-_MOST_WATCHED = 50
+_MOST_WATCHED = 30
 _AT_ONCE = 64
 
 
@@ -73,11 +74,13 @@ class WorkspaceKeeper:
         written: WrittenWorkspaces,
         *,
         period: timedelta,
+        chance: Callable[[], float] | None = None,
     ) -> None:
-        """Make one that looks at each cluster at least once in a `period`."""
+        """Make one that looks at each cluster about once in a `period`."""
         self._leader = leader
         self._written = written
         self._period = period
+        self._chance = chance or random.Random().random
         self._states: dict[str, workspace_states.WorkspaceState] = {}
         self._storing = asyncio.Lock()
         self._is_loaded = asyncio.Event()
@@ -126,7 +129,11 @@ class WorkspaceKeeper:
         if state is None:
             return f"there is no workspace {name}"
         members = self._leader.register.members.clusters
-        where = [cluster for cluster in state.clusters if state.left_on(cluster, members)]
+        where = [
+            cluster
+            for cluster in state.clusters
+            if state.left_on(cluster, members) or not _is_for(state, cluster, members)
+        ]
         if not where:
             return f"workspace {name} is written as it is\nhint: take it out of its file first"
         results = await fan_out.run_all(
@@ -233,8 +240,17 @@ class WorkspaceKeeper:
                     # Of several changes at once one look is enough.
                     await asyncio.sleep(min(_PAUSE, self._period).total_seconds())
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._period.total_seconds()):
+                    async with asyncio.timeout(self._until_next()):
                         await wake.wait()
+
+    def _until_next(self) -> float:
+        """Return the seconds until a cluster is looked at again, if nothing happens there.
+
+        With many clusters it is longer, and never the same for all.
+        """
+        clusters = len(self._leader.register.members.clusters)
+        times = max(1.0, clusters / _MOST_WATCHED)
+        return self._period.total_seconds() * times * (0.9 + 0.2 * self._chance())
 
     def _concerns(self, name: str, cluster: str) -> bool:
         state = self._states[name]
