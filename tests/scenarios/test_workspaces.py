@@ -31,6 +31,33 @@ DEPLOYMENT = {
 }
 
 
+POLICIES = "admissionregistration.k8s.io/v1"
+NO_BINDINGS = {
+    "apiVersion": POLICIES,
+    "kind": "ValidatingAdmissionPolicy",
+    "metadata": {"name": "no-bindings"},
+    "spec": {
+        "matchConstraints": {
+            "resourceRules": [
+                {
+                    "apiGroups": ["rbac.authorization.k8s.io"],
+                    "apiVersions": ["v1"],
+                    "operations": ["CREATE"],
+                    "resources": ["rolebindings"],
+                }
+            ]
+        },
+        "validations": [{"expression": "false", "message": "nobody is bound today"}],
+    },
+}
+FOR_ALL = {
+    "apiVersion": POLICIES,
+    "kind": "ValidatingAdmissionPolicyBinding",
+    "metadata": {"name": "no-bindings"},
+    "spec": {"policyName": "no-bindings", "validationActions": ["Deny"]},
+}
+
+
 def put(cluster: fleet.Cluster, body: json.JsonObject, namespace: str = "") -> None:
     """Make an object in a cluster, as its administrator."""
     cluster.registry.create(cluster.registry.kind_of(body), namespace, body)
@@ -105,6 +132,23 @@ async def test_what_others_change_is_put_back_and_nothing_else_is_written(tmp_pa
         again = find(us, "Role", "volary-view", "shop", version=RBAC)
         assert version_of(again) == version_of(role)
         assert known.clusters[0].repaired
+
+
+async def test_what_cannot_be_put_back_is_drifted_and_the_rest_is(tmp_path: Path) -> None:
+    async with kept(tmp_path, "us") as given:
+        us = given.clusters["us"]
+        both = TEAM_A.replace("namespaces: [{", "namespaces: [{name: jobs}, {")
+        given.write(both)
+        await given.ready("team-a")
+        put(us, NO_BINDINGS)
+        put(us, FOR_ALL)
+
+        delete(us, RBAC, "RoleBinding", "volary-edit", "shop")
+        delete(us, "v1", "ResourceQuota", "volary-quota", "jobs")
+
+        drifted = await given.on("team-a", "us", "drifted")
+        assert "nobody is bound today" in drifted.reason
+        await until(us, lambda: find(us, "ResourceQuota", "volary-quota", "jobs"))
 
 
 async def test_a_namespace_that_somebody_deletes_comes_back(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import random
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ from volary.controller.workspaces import (
     workspace_removal,
     workspace_states,
 )
-from volary.model import errors, json, phrases, workspaces
+from volary.model import backoffs, errors, json, phrases, workspaces
 from volary.model.fleet import fleets
 from volary.model.runs import run_records
 from volary.store import records
@@ -37,8 +38,11 @@ KIND = "workspace"
 #: How long one workspace may take on one cluster, and deleting it there.
 _PATIENCE = timedelta(seconds=60)
 _DELETION = timedelta(seconds=12)
-#: Between two looks at a cluster whose objects change.
-_PAUSE = timedelta(seconds=1)
+#: Between two looks at a cluster whose objects change; longer where something was put back again
+#: and again, so that two who disagree do not write for ever.
+_PAUSES = backoffs.Backoff(timedelta(seconds=1), timedelta(minutes=1))
+_LATELY = timedelta(minutes=10)
+_MOST_REPAIRS = 10
 #: Until a watch that was refused is tried again.
 _REWATCHED = timedelta(seconds=10)
 #: How often it is seen who joined and left the fleet.
@@ -225,6 +229,7 @@ class WorkspaceKeeper:
         """Look at the workspaces of a cluster again and again."""
         wake = self._wakes[cluster] = asyncio.Event()
         concerned = self._concerned[cluster] = asyncio.Event()
+        loop, repairs = asyncio.get_running_loop(), deque[float](maxlen=_MOST_REPAIRS)
         is_watched = len(self._leader.register.members.clusters) <= _MOST_WATCHED
         kinds = (("", "Namespace"), *workspace_manifests.KINDS) if is_watched else ()
         async with asyncio.TaskGroup() as group:
@@ -234,11 +239,15 @@ class WorkspaceKeeper:
                 wake.clear()
                 names = [name for name in sorted(self._states) if self._concerns(name, cluster)]
                 for name in names:
-                    await self._look(name, cluster)
+                    if await self._look(name, cluster):
+                        repairs.append(loop.time())
                 if names:
                     concerned.set()
                     # Of several changes at once one look is enough.
-                    await asyncio.sleep(min(_PAUSE, self._period).total_seconds())
+                    since = loop.time() - _LATELY.total_seconds()
+                    lately = sum(at > since for at in repairs)
+                    pause = min(_PAUSES.after(max(lately, 1)), self._period)
+                    await asyncio.sleep(pause.total_seconds())
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._until_next()):
                         await wake.wait()
@@ -257,20 +266,22 @@ class WorkspaceKeeper:
         members = self._leader.register.members.clusters
         return _is_for(state, cluster, members) or cluster in state.clusters
 
-    async def _look(self, name: str, cluster: str) -> None:
-        """Bring one workspace on one cluster to what is written, and keep how it is."""
+    async def _look(self, name: str, cluster: str) -> bool:
+        """Bring one workspace on one cluster to what is written, and keep how it is.
+
+        Returns:
+            Whether something was put back.
+        """
         state = self._states.get(name)
-        if state is None:
-            return
         member = next(
             (one for one in self._leader.register.members.clusters if one.name == cluster), None
         )
-        if member is None:
-            return
+        if member is None or state is None:
+            return False
         now = self._leader.dependencies.clock.now
         if not state.is_for(member):
             await self._put(name, cluster, lambda known: _removed(known, now()))
-            return
+            return False
         if cluster not in state.clusters:
             await self._put(name, cluster, lambda known: known)
         try:
@@ -288,7 +299,9 @@ class WorkspaceKeeper:
             self._silent.discard(cluster)
         digest = workspace_manifests.digest(state.workspace)
         _tell(name, cluster, state.on(cluster), outcome, digest)
+        was_there = state.on(cluster).digest == digest
         await self._put(name, cluster, lambda known: _after(known, outcome, digest, now()))
+        return was_there and bool(outcome.changes)
 
     async def _attempt(
         self, workspace: workspaces.Workspace, member: fleets.Cluster

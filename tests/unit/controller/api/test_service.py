@@ -19,6 +19,7 @@ from volary.controller.api import (
     representations,
     service,
     status_service,
+    workspace_service,
 )
 from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.persistence import change_signal, redaction
@@ -72,6 +73,7 @@ async def served() -> AsyncIterator[Served]:
             cluster_service.ClusterService(leader.register, asker, audit),
             status_service.StatusService(store, dependencies, surveyor, leader.register),
             placement_service.PlacementService(store, dependencies, leader.register, asker, audit),
+            workspace_service.WorkspaceService(store, leader.register, asker, audit),
         )
         await leader.register.enter(given.MEMBERS, fence=None)
         leader.register.is_leader = True
