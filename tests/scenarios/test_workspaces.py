@@ -12,7 +12,8 @@ import process_time
 from kube_sandbox import fleet
 from volary.config.fleet import fleet_files
 from volary.controller import refusals
-from volary.model import json
+from volary.model import errors, json
+from volary.store import records
 from workspace_world import RBAC, TEAM_A, TEAM_B, Kept, find, kept, life
 
 ANA = controller_world.ANA
@@ -230,6 +231,29 @@ async def test_what_is_stored_is_kept_without_anybody_reading_files(tmp_path: Pa
 
         async with life(world, store=store):
             await until(us, lambda: binding(us))
+
+
+async def test_two_of_one_name_change_nothing(tmp_path: Path) -> None:
+    async with kept(tmp_path, "us") as given:
+        given.write(TEAM_A)
+        await given.ready("team-a")
+
+        with pytest.raises(errors.UserError, match="several workspaces team-a"):
+            given.write(TEAM_A, TEAM_A.replace("name: shop", "name: other"))
+
+        assert (await given.service.get("team-a")).namespaces == ("shop",)
+
+
+async def test_what_is_stored_and_cannot_be_read_waits_for_its_file(tmp_path: Path) -> None:
+    async with kept(tmp_path, "us") as given:
+        broken = records.WorkspaceRecord("team-b", "team-b", {"workspace": 5})
+        await given.controller.service.store.workspaces.keep([broken], fence=None)
+        given.write(TEAM_A)
+        await given.ready("team-a")
+
+        assert "cannot be read" in (await given.service.get("team-b")).reason
+        given.write(TEAM_A, TEAM_B)
+        await given.ready("team-b")
 
 
 async def test_a_namespace_of_somebody_else_is_refused_and_the_others_go_on(tmp_path: Path) -> None:

@@ -186,6 +186,9 @@ class Controller:
 
         Those that are missing count as removed, so whoever cannot read all of them does not call
         this. What is stored counts until it is called for the first time.
+
+        Raises:
+            errors.UserError: Two have one name; nothing changes then.
         """
         self._workspaces.replace(written)
 

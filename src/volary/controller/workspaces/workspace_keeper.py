@@ -64,7 +64,16 @@ class WrittenWorkspaces:
         """Take a complete set: those that are missing count as removed.
 
         Whoever cannot read all of them does not call this: then they stay as they were.
+
+        Raises:
+            errors.UserError: Two have one name; then they stay as they were, too.
         """
+        names = [workspace.name for workspace in read]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise errors.user_error(
+                f"there are several workspaces {', '.join(twice)}", hint="give each its own name"
+            )
         self.all = tuple(read)
         self.signal.notify_all()
 
@@ -91,8 +100,8 @@ class WorkspaceKeeper:
         self._wakes: dict[str, asyncio.Event] = {}
         #: Set once there is a workspace on a cluster.
         self._concerned: dict[str, asyncio.Event] = {}
-        #: Clusters that did not answer when they were looked at last.
-        self._silent: set[str] = set()
+        #: Workspaces, and clusters that did not answer when they were looked at last.
+        self._silent: set[tuple[str, str]] = set()
         self._busy: dict[str, asyncio.Lock] = {}
 
     async def keep_running(self) -> None:
@@ -105,7 +114,7 @@ class WorkspaceKeeper:
                 if self._written.all is not None and self._written.all is not taken:
                     taken = self._written.all
                     await self._take(taken)
-                names = set(self._leader.register.members.names)
+                names = set(self._leader.register.members.names) if self._states else set()
                 for name in tasks.keys() - names:
                     tasks.pop(name).cancel()
                 for name in names - tasks.keys():
@@ -116,8 +125,9 @@ class WorkspaceKeeper:
 
     def report_reachable(self, clusters: Collection[str]) -> None:
         """Have clusters looked at that did not answer, and do so now."""
-        for name in self._silent.intersection(clusters, self._wakes):
-            self._wakes[name].set()
+        for _, cluster in self._silent:
+            if cluster in clusters and cluster in self._wakes:
+                self._wakes[cluster].set()
 
     async def carry_out(
         self, request: records.RequestRecord, answers: Sequence[run_records.RequestAnswer]
@@ -280,6 +290,7 @@ class WorkspaceKeeper:
             return False
         now = self._leader.dependencies.clock.now
         if not state.is_for(member):
+            self._silent.discard((name, cluster))
             await self._put(name, cluster, lambda known: _removed(known, now()))
             return False
         if cluster not in state.clusters:
@@ -294,9 +305,9 @@ class WorkspaceKeeper:
             reason = f"internal error ({type(error).__name__}), see the log"
             outcome = cluster_workspaces.Outcome(reason)
         if outcome.reason and not outcome.is_refused:
-            self._silent.add(cluster)
+            self._silent.add((name, cluster))
         else:
-            self._silent.discard(cluster)
+            self._silent.discard((name, cluster))
         digest = workspace_manifests.digest(state.workspace)
         _tell(name, cluster, state.on(cluster), outcome, digest)
         was_there = state.on(cluster).digest == digest
