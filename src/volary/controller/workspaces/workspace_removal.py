@@ -21,9 +21,10 @@ from volary.tenancy import workspace_manifests
 
 #: How long objects in a namespace that stays may take to go.
 _GONE = timedelta(seconds=5)
-#: Kinds that clusters make by themselves in every namespace, or that follow from others.
+#: Kinds that can only be created, that clusters make by themselves, or that follow from others.
 _PASSED_OVER = frozenset(
     {
+        ("", "Binding"),
         ("", "Endpoints"),
         ("", "Event"),
         ("discovery.k8s.io", "EndpointSlice"),
@@ -65,7 +66,7 @@ async def remove(
         try:
             reason = await _remove_namespace(client, kind, body, owner, with_contents=with_contents)
         except errors.VolaryError as error:
-            reason = str(error)
+            reason = f"it is not known what may go: {error}"
         if reason:
             left[name] = reason
     return left
@@ -126,10 +127,13 @@ async def contents(client: clients.Client, namespace: str, owner: ownership.Owne
         and (resource.group, resource.kind) not in _PASSED_OVER
         and resource.group not in _PASSED_OVER_GROUPS
     }
-    answers = await fan_out.run_all(
-        kinds.values(), lambda kind: _list(client, kind, namespace), at_once=8
-    )
-    return sorted({title for answer in answers for title in _foreign(answer, owner)})
+    answers = await fan_out.attempt_all(kinds.values(), lambda kind: _list(client, kind, namespace))
+    titles: set[str] = set()
+    for answer in answers:
+        if isinstance(answer, errors.VolaryError):
+            raise answer
+        titles.update(_foreign(answer, owner))
+    return sorted(titles)
 
 
 async def _list(
