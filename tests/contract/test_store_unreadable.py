@@ -237,6 +237,18 @@ async def test_a_cluster_and_an_entry_of_the_audit_say_why(kept: Stored, kind: s
     assert not cancel.unreadable
 
 
+@pytest.mark.parametrize("kind", _KINDS)
+async def test_a_workspace_says_why_and_hides_no_other(kept: Stored, kind: str) -> None:
+    both = [records.WorkspaceRecord(name, name, {"workspace": {}}) for name in ("a", "b")]
+    await kept.store.workspaces.keep(both, fence=None)
+    await kept.damage("workspaces", "document", damaged_rows.DOCUMENTS[kind], name="a")
+
+    first, second = await kept.store.workspaces.list()
+
+    assert (first.name, first.project, first.unreadable) == ("a", "a", _NO_DOCUMENT)
+    assert second == both[1]
+
+
 async def test_times_that_are_none_are_as_if_before_everything(tmp_path: object) -> None:
     """PostgreSQL takes no such row; SQLite's columns take any text."""
     address = f"sqlite:{tmp_path}/volary.db"

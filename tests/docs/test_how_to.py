@@ -8,6 +8,7 @@ import pytest
 from volary.config.application import application_files
 from volary.config.projects import project_files
 from volary.config.server import settings_files
+from volary.config.workspaces import workspace_files
 from volary.model import errors as model_errors
 
 PAGES = Path(__file__).parents[2] / "docs/how-to"
@@ -44,6 +45,12 @@ def test_projects_have_no_error(block: str) -> None:
     assert project_files.parse([project_files.TextFile("page.md", block)]).problems == ()
 
 
+@pytest.mark.parametrize("block", blocks("Workspace"))
+def test_a_workspace_has_no_error(block: str) -> None:
+    assert workspace_files.parse(block, file="page.md").problems == ()
+
+
 def test_there_are_some() -> None:
     assert len(BLOCKS) >= 2
     assert blocks("Project")
+    assert blocks("Workspace")

@@ -6,7 +6,7 @@ two controllers can live in one process, as tests have them.
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -23,13 +23,15 @@ from volary.controller.api import (
     project_service,
     service,
     status_service,
+    workspace_service,
 )
 from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.leadership import context, election, tenures
 from volary.controller.persistence import change_signal, notification_outbox, redaction, retention
 from volary.controller.projects import project_registry
 from volary.controller.runs import ready_runs
-from volary.model import clocks, metric_providers, server_settings
+from volary.controller.workspaces import workspace_keeper
+from volary.model import clocks, metric_providers, server_settings, workspaces
 from volary.model.fleet import fleets
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
@@ -134,6 +136,7 @@ class Controller:
         )
         notifier.projects = lambda: dependencies.projects()  # noqa: PLW0108 - as they are then
         self._register = known
+        self._workspaces = workspace_keeper.WrittenWorkspaces()
         self._manager = control_loops.ControlLoops(
             store,
             dependencies,
@@ -143,6 +146,7 @@ class Controller:
             asked=asked,
             notifier=notifier,
             projects=self.projects,
+            workspaces=self._workspaces,
         )
         asker = command_client.CommandClient(
             store,
@@ -171,6 +175,7 @@ class Controller:
                 store, dependencies, known, asker, audit, settings.failover
             ),
             project_service.ProjectService(store, dependencies, self.projects),
+            workspace_service.WorkspaceService(store, known, asker, audit),
         )
         self._is_driving = False
 
@@ -190,6 +195,17 @@ class Controller:
         Analysis providers stay those that this process began with.
         """
         self._register.replace(members)
+
+    def change_workspaces(self, written: Sequence[workspaces.Workspace]) -> None:
+        """Take the complete set of workspaces as they are written now.
+
+        Those that are missing count as removed, so whoever cannot read all of them does not call
+        this. What is stored counts until it is called for the first time.
+
+        Raises:
+            errors.UserError: Two have one name; nothing changes then.
+        """
+        self._workspaces.replace(written)
 
     async def run(self) -> None:
         """Drive whenever this process holds the lease, until cancelled.

@@ -8,7 +8,7 @@ cancelled is shutting down: every run stays as it was kept and goes on under the
 import asyncio
 import functools
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 
 from volary.controller import inputs, notifications
@@ -20,6 +20,7 @@ from volary.controller.persistence import change_signal, retry
 from volary.controller.placement import backfill_loop, failover_loop
 from volary.controller.projects import project_registry
 from volary.controller.runs import ready_runs
+from volary.controller.workspaces import workspace_keeper
 from volary.gitops import repository_state
 from volary.model import json
 from volary.model.runs import run_records
@@ -47,6 +48,10 @@ class ControlLoops:
     notifier: notifiers.Notifier
     #: Which projects there are.
     projects: project_registry.ProjectRegistry
+    #: As they are written.
+    workspaces: workspace_keeper.WrittenWorkspaces = field(
+        default_factory=workspace_keeper.WrittenWorkspaces
+    )
     make_id: Callable[[], str] = new_id
     #: Why a repository could not be read last, by name; only of those.
     repository_errors: dict[str, str] = field(default_factory=dict, init=False)
@@ -73,7 +78,20 @@ class ControlLoops:
             application_registry = registry.ApplicationRegistry(leader, self.repository_errors)
             await retry.until_available(self.projects.load, "reading project files")
             await application_registry.load()
-            commands = command_handler.CommandHandler(leader, application_registry, self.asked)
+            keeper = workspace_keeper.WorkspaceKeeper(
+                leader, self.workspaces, period=self.rules.workspace_period
+            )
+            commands = command_handler.CommandHandler(
+                leader,
+                application_registry,
+                self.asked,
+                handlers={workspace_keeper.KIND: keeper.carry_out},
+            )
+
+            def report_reachable(clusters: Collection[str]) -> None:
+                application_registry.report_reachable(clusters)
+                keeper.report_reachable(clusters)
+
             mover = failover_loop.FailoverLoop(
                 leader, application_registry.all, self.rules.failover
             )
@@ -87,13 +105,14 @@ class ControlLoops:
                 functools.partial(
                     notifications.cluster_changed, self.notifier, self.dependencies.clock
                 ),
-                application_registry.report_reachable,
+                report_reachable,
             )
             loops: dict[str, Callable[[], Awaitable[None]]] = {
                 "backfill": backfills.keep_running,
                 "moves": moves.keep_running,
                 "clusters": probe.keep_probing,
                 "requests": commands.keep_handling,
+                "workspaces": keeper.keep_running,
                 "repositories": lambda: self.watch(
                     functools.partial(self._notice, leader, application_registry)
                 ),

@@ -110,6 +110,8 @@ class Rules:
     look: timedelta = timedelta(seconds=0.5)
     #: Applications whose targets the settings name: repository, and directory or file.
     listed: frozenset[tuple[str, str]] = frozenset()
+    #: How often workspaces are compared with what is written, where no change was seen.
+    workspace_period: timedelta = timedelta(minutes=1)
     #: How much is moved away from lost clusters.
     failover: failover_rules.FailoverLimits = field(default_factory=failover_rules.FailoverLimits)
     #: Values that must never be seen, besides those of the manifests.

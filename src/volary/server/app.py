@@ -24,6 +24,7 @@ from volary.server.routes import (
     projects,
     runs,
     streaming,
+    workspaces,
 )
 
 #: Every route there is.
@@ -33,6 +34,7 @@ ROUTERS = (
     runs.router,
     clusters.router,
     projects.router,
+    workspaces.router,
     commands.router,
     overview.router,
     people.router,

@@ -229,6 +229,21 @@ class ProjectFilesRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkspaceRecord:
+    """A workspace, or one that was and is not deleted everywhere yet."""
+
+    name: str
+    project: str = ""
+    #: What it consists of, and how it is on each cluster, as the caller writes it.
+    document: json.JsonObject = field(default_factory=dict)
+    updated: datetime | None = None
+    #: When it went away from where it is written; None: it is there.
+    removed: datetime | None = None
+    #: Set by the store: why it cannot be read, as far as it cannot; empty: it can.
+    unreadable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestRecord:
     """What a person requested, until the leader has answered."""
 

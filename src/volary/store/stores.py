@@ -30,6 +30,7 @@ from volary.store.sql.repositories import (
     task_rows,
     task_states,
     transitions,
+    workspaces,
 )
 from volary.store.sql.schema import fences
 
@@ -60,6 +61,7 @@ class Store:
         self.commits = commits.Commits(base, limits)
         self.clusters = clusters.Clusters(base)
         self.project_files = project_files.ProjectFiles(base)
+        self.workspaces = workspaces.Workspaces(base)
         self.notifications = notifications.Notifications(base)
         self.requests = requests.Requests(base, limits, clock)
         self.audit = audit.Audit(base, limits)

@@ -29,6 +29,7 @@ COMMANDS = {
     "/api/v1/applications/{application}/forget": ADMIN,
     "/api/v1/tokens": ADMIN,
     "/api/v1/tokens/{token}/revoke": ADMIN,
+    "/api/v1/workspaces/{workspace}/delete": ADMIN,
     "/api/v1/runs/{run}/approve": APPROVE,
     "/api/v1/runs/{run}/reject": APPROVE,
     "/api/v1/runs/{run}/withdraw": APPROVE,
@@ -54,6 +55,7 @@ BODIES: dict[str, dict[str, object]] = {
     "tokens": {"name": "made", "role": "viewer"},
     "adopt": {"repository": "platform", "reason": "it has moved"},
     "forget": {"reason": "it is over"},
+    "delete": {"confirm": "team-a"},
     "abandon": {"reason": "it is over"},
     "taint": {"key": "maintenance", "effect": "NoSchedule"},
     "untaint": {"key": "maintenance"},
@@ -79,6 +81,7 @@ async def test_every_endpoint_lets_in_whom_it_should(tmp_path: Path) -> None:
         for path, operations in paths.items():
             filled = path.replace("{run}", "run-web").replace("{application}", "web")
             filled = filled.replace("{cluster}", "nowhere").replace("{token}", "nobody")
+            filled = filled.replace("{workspace}", "team-a")
             for method in operations:
                 if path in PUBLIC:
                     continue

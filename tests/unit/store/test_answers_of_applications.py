@@ -15,6 +15,7 @@ ASKED = records.RequestRecord("q1", "pause", "ana", given.at(1), "shop")
 DONE = run_records.RequestAnswer("q1", given.at(2))
 SECOND = run_records.RequestAnswer("q1", given.at(3))
 CORDONED = records.ClusterRecord("us", "ready", {"taints": ["cordoned"]}, given.at(1))
+WORKSPACE = records.WorkspaceRecord("team-a", "team-a", {"clusters": {}}, given.at(1))
 PAUSED = replace(given.SHOP, document={"pause": "ana"})
 
 Answers = tuple[run_records.RequestAnswer, ...]
@@ -41,6 +42,10 @@ async def is_cordoned(store: stores.Store) -> bool:
     return await store.clusters.list() == (CORDONED,)
 
 
+async def is_kept(store: stores.Store) -> bool:
+    return await store.workspaces.list() == (WORKSPACE,)
+
+
 DEEDS = {
     "change": Deed(
         lambda store, answers, fence: store.applications.keep(PAUSED, fence=fence, answers=answers),
@@ -55,6 +60,12 @@ DEEDS = {
     "cluster": Deed(
         lambda store, answers, fence: store.clusters.keep([CORDONED], fence=fence, answers=answers),
         is_cordoned,
+    ),
+    "workspace": Deed(
+        lambda store, answers, fence: store.workspaces.keep(
+            [WORKSPACE], gone=["gone"], fence=fence, answers=answers
+        ),
+        is_kept,
     ),
 }
 
@@ -94,6 +105,7 @@ async def test_what_may_have_been_done_is_repeated_and_changes_nothing(
     # What came after it stays.
     await store.applications.keep(given.SHOP, fence=None)
     await store.clusters.forget(["us"], fence=None)
+    await store.workspaces.keep((), gone=["team-a"], fence=None)
 
     again = await deed.do(store, (DONE,), None)
 
@@ -120,6 +132,7 @@ async def test_a_second_taking_does_nothing(store: stores.Store, deed: Deed) -> 
     await deed.do(store, (DONE,), None)
     await store.applications.keep(given.SHOP, fence=None)
     await store.clusters.forget(["us"], fence=None)
+    await store.workspaces.keep((), gone=["team-a"], fence=None)
 
     with pytest.raises(fencing.RequestAnswered, match="q1"):
         await deed.do(store, (SECOND,), None)

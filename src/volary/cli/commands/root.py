@@ -14,6 +14,7 @@ from volary.cli.commands import (
     options,
     projects,
     remote,
+    workspaces,
 )
 
 app = typer.Typer(
@@ -88,11 +89,11 @@ def lint(
 @app.command()
 def schema(
     kind: Annotated[
-        Literal["application", "controller", "fleet", "project"],
+        Literal["application", "controller", "fleet", "project", "workspace"],
         typer.Argument(metavar="KIND", help="Which file."),
     ] = "application",
 ) -> None:
-    """Print the JSON Schema of application, controller, fleet or project files, for editors."""
+    """Print the JSON Schema of files, for editors."""
     import json
 
     from volary.cli import console
@@ -100,6 +101,7 @@ def schema(
 
     made = {
         "application": schemas.application_schema,
+        "workspace": schemas.workspace_schema,
         "controller": schemas.controller_schema,
         "fleet": schemas.fleet_schema,
         "project": schemas.project_schema,
@@ -373,6 +375,7 @@ def diff_targets(
 app.add_typer(convert.app, name="convert")
 app.add_typer(analysis.app, name="analysis")
 app.add_typer(clusters.app, name="cluster")
+app.add_typer(workspaces.app, name="workspace")
 app.add_typer(applications.app, name="application")
 app.add_typer(projects.app, name="project")
 app.add_typer(audit.app, name="audit")

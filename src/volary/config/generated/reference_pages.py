@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 import annotated_types
+import pydantic
 from pydantic import fields
 
 from volary.config.application import application_sections
@@ -21,6 +22,7 @@ from volary.config.fleet import fleet_files, provider_sections
 from volary.config.projects import project_files
 from volary.config.server import notification_routes, settings_files
 from volary.config.stages import query_placeholders, stage_sections
+from volary.config.workspaces import workspace_files
 from volary.model import applications
 from volary.model.pipeline.stage_kinds import catalog, rollout_stages, stage_kind
 from volary.model.placement import rollouts
@@ -140,6 +142,67 @@ programs `git` and `ssh`.
 ## Fields
 """
 
+_WORKSPACE = """\
+# Workspace file
+
+Made from the models in `src/volary/config`; change those, not this page.
+
+A workspace is what the team of a project gets on each cluster that it shares with others: its
+namespaces, whom its deployments are done as, who has access, how much it may have, and a network
+that is closed to the others. [How to give teams workspaces](../how-to/workspaces.md) shows one.
+
+```yaml
+apiVersion: volary.dev/v1
+kind: Workspace
+metadata: {name: team-a}
+spec:
+  project: team-a
+  clusters: {matchLabels: {env: prod}}
+  namespaces:
+  - name: shop
+  members:
+  - {group: team-a-developers, role: edit}
+  quota: {hard: {pods: 50, requests.cpu: "20"}}
+```
+
+## Objects
+
+In each namespace:
+
+| Object | From |
+|---|---|
+| Namespace | `namespaces[]`, with the labels `pod-security.kubernetes.io/enforce`, `audit` and `warn` of `podSecurity` |
+| ServiceAccount, in the first namespace only | `deployer.serviceAccount`; no token of it is mounted into pods |
+| Role and RoleBinding `volary-deployer` | `deployer` |
+| Roles and RoleBindings `volary-view`, `volary-edit`, `volary-admin`, `volary-member-…` | `members` |
+| ResourceQuota `volary-quota` | `quota` |
+| LimitRange `volary-limits` | `limits` |
+| NetworkPolicy `volary-isolation` | `network` |
+
+All have the label `volary.dev/workspace`, and the marks by which Volary knows
+[its objects](annotations.md). The namespaces of a workspace may exchange traffic with each other.
+
+## What the roles permit
+
+Rules of Volary's own, and not the ClusterRoles of the same names, which grow with what is installed.
+
+| Role | Permits, in each namespace |
+|---|---|
+| `view` | reading workloads, pods and their logs, configuration, routes, events, quotas, limits and network policies; no Secrets, nothing of RBAC |
+| `edit` | besides: changing workloads, pods, Services, ServiceAccounts, ConfigMaps, Secrets, claims, Ingresses, autoscalers and disruption budgets; `exec`, `attach` and `port-forward` |
+| `admin` | besides: changing network policies, Roles and RoleBindings, though API servers let nobody grant more than they have |
+| the deployer | what `edit` does, but for `exec`, `attach`, `port-forward` and leases |
+
+Nobody of them changes the namespace, its quota or its limits. What an `admin` changes of the
+workspace's own objects is put back.
+
+Whoever may start pods in a namespace can act as any ServiceAccount in it, and Kubernetes has no way
+to forbid that. So `deployer.rules` that say more than `edit` does give that to everybody with `edit`
+in the first namespace; with `deployer.user` there is no ServiceAccount that they could use.
+
+## Fields
+"""  # noqa: E501 (a row of a table is one line)
+
 _NOTICES = """\
 ## Events
 
@@ -214,6 +277,11 @@ def controller_page() -> str:
     )
 
 
+def workspace_page() -> str:
+    """Return the reference page of workspace files."""
+    return "\n".join([_WORKSPACE, _table("", workspace_files.WorkspaceFile)])
+
+
 def _events(group: str) -> str:
     return ", ".join(
         f"`{name}`" for name in notification_routes.EVENTS if name.startswith(f"{group}_")
@@ -280,9 +348,9 @@ def _name(annotation: object, info: fields.FieldInfo) -> str:
     if origin is typing.Literal:
         return " or ".join(f"`{argument}`" for argument in arguments if argument)
     if origin in {types.UnionType, typing.Union}:
-        return " or ".join(
-            _name(argument, info) for argument in arguments if argument is not type(None)
-        )
+        names = [_name(argument, info) for argument in arguments if argument is not type(None)]
+        is_quantity = arguments == (pydantic.StrictInt, str)
+        return "number or text" if is_quantity else " or ".join(names)
     return _simple(annotation, info)
 
 
@@ -354,6 +422,7 @@ _PAGES = {
     "controller": controller_page,
     "fleet": fleet_page,
     "project": project_page,
+    "workspace": workspace_page,
 }
 
 if __name__ == "__main__":

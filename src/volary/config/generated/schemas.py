@@ -10,6 +10,7 @@ from volary.config.fleet import fleet_files, provider_sections
 from volary.config.projects import project_files
 from volary.config.server import settings_files
 from volary.config.stages import stage_sections
+from volary.config.workspaces import workspace_files
 from volary.model import json
 from volary.model.pipeline.stage_kinds import catalog, stage_kind
 
@@ -52,6 +53,12 @@ def application_schema() -> json.JsonObject:
 def fleet_schema() -> json.JsonObject:
     """Return the schema of fleet files."""
     return _with_providers(fleet_files.FleetFile, "Volary fleet")
+
+
+def workspace_schema() -> json.JsonObject:
+    """Return the schema of workspace files."""
+    schema = workspace_files.WorkspaceFile.model_json_schema(by_alias=True)
+    return {**schema, "$schema": _DRAFT, "title": "Volary workspace"}
 
 
 def controller_schema() -> json.JsonObject:

@@ -7,9 +7,10 @@ request that has an answer, whatever it says, is not carried out any more.
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 
 import msgspec
 
@@ -66,6 +67,10 @@ async def resume_application(
 
 _LOG = logging.getLogger(__name__)
 
+#: Carries a request out, and keeps its answer with that; returns why not, or nothing.
+Handler = Callable[[records.RequestRecord, state_writer.Answers], Awaitable[str]]
+NO_HANDLERS: Mapping[str, Handler] = MappingProxyType({})
+
 
 class CommandHandler:
     """Takes requests from the store, one after another per application, and answers them."""
@@ -75,9 +80,12 @@ class CommandHandler:
         leader: context.LeaderContext,
         application_registry: registry.ApplicationRegistry,
         asked: change_signal.ChangeSignal,
+        handlers: Mapping[str, Handler] = NO_HANDLERS,
     ) -> None:
+        """Make one; `handlers` carry out requests of kinds that are about no application."""
         self._leader = leader
         self._registry = application_registry
+        self._handlers = handlers
         self._asked = asked
         self._under_way: set[str] = set()
         #: Of those: answered, but a list that was read before may still have them.
@@ -159,18 +167,24 @@ class CommandHandler:
             return f"what is stored of this request cannot be read: {request.unreadable}"
         if request.run_id:
             return await self._of_run(request)
+        return await (self._handlers.get(request.kind) or self._of_fleet)(
+            request, self._done(request)
+        )
+
+    async def _of_fleet(self, request: records.RequestRecord, answers: state_writer.Answers) -> str:
+        """Do what is asked for about a cluster, or an application."""
         if request.kind == cluster_service.KIND:
             leader = self._leader
             now = leader.dependencies.clock.now()
             return await taint_commands.carry_out(request, leader.register, now, fence=leader.fence)
         reconciler = self._registry.reconciler(request.application)
-        if reconciler is None and request.kind == "forget":
+        if reconciler is not None:
+            return await self._of_application(reconciler, request)
+        if request.kind == "forget":
             return await self._registry.forget_unreadable(
-                request.application, request.by, answers=self._done(request)
+                request.application, request.by, answers=answers
             )
-        if reconciler is None:
-            return self._registry.why_unknown(request.application)
-        return await self._of_application(reconciler, request)
+        return self._registry.why_unknown(request.application)
 
     async def _of_application(
         self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord

@@ -22,6 +22,7 @@ from volary.controller.api import (
     project_service,
     representations,
     status_service,
+    workspace_service,
 )
 from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
@@ -63,6 +64,8 @@ class Service:
     placements: placement_service.PlacementService
     #: What each team may do.
     projects: project_service.ProjectService
+    #: What teams have on clusters.
+    workspaces: workspace_service.WorkspaceService
 
     # Looking.
 

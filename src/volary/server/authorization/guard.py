@@ -196,7 +196,7 @@ async def _audit(
         run_id=request.path_params.get("run", ""),
         document={
             name: request.path_params[name]
-            for name in ("cluster", "token")
+            for name in ("cluster", "token", "workspace")
             if name in request.path_params
         },
     )

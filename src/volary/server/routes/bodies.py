@@ -157,6 +157,15 @@ class ClusterReason(Body):
     reason: Sentence = ""
 
 
+class DeleteWorkspace(Body):
+    """What may go."""
+
+    confirm: Word = pydantic.Field(description="The name of the workspace once more")
+    with_contents: bool = pydantic.Field(
+        False, description="Also namespaces that hold what is not the workspace's."
+    )
+
+
 class Taint(ClusterReason):
     """A mark."""
 

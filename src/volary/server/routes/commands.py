@@ -1,4 +1,4 @@
-"""Commands: what can be asked of an application, a run or a cluster, and who may ask for it.
+"""Commands: what can be asked of applications, runs, clusters and workspaces, and who may ask.
 
 A command is a row of a table: its verb ends the path, and its body has the options of the
 service's method.
@@ -14,7 +14,7 @@ import fastapi
 from starlette import requests, responses
 
 from volary.config.text import globs
-from volary.controller.api import cluster_service, representations
+from volary.controller.api import cluster_service, representations, workspace_service
 from volary.controller.api import service as services
 from volary.server import server_state
 from volary.server.authentication import logins
@@ -144,6 +144,14 @@ _CLUSTER: Mapping[str, _Command] = {
     "untaint": _Command(_ADMINISTER, bodies.Untaint, "Remove a taint that was added by hand."),
 }
 
+_WORKSPACE: Mapping[str, _Command] = {
+    "delete": _Command(
+        _ADMINISTER,
+        bodies.DeleteWorkspace,
+        "Delete what is left of a workspace and not written any more, on clusters that answer.",
+    ),
+}
+
 
 #: A command asked for again under its key is not carried out again, and gets the same answer.
 _Key = Annotated[
@@ -167,6 +175,7 @@ def _method(service: services.Service, noun: str, verb: str) -> _Method:
         "application.rebalance": service.placements.rebalance,
         "application.forget": service.forget_application,
         "cluster.untaint": service.fleet.untaint,
+        "workspace.delete": service.workspaces.delete,
     }
     ask: dict[str, _Method] = {
         "application": service.ask_application,
@@ -241,4 +250,11 @@ _add(
     "cluster",
     access.Scope.EVERYTHING,
     cluster_service.Cluster,
+)
+_add(
+    _WORKSPACE,
+    "/workspaces/{workspace}",
+    "workspace",
+    access.Scope.EVERYTHING,
+    workspace_service.DeletedWorkspace,
 )

@@ -19,6 +19,7 @@ DOCS = Path(__file__).parents[4] / "docs/reference"
         ("controller", reference_pages.controller_page()),
         ("fleet", reference_pages.fleet_page()),
         ("project", reference_pages.project_page()),
+        ("workspace", reference_pages.workspace_page()),
     ],
 )
 def test_the_committed_page_is_current(page: str, text: str) -> None:
@@ -33,6 +34,7 @@ def test_the_committed_page_is_current(page: str, text: str) -> None:
         schemas.controller_schema(),
         schemas.fleet_schema(),
         schemas.project_schema(),
+        schemas.workspace_schema(),
     ],
 )
 def test_every_field_of_a_schema_is_described(made: dict[str, Any]) -> None:

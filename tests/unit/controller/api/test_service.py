@@ -20,6 +20,7 @@ from volary.controller.api import (
     representations,
     service,
     status_service,
+    workspace_service,
 )
 from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.persistence import change_signal, redaction
@@ -79,6 +80,7 @@ async def served() -> AsyncIterator[Served]:
                 dependencies,
                 project_registry.ProjectRegistry(store, clock, leader.change_signal),
             ),
+            workspace_service.WorkspaceService(store, leader.register, asker, audit),
         )
         await leader.register.enter(given.MEMBERS, fence=None)
         leader.register.is_leader = True

@@ -38,6 +38,7 @@ _NAMES: Mapping[type[Any], tuple[str, tuple[str, ...]]] = {
     records.LogLine: ("line of the log", ("run_id", "position")),
     records.ProjectFilesRecord: ("set of project files", ("source",)),
     records.RequestRecord: ("request", ("id",)),
+    records.WorkspaceRecord: ("workspace", ("name",)),
     run_records.ApprovalRecord: ("approval", ("run_id", "position")),
     run_records.EventRecord: ("event", ("run_id", "number")),
     run_records.OutboxMessage: ("notification", ("id",)),

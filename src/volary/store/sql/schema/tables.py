@@ -276,6 +276,16 @@ project_files = sa.Table(
     _maybe("updated"),
 )
 
+workspaces = sa.Table(
+    "workspaces",
+    METADATA,
+    _key("name"),
+    _words("project"),
+    _document(),
+    _maybe("updated"),
+    _maybe("removed"),
+)
+
 commits = sa.Table(
     "commits",
     METADATA,
