@@ -16,7 +16,7 @@ from kube_sandbox import json as cluster_json
 from volary.config.workspaces import workspace_files
 from volary.controller import composition
 from volary.controller.api import workspace_service
-from volary.model import json, workspaces
+from volary.model import json, server_settings, workspaces
 
 TEAM_A = """\
 apiVersion: volary.dev/v1
@@ -36,6 +36,12 @@ TEAM_B = TEAM_A.replace("team-a", "team-b").replace("shop", "pay").replace("team
 RBAC = "rbac.authorization.k8s.io/v1"
 #: Nobody looks from time to time: changes are seen by watches.
 RULES = replace(controller_world.RULES, workspace_period=timedelta(hours=1))
+
+#: Project files of a repository that nobody reads: what is stored counts until `write`.
+PROJECTS: dict[str, Any] = {
+    "repositories": (server_settings.Repository("platform", "https://git.example/platform"),),
+    "projects": server_settings.ProjectFiles(repository="platform"),
+}
 
 
 def read(text: str) -> workspaces.Workspace:
@@ -68,7 +74,7 @@ class Kept:
 
     def write(self, *texts: str) -> None:
         """Have exactly these workspaces written."""
-        self.controller.change_workspaces([read(text) for text in texts])
+        self.controller.projects.on_workspaces([read(text) for text in texts])
 
     async def until(
         self, name: str, holds: Callable[[workspace_service.Workspace], bool]
@@ -124,6 +130,6 @@ async def life(
 ) -> AsyncIterator[Kept]:
     """Run a controller beside the block, which goes on with what is stored."""
     async with controller_world.controlled(
-        world, store=store, parts={"rules": RULES, **more}
+        world, store=store, parts={"rules": RULES, **more}, **PROJECTS
     ) as controlled:
         yield Kept(world, controlled.controller)

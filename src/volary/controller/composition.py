@@ -6,7 +6,7 @@ two controllers can live in one process, as tests have them.
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -31,7 +31,7 @@ from volary.controller.persistence import change_signal, notification_outbox, re
 from volary.controller.projects import project_registry
 from volary.controller.runs import ready_runs
 from volary.controller.workspaces import workspace_keeper
-from volary.model import clocks, metric_providers, server_settings, workspaces
+from volary.model import clocks, metric_providers, server_settings
 from volary.model.fleet import fleets
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
@@ -95,9 +95,14 @@ class Controller:
         self._outbox = outbox
         self._notifier = notifier
         kept, asked = change_signal.ChangeSignal(), change_signal.ChangeSignal()
+        self._workspaces = workspace_keeper.WrittenWorkspaces()
         #: Which projects there are.
         self.projects = project_registry.ProjectRegistry(
-            store, parts.clock, kept, project_registry.written(settings, parts.written_beside)
+            store,
+            parts.clock,
+            kept,
+            project_registry.written(settings, parts.written_beside),
+            self._workspaces.replace,
         )
         dependencies = ready_runs.Dependencies(
             parts.repositories,
@@ -136,7 +141,6 @@ class Controller:
         )
         notifier.projects = lambda: dependencies.projects()  # noqa: PLW0108 - as they are then
         self._register = known
-        self._workspaces = workspace_keeper.WrittenWorkspaces()
         self._manager = control_loops.ControlLoops(
             store,
             dependencies,
@@ -195,17 +199,6 @@ class Controller:
         Analysis providers stay those that this process began with.
         """
         self._register.replace(members)
-
-    def change_workspaces(self, written: Sequence[workspaces.Workspace]) -> None:
-        """Take the complete set of workspaces as they are written now.
-
-        Those that are missing count as removed, so whoever cannot read all of them does not call
-        this. What is stored counts until it is called for the first time.
-
-        Raises:
-            errors.UserError: Two have one name; nothing changes then.
-        """
-        self._workspaces.replace(written)
 
     async def run(self) -> None:
         """Drive whenever this process holds the lease, until cancelled.

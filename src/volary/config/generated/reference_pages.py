@@ -413,8 +413,8 @@ def _later() -> Iterator[str]:
 
 def project_page() -> str:
     """Return the reference page of project files."""
-    tables = (_table(f"`kind: {kind.name}`", kind.section) for kind in project_files.KINDS)
-    return "\n".join([_PROJECT + "\n## Fields\n", *tables])
+    kind = project_files.PROJECT
+    return "\n".join([_PROJECT + "\n## Fields\n", _table(f"`kind: {kind.name}`", kind.section)])
 
 
 _PAGES = {

@@ -10,13 +10,19 @@ from typing import Any
 from volary.config.decoding import readings
 from volary.config.projects import definitions, project_sections
 from volary.config.text import yaml
-from volary.model import errors, projects
+from volary.config.workspaces import workspace_files
+from volary.model import errors, projects, workspaces
 
 PROJECT: definitions.DefinitionKind[projects.Project] = definitions.DefinitionKind(
     "Project", project_sections.ProjectFile, project_sections.convert
 )
+WORKSPACE: definitions.DefinitionKind[workspaces.Workspace] = definitions.DefinitionKind(
+    workspace_files.KIND,
+    workspace_files.WorkspaceFile,
+    lambda reading, _: workspace_files.convert(reading),
+)
 #: The kinds of documents that there are.
-KINDS: tuple[definitions.DefinitionKind[Any], ...] = (PROJECT,)
+KINDS: tuple[definitions.DefinitionKind[Any], ...] = (PROJECT, WORKSPACE)
 
 #: More files, or more definitions, are a mistake.
 MOST_FILES = 1_000
@@ -50,6 +56,7 @@ def parse(
     reader = _Reader(surroundings, beside)
     for file in files:
         reader.read(file)
+    reader.check_workspaces()
     return reader.loaded()
 
 
@@ -127,6 +134,19 @@ class _Reader:
             return
         self._written[kind, name] = reading.where(at)
         self._found.setdefault(kind, {})[name] = made
+
+    def check_workspaces(self) -> None:
+        """Note workspaces of projects that are not there; all files were read."""
+        projects_there = [name for kind, name in self._written if kind == PROJECT.name]
+        for name, found in self._found.get(WORKSPACE.name, {}).items():
+            if isinstance(found, workspaces.Workspace) and found.project not in projects_there:
+                self._problems.append(
+                    errors.Problem(
+                        f"workspace {name} is of project {found.project}, which is not there",
+                        self._written[WORKSPACE.name, name] or errors.NOWHERE,
+                        readings.did_you_mean(found.project, projects_there),
+                    )
+                )
 
     def loaded(self) -> readings.Loaded[definitions.Definitions]:
         problems = tuple(self._problems)

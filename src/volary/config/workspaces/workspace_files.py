@@ -44,18 +44,11 @@ class WorkspaceFile(base_sections.Section):
 def parse(text: str, *, file: str) -> readings.Loaded[workspaces.Workspace]:
     """Read a file with one workspace."""
     form = "a workspace file has one document, an object with kind: Workspace"
-    return readings.load(text, file, form, _read)
+    return readings.load(text, file, form, convert)
 
 
-def read(document: yaml.Document) -> readings.Loaded[workspaces.Workspace]:
-    """Read a document of kind `Workspace`, of a file that may have others."""
-    reading = readings.Reading(document)
-    workspace = _read(reading)
-    problems = tuple(sorted(reading.problems, key=lambda problem: problem.where.line))
-    return readings.Loaded(None if reading.has_errors else workspace, problems)
-
-
-def _read(reading: readings.Reading) -> workspaces.Workspace | None:
+def convert(reading: readings.Reading) -> workspaces.Workspace | None:
+    """Return the workspace of a document; None when it cannot be read, noted then."""
     file = reading.read(WorkspaceFile, reading.document.value, ())
     if file is None:
         return None

@@ -20,7 +20,7 @@ from volary.config.text import git_addresses
 from volary.controller import refusals
 from volary.controller.persistence import change_signal, retry
 from volary.gitops import project_discovery, repository_state
-from volary.model import clocks, errors, json, server_settings
+from volary.model import clocks, errors, json, server_settings, workspaces
 from volary.model.runs import run_records
 from volary.store import records, stores
 from volary.tenancy import membership
@@ -83,6 +83,8 @@ class ProjectRegistry:
     #: Signals whenever something was stored.
     kept: change_signal.ChangeSignal
     written: Written = field(default_factory=Written)
+    #: Told all workspaces whenever it is known which there are.
+    on_workspaces: Callable[[Sequence[workspaces.Workspace]], None] = lambda _: None
     #: What the repository says; None: that is not known.
     _in_git: definitions.Definitions | None = field(default=None, init=False)
     _record: records.ProjectFilesRecord = field(init=False)
@@ -237,6 +239,8 @@ class ProjectRegistry:
         self._current = membership.Projects(
             dict(self.known.of(project_files.PROJECT)), self._why_unknown()
         )
+        if not self._current.unknown:
+            self.on_workspaces(tuple(self.known.of(project_files.WORKSPACE).values()))
 
     def _why_unknown(self) -> str:
         if not self.written.repository or self._in_git is not None:

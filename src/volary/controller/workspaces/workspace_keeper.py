@@ -21,6 +21,7 @@ from volary.controller.leadership import context
 from volary.controller.persistence import change_signal, retry
 from volary.controller.workspaces import (
     cluster_workspaces,
+    workspace_actor,
     workspace_removal,
     workspace_states,
 )
@@ -332,7 +333,8 @@ class WorkspaceKeeper:
             return cluster_workspaces.Outcome(str(error))
 
     async def _client(self, cluster: str) -> clients.Client:
-        client = await self._leader.dependencies.clusters.client(cluster)
+        acting = self._leader.dependencies.clusters.acting_for(workspace_actor.WorkspaceActor())
+        client = await acting.client(cluster)
         if isinstance(client, client_pool.Unavailable):
             raise errors.TemporaryError(client.reason)
         return client

@@ -2,7 +2,6 @@
 
 import pytest
 
-from volary.config.text import yaml
 from volary.config.workspaces import workspace_files
 from volary.model import workspaces
 
@@ -28,13 +27,6 @@ def test_the_shortest_is_closed_to_others() -> None:
     assert workspace.network.isolate
     assert workspace.pod_security is workspaces.PodSecurity.BASELINE
     assert workspace.members == ()
-
-
-def test_a_document_among_others_is_read() -> None:
-    first, second = yaml.load_all(FILE + "---\n" + FILE.replace("team-a", "team-b"), "w.yaml")
-
-    assert workspace_files.read(first).require().name == "team-a"
-    assert workspace_files.read(second).require().name == "team-b"
 
 
 @pytest.mark.parametrize(
