@@ -18,6 +18,11 @@ class Repository:
         self.path = path
         self._git = pygit2.init_repository(str(path), initial_head="main")
 
+    @property
+    def head(self) -> str:
+        """The newest commit."""
+        return str(self._git.head.target)
+
     def write(self, files: Mapping[str, str], message: str) -> None:
         """Write files, by their paths, and commit that; an empty text takes a file away."""
         for name, text in files.items():

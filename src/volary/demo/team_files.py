@@ -44,7 +44,7 @@ def definitions_of(team: str) -> str:
             - {{kind: ResourceQuota}}
             - {{group: rbac.authorization.k8s.io}}
           roles:
-          - {{role: deployer, subjects: ['token:{team}']}}
+          - {{role: deployer, groups: [{team}]}}
           impersonate:
             serviceAccount: {{namespace: {team}, name: volary-deployer}}
         ---

@@ -1,6 +1,7 @@
 """``volary demo --scenario teams``: two teams on one server, one of which wants what is not its."""
 
 import asyncio
+import base64
 import contextlib
 import functools
 import os
@@ -21,6 +22,8 @@ NAMES = ("us", "eu", "asia")
 _PLATFORM, _GOOD, _BAD = "platform", "team-a", "team-b"
 _SPEED = 4.0
 _KEY_FILE = "age.key"
+#: What another application called shop is called.
+_SECOND = "shop.team-b-shop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,24 @@ class _Environment:
         """Print a line as it is."""
         self.base.console.print(markup.escape(text), soft_wrap=True)
 
-    async def reach(self, application: str, *statuses: str, word: str = "") -> json.JsonObject:
-        """Return an application once it has one of these, for a reason with that word."""
+    async def reach(
+        self, application: str, *statuses: str, word: str = "", commit: str = ""
+    ) -> json.JsonObject:
+        """Return an application once it has one of these, for a reason with that word.
+
+        With a commit: once that runs.
+        """
 
         async def fetch() -> json.JsonObject:
             return await self.admin.get("applications", application)
 
         return await server_process.until(
-            fetch, lambda known: known["status"] in statuses and word in known["reason"]
+            fetch,
+            lambda known: (
+                known["status"] in statuses
+                and word in known["reason"]
+                and commit in ("", known["runningCommit"])
+            ),
         )
 
 
@@ -74,16 +87,15 @@ async def _open(messages: rich_console.Console, base: Path) -> AsyncIterator[_En
             messages, base, sandbox, repositories, more
         ) as environment:
             server = environment.server
-            admin = await _token(server, "admin", "admin")
+            admin = await _token(server, "admin", "--role", "admin")
             server.token = admin
             await server.start()
             async with client.Client.open(login.Target(server.url, admin)) as api:
                 yield _Environment(environment, api)
 
 
-async def _token(server: server_process.DemoServer, name: str, *roles: str) -> str:
+async def _token(server: server_process.DemoServer, name: str, *words: str) -> str:
     """Make an API token, and return it."""
-    words = [word for role in roles for word in ("--role", role)]
     made = await server.command("token", "create", name, *words, "--config", str(server.config))
     return made.strip()
 
@@ -122,7 +134,7 @@ async def _give_places(environment: _Environment) -> None:
         workspaces,
         lambda known: (
             len(known["items"]) == len(files)
-            and all(each["state"] == "ready" for each in known["items"])
+            and all(each["status"] == "ready" for each in known["items"])
         ),
     )
     for noun in ("project", "workspace"):
@@ -142,9 +154,11 @@ async def _release_with_secret(environment: _Environment) -> None:
     await environment.reach("shop", "synced")
     environment.say(f"   in Git:      {_line(files['shop/secret.yaml'], 'password')}")
     for name, cluster in environment.base.sandbox.clusters.items():
-        secret = cluster.view.get("Secret", _GOOD, "shop-login")
-        has = "has the password" if secret else "has no Secret"
-        environment.say(f"   on {name + ':':9} {has}")
+        secret = cluster.view.get("Secret", _GOOD, "shop-login") or {}
+        value = base64.b64decode(secret.get("data", {}).get("password", "")).decode()
+        if value != team_files.PASSWORD:
+            raise errors.user_error(f"the demo failed: {name} does not have the password")
+        environment.say(f"   on {name + ':':9} the password as it was written")
     told = await environment.base.server.command("get", "apps")
     if team_files.PASSWORD in told:
         raise errors.user_error("the demo failed: the password was printed")
@@ -191,40 +205,19 @@ async def _try_to_take_over(environment: _Environment) -> None:
         environment.say(f"   {attempt.intention}:\n     {known['reason']}")
     repository.write({**files, **team_files.SAME_NAME}, "An application called as team-a's is")
     repository.push()
+    second = await environment.reach(_SECOND, "synced")
     environment.say(
-        f"   to take the name of team-a's application:\n     {await _taken(environment)}"
-    )
-
-
-async def _taken(environment: _Environment) -> str:
-    """Return what is said of the second application of one name."""
-
-    async def fetch() -> json.JsonObject:
-        return await environment.admin.get("applications")
-
-    found = await server_process.until(fetch, lambda known: _second(known) is not None)
-    second = _second(found)
-    assert second is not None
-    return f"{second['name']}: {second['reason']}"
-
-
-def _second(known: json.JsonObject) -> json.JsonObject | None:
-    return next(
-        (
-            item
-            for item in known["items"]
-            if item["repository"] == _BAD and item["name"] not in ("blog", "shop")
-        ),
-        None,
+        "   to take the name of team-a's application:\n"
+        f"     it is called {second['name']}, and is in the namespace of {second['project']} alone"
     )
 
 
 async def _ask_for_others(environment: _Environment) -> None:
     messages, server = environment.base.console, environment.base.server
     messages.print("\n[bold]4.[/] Somebody of team-b asks the server")
-    token = await _token(server, _BAD)
+    token = await _token(server, "ci", "--role", "deployer", "--project", _BAD)
     asking = functools.partial(_ask, environment, token)
-    for words in (("get", "apps"), ("get", "app", "shop"), ("pause", "shop", "-m", "for fun")):
+    for words in (("whoami",), ("get", "apps"), ("get", "app", "shop"), ("sync", "shop")):
         environment.say(f"   $ volary {' '.join(words)}")
         for line in (await asking(*words)).splitlines():
             environment.say(f"     {line}")
@@ -238,7 +231,7 @@ async def _ask(environment: _Environment, token: str, *words: str) -> str:
         return await server.command(*words)
     except errors.UserError as error:
         problem = error.problems[0]
-        return f"{problem.message}\n{problem.hint}"
+        return problem.hint or problem.message
     finally:
         server.token = own
 
@@ -253,8 +246,8 @@ async def _release_decently(environment: _Environment) -> None:
     }
     repository.write(files, "The blog, v2")
     repository.push()
-    known = await environment.reach("blog", "synced")
-    environment.say(f"   blog: {known['status']}")
+    known = await environment.reach("blog", "synced", commit=repository.head)
+    environment.say(f"   blog: {known['status']} at {known['runningCommit'][:7]}")
 
 
 def _objects(environment: _Environment, namespace: str) -> dict[str, str]:
