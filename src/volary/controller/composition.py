@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from volary.analysis.metering import meters
 from volary.clusters.client import client_pool
 from volary.clusters.transport import transports
-from volary.config.projects import definitions
+from volary.config.projects import definitions, project_files
 from volary.config.text import git_addresses
 from volary.controller import control_loops, inputs, project_actors
 from volary.controller.api import (
@@ -110,7 +110,7 @@ class Controller:
             parts.clock,
             renderer=renderers.Renderer(
                 programs.Settings(
-                    requires_isolation=settings.isolates_renderers, keys=keys_of(settings)
+                    requires_isolation=settings.isolates_renderers, keys=keys_of(settings)[0]
                 ),
                 secrets.learn_of,
             ),
@@ -240,14 +240,24 @@ class Controller:
             self._is_driving = False
 
 
-def keys_of(settings: server_settings.Settings) -> keys.Keys:
-    """Return the keys that the settings name, which may be in no repository that is watched."""
+def keys_of(
+    settings: server_settings.Settings, beside: definitions.Definitions | None = None
+) -> tuple[keys.Keys, ...]:
+    """Return the keys that the settings name, and those of each project that has its own.
+
+    None of them may be in a repository that is watched.
+    """
     local = [
         repository.url.removeprefix("file://")
         for repository in settings.repositories
         if repository.url.startswith(("file://", "/"))
     ]
-    return keys.Keys(settings.secrets).apart_from(f"{settings.data_directory}/mirrors", *local)
+    of_projects = (beside or definitions.Definitions()).of(project_files.PROJECT).values()
+    given = [known.secrets for known in of_projects if known.secrets is not None]
+    return tuple(
+        keys.Keys(secrets).apart_from(f"{settings.data_directory}/mirrors", *local)
+        for secrets in (settings.secrets, *given)
+    )
 
 
 def _permissions(settings: server_settings.Settings) -> contexts.Permissions:
@@ -267,7 +277,8 @@ async def open_controller(
         errors.TemporaryError: The database cannot be reached now.
     """
     secrets = parts.secrets
-    for value in (*parts.rules.secrets, *keys_of(settings).secret_values()):
+    known = keys_of(settings, parts.written_beside)
+    for value in (*parts.rules.secrets, *(each for one in known for each in one.secret_values())):
         secrets.learn(value)
     tenure = tenures.Tenure(parts.elapsed)
     providers = metric_providers.merged(settings.providers, parts.members.providers)

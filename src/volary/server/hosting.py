@@ -180,7 +180,8 @@ async def run(
     if secret_files.make_private_directory(data):
         _LOG.warning("%s could be entered by others; from now on only by its owner", data)
     logins.open_authenticator(settings, kept, clock)  # refuses before anything is opened
-    composition.keys_of(settings).check()
+    for keys in composition.keys_of(settings, beside):
+        keys.check()
     isolation = await asyncio.to_thread(probing.probe)
     _LOG.log(*isolation_notice(isolation, required=settings.isolates_renderers))
     with serving.bound(settings.host, settings.port) as listening:

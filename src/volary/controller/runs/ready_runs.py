@@ -72,11 +72,16 @@ class Dependencies:
     def acting_for(self, project: str) -> "Dependencies":
         """Return what is worked with for the applications of a project.
 
-        Clusters are asked, and written to, on its behalf and within what it permits. A controller
-        does everything with these that it does for an application.
+        Clusters are asked, and written to, on its behalf and within what it permits, and secrets in
+        Git are opened with its own keys where it has any. A controller does everything with these
+        that it does for an application.
         """
         actor = project_actors.ProjectActor(project, self.projects)
-        return replace(self, clusters=self.clusters.acting_for(actor))
+        known = self.projects().by_name.get(project)
+        renderer = self.renderer
+        if known is not None and known.secrets is not None:
+            renderer = renderer.with_keys(known.secrets)
+        return replace(self, clusters=self.clusters.acting_for(actor), renderer=renderer)
 
 
 class Performer(executor.StageExecutor, Protocol):

@@ -36,7 +36,7 @@ class InRepositoryError(errors.UserError):
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys that applications may have opened with; one value for all of them, so far."""
+    """The keys that applications may have opened with: the settings', or a project's own."""
 
     settings: server_settings.Secrets = field(default_factory=server_settings.Secrets)
     #: Where variables are looked up.

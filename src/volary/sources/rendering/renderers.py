@@ -19,7 +19,7 @@ from volary.manifests import redaction
 from volary.manifests.loading import documents, namespace_scopes
 from volary.manifests.routes import generated_services
 from volary.manifests.workloads import config_references
-from volary.model import applications, errors, work_limits
+from volary.model import applications, errors, server_settings, work_limits
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.placement import overrides
@@ -79,8 +79,23 @@ class Renderer:
         self._known: OrderedDict[Hashable, Rendered] = OrderedDict()
         self._busy: dict[Hashable, asyncio.Lock] = {}
         self._programs = asyncio.Semaphore(self._settings.at_once)
+        #: Those with other keys, by them.
+        self._others: dict[server_settings.Secrets, Renderer] = {}
         #: How often something was really rendered, for measurements.
         self.renderings = 0
+
+    def with_keys(self, secrets: server_settings.Secrets) -> "Renderer":
+        """Return the renderer that opens secrets in Git with these keys, and with no others.
+
+        It remembers by itself: what one may open is no answer for another. Programs are counted
+        together.
+        """
+        if secrets not in self._others:
+            keys = replace(self._settings.keys, settings=secrets)
+            other = Renderer(replace(self._settings, keys=keys), self._learn)
+            other._programs = self._programs
+            self._others[secrets] = other
+        return self._others[secrets]
 
     async def render(
         self,

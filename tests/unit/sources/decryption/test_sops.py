@@ -486,3 +486,23 @@ async def test_a_keyring_of_gnupg_opens_what_was_encrypted_for_it(
 
     assert [each.kind for each in rendered.manifests] == ["Secret", "ConfigMap"]
     assert "it is encrypted for PGP" in said
+
+
+async def test_keys_of_a_project_open_what_is_its_own_and_nothing_else(
+    directory_tree: Tree, age_key: sops_keys.AgeKey, tmp_path: Path
+) -> None:
+    of_project = sops_keys.make(tmp_path / "project")
+    own = server_settings.Secrets(sops=server_settings.Sops(age_key_file=str(of_project.file)))
+    general = server_settings.Secrets(sops=server_settings.Sops(age_key_file=str(age_key.file)))
+    partly = ("--encrypted-regex", sops_keys.REGEX)
+    theirs = directory_tree({"theirs/a.yaml": of_project.encrypt(PLAIN, "a.yaml", *partly)})
+    ours = directory_tree({"ours/a.yaml": age_key.encrypt(PLAIN, "a.yaml", *partly)})
+    everybody = with_keys(keys.Keys(general, {}))
+    project = everybody.with_keys(own)
+
+    assert project is everybody.with_keys(own)
+    assert await project.render(theirs, SHOP, directory="theirs", target="us")
+    for renderer, files, name in ((everybody, theirs, "theirs"), (project, ours, "ours")):
+        with pytest.raises(errors.UserError, match="a.yaml"):
+            await renderer.render(files, SHOP, directory=name, target="us")
+    assert await everybody.render(ours, SHOP, directory="ours", target="us")
