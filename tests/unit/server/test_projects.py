@@ -101,11 +101,11 @@ async def test_a_project_is_shown_with_the_clusters_that_there_are_now(tmp_path:
     }
 
 
-async def test_who_sees_no_application_of_a_project_does_not_see_the_project(
+async def test_who_has_no_role_in_a_project_does_not_see_it(
     tmp_path: Path,
 ) -> None:
     async with served(tmp_path) as world:
-        shop, admin = world.token("viewer", team="shop"), world.token("viewer")
+        shop, admin = world.token("viewer", "ci", project="team-a"), world.token("viewer")
         seen = await names(world, shop), await names(world, admin)
         other = f"{API}/projects/team-b"
         answers = [
@@ -182,7 +182,7 @@ async def test_a_question_that_cannot_be_answered_is_refused(tmp_path: Path, que
 async def test_what_is_wrong_with_the_files_is_told_to_those_who_see_all(tmp_path: Path) -> None:
     async with served(tmp_path) as world:
         await say(world, FILE + "---\nkind: Projekt\n", "c2")
-        shop, admin = world.token("viewer", team="shop"), world.token("viewer")
+        shop, admin = world.token("viewer", "ci", project="team-a"), world.token("viewer")
         _, all_of_it = await world.ask("GET", f"{API}/project-files", headers=admin)
         _, part = await world.ask("GET", f"{API}/project-files", headers=shop)
 

@@ -17,7 +17,8 @@ import aiohttp
 import pytest
 
 import server_world
-from volary.model import projects, server_settings
+from volary.controller.workspaces import workspace_states
+from volary.model import projects, server_settings, workspaces
 from volary.model.fleet import fleets
 from volary.model.placement import rollouts
 from volary.server import app, permissions
@@ -49,6 +50,8 @@ TARGETS: Mapping[str, tuple[str, str, str]] = {
     "cluster": ("shared", f"{CANARY}-cluster", "nothing"),
     "token": ("shop/ci", f"{CANARY}-project/{CANARY}-ci", "nothing"),
     "repository": ("shop-repo", f"{CANARY}-repo", "nothing"),
+    "project": ("shop", f"{CANARY}-project", "nothing"),
+    "workspace": ("shop-space", f"{CANARY}-space", "nothing"),
 }
 FLEET = fleets.Fleet(
     (
@@ -114,6 +117,25 @@ async def keep(world: server_world.Served, name: str, project: str) -> None:
     await store.audit.write(entry)
 
 
+async def keep_workspace(world: server_world.Served, name: str, project: str) -> None:
+    """Store a workspace that is on every cluster."""
+    canary = "" if project == "shop" else CANARY
+    states = {
+        cluster.name: workspace_states.ClusterState(
+            reason=f"it failed {canary}", namespaces=(f"{name}-1",)
+        )
+        for cluster in FLEET.clusters
+    }
+    state = workspace_states.WorkspaceState(
+        workspaces.Workspace(
+            name, project=project, namespaces=(workspaces.WorkspaceNamespace(f"{name}-1"),)
+        ),
+        states,
+    )
+    record = workspace_states.to_record(state, world.clock.now())
+    await world.service.store.workspaces.keep([record], fence=None)
+
+
 @dataclass
 class Person:
     """Somebody with one role for the shop, or none."""
@@ -153,6 +175,8 @@ async def shared(tmp_path: Path) -> AsyncIterator[tuple[server_world.Served, lis
             *((f"c-{CANARY}", ""), ("d", "shop"), (f"e-{CANARY}", f"{CANARY}-project")),
         ):
             await keep(world, name, project)
+        await keep_workspace(world, "shop-space", "shop")
+        await keep_workspace(world, f"{CANARY}-space", f"{CANARY}-project")
         world.token("viewer", "ci", project="shop")
         world.token("viewer", f"{CANARY}-ci", project=f"{CANARY}-project")
         world.token("admin", f"{CANARY}-platform")

@@ -119,6 +119,10 @@ class VisibleClusters:
     destinations: tuple[projects.Destination, ...] = ()
     members: fleets.Fleet = field(default_factory=fleets.Fleet)
 
+    def shows(self, name: str) -> bool:
+        """Say whether a cluster may be seen."""
+        return self.names is None or name in self.names
+
     def of(self, clusters: Iterable[cluster_service.Cluster]) -> list[cluster_service.Cluster]:
         """Return those of some clusters that may be seen, as far as they may."""
         names = self.names

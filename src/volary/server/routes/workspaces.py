@@ -1,5 +1,6 @@
 """Workspaces: how they are on their clusters."""
 
+from msgspec import structs
 from starlette import requests, responses
 
 from volary.controller import refusals
@@ -24,8 +25,9 @@ async def list_workspaces(
 ) -> responses.Response:
     """List the workspaces of the projects that you may view, by name."""
     seen = visibility.of(request)
+    clusters = await seen.clusters()
     wanted = [
-        workspace
+        _as_seen(workspace, clusters)
         for workspace in await server_state.of(request).service.workspaces.list()
         if seen.can_see_project(workspace.project)
         and project in ("", workspace.project)
@@ -39,7 +41,18 @@ async def list_workspaces(
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def get_workspace(request: requests.Request, workspace: str) -> responses.Response:
     """Show one workspace: how it is on each cluster, and what waits to be deleted."""
-    found = await server_state.of(request).service.workspaces.get(workspace)
-    if not visibility.of(request).can_see_project(found.project):
+    found, seen = (
+        await server_state.of(request).service.workspaces.get(workspace),
+        visibility.of(request),
+    )
+    if not seen.can_see_project(found.project):
         raise refusals.not_found("workspace", workspace)
-    return encoding.one(request, found)
+    return encoding.one(request, _as_seen(found, await seen.clusters()))
+
+
+def _as_seen(
+    workspace: workspace_service.Workspace, clusters: visibility.VisibleClusters
+) -> workspace_service.Workspace:
+    """Return a workspace without the clusters that somebody may not see."""
+    shown = tuple(each for each in workspace.clusters if clusters.shows(each.cluster))
+    return structs.replace(workspace, clusters=shown)
