@@ -85,6 +85,10 @@ class Client:
     def namespace(self) -> str:
         return self.cluster.namespace
 
+    @property
+    def acts_as(self) -> str:
+        return ""
+
     def __getattr__(self, verb: str) -> Any:
         method = getattr(self.cluster, verb)
 
