@@ -30,10 +30,6 @@ from volary.store import records
 STAGE = "1-K8S_SYNC"
 
 
-async def _watch(_: inputs.OnSeen) -> None:
-    await asyncio.Event().wait()
-
-
 class _NoRepositories:
     async def repository(self, name: str) -> Any:
         raise errors.user_error(f"there is no repository {name}")
@@ -153,11 +149,17 @@ async def served(
         **{"authentication": server_settings.Authentication.NONE, **more},
     )
     clock, kept = fixed_clock.FixedClock(), tokens.TokenFile(directory)
+    has_loaded = asyncio.Event()
+
+    async def watch(_: inputs.OnSeen) -> None:
+        has_loaded.set()
+        await asyncio.Event().wait()
+
     parts = composition.ControllerParts(
         clock=clock,
         members=members or fleets.Fleet(),
         repositories=_NoRepositories(),
-        watch=_watch,
+        watch=watch,
         rules=inputs.Rules(),
     )
     hastened: list[tuple[str, webhooks.PushEvent]] = []
@@ -182,6 +184,8 @@ async def served(
                 ]
                 async with aiohttp.ClientSession() as session:
                     world = Served(await url, session, made, application, kept, clock, hastened)
+                    # Nobody takes up what is stored from now on.
+                    await has_loaded.wait()
                     if members is None:
                         await _fill(world)
                     yield world
