@@ -241,7 +241,7 @@ def attacks(team: Team, inventories: Mapping[str, dict[str, Any]]) -> Iterator[A
         f"{refused} ClusterRoleBinding {rbac}",
         "ClusterRoleBinding",
         "in",
-        f"{RBAC}/v1",
+        RBAC,
         **rights,
         **inside,
     )
@@ -249,7 +249,7 @@ def attacks(team: Team, inventories: Mapping[str, dict[str, Any]]) -> Iterator[A
         f"{refused} RoleBinding {rbac}",
         "RoleBinding",
         "volary-deployer",
-        f"{RBAC}/v1",
+        RBAC,
         **rights,
         **inside,
     )
