@@ -31,7 +31,8 @@ from kube_sandbox.apiserver.storage import storage
 SEED = 14
 #: The teams, and what the application of each is called.
 TEAMS = {"reed": "heron", "moss": "otter"}
-CLUSTERS = ("us", "eu")
+#: Which clusters each of them may deploy to, and therefore know.
+CLUSTERS = {"reed": ("us", "lagoon"), "moss": ("us",)}
 RBAC = "rbac.authorization.k8s.io"
 SETTLED = {"synced", "failed", "refused", "broken", "rolled_back", "orphaned", "cancelled"}
 #: What controllers of a cluster write by themselves all the time.
@@ -45,7 +46,7 @@ kind: Project
 metadata: {name: TEAM}
 spec:
   sources: [{repository: TEAM}]
-  destinations: [{namespaces: [TEAM]}]
+  destinations: [{clusters: {names: [CLUSTERS]}, namespaces: [TEAM]}]
   kinds:
     denied: [{kind: ResourceQuota}, {group: rbac.authorization.k8s.io}, {group: networking.k8s.io}]
   limits: {objects: 20, renderedBytes: 100000}
@@ -56,6 +57,7 @@ kind: Workspace
 metadata: {name: TEAM}
 spec:
   project: TEAM
+  clusters: {names: [CLUSTERS]}
   namespaces: [{name: TEAM}]
   quota: {hard: {pods: 20}}
 """
@@ -70,6 +72,10 @@ def manifest(kind: str, name: str, version: str = "v1", **more: Any) -> dict[str
 
 def application(name: str, **spec: Any) -> str:
     return json.dumps(manifest("Application", name, "volary.dev/v1", spec=spec))
+
+
+def targets(team: str) -> list[dict[str, Any]]:
+    return [{"target": {"name": name}} for name in CLUSTERS[team]]
 
 
 def deployment(name: str, namespace: str, version: str, **metadata: Any) -> str:
@@ -175,7 +181,13 @@ class Team:
             shutil.rmtree(old)
         own = self.directory / "own"
         own.mkdir(exist_ok=True)
-        (own / "volary.yaml").write_text(application(self.application, quickSync={"prune": True}))
+        (own / "volary.yaml").write_text(
+            application(
+                self.application,
+                quickSync={"prune": True},
+                input={"multiTargets": targets(self.name)},
+            )
+        )
         image = f"v{self.version}"
         (own / "deployment.yaml").write_text(deployment(self.application, self.name, image))
         (own / "config.yaml").write_text(settings("own", self.name))
@@ -192,7 +204,7 @@ class Team:
 def attacks(team: Team, inventories: Mapping[str, dict[str, Any]]) -> Iterator[Attack]:
     """Yield what a team tries against the other."""
     me, other, victim = team.name, team.other, team.victim
-    app = {"volary.yaml": application("DIRECTORY")}
+    app = {"volary.yaml": application("DIRECTORY", input={"multiTargets": targets(me)})}
     refused = f"project {me} may not deploy"
     elsewhere = f"{refused} to namespace {other} of us"
     rbac = f"({RBAC})"
@@ -205,6 +217,7 @@ def attacks(team: Team, inventories: Mapping[str, dict[str, Any]]) -> Iterator[A
         return with_object(words, json.dumps(manifest(kind, name, version, **more)))
 
     def with_spec(words: str, **spec: Any) -> Attack:
+        spec["input"] = {"multiTargets": targets(me), **spec.get("input", {})}
         files = {"volary.yaml": application("DIRECTORY", **spec), "own.yaml": settings("raid", me)}
         return Attack(words, files)
 
@@ -227,10 +240,18 @@ def attacks(team: Team, inventories: Mapping[str, dict[str, Any]]) -> Iterator[A
     # Its own application of the other's name has its own namespace, and its own name here.
     yield Attack(
         "",
-        {"volary.yaml": application(victim), "d.yaml": deployment(victim, me, "evil")},
+        {
+            **app,
+            "volary.yaml": app["volary.yaml"].replace("DIRECTORY", victim),
+            "d.yaml": deployment(victim, me, "evil"),
+        },
         application=f"{victim}.{me}-DIRECTORY",
     )
     yield with_spec(f"no project {other} takes", project=other)
+    # All clusters, whichever there are.
+    outside = f"{refused} to 1 cluster of 2 that the application's targets choose"
+    everywhere = "" if len(CLUSTERS[me]) > 1 else outside
+    yield with_spec(everywhere, input={"multiTargets": []})
     # What is the cluster's.
     bound: Any = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"}
     whom = [{"kind": "ServiceAccount", "name": "volary-deployer", "namespace": me}]
@@ -352,7 +373,7 @@ class Fight:
         commit = await self.push(team, "own", {}, f"v{team.version}")
         known = await self.decided(team.application, commit)
         assert (known["status"], known["runningCommit"]) == ("synced", commit), known
-        for cluster in CLUSTERS:
+        for cluster in CLUSTERS[team.name]:
             body = self.world.find(cluster, "Deployment", team.application, team.name)
             (container,) = body["spec"]["template"]["spec"]["containers"]
             assert container["image"].endswith(f":v{team.version}")
@@ -372,11 +393,13 @@ async def fight(base: Path) -> AsyncIterator[Fight]:
     for each in (*(team.directory for team in teams), base / "platform"):
         pygit2.init_repository(str(each), initial_head="main")
     for team in teams:
-        (base / "platform" / f"{team.name}.yaml").write_text(DEFINITIONS.replace("TEAM", team.name))
+        text = DEFINITIONS.replace("TEAM", team.name)
+        text = text.replace("CLUSTERS", ", ".join(CLUSTERS[team.name]))
+        (base / "platform" / f"{team.name}.yaml").write_text(text)
     command_world.commit(base / "platform", "Who may do what")
     names = ("platform", *TEAMS)
     async with command_world.world(
-        base, *CLUSTERS, istio=True, middlewares=(watcher.middleware,)
+        base, *CLUSTERS["reed"], istio=True, middlewares=(watcher.middleware,)
     ) as world:
         for name, cluster in world.running.clusters.items():
             cluster.registry.subscribe(lambda change, name=name: watcher.follow(name, change))
@@ -433,6 +456,10 @@ async def test_not_one_object_of_the_other_changes(tmp_path: Path) -> None:
         # Each attack is carried out by one of the two.
         plans = [list(attacks(team, inventories)) for team in given.teams]
         chosen = [(dice.randrange(2), number) for number in range(len(plans[0]))]
+        # What is refused to one of them only is tried by that one.
+        for number, (first, second) in enumerate(zip(*plans, strict=True)):
+            if bool(first.words) != bool(second.words):
+                chosen[number] = (int(bool(second.words)), number)
         dice.shuffle(chosen)
         async with warm_processes.call("connection_flood:serve", str(port)):
             await process_time.until(port.exists)
@@ -479,3 +506,5 @@ def _assert_answer(given: Fight, team: str, attack: Attack, status: str, reason:
     for commit in given.commits[other]:
         assert commit[:7] not in reason, said
     assert TEAMS[other] not in reason, said
+    for cluster in set(CLUSTERS[other]) - set(CLUSTERS[team]):
+        assert cluster not in reason, said
