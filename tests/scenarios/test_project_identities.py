@@ -204,6 +204,6 @@ async def test_an_application_of_no_project_asks_clusters_nothing(teams: Teams) 
         status, reason, seen = await ended(running)
 
     assert status == "failed"
-    assert "the application belongs to project team-c, which there is not any more" in reason
+    assert "there is no project team-c any more" in reason
     assert "belongs to project team-c" in seen.clusters[0].unreachable_reason
     assert {path for _, _, path, _ in teams.heard.lines} <= FLEET_WIDE

@@ -503,6 +503,6 @@ async def test_keys_of_a_project_open_what_is_its_own_and_nothing_else(
     assert project is everybody.with_keys(own)
     assert await project.render(theirs, SHOP, directory="theirs", target="us")
     for renderer, files, name in ((everybody, theirs, "theirs"), (project, ours, "ours")):
-        with pytest.raises(errors.UserError, match="a.yaml"):
+        with pytest.raises(errors.UserError, match=r"a\.yaml"):
             await renderer.render(files, SHOP, directory=name, target="us")
     assert await everybody.render(ours, SHOP, directory="ours", target="us")
