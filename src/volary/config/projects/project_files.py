@@ -144,7 +144,9 @@ class _Reader:
                     errors.Problem(
                         f"workspace {name} is of project {found.project}, which is not there",
                         self._written[WORKSPACE.name, name] or errors.NOWHERE,
-                        readings.did_you_mean(found.project, projects_there),
+                        readings.did_you_mean(found.project, projects_there)
+                        if projects_there
+                        else "write a document of kind: Project for it",
                     )
                 )
 
