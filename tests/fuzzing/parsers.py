@@ -136,7 +136,8 @@ def _application(data: bytes) -> Iterable[str]:
 
 def _linted(data: bytes) -> Iterable[str]:
     text = _text(data)
-    found = lint.check({"app/volary.yaml": text, "fleet.yaml": text, "app/flagger.yaml": text})
+    names = ("app/volary.yaml", "fleet.yaml", "app/flagger.yaml", "teams/a.yaml", "teams/b.yaml")
+    found = lint.check(dict.fromkeys(names, text))
     return [str(one) for one in found]
 
 
@@ -144,7 +145,8 @@ def _of_configuration() -> Iterator[Parser]:
     written = _files("config/*/*.yaml", "flagger/*/*", "karmada/*/*.yaml", "rollouts/*/*.yaml")
     examples = _files("*/*.yaml", "*.yaml", root=ROOT / "examples")
     yield Parser("application", (*written, *examples), _application)
-    yield Parser("lint", written, _linted)
+    teams = _files("*.yaml", root=_EXAMPLES)
+    yield Parser("lint", (*written, *teams), _linted)
     yield Parser(
         "settings",
         _settings_examples(),

@@ -56,7 +56,8 @@ def parse(
     reader = _Reader(surroundings, beside)
     for file in files:
         reader.read(file)
-    reader.check_workspaces()
+    if not surroundings.are_part:
+        reader.check_workspaces()
     return reader.loaded()
 
 
