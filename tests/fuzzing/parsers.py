@@ -7,17 +7,21 @@ import hashlib
 import hmac
 import json
 import random
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import jwt
+import msgspec
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from fuzzing import changes
 from fuzzing.trials import CANARY, Parser
+from volary import secret_files
 from volary.analysis.providers import query
 from volary.analysis.providers.dialects import dialect, registry
 from volary.clusters.api import api_errors, discovery, requests
@@ -27,6 +31,7 @@ from volary.clusters.transport import authenticators, transports
 from volary.config.application import application_files
 from volary.config.crosscheck import lint
 from volary.config.fleet import fleet_files
+from volary.config.projects import definitions, project_files
 from volary.config.server import settings_files
 from volary.config.text import (
     calendars,
@@ -37,21 +42,28 @@ from volary.config.text import (
     patterns,
     yaml,
 )
+from volary.config.workspaces import workspace_files
+from volary.controller.projects import project_registry
+from volary.controller.workspaces import workspace_states
 from volary.gitops import webhooks
 from volary.http_client import answers
 from volary.manifests import redaction
 from volary.manifests.health import assessment
 from volary.manifests.loading import documents
 from volary.model import applications, errors, safe_text, server_settings
+from volary.model import json as volary_json
+from volary.model.fleet import fleets
 from volary.model.objects import manifest
+from volary.model.pipeline.stage_kinds import catalog
 from volary.model.schedules import cron, recurrence
-from volary.server.authentication import issuers
+from volary.server.authentication import issuers, tokens
 from volary.server.routes import applications as application_routes
 from volary.sources.decryption import ciphertexts, sops_files, templates
 from volary.sources.git import branch_listing, git_hosts, ssh_remote
 from volary.sources.rendering import helm, kustomizations, placeholders, plain_files
 from volary.sources.trees import paths, trees
-from volary.store import pagination
+from volary.store import pagination, records
+from volary.tenancy import identities, membership, restrictions, workspace_manifests
 
 ROOT = Path(__file__).parents[2]
 _CASES = ROOT / "tests/cases"
@@ -124,7 +136,8 @@ def _application(data: bytes) -> Iterable[str]:
 
 def _linted(data: bytes) -> Iterable[str]:
     text = _text(data)
-    found = lint.check({"app/volary.yaml": text, "fleet.yaml": text, "app/flagger.yaml": text})
+    names = ("app/volary.yaml", "fleet.yaml", "app/flagger.yaml", "teams/a.yaml", "teams/b.yaml")
+    found = lint.check(dict.fromkeys(names, text))
     return [str(one) for one in found]
 
 
@@ -132,7 +145,8 @@ def _of_configuration() -> Iterator[Parser]:
     written = _files("config/*/*.yaml", "flagger/*/*", "karmada/*/*.yaml", "rollouts/*/*.yaml")
     examples = _files("*/*.yaml", "*.yaml", root=ROOT / "examples")
     yield Parser("application", (*written, *examples), _application)
-    yield Parser("lint", written, _linted)
+    teams = _files("*.yaml", root=_EXAMPLES)
+    yield Parser("lint", (*written, *teams), _linted)
     yield Parser(
         "settings",
         _settings_examples(),
@@ -146,6 +160,7 @@ def _of_configuration() -> Iterator[Parser]:
         fleets,
         lambda data: _said(fleet_files.parse(_text(data), file="fleet.yaml").problems),
     )
+    yield from _of_projects()
     yield Parser("yaml", (*written, *_files("health/*/object.yaml")), _yaml)
     yield Parser("manifests", _files("health/*/object.yaml", "variants/**/*.yaml"), _manifests)
 
@@ -169,6 +184,145 @@ def _provider_fleet(case: bytes) -> bytes:
     entry = {"name": "metrics", "type": body["type"], "config": body.get("config", {})}
     fleet = {"kind": "Fleet", "clusters": [{"name": "us"}], "analysisProviders": [entry]}
     return json.dumps(fleet).encode()
+
+
+# Files of the platform team, and what follows from them.
+
+_EUROPE = fleets.Cluster("eu", labels={"env": "prod"})
+_DEPLOYMENT = restrictions.ObjectKind("apps", "Deployment", is_namespaced=True)
+_PLACES = (
+    membership.Place("mono", "teams/shop/volary.yaml", "main"),
+    membership.Place("shop", "volary.yaml", ""),
+)
+
+
+def _project_files(data: bytes) -> Iterable[str]:
+    """Read files as those of a repository and as those beside the settings, and go by them."""
+    first, _, second = _text(data).partition("\n# another file\n")
+    files = [
+        project_files.TextFile(name, text)
+        for name, text in (("teams/a.yaml", first), ("teams/b.yaml", second))
+        if text
+    ]
+    known = definitions.Surroundings(("chat",), ("shop", "mono"), directory="/etc/volary")
+    said: list[str] = []
+    for surroundings in (known, replace(known, are_in_git=True)):
+        loaded = project_files.parse(files, surroundings)
+        said += _said(loaded.problems)
+        if loaded.value is not None:
+            said += _followed(loaded.value)
+    return said
+
+
+def _followed(known: definitions.Definitions) -> Iterator[str]:
+    """Yield what is said where projects and workspaces that were read are gone by."""
+    teams = membership.Projects(known.of(project_files.PROJECT))
+    yield from (teams.membership(place).reason for place in _PLACES)
+    for team in teams.by_name.values():
+        # What a file may say is an identity that clusters can be asked as.
+        yield identities.identity_of(team).user
+        yield restrictions.refusal_of_cluster(team, _EUROPE)
+        yield restrictions.refusal_of_object(
+            team, _EUROPE, _DEPLOYMENT, namespace="shop", name="web"
+        )
+        yield from restrictions.named_namespaces(team)
+        yield from (restrictions.refusal_of_stage(team, kind) for kind in catalog.listed())
+    for workspace in known.of(project_files.WORKSPACE).values():
+        yield workspace_manifests.digest(workspace)
+        for part in workspace_manifests.render(workspace):
+            yield from (str(item.key) for item in part.items)
+
+
+def _stored_project_files(data: bytes) -> Iterable[str]:
+    """Read them as they are kept, whatever became of the row."""
+    try:
+        document = msgspec.json.decode(data)
+    except volary_json.UNREADABLE:
+        return ()
+    stored = records.ProjectFilesRecord("source", "0" * 40, "", document)
+    return [file.name for file in project_registry.files_of(stored)]
+
+
+def _stored_workspace(data: bytes) -> Iterable[str]:
+    """Read one as it is kept, and make its objects."""
+    try:
+        document = msgspec.json.decode(data, type=dict[str, Any])
+    except volary_json.UNREADABLE:
+        return ()
+    state = workspace_states.from_record(records.WorkspaceRecord("team-a", "team-a", document))
+    workspace_manifests.digest(state.workspace)
+    return [one.reason for one in state.clusters.values()]
+
+
+def _tokens(data: bytes) -> Iterable[str]:
+    """Read a file of tokens as a server does, and go by each."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, tokens.FILE_NAME)
+        secret_files.write_private(path, data)
+        read = tokens.TokenFile(Path(directory))
+        try:
+            read.find(f"volary_{CANARY}", _NOW)
+            found = read.all()
+        except errors.UserError as error:
+            # The name of a directory that is always another one is no part of what is read.
+            raise errors.user_error(str(error).replace(directory, "DATA")) from error
+        return [f"{one.full_name} {one.state(_NOW)} {one.role}" for one in found]
+
+
+def _of_projects() -> Iterator[Parser]:
+    pages = sorted((ROOT / "docs").glob("**/*.md"))
+    blocks = [
+        block.partition("```")[0]
+        for page in pages
+        for block in page.read_text().split("```yaml\n")[1:]
+    ]
+    found = [
+        block for block in blocks if "\nkind: Project\n" in block or "\nkind: Workspace\n" in block
+    ]
+    assert found
+    written = (_EXAMPLES / "project.yaml").read_text()
+    both = f"{written}\n# another file\n{(_EXAMPLES / 'workspace.yaml').read_text()}"
+    words = (
+        "'*'",
+        "!shop",
+        "system:masters",
+        "[a-",
+        "{a,b}",
+        "**/",
+        "oidc:",
+        "token:",
+        "10.0.0.0/8",
+    )
+    yield Parser(
+        "project files", [text.encode() for text in (*found, both)], _project_files, words=words
+    )
+    kept = {"files": [{"name": "teams/a.yaml", "text": written}, {"name": "b.yaml", "text": ""}]}
+    yield Parser("stored project files", [json.dumps(kept).encode()], _stored_project_files)
+    shown = workspace_files.parse(
+        (_EXAMPLES / "workspace.yaml").read_text(), file="workspace.yaml"
+    ).require()
+    state = workspace_states.WorkspaceState(
+        shown, {"eu": workspace_states.ClusterState(reason="no answer", since=_NOW)}
+    )
+    stored = msgspec.json.encode(workspace_states.to_record(state, _NOW).document)
+    yield Parser("stored workspace", (stored,), _stored_workspace)
+    one = {
+        "id": "1234abcd",
+        "name": "ci",
+        "hash": hashlib.sha256(f"volary_{CANARY}".encode()).hexdigest(),
+        "role": "deployer",
+        "created": "2026-11-20T12:00:00Z",
+        "matchLabels": {"team": "shop"},
+        "project": "shop",
+        "expires": "2026-12-20T12:00:00Z",
+        "revoked": None,
+    }
+    files = [[one, one], [{**one, "expires": "2026-12-20T12:00:00"}]]
+    yield Parser(
+        "tokens",
+        [json.dumps({"version": 1, "tokens": listed}, indent=1).encode() for listed in files],
+        _tokens,
+    )
 
 
 def _yaml(data: bytes) -> Iterable[str]:

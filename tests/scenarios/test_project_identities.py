@@ -3,7 +3,7 @@
 import contextlib
 import re
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +143,7 @@ async def ended(
 ) -> tuple[str, str, status_representations.ApplicationStatus]:
     """The status and the reason of the application once its first run is over, and how it is."""
     settled = await running.until_application(
-        lambda each: each.status in ("synced", "failed", "refused", "out_of_sync")
+        lambda each: each.status in ("synced", "failed", "refused", "out_of_sync", "broken")
     )
     return settled.status, settled.reason, await running.service.statuses.get("simple")
 
@@ -200,10 +200,13 @@ async def test_the_server_stops_what_rbac_would_allow(teams: Teams) -> None:
 
 async def test_an_application_of_no_project_asks_clusters_nothing(teams: Teams) -> None:
     teams.release_to("team-a")
-    async with teams.controlled(project("team-b", "team-b"), whose="team-c") as running:
+    elsewhere = replace(project("team-b", "team-b"), sources=(projects.Source("elsewhere"),))
+    async with teams.controlled(elsewhere, whose="team-c") as running:
         status, reason, seen = await ended(running)
 
-    assert status == "failed"
-    assert "the application belongs to project team-c, which there is not any more" in reason
-    assert "belongs to project team-c" in seen.clusters[0].unreachable_reason
+    assert status == "broken"
+    assert "no project takes app.pipecd.yaml" in reason
+    # Whether its file was opened by then, and so its cluster is known, makes no difference.
+    reasons = [cluster.unreachable_reason for cluster in seen.clusters]
+    assert all("it belongs to no project" in each for each in reasons), reasons
     assert {path for _, _, path, _ in teams.heard.lines} <= FLEET_WIDE

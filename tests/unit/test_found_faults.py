@@ -1,21 +1,26 @@
 """What broken input once did, beyond being refused: each found by `make fuzz`."""
 
 import base64
+import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from volary import secret_files
 from volary.analysis.providers.dialects import dialect
 from volary.clusters.api import api_errors, discovery, requests
 from volary.clusters.client import watches
 from volary.clusters.transport import transports
 from volary.config.text import yaml
+from volary.controller.projects import project_registry
 from volary.gitops import webhooks
 from volary.http_client import answers
 from volary.manifests.health import assessment
 from volary.model import errors, server_settings
 from volary.model.objects import manifest
-from volary.store import pagination
+from volary.server.authentication import tokens
+from volary.store import pagination, records
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DEPLOYMENTS = discovery.Resource("apps", "v1", "Deployment", "deployments", True, frozenset())
@@ -118,3 +123,26 @@ def test_a_cursor_that_was_given_is_read() -> None:
     assert pagination.by_position(pagination.write((0,))) == 0
     assert pagination.by_name(pagination.write(("wéb\n",))) == "wéb\n"
     assert pagination.by_time(pagination.write((NOW, "01K"))) == (NOW, "01K")
+
+
+@pytest.mark.parametrize("field", ["created", "expires", "revoked"])
+def test_a_time_without_a_zone_in_the_file_of_tokens_lets_nobody_in(
+    field: str, tmp_path: Path
+) -> None:
+    token = {"id": "1", "name": "ci", "hash": "0" * 64, "role": "admin", "created": "x"}
+    times = {"created": "2026-11-20T12:00:00Z", field: "2026-12-20T12:00:00"}
+    text = json.dumps({"tokens": [{**token, **times}]})
+    secret_files.write_private(tmp_path / tokens.FILE_NAME, text.encode())
+
+    with pytest.raises(errors.UserError, match="cannot be read: ValidationError"):
+        tokens.TokenFile(tmp_path).find("volary_x", NOW)
+
+
+@pytest.mark.parametrize(
+    "document", [{}, {"files": None}, {"files": [{"name": ["a"], "text": 5}]}, {"files": ["a"]}]
+)
+def test_stored_project_files_of_another_shape_are_unreadable(document: dict[str, object]) -> None:
+    stored = records.ProjectFilesRecord("source", "c1", "", document)
+
+    with pytest.raises(errors.PermanentError, match="not as expected"):
+        project_registry.files_of(stored)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from volary import secret_files
+from volary.config.decoding import readings
 from volary.config.projects import definitions, project_files
 from volary.config.server import settings_files
 from volary.controller import composition, inputs
@@ -62,6 +63,15 @@ def read_projects(settings: server_settings.Settings) -> definitions.Definitions
     Raises:
         errors.UserError: One cannot be read, or has errors; all of them at once.
     """
+    loaded = load_projects(settings)
+    known = loaded.require()
+    for warning in loaded.problems:
+        _LOG.warning("%s", warning)
+    return known
+
+
+def load_projects(settings: server_settings.Settings) -> readings.Loaded[definitions.Definitions]:
+    """Read the project files beside the settings; all problems at once."""
     known, problems = definitions.Definitions(), list[errors.Problem]()
     for file in settings.projects.files:
         try:
@@ -81,11 +91,7 @@ def read_projects(settings: server_settings.Settings) -> definitions.Definitions
         known = known.joined(loaded.value or definitions.Definitions())
     if settings.projects.files and not settings.projects.repository and not problems:
         problems += project_files.check_any(known, ", ".join(settings.projects.files))
-    if errors.mistakes(problems):
-        raise errors.UserError(*errors.mistakes(problems))
-    for warning in problems:
-        _LOG.warning("%s", warning)
-    return known
+    return readings.Loaded(None if errors.mistakes(problems) else known, tuple(problems))
 
 
 def projects_notice(settings: server_settings.Settings) -> str:

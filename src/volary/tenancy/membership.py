@@ -95,10 +95,6 @@ class Projects:
 NONE = Projects()
 
 
-#: Nobody is kept apart.
-NONE = Projects()
-
-
 def takes(project: projects.Project, place: Place) -> bool:
     """Say whether a project takes an application file."""
     return any(

@@ -76,7 +76,7 @@ def test_it_is_asked_as_it_is_now() -> None:
     known.change(team("other"))
     assert "may not deploy to namespace shop" in actor.refusal(US, write)
     known.change()
-    assert "there is not any more" in actor.refusal(US, write)
+    assert "there is no project team-a any more" in actor.refusal(US, write)
     known.change(team("shop"), unknown="no answer")
     assert "not known which projects there are: no answer" in actor.refusal(US, write)
 

@@ -101,12 +101,13 @@ async def test_a_project_is_shown_with_the_clusters_that_there_are_now(tmp_path:
     }
 
 
-async def test_who_has_no_role_in_a_project_does_not_see_it(
+async def test_who_has_no_role_in_a_project_does_not_see_the_project(
     tmp_path: Path,
 ) -> None:
     async with served(tmp_path) as world:
-        shop, admin = world.token("viewer", "ci", project="team-a"), world.token("viewer")
-        seen = await names(world, shop), await names(world, admin)
+        shop, admin = world.token("viewer", project="team-a"), world.token("viewer")
+        labelled = world.token("viewer", team="shop")
+        seen = [await names(world, who) for who in (labelled, shop, admin)]
         other = f"{API}/projects/team-b"
         answers = [
             await world.ask("GET", path, headers=shop)
@@ -119,7 +120,7 @@ async def test_who_has_no_role_in_a_project_does_not_see_it(
             )
         ]
 
-    assert seen == (["team-a"], ["team-a", "team-b"])
+    assert seen == [[], ["team-a"], ["team-a", "team-b"]]
     assert [status for status, _ in answers] == [404] * 5
     assert "team-b" not in str(answers[-1])
 

@@ -49,26 +49,27 @@ def test_identities(given: projects.Project, expected: identities.Identity) -> N
 @pytest.mark.parametrize(
     ("who", "said"),
     [
-        (projects.Impersonation(), "impersonate names nobody"),
-        (projects.Impersonation("", ("sre",)), "impersonate names nobody"),
-        (projects.Impersonation("system:admin"), "the user system:admin is one of Kubernetes"),
-        (projects.Impersonation("ana", ("system:masters",)), "the group system:masters is one of"),
-        (projects.Impersonation("ana", (" system:masters",)), "a group may not"),
-        (projects.Impersonation("ana", ("",)), "a group may not"),
-        (projects.Impersonation("ana", ("a\r\nImpersonate-Group: b",)), "a group may not"),
-        (projects.Impersonation("ana\nImpersonate-User: root"), "a user may not"),
-        (projects.Impersonation("ana\0"), "a user may not"),
-        (projects.Impersonation("a" * 513), "a user may not"),
+        (projects.Impersonation(), "needs a user or a serviceAccount"),
+        (projects.Impersonation("", ("sre",)), "needs a user or a serviceAccount"),
+        (projects.Impersonation("system:admin"), "user: system:admin is kept for"),
+        (projects.Impersonation("ana", ("system:masters",)), "system:masters is kept for"),
+        (projects.Impersonation("ana", ("system:serviceaccounts:b",)), "is kept for the cluster"),
+        (projects.Impersonation("ana", (" system:masters",)), r"groups\[0\]: must be printable"),
+        (projects.Impersonation("ana", ("",)), "a group has a name"),
+        (projects.Impersonation("ana", ("a\r\nImpersonate-Group: b",)), "must be printable"),
+        (projects.Impersonation("ana\nImpersonate-User: root"), "user: must be printable"),
+        (projects.Impersonation("ana\0"), "user: must be printable"),
+        (projects.Impersonation("a" * 513), "user: must be printable, at most 512"),
         (
             projects.Impersonation(service_account=projects.ServiceAccount("team-a", "x:y")),
-            "no ServiceAccount can be called so",
+            "is not a name of an object",
         ),
         (
             projects.Impersonation(service_account=projects.ServiceAccount("a\n", "x")),
-            "no ServiceAccount can be called so",
+            "is not a name of an object",
         ),
-        (projects.Impersonation("ana", service_account=ACCOUNT), "and user or groups besides"),
-        (projects.Impersonation("", ("sre",), ACCOUNT), "and user or groups besides"),
+        (projects.Impersonation("ana", service_account=ACCOUNT), "one of them"),
+        (projects.Impersonation("", ("sre",), ACCOUNT), "and no others"),
     ],
 )
 def test_nobody_else_can_be_named(who: projects.Impersonation, said: str) -> None:
@@ -83,12 +84,12 @@ def test_two_identities_are_none() -> None:
         credentials=projects.ProjectCredentials(("/keys",)),
     )
 
-    with pytest.raises(errors.UserError, match="both impersonate and credentials"):
+    with pytest.raises(errors.UserError, match="impersonate and credentials are both given"):
         identities.identity_of(both)
 
 
 def test_without_credentials_the_fleets_are_not_used() -> None:
-    with pytest.raises(errors.UserError, match="credentials names no kubeconfig"):
+    with pytest.raises(errors.UserError, match="no file is named"):
         identities.identity_of(project(credentials=projects.ProjectCredentials(())))
 
 
@@ -104,10 +105,10 @@ def test_a_project_is_found_as_it_is_now() -> None:
 @pytest.mark.parametrize(
     ("there", "name", "said"),
     [
-        (known(project()), "", "the application belongs to no project"),
-        (known(project()), "default", "the application belongs to no project"),
-        (known(project()), "team-b", "belongs to project team-b, which there is not any more"),
-        (known(), "team-b", "belongs to project team-b, which there is not any more"),
+        (known(project()), "", "it belongs to no project"),
+        (known(project()), "default", "it belongs to no project"),
+        (known(project()), "team-b", "there is no project team-b any more"),
+        (known(), "team-b", "there is no project team-b any more"),
         (known(unknown="no answer"), "default", "not known which projects there are: no answer"),
         (known(project(), unknown="no answer"), "team-a", "not known which projects there are"),
     ],

@@ -30,8 +30,9 @@ from volary.server import hosting
 _LARGEST = 16 << 20
 _MOST_FILES = 10_000
 _NAMES = (
-    "they are called volary.yaml, app.pipecd.yaml, *.pipecd.yaml or fleet.yaml; a fleet and a"
-    " server's settings may have any name, and policies are checked with their directory"
+    "they are called volary.yaml, app.pipecd.yaml, *.pipecd.yaml or fleet.yaml; a fleet, a"
+    " server's settings, projects and workspaces may have any name, and policies are checked with"
+    " their directory"
 )
 
 
@@ -59,6 +60,7 @@ def run(
         problems += placement_findings(loaded, members)
     if settings is not None:
         problems += approvers.check(loaded, settings)
+        problems += hosting.load_projects(settings).problems
     problems += shared_routes.check(root, loaded, members)
     problems += manifest_checks.check_manifests(root, loaded)
     secrets = manifest_checks.check_secrets(root, loaded)
@@ -115,7 +117,7 @@ def _collect(path: Path) -> dict[str, str]:
     names = _with_neighbours(path) if path.is_file() else _below(path)
     if not names:
         raise errors.user_error(
-            f"no application or fleet file in {path} or below",
+            f"no application, fleet or project file in {path} or below",
             hint=_NAMES,
         )
     return {_shown_name(name, path): _read(name) for name in names} | _templates(path)
@@ -175,7 +177,16 @@ def _names_to_lint(directory: Path, files: list[str]) -> list[str]:
     below = directory / policies.DIRECTORY
     if not needed and any(map(application_files.is_file_name, files)) and below.is_dir():
         needed = any(_has_policy(neighbour) for neighbour in below.iterdir())
-    return sorted({*known, *yamls} if needed else known)
+    teams = [yaml for yaml in yamls if lint.has_definitions(_glance(directory / yaml))]
+    return sorted({*known, *yamls} if needed else {*known, *teams})
+
+
+def _glance(file: Path) -> str:
+    """Return the text of a file that may be anybody's; empty: it is not one of ours."""
+    try:
+        return _read(file)
+    except errors.UserError:
+        return ""
 
 
 def _has_policy(file: Path) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from volary.cli.lint import manifest_checks
 from volary.config.application import application_files
 from volary.config.crosscheck import fleet_checks
+from volary.controller.planning import project_checks
 from volary.model import applications, errors, projects
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
@@ -47,12 +48,9 @@ def findings(
 def _of_file(
     described: applications.Application, project: projects.Project, members: fleets.Fleet | None
 ) -> list[errors.Problem]:
-    chosen = fleet_checks.deployment_targets(described, members) if members else ()
-    named = fleet_checks.named_targets(described) if members else ()
-    return [
-        *application_rules.cluster_problems(project, chosen, named),
-        *application_rules.stage_problems(project, described.pipeline),
-    ]
+    if members is None:
+        return application_rules.stage_problems(project, described.pipeline)
+    return project_checks.of_application(project, described, members)
 
 
 def _of_manifests(

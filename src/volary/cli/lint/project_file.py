@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from volary.config.decoding import readings
-from volary.config.projects import project_files
+from volary.config.projects import definitions, project_files
 from volary.model import errors, projects
 
 
@@ -19,7 +19,9 @@ def read(named: str) -> projects.Project:
     except (OSError, UnicodeDecodeError) as error:
         cause = (getattr(error, "strerror", None) or "it is not text").lower()
         raise errors.user_error(f"project file {file} cannot be read: {cause}") from error
-    loaded = project_files.parse([project_files.TextFile(file, text)])
+    # A workspace beside it may be of a project in another file.
+    alone = definitions.Surroundings(are_part=True)
+    loaded = project_files.parse([project_files.TextFile(file, text)], alone)
     if loaded.value is None:
         raise errors.UserError(*errors.mistakes(loaded.problems))
     written = loaded.value.of(project_files.PROJECT)

@@ -1,4 +1,4 @@
-"""Checks all application and fleet files of a tree at once (``volary lint``)."""
+"""Checks all files of a tree that Volary reads at once (``volary lint``)."""
 
 import posixpath
 import re
@@ -8,6 +8,7 @@ from volary.config.application import application_files
 from volary.config.crosscheck import fleet_checks
 from volary.config.dialects.karmada import policies
 from volary.config.fleet import fleet_files
+from volary.config.projects import definitions, project_files
 from volary.config.server import settings_files
 from volary.config.stages import analysis_templates
 from volary.model import errors, metric_providers
@@ -23,9 +24,9 @@ def check(
 
     Args:
         files: Text by path, with forward slashes; files that are neither application
-            nor fleet files by their name are passed over, but for fleets and settings of a
-            server by their kind, and Canaries and Karmada's policies in directories without
-            an application file.
+            nor fleet files by their name are passed over, but for fleets, settings of a
+            server, projects and workspaces by their kind, and Canaries and Karmada's policies in
+            directories without an application file.
         clusters: The fleet to compare applications with; None: only the files.
         anchored: The paths start at the root of the repository, so that paths leading
             out of it can be told.
@@ -43,6 +44,7 @@ def check(
             problems += fleet_files.parse(text, file=path).problems
         elif _is_of_kind("Controller", text):
             problems += settings_files.parse(text, file=path).problems
+    problems += _definitions({path: files[path] for path in files if path not in described})
     problems += _same_names(described)
     problems += [
         problem for problem in analysis_templates.load(files).problems if problem not in problems
@@ -52,8 +54,28 @@ def check(
 
 def is_checked(path: str, files: Mapping[str, str]) -> bool:
     """Say whether `check` has anything to say about a file."""
-    is_own = _is_fleet(path, files[path]) or _is_of_kind("Controller", files[path])
+    text = files[path]
+    is_own = _is_fleet(path, text) or _is_of_kind("Controller", text) or has_definitions(text)
     return is_own or path in _application_files(files) or analysis_templates.is_template_path(path)
+
+
+def has_definitions(text: str) -> bool:
+    """Say whether a file has projects or what else stands in their files, by a quick check."""
+    return any(_is_of_kind(kind.name, text) for kind in project_files.KINDS)
+
+
+def _definitions(files: Mapping[str, str]) -> tuple[errors.Problem, ...]:
+    """Return what is wrong with projects and workspaces, which are read together.
+
+    Without any project among them those of workspaces are elsewhere.
+    """
+    found = [
+        project_files.TextFile(path, text)
+        for path, text in files.items()
+        if has_definitions(text) and not _is_fleet(path, text)
+    ]
+    are_part = not any(_is_of_kind(project_files.PROJECT.name, file.text) for file in found)
+    return project_files.parse(found, definitions.Surroundings(are_part=are_part)).problems
 
 
 def _is_fleet(path: str, text: str) -> bool:

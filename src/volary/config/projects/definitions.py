@@ -33,6 +33,8 @@ class Surroundings:
     are_in_git: bool = False
     #: Where they are; relative paths start there.
     directory: str = ""
+    #: Projects may be written in files that are not read here, so that none is missing.
+    are_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)

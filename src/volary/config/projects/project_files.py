@@ -56,7 +56,8 @@ def parse(
     reader = _Reader(surroundings, beside)
     for file in files:
         reader.read(file)
-    reader.check_workspaces()
+    if not surroundings.are_part:
+        reader.check_workspaces()
     return reader.loaded()
 
 
@@ -144,7 +145,9 @@ class _Reader:
                     errors.Problem(
                         f"workspace {name} is of project {found.project}, which is not there",
                         self._written[WORKSPACE.name, name] or errors.NOWHERE,
-                        readings.did_you_mean(found.project, projects_there),
+                        readings.did_you_mean(found.project, projects_there)
+                        if projects_there
+                        else "write a document of kind: Project for it",
                     )
                 )
 

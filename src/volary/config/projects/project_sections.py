@@ -1,6 +1,5 @@
 """``kind: Project``: its fields, and what is wrong with them."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -12,7 +11,7 @@ from volary.config.placement import change_windows, wave_rules
 from volary.config.projects import definitions
 from volary.config.server import notification_routes, settings_files
 from volary.config.text import globs, yaml
-from volary.model import options, projects
+from volary.model import options, project_identities, projects
 from volary.model.pipeline.stage_kinds import catalog
 
 
@@ -39,10 +38,6 @@ class ProjectFile(base_sections.Section):
 
 
 _SPEC: yaml.Path = ("spec",)
-#: Groups of the API server that are no more than what everybody, or every ServiceAccount, has.
-_HARMLESS_GROUPS = re.compile(r"system:(authenticated|serviceaccounts(:[a-z0-9-]+)?)")
-_OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-_LONGEST_NAME = 253
 
 
 def convert(
@@ -71,7 +66,8 @@ def convert(
         notification_routes.check_route(reading, route, surroundings.receivers, at)
     for i, role in enumerate(project.roles):
         _check_role(reading, role, (*_SPEC, "roles", i))
-    _check_identity(reading, project)
+    for fault in project_identities.faults(project):
+        reading.error((*_SPEC, *fault.path), fault.message, fault.hint)
     _check_files(reading, project, surroundings)
     if project.secrets is not None:
         settings_files.check_secrets(reading, project.secrets, (*_SPEC, "secrets"))
@@ -165,40 +161,6 @@ def _check_role(reading: readings.Reading, role: projects.ProjectRole, at: yaml.
         reading.error(at, "nobody has this role", "name groups or subjects")
     for i, subject in enumerate(role.subjects):
         settings_files.check_subject(reading, subject, (*at, "subjects", i))
-
-
-def _check_identity(reading: readings.Reading, project: projects.Project) -> None:
-    """Note what is wrong with the identity that API servers see."""
-    given = project.impersonate
-    if given is None:
-        return
-    at = (*_SPEC, "impersonate")
-    if project.credentials is not None:
-        reading.error(at, "impersonate and credentials are both given", "keep one of them")
-    if bool(given.user) == (given.service_account is not None):
-        reading.error(at, "needs a user or a serviceAccount, one of them")
-    if given.groups and given.service_account is not None:
-        message = "a ServiceAccount has the groups that every one has, and no others"
-        reading.error((*at, "groups"), message, "remove them")
-    if given.user.startswith("system:"):
-        message = f"{given.user} is an identity of the cluster itself"
-        reading.error((*at, "user"), message, "name a user of your own, or a serviceAccount")
-    for i, group in enumerate(given.groups):
-        if group.startswith("system:") and not _HARMLESS_GROUPS.fullmatch(group):
-            message = f"{group} is a group of the cluster itself, and cannot be impersonated"
-            reading.error((*at, "groups", i), message, "name a group of your own")
-        _check_header(reading, group, (*at, "groups", i))
-    _check_header(reading, given.user, (*at, "user"))
-    if given.service_account is not None and not _OBJECT_NAME.fullmatch(given.service_account.name):
-        message = "is not a name of an object: lower case letters, digits, dashes and dots"
-        reading.error((*at, "serviceAccount", "name"), message)
-
-
-def _check_header(reading: readings.Reading, name: str, at: yaml.Path) -> None:
-    """Note a name that cannot be sent to API servers as it is."""
-    if not all(char.isprintable() for char in name) or len(name) > _LONGEST_NAME:
-        message = f"must be printable, at most {_LONGEST_NAME} characters"
-        reading.error(at, message)
 
 
 def _check_files(

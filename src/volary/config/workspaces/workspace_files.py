@@ -10,7 +10,7 @@ from pydantic import Field
 
 from volary.config.decoding import base_sections, readings, values
 from volary.config.text import yaml
-from volary.model import options, workspaces
+from volary.model import options, project_identities, workspaces
 from volary.model.placement import rollouts
 
 KIND = "Workspace"
@@ -19,8 +19,6 @@ _QUANTITY = re.compile(r"\+?(\d+(\.\d*)?|\.\d+)(m|[kMGTPE]|[KMGTPE]i|[eE][+-]?\d
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 #: Namespaces of the cluster's own.
 _OF_CLUSTER = re.compile(r"default|kube-.*")
-#: Subjects of the cluster's own: all who are known, all ServiceAccounts, its masters.
-_SYSTEM = "system:"
 _RESERVED = ("volary.dev/", "kubernetes.io/", "pod-security.kubernetes.io/")
 
 
@@ -137,7 +135,7 @@ def _check_members(reading: readings.Reading, members: Iterable[workspaces.Membe
 
 
 def _check_subject(reading: readings.Reading, name: str, path: yaml.Path) -> None:
-    if name.startswith(_SYSTEM):
+    if project_identities.is_of_kubernetes(name):
         reading.error(path, f"{name} is the cluster's own", "name a group of the team's")
 
 

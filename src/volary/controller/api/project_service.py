@@ -13,7 +13,7 @@ from volary.controller.projects import project_registry
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses
 from volary.manifests.loading import namespace_scopes
-from volary.model import errors, projects
+from volary.model import errors, project_identities, projects
 from volary.model.fleet import fleets, selectors
 from volary.store import pagination, records, stores
 from volary.tenancy import membership, restrictions
@@ -269,7 +269,6 @@ def _identity(project: projects.Project) -> str:
     if given is None:
         return ""
     if given.service_account is not None:
-        account = given.service_account
-        return f"system:serviceaccount:{account.namespace}:{account.name}"
+        return project_identities.user_of(given.service_account)
     groups = f" ({', '.join(given.groups)})" if given.groups else ""
     return f"{given.user}{groups}"

@@ -9,11 +9,12 @@ from volary.clusters.observe import live_state
 from volary.controller import refusals
 from volary.controller.api import conversions, representations, status_representations
 from volary.controller.fleet import cluster_registry, surveys
+from volary.controller.planning import project_checks
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_state, application_statuses, run_origins
 from volary.manifests import redaction
 from volary.manifests.health import fleet_status
-from volary.model import applications, errors, projects, statuses
+from volary.model import applications, errors, statuses
 from volary.model.fleet import cluster_health, fleets
 from volary.model.objects import object_health, ownership
 from volary.placement.failover import destinations, situations
@@ -104,7 +105,7 @@ class StatusService:
                 clusters=clusters,
             )
         project = self.dependencies.projects().by_name.get(known.project)
-        members = seen_by(project, clusters.fleet)
+        members = project_checks.seen_fleet(project, clusters.fleet)
         seen = subject(opened.application, members, others, application_status.placed)
         return replace(
             seen,
@@ -132,18 +133,6 @@ class StatusService:
 def away(known: cluster_registry.ClusterRegistry) -> Callable[[str], bool]:
     """Return what says that a cluster is known not to answer."""
     return lambda name: known.of(name).state is cluster_health.ClusterState.UNREACHABLE
-
-
-def seen_by(project: projects.Project | None, members: fleets.Fleet) -> fleets.Fleet:
-    """Return the fleet as a project sees it: other clusters are not even named to it."""
-    if project is None:
-        return members
-    permitted = tuple(
-        cluster
-        for cluster in members.clusters
-        if not restrictions.refusal_of_cluster(project, cluster)
-    )
-    return replace(members, clusters=permitted)
 
 
 def subject(

@@ -11,7 +11,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+
+import msgspec
 
 from volary.concurrency import work_threads
 from volary.config.decoding import readings
@@ -128,7 +129,7 @@ class ProjectRegistry:
                 return False
             found, record = self._in_git, self._record
             try:
-                files = _files_of(stored) if stored.commit else ()
+                files = files_of(stored) if stored.commit else ()
                 in_git = (await self._parse(files, lenient=True)).value if files else None
             except errors.VolaryError as error:
                 _LOG.error("the project files that are stored cannot be read: %s", error)
@@ -253,11 +254,17 @@ class ProjectRegistry:
         return f"repository {self.written.repository} was not read yet"
 
 
+class _Document(msgspec.Struct, frozen=True):
+    """What is stored of files."""
+
+    files: tuple[project_files.TextFile, ...]
+
+
 def _document_of(files: Sequence[project_files.TextFile]) -> json.JsonObject:
     return {"files": [{"name": file.name, "text": file.text} for file in files]}
 
 
-def _files_of(stored: records.ProjectFilesRecord) -> tuple[project_files.TextFile, ...]:
+def files_of(stored: records.ProjectFilesRecord) -> tuple[project_files.TextFile, ...]:
     """Return the files that are stored.
 
     Raises:
@@ -266,7 +273,6 @@ def _files_of(stored: records.ProjectFilesRecord) -> tuple[project_files.TextFil
     if stored.unreadable:
         raise errors.PermanentError(stored.unreadable)
     try:
-        listed = cast("list[dict[str, str]]", stored.document["files"])
-        return tuple(project_files.TextFile(file["name"], file["text"]) for file in listed)
-    except (KeyError, TypeError) as error:
+        return msgspec.convert(stored.document, _Document).files
+    except json.UNREADABLE as error:
         raise errors.PermanentError("it is not as expected") from error

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -35,6 +35,10 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 PREFIX = "volary_"
 
 
+#: A time without a zone is none: it could not be compared with now.
+_Time = Annotated[datetime, msgspec.Meta(tz=True)]
+
+
 class Token(msgspec.Struct, frozen=True, rename="camel"):
     """What is kept of a token."""
 
@@ -44,12 +48,12 @@ class Token(msgspec.Struct, frozen=True, rename="camel"):
     #: SHA-256 of the whole token, hexadecimal.
     hash: str
     role: server_settings.Role
-    created: datetime
+    created: _Time
     match_labels: dict[str, str] = {}
     #: The project whose applications its role holds for; empty: every one, and what is in none.
     project: str = ""
-    expires: datetime | None = None
-    revoked: datetime | None = None
+    expires: _Time | None = None
+    revoked: _Time | None = None
 
     @property
     def full_name(self) -> str:

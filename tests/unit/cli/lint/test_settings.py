@@ -34,10 +34,10 @@ analysisProviders: [{name: own, type: http, config: {address: "https://own"%s}}]
 FLEET = "apiVersion: volary.dev/v1\nkind: Fleet\nclusters: [{name: us}]\n"
 
 
-def lint(base: Path, *, provider: str = "", cluster: str = "us") -> int:
+def lint(base: Path, *, provider: str = "", cluster: str = "us", projects: str = "") -> int:
     (base / "shop").mkdir()
     (base / "shop/volary.yaml").write_text(APPLICATION % cluster)
-    (base / "settings.yaml").write_text(SETTINGS % provider)
+    (base / "settings.yaml").write_text(SETTINGS % provider + projects)
     (base / "members.yaml").write_text(FLEET)
     return linting.run(
         str(base / "shop"),
@@ -138,3 +138,36 @@ def lint_approver(base: Path, approver: str, settings: str = "", team: str = "we
     (base / "members.yaml").write_text(FLEET)
     config = str(base / "settings.yaml")
     return linting.run(str(base / "shop"), fleet="", contexts="", config=config, as_json=False)
+
+
+def test_project_files_of_the_settings_are_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "teams.yaml").write_text(
+        "apiVersion: volary.dev/v1\nkind: Project\nmetadata: {name: shop}\nspec:\n"
+        "  sources: [{repository: shopp}]\n  destinations: [{namespaces: ['!shop']}]\n"
+    )
+
+    assert lint(tmp_path, projects="projects: {files: [teams.yaml]}\n") == exit_codes.Exit.USAGE
+
+    told = capsys.readouterr().out
+    assert "teams.yaml:5: " in told
+    assert "no repository of the settings is called shopp" in told
+    assert "!shop would permit nothing" in told
+
+
+def test_projects_of_a_directory_are_found_by_what_is_in_their_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "teams").mkdir()
+    (tmp_path / "teams/shop.yaml").write_text(
+        "apiVersion: volary.dev/v1\nkind: Project\nmetadata: {name: shop}\nspec: {}\n"
+    )
+    (tmp_path / "teams/other.yaml").write_bytes(b"\xff\xfe not ours")
+
+    code = linting.run(str(tmp_path), fleet="", contexts="", as_json=False)
+
+    told = capsys.readouterr()
+    assert code == exit_codes.Exit.USAGE
+    assert "teams/shop.yaml:4: spec.sources: is required" in told.out
+    assert "1 file" in told.err

@@ -216,9 +216,12 @@ def test_problems_say_where_and_what_to_do(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("who", "message"),
     [
-        ("user: robot, groups: ['system:masters']", "cannot be impersonated"),
-        ("user: robot, groups: ['system:nodes']", "cannot be impersonated"),
-        ("user: 'system:admin'", "is an identity of the cluster itself"),
+        ("user: robot, groups: ['system:masters']", "is kept for the cluster's own parts"),
+        ("user: robot, groups: ['system:nodes']", "is kept for the cluster's own parts"),
+        ("user: 'system:admin'", "is kept for the cluster's own parts"),
+        ("user: robot, groups: ['system:serviceaccounts']", "is kept for the cluster's own parts"),
+        ("user: robot, groups: [' system:masters']", "without a blank at either end"),
+        ("user: robot, groups: ['']", "must not be empty"),
         ('user: "a\\r\\nX: b"', "must be printable"),
         ('user: robot, groups: ["a\\nb"]', "must be printable"),
     ],

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from volary.clusters.observe import live_state
 from volary.controller.api import status_service
 from volary.controller.fleet import surveys
+from volary.controller.planning import project_checks
 from volary.manifests import redaction
 from volary.manifests.health import fleet_status
 from volary.model import applications, projects, statuses
@@ -43,8 +44,8 @@ def test_clusters_that_its_project_may_not_deploy_to_are_not_named() -> None:
     europe = projects.Destination(rollouts.ClusterSelector(names=("eu",)), ("shop",))
     project = projects.Project("shop", destinations=(europe,))
 
-    everything = status_service.seen_by(None, members(lost="us"))
-    narrowed = status_service.seen_by(project, members(lost="us"))
+    everything = project_checks.seen_fleet(None, members(lost="us"))
+    narrowed = project_checks.seen_fleet(project, members(lost="us"))
     found = status_service.subject(shop(), narrowed)
 
     assert everything == members(lost="us")

@@ -95,7 +95,7 @@ async def test_what_one_project_saw_is_not_shown_to_another() -> None:
 
     (us,) = before.whole.clusters
     assert us.unreachable_reason == (
-        "the application belongs to project team-a, which there is not any more"
+        "nothing is done in clusters for the application: there is no project team-a any more"
     )
     assert "team-b" in after.whole.clusters[0].unreachable_reason
     assert again is before
