@@ -52,7 +52,11 @@ async def test_an_unknown_error_of_the_store_at_any_step_strands_nothing(
 
 
 async def left_behind(
-    world: given.World, *, touched: tuple[str, ...] = ("us",), running: str = "c0"
+    world: given.World,
+    *,
+    touched: tuple[str, ...] = ("us",),
+    running: str = "c0",
+    said: str = "cannot go on",
 ) -> state.Run:
     """Keep a run whose commit is nowhere, as a process that ended left it at work on us."""
     spec = run_builder.RunSpec(
@@ -72,7 +76,7 @@ async def left_behind(
     record = records.ApplicationRecord("shop", "shop", "volary.yaml", document=document)
     await world.store.applications.keep(record, fence=None)
     await world.registry.load()
-    await world.until(lambda shop: "cannot go on" in shop.reason)
+    await world.until(lambda shop: said in f"{shop.reason} {shop.document['waiting_reason']}")
     return run
 
 
@@ -83,12 +87,11 @@ async def test_a_run_goes_on_once_it_is_known_which_projects_there_are(
     async with given.leading() as world:
         monkeypatch.setattr(given.ready_runs, "take_up", world.script.take_up)
         world.leader.dependencies.projects = lambda: membership.Projects(unknown="Git is away")
-        await left_behind(world)
-        assert "it is not known which projects there are: Git is away" in world.shop.record.reason
+        await left_behind(world, said="it is not known which projects there are: Git is away")
         assert not world.script.stages.begun.is_set()
 
         world.leader.dependencies.projects = membership.Projects
-        world.shop.work()
+        await world.registry.review()
 
         await world.until(lambda shop: shop.status == "synced")
 
