@@ -81,9 +81,11 @@ def load_projects(settings: server_settings.Settings) -> readings.Loaded[definit
             message = f"the project file {file} cannot be read: {cause}"
             problems.append(errors.Problem(message, hint="projects.files of the settings names it"))
             continue
-        # Each is seen from its own directory.
+        # Each is seen from its own directory, and may be about a project of another one.
         surroundings = replace(
-            project_registry.surroundings(settings), directory=str(Path(file).absolute().parent)
+            project_registry.surroundings(settings),
+            directory=str(Path(file).absolute().parent),
+            are_part=True,
         )
         written = [project_files.TextFile(file, text)]
         loaded = project_files.parse(written, surroundings, beside=known)
@@ -91,6 +93,7 @@ def load_projects(settings: server_settings.Settings) -> readings.Loaded[definit
         known = known.joined(loaded.value or definitions.Definitions())
     if settings.projects.files and not settings.projects.repository and not problems:
         problems += project_files.check_any(known, ", ".join(settings.projects.files))
+        problems += project_files.check_workspaces(known)
     return readings.Loaded(None if errors.mistakes(problems) else known, tuple(problems))
 
 

@@ -147,6 +147,25 @@ def test_a_server_does_not_begin_with_project_files_that_have_errors(
     assert message in "; ".join(map(str, refused.value.problems))
 
 
+def test_a_workspace_may_be_of_a_project_in_another_file(tmp_path: Path) -> None:
+    space, team = tmp_path / "space.yaml", tmp_path / "team.yaml"
+    space.write_text(
+        "apiVersion: volary.dev/v1\nkind: Workspace\nmetadata: {name: shop}\n"
+        "spec: {project: shop, namespaces: [{name: shop}]}\n"
+    )
+    team.write_text(
+        "apiVersion: volary.dev/v1\nkind: Project\nmetadata: {name: shop}\n"
+        "spec: {sources: [{repository: shop}], destinations: [{namespaces: [shop]}]}\n"
+    )
+
+    found = hosting.read_projects(_projects(space, team)).of(project_files.WORKSPACE)
+    assert found["shop"].project == "shop"
+
+    team.write_text(team.read_text().replace("{name: shop}", "{name: shops}"))
+    with pytest.raises(errors.UserError, match="workspace shop is of project shop, which is not"):
+        hosting.read_projects(_projects(space, team))
+
+
 def test_a_server_without_projects_says_what_that_means() -> None:
     notice = hosting.projects_notice(_projects())
 

@@ -3,8 +3,8 @@
 Any problem refuses all of them: half of what a platform team says may permit more than the whole.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from volary.config.decoding import readings
@@ -79,6 +79,27 @@ def check_any(known: definitions.Definitions, where: str) -> tuple[errors.Proble
     )
 
 
+def check_workspaces(known: definitions.Definitions) -> tuple[errors.Problem, ...]:
+    """Return the workspaces of projects that are not there, when everything was read."""
+    written: Mapping[str, workspaces.Workspace] = known.of(WORKSPACE)
+    return tuple(problem for _, problem in _without_project(written, known.of(PROJECT)))
+
+
+def _without_project(
+    found: Mapping[str, object], there: Collection[str]
+) -> Iterator[tuple[str, errors.Problem]]:
+    for name, workspace in found.items():
+        if isinstance(workspace, workspaces.Workspace) and workspace.project not in there:
+            hint = readings.did_you_mean(workspace.project, there)
+            yield (
+                name,
+                errors.Problem(
+                    f"workspace {name} is of project {workspace.project}, which is not there",
+                    hint=hint if there else "write a document of kind: Project for it",
+                ),
+            )
+
+
 class _Reader:
     def __init__(
         self, surroundings: definitions.Surroundings, beside: definitions.Definitions
@@ -138,18 +159,10 @@ class _Reader:
 
     def check_workspaces(self) -> None:
         """Note workspaces of projects that are not there; all files were read."""
-        projects_there = [name for kind, name in self._written if kind == PROJECT.name]
-        for name, found in self._found.get(WORKSPACE.name, {}).items():
-            if isinstance(found, workspaces.Workspace) and found.project not in projects_there:
-                self._problems.append(
-                    errors.Problem(
-                        f"workspace {name} is of project {found.project}, which is not there",
-                        self._written[WORKSPACE.name, name] or errors.NOWHERE,
-                        readings.did_you_mean(found.project, projects_there)
-                        if projects_there
-                        else "write a document of kind: Project for it",
-                    )
-                )
+        there = [name for kind, name in self._written if kind == PROJECT.name]
+        for name, problem in _without_project(self._found.get(WORKSPACE.name, {}), there):
+            where = self._written[WORKSPACE.name, name] or errors.NOWHERE
+            self._problems.append(replace(problem, where=where))
 
     def loaded(self) -> readings.Loaded[definitions.Definitions]:
         problems = tuple(self._problems)
