@@ -15,14 +15,19 @@ from volary.server.authorization import access, guard
 from volary.server.connections import bounds, descriptors
 from volary.server.http import middleware, openapi, problems
 from volary.server.routes import (
+    analyses,
     applications,
     clusters,
     commands,
+    drift,
+    insights,
+    livestate,
     operations,
     overview,
     people,
     projects,
     runs,
+    screens,
     streaming,
     workspaces,
 )
@@ -30,8 +35,14 @@ from volary.server.routes import (
 #: Every route there is.
 ROUTERS = (
     operations.router,
+    screens.router,
     applications.router,
+    livestate.router,
+    drift.router,
     runs.router,
+    analyses.router,
+    # Before the clusters: their names may hold slashes, so that they take every path.
+    insights.router,
     clusters.router,
     projects.router,
     workspaces.router,

@@ -1,0 +1,113 @@
+"""What a run's analyses measured over time, for charts: one series for each side of a rule."""
+
+from datetime import datetime
+
+from volary.controller.api import representations
+from volary.model import json
+
+
+class Sample(representations.Representation, frozen=True):
+    """One measurement."""
+
+    at: datetime
+    #: None: there was no data.
+    value: float | None
+    #: How many requests or samples it stands for; none: nobody knows.
+    count: float | None
+
+
+class Series(representations.Representation, frozen=True):
+    """What one side measured on one cluster."""
+
+    cluster: str
+    #: ``primary``, ``canary`` or ``baseline``.
+    variant: str
+    samples: tuple[Sample, ...]
+    #: Samples left out so that the chart stays readable.
+    thinned: int
+
+
+class Bounds(representations.Representation, frozen=True):
+    """What is allowed, where that is a number; none: no bound on that side."""
+
+    least: float | None
+    most: float | None
+
+
+class MetricVerdict(representations.Representation, frozen=True):
+    """What was concluded at a moment: on one cluster, or pooled."""
+
+    at: datetime
+    #: Empty: pooled over all clusters.
+    cluster: str
+    #: ``success``, ``failure`` or ``inconclusive``.
+    result: str
+    sentence: str
+    numbers: json.JsonObject
+
+
+class MetricAnalysis(representations.Representation, frozen=True):
+    """One metric of one stage over its clusters."""
+
+    stage: str
+    metric: str
+    query: str
+    unit: str
+    bounds: Bounds
+    series: tuple[Series, ...]
+    #: The newest first; at most some.
+    verdicts: tuple[MetricVerdict, ...]
+    #: The cluster whose figures are farthest from the others'; empty: none.
+    outlier: str
+
+
+class RunAnalysis(representations.Representation, frozen=True):
+    """Everything that a run measured."""
+
+    run: str
+    #: One sentence over all metrics; empty: nothing was judged.
+    sentence: str
+    metrics: tuple[MetricAnalysis, ...]
+
+
+class WeightSample(representations.Representation, frozen=True):
+    """Traffic of one cluster from a moment on, in percent per variant."""
+
+    at: datetime
+    cluster: str
+    stage: str
+    wanted: dict[str, int]
+    #: Empty: nothing was read back yet.
+    observed: dict[str, int]
+
+
+class RunTraffic(representations.Representation, frozen=True):
+    """How a run moved traffic, in the order it happened."""
+
+    run: str
+    samples: tuple[WeightSample, ...]
+    #: As it is now, by cluster.
+    now: tuple[WeightSample, ...]
+
+
+class ComparedStage(representations.Representation, frozen=True):
+    """A stage in both runs."""
+
+    name: str
+    before_status: str
+    after_status: str
+    #: Seconds; none: it did not run to its end.
+    before_seconds: float | None
+    after_seconds: float | None
+
+
+class RunComparison(representations.Representation, frozen=True):
+    """Two runs of an application beside each other."""
+
+    before: representations.RunSummary
+    after: representations.RunSummary
+    #: What differs, in sentences: strategy, clusters, stages, outcome, time.
+    differences: tuple[str, ...]
+    stages: tuple[ComparedStage, ...]
+    clusters_added: tuple[str, ...]
+    clusters_removed: tuple[str, ...]

@@ -1,0 +1,68 @@
+"""The four figures of delivery, and the calendar of closed windows."""
+
+from datetime import datetime
+
+from volary.controller.api import representations
+
+
+class RunPoint(representations.Representation, frozen=True):
+    """One run of a distribution."""
+
+    run: str
+    application: str
+    at: datetime
+    #: Seconds, or 1 and 0 where it is counted.
+    value: float
+
+
+class Distribution(representations.Representation, frozen=True):
+    """One figure over a time, with the runs behind it."""
+
+    #: ``deploymentFrequency``, ``leadTime``, ``changeFailureRate`` or ``timeToRestore``.
+    name: str
+    #: How it is counted, one sentence.
+    definition: str
+    #: ``perDay``, ``seconds`` or ``ratio``.
+    unit: str
+    #: None: there is nothing to count.
+    value: float | None
+    median: float | None
+    #: The 90th percentile.
+    high: float | None
+    points: tuple[RunPoint, ...]
+    #: Points beyond the bound; all of them are counted.
+    omitted: int
+
+
+class Insights(representations.Representation, frozen=True):
+    """How delivery went, from `since` until `until`."""
+
+    since: datetime
+    until: datetime
+    project: str
+    application: str
+    runs: int
+    #: Deployments of each day, the first of `since`.
+    days: tuple[int, ...]
+    figures: tuple[Distribution, ...]
+
+
+class ClosedWindow(representations.Representation, frozen=True):
+    """A time in which nothing begins somewhere."""
+
+    application: str
+    wave: str
+    #: Empty: every one.
+    clusters: tuple[str, ...]
+    starts: datetime
+    ends: datetime | None
+    reason: str
+
+
+class Calendar(representations.Representation, frozen=True):
+    """The closed windows of the next days."""
+
+    since: datetime
+    until: datetime
+    items: tuple[ClosedWindow, ...]
+    omitted: int

@@ -1,0 +1,65 @@
+"""The first screen: what needs a person, and what runs where; and what may be done next."""
+
+from starlette import requests, responses
+
+from volary.controller.api import action_representations, overview_representations
+from volary.model import errors
+from volary.server.authorization import access
+from volary.server.http import paging
+from volary.server.permissions import Permission
+from volary.server.routes import response_schemas
+
+router = response_schemas.router("screens")
+
+
+@router.get("/overview", responses=response_schemas.one(overview_representations.Overview))
+@access.needs(Permission.VIEW, access.Scope.OWN)
+async def get_overview(request: requests.Request) -> responses.Response:
+    """Show what needs a person first, then runs under way, columns and facets."""
+    raise errors.TemporaryError("this is not served yet")
+
+
+@router.get(
+    "/overview/applications",
+    responses=response_schemas.many(overview_representations.ApplicationRow),
+)
+@access.needs(Permission.VIEW, access.Scope.OWN)
+async def list_rows(
+    request: requests.Request,
+    search: paging.Word = "",
+    project: paging.Word = "",
+    status: paging.Word = "",
+    cluster: paging.Word = "",
+    region: paging.Word = "",
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 100,
+) -> responses.Response:
+    """List applications with what of them runs where; trouble first."""
+    raise errors.TemporaryError("this is not served yet")
+
+
+@router.get("/runs/{run}/actions", responses=response_schemas.one(action_representations.Actions))
+@access.needs(Permission.VIEW, access.Scope.RUN)
+async def run_actions(request: requests.Request, run: str) -> responses.Response:
+    """Show what may be done next about a run, each with its consequence, for whoever asks."""
+    raise errors.TemporaryError("this is not served yet")
+
+
+@router.get(
+    "/applications/{application}/actions",
+    responses=response_schemas.one(action_representations.Actions),
+)
+@access.needs(Permission.VIEW, access.Scope.APPLICATION)
+async def application_actions(request: requests.Request, application: str) -> responses.Response:
+    """Show what may be done next about an application, for whoever asks."""
+    raise errors.TemporaryError("this is not served yet")
+
+
+@router.get(
+    "/clusters/{cluster:path}/actions",
+    responses=response_schemas.one(action_representations.Actions),
+)
+@access.needs(Permission.VIEW, access.Scope.OWN)
+async def cluster_actions(request: requests.Request, cluster: str) -> responses.Response:
+    """Show what may be done next about a cluster, for whoever asks."""
+    raise errors.TemporaryError("this is not served yet")
