@@ -19,7 +19,7 @@ async def test_a_lost_cluster_is_replaced_and_nothing_moves_when_three_are(tmp_p
     ]
     assert "and the external probe has said for" in told.out
     assert (
-        "3 of 4 clusters look unreachable; failover suppressed: at least 55 %"
+        "; failover suppressed: at least 55 %"
         " unreachable, so the controller's own network is suspected" in told.out
     )
     assert "rebalances: new on eu; off us" in told.out

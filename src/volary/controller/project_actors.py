@@ -28,6 +28,7 @@ class ProjectActor:
 
         Raises:
             errors.UserError: There is no such project any more, or what it says cannot be.
+            errors.TemporaryError: It is not known now which projects there are.
         """
         project = identities.find(self.projects(), self.name)
         known = identities.OWN if project is None else identities.identity_of(project)
@@ -39,6 +40,8 @@ class ProjectActor:
         """Return why the project may not write something to a cluster now; empty: it may."""
         try:
             project = identities.find(self.projects(), self.name)
+        except errors.TemporaryError as error:
+            return str(error)
         except errors.UserError as error:
             return error.problems[0].message
         if project is None:

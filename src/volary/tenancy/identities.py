@@ -26,11 +26,15 @@ def find(known: membership.Projects, name: str) -> projects.Project | None:
 
     Raises:
         errors.UserError: Nothing may be done for the application.
+        errors.TemporaryError: Nothing may be done until it is known which projects there are.
     """
     standing = known.standing(name)
+    refusal = f"nothing is done in clusters for the application: {standing.reason}"
+    if standing.is_temporary:
+        raise errors.TemporaryError(refusal)
     if standing.reason:
         raise errors.user_error(
-            f"nothing is done in clusters for the application: {standing.reason}",
+            refusal,
             hint="a project's `sources` say which application files belong to it",
         )
     return standing.project

@@ -30,6 +30,9 @@ class Membership:
     #: Empty: nobody's; `reason` says why.
     project: str
     reason: str = ""
+    #: The projects that take its file, where they are too many. Teams do not learn each other's
+    #: names, so these are for whoever runs the server.
+    taking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,11 @@ class Projects:
         if len(chosen) == 1:
             return Membership(chosen[0])
         if chosen:
-            names = ", ".join(chosen)
-            return Membership("", f"several projects take {_sentence(place)}: {names}")
+            reason = (
+                f"several projects take {_sentence(place)}, and its `spec.project` does not say"
+                " which it belongs to"
+            )
+            return Membership("", reason, tuple(chosen))
         named = f" {wanted}" if wanted else ""
         return Membership("", f"no project{named} takes {_sentence(place)}")
 

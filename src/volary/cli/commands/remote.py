@@ -298,7 +298,10 @@ def status(
 @app.command()
 def sync(
     application: options.Application,
-    commit: Annotated[str, typer.Option(metavar="REV", help="Default: the branch's head.")] = "",
+    commit: Annotated[
+        str,
+        typer.Option(metavar="REV", help="A commit of the branch. Default: the branch's head."),
+    ] = "",
     strategy: Annotated[
         str, typer.Option(metavar="WORD", help="quick or pipeline. Default: as planned.")
     ] = "",

@@ -95,6 +95,8 @@ class ActingClients:
             identity = self._actor.identity()
             if identity.kubeconfig:
                 return await self._with_own_credentials(name, identity)
+        except errors.TemporaryError as error:
+            return Unavailable(name, str(error))
         except errors.UserError as error:
             return Unavailable(name, error.problems[0].message, error.problems)
         reached = await self._server.client(name)

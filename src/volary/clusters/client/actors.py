@@ -32,6 +32,7 @@ class Actor(Protocol):
 
         Raises:
             errors.UserError: Nothing may be done on its behalf.
+            errors.TemporaryError: It is not known now whether something may be.
         """
         ...
 

@@ -21,7 +21,7 @@ from volary.controller.fleet import taint_commands
 from volary.controller.leadership import context
 from volary.controller.persistence import change_signal, retry
 from volary.controller.placement import rebalancing
-from volary.controller.runs import ready_runs, release_plans, rollbacks
+from volary.controller.runs import commit_history, ready_runs, release_plans, rollbacks
 from volary.controller.status import run_admission, run_requests
 from volary.engine.execution import runners
 from volary.engine.observers import explanations
@@ -257,12 +257,13 @@ class CommandHandler:
         decision = triggers.on_command(opened.application.triggers, request.by)
         if not decision.starts:
             return decision.reason
+        elsewhere = await self._require_on_branch(reconciler, opened.commit) if named else ""
         await reconciler.submit(
             run_requests.RunRequest(
                 id=request.id,
                 commit=opened.commit,
                 kind=run_requests.KindName.RELEASE,
-                reason=decision.reason,
+                reason="; ".join(filter(None, (decision.reason, elsewhere))),
                 at=request.at,
                 by=request.by,
                 strategy=release_plans.parse_strategy(request.document.get("strategy", "")),
@@ -291,6 +292,8 @@ class CommandHandler:
         opened = await ready_runs.open_application(
             self._leader.dependencies, reconciler.place, commit
         )
+        if not await commit_history.has_run(self._leader.store, reconciler.name, opened.commit):
+            await self._require_on_branch(reconciler, opened.commit)
         await reconciler.submit(
             run_requests.RunRequest(
                 id=request.id,
@@ -306,6 +309,17 @@ class CommandHandler:
             instead_of_stuck=f"it could not go on, and {opened.commit[:7]} follows",
         )
         return ""
+
+    async def _require_on_branch(
+        self, reconciler: reconcilers.ApplicationReconciler, commit: str
+    ) -> str:
+        """See `commit_history.require_on_branch`; what is only worth a warning is logged, too."""
+        elsewhere = await commit_history.require_on_branch(
+            self._leader.dependencies, reconciler.place, commit, head=reconciler.status.head
+        )
+        if elsewhere:
+            _LOG.warning("application %s: %s", reconciler.name, elsewhere)
+        return elsewhere
 
     def _done(self, request: records.RequestRecord) -> state_writer.Answers:
         """Return the answer that is kept with what is done for a request."""

@@ -2,6 +2,7 @@
 
 import functools
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 from volary.concurrency import work_threads
@@ -51,7 +52,7 @@ async def apply(
     if application is not None:
         noted["wanted_project"] = application.project
     if not mine.project:
-        await _leave_alone(reconciler, discovered, noted, columns)
+        await _leave_alone(reconciler, discovered, noted, columns, mine.taking)
         return
     was_unowned = bool(reconciler.status.unowned)
     if application is None:
@@ -134,6 +135,7 @@ async def _leave_alone(
     discovered: repository_state.DiscoveredApplication,
     noted: dict[str, object],
     columns: dict[str, object],
+    taking: Sequence[str],
 ) -> None:
     """Write down that an application belongs to no project: what runs stays as it is.
 
@@ -144,7 +146,8 @@ async def _leave_alone(
     await reconciler.change(noted, **columns, status=status, reason=why)
     if before != why:
         place, short = f"{columns['repository']}: {discovered.path}", discovered.commit[:8]
-        _LOG.warning("%s is refused at %s: %s", place, short, why)
+        names = f" ({', '.join(taking)})" if taking else ""
+        _LOG.warning("%s is refused at %s: %s%s", place, short, why, names)
 
 
 async def _look_at_commit(

@@ -67,7 +67,9 @@ class FailoverLoop:
         return {name: register.of(name) for name in register.members.names}
 
     def _view(self, doubt: str) -> eviction_limits.FleetAssessment:
-        return eviction_limits.assess(self._known, self._now(), self.leader.register.rules, doubt)
+        rules = self.leader.register.rules
+        seen = eviction_limits.assess(self._known, self._now(), rules, doubt)
+        return replace(seen, names_clusters=not self.leader.dependencies.projects().are_in_use)
 
     def _now(self) -> datetime:
         return self.leader.dependencies.clock.now()
@@ -301,13 +303,11 @@ class FailoverLoop:
             return
         _LOG.error("failover is stopped: %s", raised)
         await self.leader.note(_BY, "failover.stopped", {"reason": raised})
-        # Whose applications these are may not know every cluster.
-        told = found.reason if self.leader.dependencies.projects().are_in_use else raised
         for reconciler in about:
             record = reconciler.record
             subject = notices.Subject(reconciler.name, project=record.project, labels=record.labels)
             self.leader.notifier.announce(
-                notices.Event.FAILOVER_STOPPED, subject, self._now(), told
+                notices.Event.FAILOVER_STOPPED, subject, self._now(), found.reason
             )
 
 

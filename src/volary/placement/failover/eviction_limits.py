@@ -29,6 +29,8 @@ class FleetAssessment:
     unseen: tuple[str, ...] = ()
     #: Why this process was no good observer just now; empty: it was.
     doubt: str = ""
+    #: Where teams share the server, who reads of an application may not know every cluster.
+    names_clusters: bool = True
 
     @property
     def percent(self) -> int:
@@ -45,8 +47,13 @@ class FleetAssessment:
 
     @property
     def counted(self) -> str:
-        """How many look lost, without their names: not everybody may know every cluster."""
+        """How many look lost, without their names."""
         return f"{len(self.lost)} of {self.total} clusters look unreachable"
+
+    @property
+    def told(self) -> str:
+        """How many look lost, and which where everybody may know that."""
+        return str(self) if self.names_clusters else self.counted
 
     def __str__(self) -> str:
         named = f": {phrases.first_of(self.lost)}" if self.lost else ""
@@ -113,7 +120,7 @@ def allowance(
             f"failover suppressed: at least {limits.stop_at_percent} % unreachable,"
             " so the controller's own network is suspected"
         )
-        return Allowance(0, f"{view.counted}; {why}", is_closed=True, alarm=f"{view}; {why}")
+        return Allowance(0, f"{view.told}; {why}", is_closed=True, alarm=f"{view}; {why}")
     if view.unsure_percent >= limits.stop_at_percent:
         seen = view.total - len(view.lost) - len(view.unseen)
         reason = f"only {seen} of {view.total} clusters were seen well just now"
@@ -121,6 +128,6 @@ def allowance(
     most, why = limits.moves_per_minute, "in a minute"
     if view.percent >= limits.slow_at_percent:
         most = min(most, limits.slow_moves_per_minute)
-        why = f"in a minute while {view.counted}"
+        why = f"in a minute while {view.told}"
     begun = sum(now - moment < _MINUTE for moment in recent)
     return Allowance(max(0, most - begun), f"{begun} of {most} moves {why}")

@@ -28,7 +28,11 @@ class Body(pydantic.BaseModel):
 class Sync(Body):
     """Roll a commit out."""
 
-    commit: Word = pydantic.Field("", description="Empty: the head of the branch.")
+    commit: Word = pydantic.Field(
+        "",
+        description="Empty: the head of the branch. Where there are projects, a sync takes commits "
+        "of that branch only.",
+    )
     strategy: Word = pydantic.Field("", description="quick or pipeline; empty: as planned.")
 
 

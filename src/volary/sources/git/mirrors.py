@@ -89,7 +89,9 @@ class Mirror:
         #: What is kept, by holder, as far as this process has written it.
         self._kept: dict[str, frozenset[str]] = {}
         #: The commits; those the mirror does not hold are fetched when somebody asks.
-        self.repository = repositories.Repository(location, reading, self.ensure, self._missing)
+        self.repository = repositories.Repository(
+            location, reading, self.ensure, self._missing, self.complete
+        )
 
     async def fetch(self, branch: str = "") -> Fetched:
         """Bring a branch up to date; without a name the host's default branch.
@@ -124,9 +126,7 @@ class Mirror:
             self._missing.check([commit])
             if await asyncio.to_thread(self._has, commit):
                 return
-            names = await asyncio.to_thread(self._branches)
-            if names and self._opened.is_shallow:
-                await self._host.fetch([_refspec(name) for name in names], depth=git_hosts.WHOLE)
+            await self._fetch_history()
             if await asyncio.to_thread(self._has, commit):
                 return
             with contextlib.suppress(errors.UserError):
@@ -139,6 +139,23 @@ class Mirror:
                 )
                 self._missing.add(commit, gone)
                 raise gone
+
+    async def complete(self) -> bool:
+        """Bring the whole history of the branches; says whether some of it was missing.
+
+        Raises:
+            TemporaryError: The host cannot be reached, or is slow.
+            UserError: The host refuses us.
+        """
+        async with self._busy:
+            return await self._fetch_history()
+
+    async def _fetch_history(self) -> bool:
+        names = await asyncio.to_thread(self._branches)
+        if not names or not self._opened.is_shallow:
+            return False
+        await self._host.fetch([_refspec(name) for name in names], depth=git_hosts.WHOLE)
+        return True
 
     async def keep(
         self, holder: str, commits: Collection[str], *, exclusively: bool = False

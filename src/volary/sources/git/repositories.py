@@ -123,6 +123,7 @@ class Repository:
         opened: pygit2.Repository,
         ensure: Callable[[str], Awaitable[None]] | None = None,
         missing: missing_commits.MissingCommits | None = None,
+        complete: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         #: As the user names it.
         self.location = location
@@ -132,6 +133,8 @@ class Repository:
         #: Brings a commit that is not there; None: what is there is all.
         self._ensure = ensure
         self._missing = missing or missing_commits.MissingCommits()
+        #: Brings the history that is not there, and says whether there was any to bring.
+        self._complete = complete
         self._lock = threading.Lock()
 
     @property
@@ -168,6 +171,14 @@ class Repository:
             UserError: One of the commits does not exist.
         """
         return await self._read(self._changed_paths, old, new)
+
+    async def has_in_history(self, head: str, commit: str) -> bool:
+        """Say whether a commit is another one, or among its ancestors; both as whole hashes."""
+        if await work_threads.run("reading Git", self._has_in_history, head, commit):
+            return True
+        if self._complete is None or not await self._complete():
+            return False
+        return await work_threads.run("reading Git", self._has_in_history, head, commit)
 
     async def uncommitted(self, directory: str = "") -> tuple[str, ...]:
         """Return files below `directory` whose checked-out state is not the commit's.
@@ -208,6 +219,18 @@ class Repository:
             difference = self._opened.diff(self._commit(old), self._commit(new))
             pairs = [(delta.old_file.path, delta.new_file.path) for delta in difference.deltas]
         return tuple(sorted({path for pair in pairs for path in pair if path}))
+
+    def _has_in_history(self, head: str, commit: str) -> bool:
+        if head == commit:
+            return True
+        # Opened anew, to see where the history ends now, and to keep no reader waiting.
+        opened = pygit2.Repository(self._opened.path)
+        try:
+            return opened.descendant_of(head, commit)
+        except (pygit2.GitError, KeyError, ValueError):
+            return False  # what is here ends before it
+        finally:
+            opened.free()
 
     def _uncommitted(self, directory: str) -> tuple[str, ...]:
         if self._opened.is_bare:

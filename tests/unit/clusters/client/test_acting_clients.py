@@ -30,11 +30,11 @@ class Team:
     """Somebody whose identity a test changes."""
 
     title: str = "project team-a"
-    now: actors.Identity | errors.UserError = field(default_factory=actors.Identity)
+    now: actors.Identity | errors.VolaryError = field(default_factory=actors.Identity)
     refused: str = ""
 
     def identity(self) -> actors.Identity:
-        if isinstance(self.now, errors.UserError):
+        if isinstance(self.now, errors.VolaryError):
             raise self.now
         return self.now
 
@@ -294,3 +294,15 @@ async def test_what_the_impersonated_may_not_do_is_a_403_as_any_other(
         acting = await opened(pool.acting_for(Team(now=actors.Identity(ANA))))
         with pytest.raises(api_errors.Forbidden, match="cannot patch resource"):
             await acting.apply(MAPS, BODY)
+
+
+async def test_who_is_not_known_now_is_waited_for_and_mends_nothing(
+    tmp_path: Path, scripted: ScriptedServer
+) -> None:
+    async with pool_of(tmp_path, scripted.url) as pool:
+        team = Team(now=errors.TemporaryError("not read yet"))
+        theirs = pool.acting_for(team)
+        assert await theirs.client("us") == client_pool.Unavailable("us", "not read yet")
+
+        team.now = actors.Identity(ANA)
+        await (await opened(theirs)).version()

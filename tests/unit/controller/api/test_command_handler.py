@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pygit2
 import pytest
 
 import breaking_store
@@ -21,7 +22,9 @@ from volary.controller.persistence import change_signal
 from volary.controller.status import application_statuses, cluster_releases
 from volary.engine.runs import state
 from volary.engine.state_machine import events, sightings
+from volary.model import errors, projects
 from volary.store import records
+from volary.tenancy import membership
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 FILE = """\
@@ -402,3 +405,66 @@ async def test_requests_of_one_application_are_answered_in_order_and_others_besi
         for number in range(120):
             await answer(shop, f"resume-{number}")
     assert taken[-1] == "shop done"
+
+
+def beside_the_branch(path: Path) -> str:
+    """Commit something that `main` does not lead to, and return its hash."""
+    repository = pygit2.Repository(str(path))
+    author, head = command_world.AUTHOR, repository.head.peel(pygit2.Commit)
+    made = repository.create_commit(
+        "refs/heads/mine", author, author, "Not reviewed", head.tree.id, [head.id]
+    )
+    return str(made)
+
+
+def use_projects(shop: Commanded) -> None:
+    known = membership.Projects({"team": projects.Project("team")})
+    shop.world.leader.dependencies.projects = lambda: known
+
+
+async def test_where_there_are_projects_only_commits_of_the_branch_are_deployed(
+    shop: Commanded, tmp_path: Path
+) -> None:
+    use_projects(shop)
+    commit = beside_the_branch(tmp_path)
+    newest = command_world.commit(tmp_path, "Go on")  # nobody has looked yet
+
+    for kind, named in (("sync", "commit"), ("rollback", "to")):
+        for name in (commit, "mine", commit[:9]):
+            with pytest.raises(errors.UserError, match=f"{commit[:7]} is not a commit of") as said:
+                await shop.ask(kind, **{named: name})
+            assert "merge it first" in str(said.value)
+
+    assert (await shop.world.status()).run_request is None
+    assert await shop.ask("sync", commit=newest) == ""
+    assert await shop.ask("sync", commit=shop.commit) == ""
+
+
+async def test_a_way_back_leads_to_what_ran_also_when_no_branch_has_it_any_more(
+    shop: Commanded, tmp_path: Path
+) -> None:
+    commit = beside_the_branch(tmp_path)
+    assert await shop.ask("sync", commit=commit, strategy="quick") == ""
+    await shop.world.until(lambda each: each.running_commit == commit and each.status == "synced")
+    use_projects(shop)
+    shop.world.leader.kinds[given.Kind.ROLLBACK_TO_COMMIT] = given.Release(shop.world.script)  # type: ignore[index]
+
+    assert await shop.ask("rollback", to=commit) == ""
+    with pytest.raises(errors.UserError, match="is not a commit of"):
+        await shop.ask("sync", commit=commit)
+
+
+async def test_without_projects_another_branch_is_deployed_and_the_run_says_so(
+    shop: Commanded, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    commit = beside_the_branch(tmp_path)
+
+    assert await shop.ask("sync", commit="mine", strategy="quick") == ""
+    await shop.world.until(lambda each: each.running_commit == commit and each.status == "synced")
+
+    (name,) = shop.world.script.prepared
+    run = await shop.world.store.runs.load(name)
+    assert run is not None
+    elsewhere = f"{commit[:7]} is not a commit of the branch that is watched of the repository shop"
+    assert run.origin["reason"] == f"ana asked for it; {elsewhere}"
+    assert elsewhere in caplog.text

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pygit2
+import pytest
 
 import command_world
 import git_feed
@@ -162,7 +163,9 @@ async def test_what_was_requested_goes_on_once_a_project_takes_it(tmp_path: Path
     assert prepared == []
 
 
-async def test_the_file_chooses_between_the_projects_that_take_it(tmp_path: Path) -> None:
+async def test_the_file_chooses_between_the_projects_that_take_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with looking(tmp_path) as mono:
         mono.use(A, B, BOTH)
         mono.write("a")
@@ -178,7 +181,11 @@ async def test_the_file_chooses_between_the_projects_that_take_it(tmp_path: Path
         refused = await mono.world.stored()
 
     assert torn.project == ""
-    assert torn.reason.startswith("several projects take a/volary.yaml")
+    assert torn.reason == (
+        "several projects take a/volary.yaml of the repository mono, branch main, and its"
+        " `spec.project` does not say which it belongs to"
+    )
+    assert "(both, team-a)" in caplog.text, "whoever runs the server learns which"
     assert chosen.project == "both"
     assert (refused.project, refused.status) == ("", "broken")
     assert refused.reason.startswith("no project team-b takes a/volary.yaml")

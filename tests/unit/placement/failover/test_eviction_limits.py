@@ -22,8 +22,12 @@ def test_from_the_share_on_it_is_us_and_somebody_is_told() -> None:
         "3 of 4 clusters look unreachable: us, eu, asia; failover suppressed: at least 55 %"
         " unreachable, so the controller's own network is suspected"
     )
-    # Applications say why nothing moves without the names of clusters that are not theirs.
-    assert allowance.reason == allowance.alarm.replace(": us, eu, asia", "")
+    assert allowance.reason == allowance.alarm
+    # Where teams are apart, applications name no clusters that are not theirs.
+    apart = replace(view, names_clusters=False)
+    unnamed = eviction_limits.allowance(apart, (), failover_rules.FailoverLimits(), NOW)
+    assert unnamed.alarm == allowance.alarm
+    assert unnamed.reason == allowance.alarm.replace(": us, eu, asia", "")
 
 
 def test_clusters_nobody_looked_at_hold_moves_but_raise_no_alarm() -> None:

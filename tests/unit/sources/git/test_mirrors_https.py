@@ -104,6 +104,29 @@ async def test_only_the_newest_commit_is_fetched_until_an_older_one_is_needed(
 
 
 @pytest.mark.usefixtures("trusted")
+async def test_whether_a_commit_is_of_a_branch_is_told_by_its_whole_history(
+    host: Host, upstream: Upstream, tmp_path: Path
+) -> None:
+    old = upstream.git("rev-parse", "HEAD")
+    head = upstream.publish({"b": "1"})
+    upstream.git("checkout", "-q", "-b", "mine")
+    beside = upstream.commit({"c": "1"})
+    upstream.push("mine")
+    async with mirrors.open_mirrors(tmp_path / "data") as opened:
+        mirror = opened.mirror(spec_of(host))
+        await mirror.fetch("main")
+        [path] = (tmp_path / "data").glob("*.git")
+        assert pygit2.Repository(str(path)).is_shallow
+
+        assert await mirror.repository.has_in_history(head, head)
+        assert await mirror.repository.has_in_history(head, old)
+        assert not await mirror.repository.has_in_history(head, beside)
+        await mirror.fetch("mine")
+        assert not await mirror.repository.has_in_history(head, beside)
+        assert not await mirror.repository.has_in_history(old, head)
+
+
+@pytest.mark.usefixtures("trusted")
 async def test_a_force_push_onto_a_short_history_is_noticed(
     host: Host, upstream: Upstream, tmp_path: Path
 ) -> None:
