@@ -255,6 +255,16 @@ class Play(RuleBasedStateMachine):
         if not waited and not self.run.windows:
             assert not tried, "nobody waited for it"
 
+    @rule(most=st.integers(0, 2), hours=st.sampled_from((0, 4)))
+    def project_changes(self, most: int, hours: int) -> None:
+        """Nothing fails by it, and what runs goes on."""
+        window = rollouts.Window("mornings", "0 8 * * *", timedelta(hours=hours))
+        rule = policies.WindowRule(window, NAMES[:2], project="team-a")
+        before, running = self.run, set(self.running)
+        self.send(events.ProjectChanged(self.now, (rule,) if hours else (), most))
+        assert running <= set(self.running)
+        assert self.run.ending == before.ending
+
     @precondition(lambda self: self.running)
     @rule(data=st.data(), status=st.sampled_from(REPORTS), touched=st.booleans())
     def finish(self, data, status: TaskStatus, touched: bool) -> None:

@@ -182,9 +182,21 @@ class ApplicationReconciler:
         **columns: Any,
     ) -> None:
         """Keep something new about the application: fields of its status, columns, `answers`."""
+        project = self.record.project
         async with self._lock:
             changed = replace(self.status, **noted)
             await self._state_writer.keep(changed, answers, **columns)
+        if project != self.record.project:
+            self.follow_project()
+
+    def follow_project(self) -> None:
+        """Have the run under way go on by what the application's project says now."""
+        if self._session is None:
+            return
+        dependencies = self._leader.dependencies
+        standing = dependencies.projects().standing(self.record.project)
+        clusters = dependencies.clusters.fleet.clusters
+        self._session.follow_project(standing, clusters, dependencies.clock.now())
 
     async def amend(
         self,
@@ -565,6 +577,7 @@ class ApplicationReconciler:
 
     async def _carry_out(self, session: run_session.RunSession) -> None:
         self._loop.note_attempt(None)
+        self.follow_project()  # it may have been changed since the run was planned
         async with asyncio.TaskGroup() as group:
             # What came in while the run was being prepared, or before a restart.
             group.create_task(self._react_later())

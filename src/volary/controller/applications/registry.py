@@ -95,6 +95,7 @@ class ApplicationRegistry:
     async def _review_and_go_on(self, reconciler: reconcilers.ApplicationReconciler) -> None:
         was_unowned = bool(reconciler.status.unowned)
         await self._review_one(reconciler)
+        reconciler.follow_project()
         if was_unowned:
             reconciler.work()
 

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from volary.controller import notifications
 from volary.controller.leadership import context
 from volary.controller.persistence import batch_writers, journal, redaction, task_state
-from volary.controller.runs import ready_runs
+from volary.controller.runs import project_rules, ready_runs
 from volary.controller.status import (
     application_identity,
     run_origins,
@@ -18,8 +19,10 @@ from volary.engine.persistence import codec
 from volary.engine.runs import state
 from volary.engine.state_machine import events
 from volary.model import errors
+from volary.model.fleet import fleets
 from volary.model.runs import run_records
 from volary.store import records
+from volary.tenancy import membership
 
 #: Seconds a run may take to answer a request before it counts as stuck.
 _ANSWER_SECONDS = 30.0
@@ -51,6 +54,15 @@ class RunSession:
         await self.performer.conclude(ended)
         return ended
 
+    def follow_project(
+        self, standing: membership.Standing, clusters: Sequence[fleets.Cluster], now: datetime
+    ) -> None:
+        """Have the run go on by what its project says now of windows and clusters at once."""
+        run, kind = self.runner.run, self.origin.kind
+        changed = project_rules.change(run, kind, standing, clusters, now)
+        if changed is not None:
+            self.runner.submit(changed)
+
     async def ask(self, event: events.Event) -> str:
         """Ask the run for something; returns why not, or nothing."""
         try:
@@ -77,7 +89,13 @@ async def take_up(
     origin = application_identity.with_current_repository(
         run_origins.from_document(stored.origin), known, dependencies.addresses
     )
-    run = codec.read_run(stored)
+    run = project_rules.applied(
+        codec.read_run(stored),
+        origin.kind,
+        standing,
+        dependencies.clusters.fleet.clusters,
+        dependencies.clock.now(),
+    )
     then = await ready_runs.read_inputs(leader.store, stored)
     async with leader.planners.slot():
         return await ready_runs.take_up(dependencies, known.name, run, origin, then)

@@ -115,9 +115,14 @@ def windows_of(
 ) -> tuple[policies.WindowRule, ...]:
     """Return the windows of an application, and those of its project, which are called so."""
     own = tuple(_windows(application.waves.windows, clusters))
-    if project is None:
-        return own
-    of_project = (
+    return own if project is None else (*own, *project_windows(project, clusters))
+
+
+def project_windows(
+    project: projects.Project, clusters: Sequence[fleets.Cluster]
+) -> tuple[policies.WindowRule, ...]:
+    """Return the windows of a project, called after it."""
+    return tuple(
         replace(
             rule,
             window=replace(rule.window, name=f"{rule.window.name} of project {project.name}"),
@@ -125,7 +130,6 @@ def windows_of(
         )
         for rule in _windows(project.windows, clusters)
     )
-    return (*own, *of_project)
 
 
 def _windows(

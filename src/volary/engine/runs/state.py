@@ -334,6 +334,8 @@ class Run:
     waves: tuple[policies.WaveRule, ...] = ()
     #: When its clusters may be changed; empty: at any time.
     windows: tuple[policies.WindowRule, ...] = ()
+    #: How many clusters its project lets it change at once by now; 0: as many as its groups say.
+    most_at_once: int = 0
     #: Windows do not hold it up any more; None: they do.
     unfrozen: Unfreezing | None = None
     #: Id of the run that this one rolls back, having nothing else to do; empty: none.

@@ -4,11 +4,11 @@ Parts that do not change keep their identity: `commands` and `observer_events` c
 runs by it and so look only at what an event touched.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine.runs import counters, state
+from volary.engine.runs import counters, policies, state
 from volary.model import statuses
 
 TaskChange = Callable[[state.TaskState], state.TaskState]
@@ -29,6 +29,17 @@ def fail_current(run: state.Run, reason: str, now: datetime) -> state.Run:
     """Return `run` with its current stage failed."""
     failed = statuses.TaskStatus.FAILED
     return replace_current(run, replace(run.current, status=failed, reason=reason, finished=now))
+
+
+def with_project_rules(
+    run: state.Run, windows: Sequence[policies.WindowRule], most_at_once: int
+) -> state.Run:
+    """Return `run` with the windows and the limit that its project has now."""
+    own = (rule for rule in run.windows if not rule.project)
+    after = (*own, *windows)
+    if (after, most_at_once) == (run.windows, run.most_at_once):
+        return run
+    return replace(run, windows=after, most_at_once=most_at_once)
 
 
 def finish(run: state.Run, status: statuses.RunStatus, reason: str, now: datetime) -> state.Run:

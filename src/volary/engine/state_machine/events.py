@@ -8,7 +8,7 @@ approve, …) can be refused, and then the step says why.
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from volary.engine.runs import state
+from volary.engine.runs import policies, state
 from volary.model import statuses
 
 
@@ -71,6 +71,16 @@ class ClusterReachable(Fact):
     """Somebody saw that a cluster answers; what waits for it is tried again at once."""
 
     cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectChanged(Fact):
+    """The application's project has other rules by now; what is running finishes."""
+
+    #: Its windows; those of the application stay.
+    windows: tuple[policies.WindowRule, ...] = ()
+    #: How many clusters it may change at once; 0: as many as the plan says.
+    most_at_once: int = 0
 
 
 @dataclass(frozen=True, slots=True)

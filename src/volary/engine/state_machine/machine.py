@@ -37,7 +37,9 @@ left.
     step, and its wave's rule decides: stop, hold, roll back the wave, or everything, the last
     wave first.
 12. While a window is closed, no stage that changes a cluster starts on it (`windows`): what
-    runs finishes, limits stand still when nothing does, and a rollback is never held up.
+    runs finishes, limits stand still when nothing does, and a rollback is never held up. Windows
+    of the project, and how many clusters it lets one run change at once, are those that it has
+    when something is to begin.
 13. People let a run do something before its time (`requests`), by name and reason: end the soak of
     a wave, whose clusters are seen healthy once more; go through closed windows. An approval is
     withdrawn for as long as nothing came of it. What was tolerated is reported at the end.
@@ -96,6 +98,7 @@ _RECORDS: Mapping[type[events.Event], tuple[Callable[[state.Run, Any], requests.
     events.TimePassed: (deadlines.expire, ""),
     events.ClockJumped: (deadlines.postpone, ""),
     events.ClusterReachable: (outcomes.try_again, ""),
+    events.ProjectChanged: (outcomes.follow_project, ""),
     events.Cancel: (requests.cancel, "cancelled"),
     events.PauseAsked: (requests.pause, "paused"),
     events.Resume: (requests.resume, "resumed"),
@@ -120,6 +123,7 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
             RunStatus.FAILED,
             RunStatus.ROLLING_BACK,
         ),
+        events.ProjectChanged: (RunStatus.PLANNED,),
         events.SkipCluster: (RunStatus.PLANNED,),
         # Cancelled with a rollback, one that is nothing else stays what it is.
         events.Cancel: (RunStatus.PLANNED, RunStatus.CANCELLED),
@@ -145,6 +149,7 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
         ),
         events.ClusterReachable: (RunStatus.RUNNING, RunStatus.WAITING),
         events.ClockJumped: (RunStatus.RUNNING, RunStatus.WAITING),
+        events.ProjectChanged: (RunStatus.RUNNING, RunStatus.WAITING),
         events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
         events.PauseAsked: (RunStatus.WAITING,),
         events.SkipCluster: (RunStatus.RUNNING, RunStatus.WAITING, *_WITHOUT_SOME),
@@ -179,6 +184,7 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
         events.TimePassed: (RunStatus.WAITING, RunStatus.RUNNING, *_WITHOUT_SOME),
         events.ClusterReachable: (RunStatus.WAITING, RunStatus.RUNNING),
         events.ClockJumped: (RunStatus.WAITING, RunStatus.RUNNING),
+        events.ProjectChanged: (RunStatus.WAITING, RunStatus.RUNNING),
         events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
         events.PauseAsked: (RunStatus.WAITING,),
         events.Resume: (RunStatus.RUNNING, RunStatus.WAITING),
@@ -208,6 +214,7 @@ TABLE: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = 
         ),
         events.TimePassed: (RunStatus.ROLLING_BACK, RunStatus.FAILED),
         events.ClockJumped: (RunStatus.ROLLING_BACK,),
+        events.ProjectChanged: (RunStatus.ROLLING_BACK,),
         events.Cancel: (RunStatus.ROLLING_BACK,),
         events.SkipCluster: (RunStatus.ROLLING_BACK,),
     },

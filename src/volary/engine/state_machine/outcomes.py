@@ -35,6 +35,11 @@ def take_over(run: state.Run, _: events.TakenOver) -> state.Run:
     return updates.forget_begun(run)
 
 
+def follow_project(run: state.Run, event: events.ProjectChanged) -> state.Run:
+    """Keep what the project says now: what has not begun is held to it."""
+    return updates.with_project_rules(run, event.windows, event.most_at_once)
+
+
 def progress(run: state.Run, event: events.TaskProgressed) -> state.Run:
     """Keep how far a running task is."""
     task = _running(run, event)

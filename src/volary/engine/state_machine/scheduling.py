@@ -78,12 +78,13 @@ def start_tasks(run: state.Run, now: datetime) -> state.Run:
         return run
     tasks, counts = group.tasks, counters.of(group.tasks)
     closed = windows.closed(run, group, now)
-    free = group.concurrency - (counts.running - counts.rolling_back)
-    if not group.concurrency and counts.pending > len(closed):
+    concurrency = _concurrency(run, group)
+    free = concurrency - (counts.running - counts.rolling_back)
+    if not concurrency and counts.pending > len(closed):
         tasks = tuple(
             task if task.target in closed else _begun(task, group, now, deadline) for task in tasks
         )
-    while group.concurrency and free > 0 and (place := _next(tasks, closed)) is not None:
+    while concurrency and free > 0 and (place := _next(tasks, closed)) is not None:
         tasks = counters.replaced(tasks, place, _begun(tasks[place], group, now, deadline))
         free -= 1
     if tasks is group.tasks:
@@ -95,6 +96,14 @@ def start_tasks(run: state.Run, now: datetime) -> state.Run:
     return updates.replace_current(
         run, updates.replace_group(run.current, group, replace(group, tasks=tasks))
     )
+
+
+def _concurrency(run: state.Run, group: state.GroupState) -> int:
+    """Return how many tasks of a group may run at once; 0: all. A rollback is never held up."""
+    most = run.most_at_once
+    if not most or run.rollback or not run.current.stage.kind.changes_cluster:
+        return group.concurrency
+    return min(group.concurrency, most) if group.concurrency else most
 
 
 def _next(tasks: tuple[state.TaskState, ...], closed: Collection[str]) -> int | None:

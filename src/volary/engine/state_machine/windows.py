@@ -42,7 +42,8 @@ def is_all_closed(run: state.Run, group: state.GroupState, now: datetime) -> boo
 
 def update_openings(run: state.Run, now: datetime) -> state.Run:
     """Keep when the first of the clusters that wait for a window may be changed."""
-    if not run.windows or run.rollback:
+    waited = any(group.opens is not None for group in run.current.groups)
+    if run.rollback or not (run.windows or waited):
         return run
     group = next_group(run)
     stage = run.current

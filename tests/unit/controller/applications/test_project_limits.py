@@ -2,25 +2,37 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 import process_time
 import reconciler_fixtures as given
+from volary.controller.runs import project_rules
+from volary.engine.runs import run_builder
 from volary.model import projects
+from volary.model.placement import rollouts
 from volary.tenancy import membership
+
+#: Closed whenever the test runs.
+ALWAYS = rollouts.Window("always", "* * * * *", timedelta(days=1))
 
 
 class TeamA:
     """The project as it is now."""
 
-    def __init__(self, runs: int) -> None:
+    def __init__(self, runs: int, clusters: int = 0) -> None:
         self.runs = runs
+        self.clusters = clusters
+        self.windows = rollouts.Windows()
 
     def __call__(self) -> membership.Projects:
-        limits = projects.ProjectLimits(runs=self.runs)
+        limits = projects.ProjectLimits(runs=self.runs, clusters=self.clusters)
         destinations = (projects.Destination(namespaces=("*",)),)
-        team = projects.Project("team-a", destinations=destinations, limits=limits)
+        team = projects.Project(
+            "team-a", destinations=destinations, limits=limits, windows=self.windows
+        )
         return membership.Projects({"team-a": team})
 
 
@@ -129,3 +141,65 @@ async def test_tasks_of_a_run_ask_for_the_project_that_the_application_has_now(
     await world.registry.reconciler_of("one").change(project="team-b")
 
     assert look_up().reason == "there is no project team-b any more"
+
+
+async def test_a_limit_of_clusters_that_becomes_smaller_holds_for_the_run_under_way(
+    world: given.World,
+) -> None:
+    world.leader.dependencies.projects = now = TeamA(0)
+    world.script.stages.may_end.clear()
+    await submit(world, "one")
+    await until_begun(world, "one")
+
+    now.clusters = 1
+    await world.registry.review()
+    reconciler = world.registry.reconciler_of("one")
+    async with asyncio.timeout(process_time.HANG):
+        while (run := reconciler.run_under_way) is None or run.most_at_once != 1:
+            await world.leader.change_signal.wait(0.05)
+
+    stored = await world.store.runs.load("run-of-one")
+    assert stored is not None
+    assert given.codec.read_run(stored).most_at_once == 1
+    world.script.stages.may_end.set()
+    await world.until(lambda found: found.status == "synced", "one")
+
+
+async def test_windows_that_close_meanwhile_hold_up_what_has_not_begun(world: given.World) -> None:
+    """Also where nobody looked between the planning of the run and its beginning."""
+    world.leader.dependencies.projects = now = TeamA(0)
+    world.script.may_plan.clear()
+    await submit(world, "one")
+    await world.script.planning.wait()
+    now.windows = rollouts.Windows(deny=(rollouts.ClusterWindow(ALWAYS),))
+    world.script.may_plan.set()
+
+    reconciler = world.registry.reconciler_of("one")
+    async with asyncio.timeout(process_time.HANG):
+        while (run := reconciler.run_under_way) is None or "denied by always" not in run.reason:
+            await world.leader.change_signal.wait(0.05)
+    assert "denied by always of project team-a" in run.reason
+    assert not world.script.stages.begun.is_set()
+
+    now.windows = rollouts.Windows()
+    await world.registry.review()
+    await world.until(lambda found: found.status == "synced", "one")
+
+
+async def test_a_run_that_is_taken_up_goes_on_by_what_the_project_says_then(
+    world: given.World,
+) -> None:
+    spec = run_builder.RunSpec("one", "c1", run_builder.one_group(("us", "eu")), (given.SYNC,))
+    run = run_builder.new_run("r1", spec, given.AT)
+    now = TeamA(0, clusters=1)
+
+    windows = rollouts.Windows(deny=(rollouts.ClusterWindow(ALWAYS),))
+    standing = membership.Standing(replace(now().by_name["team-a"], windows=windows))
+    clusters = given.MEMBERS.clusters
+    release = project_rules.applied(run, given.Kind.RELEASE, standing, clusters, given.AT)
+    back = project_rules.applied(run, given.Kind.ROLLBACK_TO_COMMIT, standing, clusters, given.AT)
+
+    assert [rule.targets for rule in release.windows] == [("us", "eu")]
+    assert (back.windows, back.most_at_once) == ((), 1)
+    gone = membership.Standing(reason="there is no project team-a any more")
+    assert project_rules.applied(release, given.Kind.RELEASE, gone, clusters, given.AT) is release

@@ -135,3 +135,62 @@ def test_windows_are_stored_with_the_run() -> None:
     run = planned(policies.WindowRule(MORNINGS, ("us",), deny=True))
     head = codec.write_head(machine.advance(run, events.Start(NOON)).run)
     assert head["windows"][0]["window"]["schedule"] == "0 8 * * *"
+
+
+def test_windows_that_the_project_has_by_now_hold_for_what_has_not_begun() -> None:
+    """Whatever the project said when the run was planned."""
+    whole = rollouts.Window("mornings of project team-a", "0 8 * * *", timedelta(hours=4))
+    rule = policies.WindowRule(whole, ("us", "eu"), project="team-a")
+    step = machine.advance(planned(stages=(SYNC, WAIT, SYNC), concurrency=1), events.Start(NOON))
+    assert begun(step) == ["us"]
+
+    closed = machine.advance(step.run, events.ProjectChanged(NOON, (rule,)))
+    assert closed.run.status is RunStatus.RUNNING, "what runs finishes"
+    waiting = ended(closed.run, "us", NOON)
+    assert begun(waiting) == []
+    assert "eu waits until Sat 2026-11-21 08:00 UTC" in waiting.run.reason
+
+    opened = machine.advance(waiting.run, events.ProjectChanged(NOON))
+    assert begun(opened) == ["eu"]
+    assert opened.run.status is RunStatus.RUNNING
+    assert wake(opened) is not None
+
+
+def test_windows_of_the_application_are_not_the_projects_to_change() -> None:
+    run = planned(policies.WindowRule(MORNINGS, ("us", "eu")))
+
+    step = machine.advance(
+        machine.advance(run, events.ProjectChanged(NOON)).run, events.Start(NOON)
+    )
+
+    assert begun(step) == []
+    assert step.run.windows == run.windows
+
+
+def test_no_more_clusters_change_at_once_than_the_project_lets_by_now() -> None:
+    groups = (run_builder.Group(("us", "eu", "asia"), concurrency=2),)
+    made = run_builder.RunSpec("shop", "new", groups, (SYNC, WAIT, SYNC), "old")
+    step = machine.advance(run_builder.new_run("run-1", made, NOON), events.Start(NOON))
+    assert begun(step) == ["us", "eu"]
+
+    run = machine.advance(step.run, events.ProjectChanged(NOON, most_at_once=1)).run
+    step = ended(run, "us", NOON)
+    assert begun(step) == [], "eu is still being changed"
+    step = ended(step.run, "eu", NOON)
+    assert begun(step) == ["asia"]
+    step = ended(step.run, "asia", NOON)
+    assert begun(step) == ["us", "eu"], "what changes nothing is not limited"
+    assert run.most_at_once == 1
+
+
+def test_a_rollback_is_not_held_up_by_what_a_project_says_by_now() -> None:
+    run = machine.advance(planned(concurrency=2), events.Start(NOON)).run
+    run = ended(run, "us", NOON).run
+    run = ended(run, "eu", NOON, TaskStatus.FAILED).run
+    assert run.status is RunStatus.ROLLING_BACK
+    rule = policies.WindowRule(MORNINGS, ("us", "eu"), project="team-a")
+
+    step = machine.advance(run, events.ProjectChanged(NOON, (rule,), 1))
+
+    assert step.run.status is RunStatus.ROLLING_BACK
+    assert {task.status for task in step.run.current.tasks} == {TaskStatus.RUNNING}
