@@ -11,6 +11,7 @@ from typing import Any
 from volary.config.text import globs
 from volary.model import projects
 from volary.model.fleet import fleets, selectors
+from volary.model.objects import own_records
 from volary.model.pipeline.stage_kinds import external_stages, stage_kind
 
 
@@ -79,11 +80,6 @@ def refusal_of_object(
     return _refusal_of_namespace(project, cluster, place)
 
 
-#: How Volary's own records of an application begin: its inventory, and adopted objects as they were
-#: (`clusters.inventory`).
-_BOOKKEEPING = {"ConfigMap": "volary-inventory-", "Secret": "volary-snapshot-"}
-
-
 def refusal_of_bookkeeping(
     project: projects.Project, cluster: fleets.Cluster, kind: str, *, namespace: str, name: str
 ) -> str:
@@ -93,8 +89,7 @@ def refusal_of_bookkeeping(
     project may have, but only where it may have objects. What a manifest calls so is no record:
     who writes says what for.
     """
-    beginning = _BOOKKEEPING.get(kind)
-    if beginning is None or not name.startswith(beginning):
+    if not own_records.is_record("", kind, name):
         return f"{kind} {name} is no record of Volary"
     return refusal_of_cluster(project, cluster) or _refusal_of_namespace(
         project, cluster, namespace

@@ -19,7 +19,7 @@ from volary.manifests import objects
 from volary.manifests.loading import object_keys
 from volary.manifests.ownership import tracking
 from volary.model import json
-from volary.model.objects import manifest, ownership
+from volary.model.objects import manifest, own_records, ownership
 
 #: Carries the application's name, as `tracking.label_value`. Not the tracking label: an
 #: inventory is never part of what it lists.
@@ -130,7 +130,7 @@ def selector(name: str) -> str:
 
 def name(owner: ownership.Owner) -> str:
     """Return the ConfigMap's name, valid whatever the application is called."""
-    return f"volary-inventory-{owner.id}"
+    return f"{own_records.INVENTORY}{owner.id}"
 
 
 def home_of(wished: str, allowed: Sequence[str], namespaces: Sequence[str], default: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from volary.manifests import objects
 from volary.manifests.ownership import tracking
 from volary.model import errors, json
-from volary.model.objects import manifest, ownership
+from volary.model.objects import manifest, own_records, ownership
 
 #: Label of the Secrets; its value is the application's id.
 LABEL = "volary.dev/snapshot"
@@ -101,7 +101,7 @@ def check(bodies: Iterable[json.JsonObject]) -> None:
 
 def name(owner: ownership.Owner, part: int) -> str:
     """Return the name of a Secret; parts are counted from 0."""
-    return f"volary-snapshot-{owner.id}" + (f"-{part + 1}" if part else "")
+    return f"{own_records.SNAPSHOT}{owner.id}" + (f"-{part + 1}" if part else "")
 
 
 def selector(owner: ownership.Owner) -> str:

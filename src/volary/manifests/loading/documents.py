@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from volary.config.text import yaml
 from volary.manifests.loading import namespace_scopes, object_keys
 from volary.model import errors, json, work_limits
-from volary.model.objects import manifest
+from volary.model.objects import manifest, own_records
 
 
 def parse(text: str, *, file: str) -> list[manifest.Manifest]:
@@ -57,6 +57,25 @@ def check_unique(manifests: Sequence[manifest.Manifest]) -> None:
         original = first.setdefault(object_keys.normalise(item.key, known), item)
         if original is not item:
             problems.append(_twice(original, item))
+    if problems:
+        raise errors.UserError(*problems)
+
+
+def refuse_own_records(manifests: Iterable[manifest.Manifest]) -> None:
+    """Refuse objects that are called like Volary's own records, in any namespace.
+
+    Raises:
+        UserError: With a problem for each.
+    """
+    problems = [
+        errors.Problem(
+            f"{item.key.title} is called like a record that Volary keeps in the cluster",
+            item.origin,
+            "give it another name; what was exported from a cluster with it can be left out",
+        )
+        for item in manifests
+        if own_records.is_record(item.group, item.kind, item.name)
+    ]
     if problems:
         raise errors.UserError(*problems)
 

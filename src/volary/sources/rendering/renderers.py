@@ -305,6 +305,7 @@ def _finish(
     placeholders.refuse_ciphertexts(manifests)
     placed = namespace_scopes.force(manifests, described.input.namespace)
     documents.check_unique(placed)
+    documents.refuse_own_records(placed)
     return Rendered(tuple(placed), method, _digest(placed))
 
 
@@ -405,6 +406,7 @@ def _for_cluster(
         rendered.manifests, described.differences, cluster, clusters, assigned=assigned
     )
     documents.check_unique(manifests)
+    documents.refuse_own_records(manifests)
     return Rendered(tuple(manifests), rendered.method, _digest(manifests))
 
 

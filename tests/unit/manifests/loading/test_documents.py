@@ -167,3 +167,28 @@ def test_an_object_without_a_name_is_told_what_to_do(metadata: str, hint: str) -
     (problem,) = caught.value.problems
     assert problem.hint.startswith(hint)
     assert bool(problem.hint) is bool(hint)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "is_refused"),
+    [
+        ("v1, kind: ConfigMap", "volary-inventory-4d2f", True),
+        ("v1, kind: ConfigMap", "volary-inventory-", True),
+        ("v1, kind: Secret", "volary-snapshot-4d2f-2", True),
+        ("v1, kind: ConfigMap", "volary-inventories", False),
+        ("v1, kind: Secret", "volary-inventory-4d2f", False),
+        ("example.com/v1, kind: ConfigMap", "volary-inventory-4d2f", False),
+    ],
+)
+def test_nothing_is_called_like_a_record_of_volarys_own(
+    kind: str, name: str, is_refused: bool
+) -> None:
+    text = f"{{apiVersion: {kind}, metadata: {{name: {name}, namespace: other}}}}"
+    written = documents.parse(text, file="a.yaml")
+
+    if not is_refused:
+        documents.refuse_own_records(written)
+        return
+    with pytest.raises(errors.UserError, match="called like a record that Volary keeps") as caught:
+        documents.refuse_own_records(written)
+    assert str(caught.value.problems[0].where) == "a.yaml:1"

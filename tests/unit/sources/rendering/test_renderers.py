@@ -419,3 +419,14 @@ async def test_an_attachment_is_a_placeholder_in_pipecds_files_only(
     assert [(each.where.file, each.where.line) for each in raised.value.problems] == [
         ("app/map.yaml", 6)
     ]
+
+
+async def test_records_that_volary_keeps_are_not_deployed_nor_forged(
+    renderer: renderers.Renderer, directory_tree: Tree
+) -> None:
+    files = directory_tree(
+        {"app/a.yaml": config_map("a"), "app/b.yaml": config_map("volary-inventory-4d2f")}
+    )
+
+    with pytest.raises(errors.UserError, match="ConfigMap volary-inventory-4d2f is called like"):
+        await renderer.render(files, app(), directory="app", target="us")
