@@ -79,6 +79,8 @@ class MemoryCluster:
     before: Callable[[str], None] = lambda _: None
     objects: dict[Key, json.JsonObject] = field(default_factory=dict)
     recent: recent_objects.RecentObjects = field(default_factory=recent_objects.RecentObjects)
+    #: By which it writes as far as records of Volary's own go.
+    rule: write_rules.WriteRule = write_rules.permit_all
     _applied: dict[Key, dict[str, json.JsonObject]] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _watches: list[tuple[discovery.Resource, str, str, str, "asyncio.Queue[WatchEvent]"]] = field(
@@ -126,6 +128,9 @@ class MemoryCluster:
 
     async def version(self) -> str:
         return "v1.36.0"
+
+    def may_have_kept(self, record: json.JsonObject, resource: discovery.Resource) -> bool:
+        return write_rules.may_have_kept(self.rule, record, resource)
 
     async def get(
         self, resource: discovery.Resource, name: str, *, namespace: str = ""

@@ -329,7 +329,12 @@ def attacks(team: Team, inventories: Mapping[str, dict[str, Any]]) -> Iterator[A
     forged = {key: own[key] for key in ("apiVersion", "kind")}
     kept = {key: own["metadata"][key] for key in ("name", "namespace", "labels", "annotations")}
     forged |= {"metadata": kept, "data": theirs["data"]}
-    yield Attack("", {**app, "forged.yaml": json.dumps(forged)})
+    yield Attack("is called like a record", {**app, "forged.yaml": json.dumps(forged)})
+    # That of the other's application, in a namespace of one's own, with more to prune.
+    for name, words in ((kept["name"], "is called like a record"), ("forged", "")):
+        marks = {key: theirs["metadata"][key] for key in ("labels", "annotations")}
+        claimed = {**forged, "metadata": {**marks, "name": name, "namespace": me}}
+        yield Attack(words, {**app, "forged.yaml": json.dumps(claimed)})
 
 
 @dataclass

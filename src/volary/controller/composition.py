@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from volary.analysis.metering import meters
-from volary.clusters.client import client_pool
+from volary.clusters.client import client_pool, write_rules
 from volary.clusters.transport import transports
 from volary.config.projects import definitions, project_files
 from volary.config.text import git_addresses
-from volary.controller import control_loops, inputs, project_actors
+from volary.controller import control_loops, inputs
 from volary.controller.api import (
     cluster_service,
     command_client,
@@ -290,7 +290,7 @@ async def open_controller(
             clock=parts.clock,
             limits=parts.reach,
             permit=tenure,
-            rule=project_actors.refuse_own_writes,
+            rule=write_rules.refuse_own_writes,
         ) as clusters,
     ):
         box = notification_outbox.StoreOutbox(store)

@@ -55,8 +55,3 @@ class ProjectActor:
         return restrictions.refusal_of_object(
             project, cluster, kind, namespace=write.namespace, name=write.name
         )
-
-
-def refuse_own_writes(_: write_rules.Write) -> str:
-    """Return why a server writes nothing with its own clients: it has to be said for whom."""
-    return "the server itself writes nothing to clusters"

@@ -4,15 +4,21 @@ The same rules hold when a run is planned and right before each write.
 """
 
 import functools
+import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from volary.config.text import globs
-from volary.model import projects
+from volary.model import errors, projects
 from volary.model.fleet import fleets, selectors
 from volary.model.objects import own_records
 from volary.model.pipeline.stage_kinds import external_stages, stage_kind
+from volary.model.placement import rollouts
+
+
+class NotPermittedError(errors.UserError):
+    """A project does not permit it as it is now: worth another try once the project changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,16 @@ def refusal_of_bookkeeping(
     return refusal_of_cluster(project, cluster) or _refusal_of_namespace(
         project, cluster, namespace
     )
+
+
+def fingerprint(project: projects.Project | None) -> str:
+    """Return what tells whether a project permits the same as before, in any process."""
+    if project is None:
+        return ""
+    permits = replace(
+        project, description="", windows=rollouts.Windows(), routes=(), roles=(), sources=()
+    )
+    return hashlib.sha256(repr(permits).encode()).hexdigest()[:16]
 
 
 def named_namespaces(project: projects.Project) -> tuple[str, ...]:

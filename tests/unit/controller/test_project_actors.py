@@ -106,4 +106,4 @@ def test_whom_clusters_see() -> None:
 
 
 def test_a_server_writes_nothing_on_its_own_behalf() -> None:
-    assert project_actors.refuse_own_writes(write_rules.Write(DEPLOYMENTS, "shop", "web"))
+    assert write_rules.refuse_own_writes(write_rules.Write(DEPLOYMENTS, "shop", "web"))

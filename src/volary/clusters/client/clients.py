@@ -135,6 +135,13 @@ class Client:
                 return None
             raise
 
+    def may_have_kept(self, record: json.JsonObject, resource: discovery.Resource) -> bool:
+        """Say whether a record of Volary's own may be of those for whom this client writes.
+
+        See `write_rules.may_have_kept`.
+        """
+        return write_rules.may_have_kept(self._rule, record, resource)
+
     async def _change(self, request: requests.Request, write: write_rules.Write) -> json.JsonObject:
         """Send what changes something, or tries to: nothing else here does.
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from volary.clusters.api import discovery
+from volary.manifests import objects
+from volary.model import json
+from volary.model.objects import own_records
 
 
 class Purpose(StrEnum):
@@ -40,3 +43,21 @@ WriteRule = Callable[[Write], str]
 def permit_all(_: Write) -> str:
     """Return nothing: everything may be written, as far as the cluster lets it."""
     return ""
+
+
+def refuse_own_writes(_: Write) -> str:
+    """Return why a server writes nothing with its own clients: it has to be said for whom."""
+    return "the server itself writes nothing to clusters"
+
+
+def may_have_kept(rule: WriteRule, record: json.JsonObject, resource: discovery.Resource) -> bool:
+    """Say whether a record of Volary's own may have been written by this rule.
+
+    Who may write to another namespace of the cluster could have made one there that says it is of
+    somebody else's application. The server's own client writes none, and believes all of them.
+    """
+    metadata = objects.mapping(record, "metadata")
+    place, name = objects.text(metadata, "namespace"), objects.text(metadata, "name")
+    if not own_records.is_record(resource.group, resource.kind, name):
+        return False
+    return rule is refuse_own_writes or not rule(Write(resource, place, name, Purpose.BOOKKEEPING))

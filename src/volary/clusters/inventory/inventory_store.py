@@ -58,6 +58,8 @@ async def find(
     """Return the inventories of all applications of a name.
 
     Looked for in every namespace; where not all may be listed, in `namespaces` as far as they may.
+    What is in a namespace that the client may not keep records in is somebody else's, whatever it
+    says.
 
     Raises:
         Forbidden: when none of them may be listed. Then nothing is known, and nothing
@@ -65,7 +67,7 @@ async def find(
     """
     kind = await _config_map(client)
     bodies = await list_kind(client, kind, inventory.selector(name), sorted(set(namespaces)))
-    stored = inventory.read_all(bodies, name)
+    stored = inventory.read_all([body for body in bodies if client.may_have_kept(body, kind)], name)
     for known in stored:
         _remember(client, known)
     return stored

@@ -106,7 +106,10 @@ async def forget(
 async def _find(
     client: clients.Client, owner: ownership.Owner, namespaces: Sequence[str]
 ) -> list[json.JsonObject]:
-    """Return the Secrets of an application, by their label, and by name where that is gone."""
+    """Return the Secrets of an application, by their label, and by name where that is gone.
+
+    What is in a namespace that the client may not keep records in is somebody else's.
+    """
     kind = await _secret(client)
     places = sorted(set(namespaces))
     secrets = [*await inventory_store.list_kind(client, kind, snapshots.selector(owner), places)]
@@ -119,7 +122,7 @@ async def _find(
         if not unmarked:
             break
         secrets += unmarked
-    return sorted(secrets, key=_place)
+    return sorted((one for one in secrets if client.may_have_kept(one, kind)), key=_place)
 
 
 def _place(secret: json.JsonObject) -> tuple[str, str]:

@@ -44,6 +44,7 @@ from volary.model import errors
 from volary.model.runs import run_records
 from volary.notifying import notices
 from volary.store import fencing, records
+from volary.tenancy import restrictions
 
 _LOG = logging.getLogger(__name__)
 
@@ -162,6 +163,8 @@ class ApplicationReconciler:
                     run_request = replace(run_request, reverts=run.id)
             why = self._why_waiting(run_request)
             status = replace(self.status, **noted, run_request=run_request, waiting_reason=why)
+            if run_request.is_from_commit:
+                status = replace(status, not_permitted=None)
             is_busy = session is not None or bool(self._interrupted.id)
             change = application_state.requested(
                 self._state_writer.state, status, run_request, is_busy=is_busy
@@ -215,6 +218,33 @@ class ApplicationReconciler:
             given = answers if changed != self.status else ()
             await self._state_writer.keep(changed, given)
         self.work()
+
+    def _permitted_now(self) -> str:
+        standing = self._leader.dependencies.projects().standing(self.record.project)
+        return restrictions.fingerprint(standing.project)
+
+    async def _note_not_permitted(self, run_request: run_requests.RunRequest, under: str) -> None:
+        """Have a commit's request made again once its project is not what it was; not a person's,
+        who sees the answer and decides."""
+        if run_request.is_from_commit and under:
+            refused = application_statuses.NotPermittedCommit(run_request, under)
+            await self.change({"not_permitted": refused})
+
+    async def reconsider(self) -> None:
+        """Request a commit again that its project did not permit, if that is another by now."""
+        refused, status = self.status.not_permitted, self.status
+        if refused is None or status.unowned or status.run_request is not None:
+            return
+        if self._permitted_now() in ("", refused.under):
+            return
+        leader = self._leader
+        again = replace(
+            refused.run_request,
+            id=leader.new_id(),
+            at=leader.dependencies.clock.now(),
+            reason=f"project {self.record.project} is another than when it refused this",
+        )
+        await self.submit(again)
 
     async def pause(self, pause: state.Pause, *, answers: state_writer.Answers = ()) -> None:
         """Have nothing begin to move, the run under way included, if it can be paused.
@@ -497,9 +527,14 @@ class ApplicationReconciler:
         if refusal := await self._planner.refusal_of(run_request):
             await self.refuse(run_request, refusal)
             return None
+        before = self._permitted_now()
         try:
             told = functools.partial(self._tell_waiting, run_request)
             ready = await self._planner.plan(run_request, told)
+        except restrictions.NotPermittedError as error:
+            await self._note_not_permitted(run_request, before)
+            await self.refuse(run_request, refusals.sentence(error))
+            return None
         except errors.UserError as error:
             await self.refuse(run_request, refusals.sentence(error))
             return None
@@ -548,6 +583,9 @@ class ApplicationReconciler:
             await notifications.planned(leader.notifier, leader.dependencies, ready, self.record)
             # Should something break once it is kept, it is found by its id.
             self._interrupted.unread = ready.run.id
+            if run_request.kind.is_release and self.status.not_permitted is not None:
+                # Something else runs by now, and nobody waits for that commit any more.
+                await self._state_writer.keep(replace(self.status, not_permitted=None))
             ready, version = await self._state_writer.begin(ready)
             self._interrupted.unread = ""
             self._session = self._open_session(ready, version)

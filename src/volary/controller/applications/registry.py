@@ -82,6 +82,8 @@ class ApplicationRegistry:
         for reconciler in tuple(self._reconcilers.values()):
             self._conclude_ended_run(reconciler, unfinished)
             reconciler.work()
+            again = reconciler.reconsider()
+            await context.isolate_errors(again, reconciler.name, "is not decided anew")
 
     async def review(self) -> None:
         """Look anew whose every application is: other projects count from now on."""
@@ -96,6 +98,7 @@ class ApplicationRegistry:
         was_unowned = bool(reconciler.status.unowned)
         await self._review_one(reconciler)
         reconciler.follow_project()
+        await reconciler.reconsider()
         if was_unowned:
             reconciler.work()
 

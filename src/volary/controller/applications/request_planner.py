@@ -19,6 +19,7 @@ from volary.controller.leadership import context
 from volary.controller.runs import ready_runs, run_kinds
 from volary.controller.status import application_statuses, run_requests
 from volary.model import errors, work_limits
+from volary.tenancy import restrictions
 
 _LOG = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class RequestPlanner:
         """Return the run of a request; `told` is given a sentence with whom it waits for.
 
         Raises:
+            restrictions.NotPermittedError: It is refused: the project does not permit it now.
             errors.UserError: It is refused: something has to be mended first.
             errors.TemporaryError: It may work later.
         """
@@ -97,7 +99,9 @@ class RequestPlanner:
                     )
                     return await leader.kinds[run_request.kind].prepare(planning)
             except errors.UserError as error:
-                raise errors.user_error(masker.clean(refusals.sentence(error))) from error
+                is_projects = isinstance(error, restrictions.NotPermittedError)
+                kind = restrictions.NotPermittedError if is_projects else errors.UserError
+                raise kind(errors.Problem(masker.clean(refusals.sentence(error)))) from error
             except errors.TemporaryError as error:
                 raise errors.TemporaryError(masker.clean(str(error))) from error
 

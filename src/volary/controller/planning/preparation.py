@@ -33,6 +33,7 @@ from volary.placement.replicas import assignment
 from volary.planner import plans
 from volary.planner import targets as target_choice
 from volary.sources.rendering import renderers
+from volary.tenancy import restrictions
 
 Manifests = run_renderer.Manifests
 
@@ -237,9 +238,11 @@ async def _refuse_forbidden(
         renderer: Makes what they would get, but for numbers of replicas that they decide.
 
     Raises:
-        errors.UserError: With every problem.
+        restrictions.NotPermittedError: With every problem, some of them the project's.
+        errors.UserError: With every problem, none of them the project's.
     """
     problems = dict.fromkeys(forbidden)
+    is_projects = bool(forbidden)
     if not forbidden:
         selection.require()
     sides = {opened.commit: run_sources.of(opened)}
@@ -251,8 +254,9 @@ async def _refuse_forbidden(
         await project_checks.refuse_objects(project, questions, opened.application, manifests)
     except errors.UserError as error:
         problems.update(dict.fromkeys(error.problems))
+        is_projects = is_projects or isinstance(error, restrictions.NotPermittedError)
     if problems:
-        raise errors.UserError(*problems)
+        raise (restrictions.NotPermittedError if is_projects else errors.UserError)(*problems)
 
 
 async def recognise(

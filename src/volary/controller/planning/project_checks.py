@@ -15,7 +15,7 @@ from volary.model import applications, errors, projects
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
-from volary.tenancy import application_rules, membership
+from volary.tenancy import application_rules, membership, restrictions
 
 Manifests = Mapping[str, Sequence[manifest.Manifest]]
 
@@ -66,7 +66,7 @@ def refuse_stages(project: projects.Project | None, stages: Iterable[pipelines.S
     """Refuse a plan with a stage that a project may not have.
 
     Raises:
-        errors.UserError: There is one.
+        restrictions.NotPermittedError: There is one.
     """
     _raise(application_rules.stage_problems(project, stages) if project is not None else ())
 
@@ -77,7 +77,7 @@ def refuse_clusters(
     """Refuse clusters of a fleet that Volary itself has chosen, where a project may not deploy.
 
     Raises:
-        errors.UserError: There is one.
+        restrictions.NotPermittedError: There is one.
     """
     if project is not None:
         chosen = [cluster for cluster in members.clusters if cluster.name in names]
@@ -128,7 +128,7 @@ async def refuse_objects(
     again.
 
     Raises:
-        errors.UserError: With all that is not permitted on any of them.
+        restrictions.NotPermittedError: With all that is not permitted on any of them.
     """
     if project is None:
         return
@@ -193,4 +193,4 @@ def _without_asking(
 def _raise(problems: Iterable[errors.Problem]) -> None:
     found = tuple(problems)
     if found:
-        raise errors.UserError(*found)
+        raise restrictions.NotPermittedError(*found)

@@ -79,6 +79,15 @@ class PlanningAttempt:
     under_way: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class NotPermittedCommit:
+    """A commit that the project did not permit: decided anew once the project is another one."""
+
+    run_request: run_requests.RunRequest
+    #: What the project permitted (`tenancy.restrictions.fingerprint`).
+    under: str
+
+
 @dataclass(frozen=True)
 class ApplicationStatus:
     """What is remembered of an application."""
@@ -135,6 +144,8 @@ class ApplicationStatus:
     wanted: str = ""
     #: The planning of what is requested, where it goes on or has failed; None: neither.
     attempt: PlanningAttempt | None = None
+    #: The newest commit, where its project has refused it; None: it has not.
+    not_permitted: NotPermittedCommit | None = None
     #: The last commit at which its file could not be used; it is decided with the one that
     #: mends the file.
     unusable_at: str = ""

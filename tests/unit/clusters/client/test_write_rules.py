@@ -35,7 +35,18 @@ WRITES: dict[str, Callable[..., Awaitable[object]]] = {
 }
 #: Those that read, or ask the server about oneself.
 READS = {
-    *("acting_as", "version", "check", "identity", "discover", "get", "list", "watch", "review"),
+    *(
+        "acting_as",
+        "may_have_kept",
+        "version",
+        "check",
+        "identity",
+        "discover",
+        "get",
+        "list",
+        "watch",
+        "review",
+    ),
 }
 
 

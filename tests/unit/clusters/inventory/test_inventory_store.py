@@ -8,6 +8,7 @@ import pytest
 from memory_client import CONFIG_MAPS, MemoryCluster
 from volary.clusters.api import api_errors
 from volary.clusters.apply import preconditions
+from volary.clusters.client import write_rules
 from volary.clusters.inventory import inventory, inventory_store
 from volary.model import errors
 from volary.model.objects import manifest, ownership
@@ -116,3 +117,19 @@ async def test_what_never_rests_is_given_up(cluster: MemoryCluster) -> None:
         await record(cluster, seen, commit="c2")
     with pytest.raises(errors.TemporaryError, match="the inventory kept changing"):
         await inventory_store.forget(cluster.client, seen, seen.without([A.key, B.key]))
+
+
+async def test_what_is_in_a_namespace_of_others_says_nothing(cluster: MemoryCluster) -> None:
+    """Who may make a ConfigMap in another namespace could name any object in it, to be pruned."""
+    before = await load(cluster)
+    theirs = replace(before, namespace="a-theirs", references=frozenset({C}), commit="forged")
+    for namespace, name in (("a-theirs", inventory.name(SHOP)), ("default", "any-name")):
+        body = inventory.to_object(replace(theirs, namespace=namespace))
+        body["metadata"]["name"] = name
+        cluster.put(CONFIG_MAPS, body)
+
+    cluster.rule = lambda write: "" if write.namespace == "default" else "it is somebody else's"
+
+    assert await load(cluster) == before
+    cluster.rule = write_rules.refuse_own_writes
+    assert (await load(cluster)).references == {A, B, C}, "the server itself looks at all"

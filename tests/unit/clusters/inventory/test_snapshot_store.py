@@ -6,7 +6,7 @@ import pytest
 
 from memory_client import SECRETS, MemoryCluster
 from volary.clusters.api import api_errors
-from volary.clusters.inventory import snapshot_store
+from volary.clusters.inventory import snapshot_store, snapshots
 from volary.model import errors, json
 from volary.model.objects import ownership
 
@@ -67,5 +67,20 @@ async def test_what_is_kept_anew_is_not_let_go_of() -> None:
     cluster.before = touch
     with pytest.raises(api_errors.Conflict):
         await snapshot_store.forget(cluster.client, SHOP, namespaces=["default"])
+
+    assert await kept(cluster) == ["a"]
+
+
+async def test_what_others_left_in_their_namespace_is_brought_back_to_nobody() -> None:
+    """Who may make a Secret in another namespace, or have one deployed there."""
+    cluster = MemoryCluster()
+    await keep(cluster, "a")
+    forged = snapshots.pack([snapshots.Snapshot(config("forged"), "run-1")])[0]
+    for namespace, name in (("theirs", snapshots.name(SHOP, 0)), ("default", "any-name")):
+        body = snapshots.to_object(SHOP, namespace, 0, forged)
+        body["metadata"]["name"] = name
+        cluster.put(SECRETS, body)
+
+    cluster.rule = lambda write: "" if write.namespace == "default" else "it is somebody else's"
 
     assert await kept(cluster) == ["a"]

@@ -11,9 +11,10 @@ import process_time
 import reconciler_fixtures as given
 from volary.controller.runs import project_rules
 from volary.engine.runs import run_builder
-from volary.model import projects
+from volary.gitops import triggers
+from volary.model import errors, projects
 from volary.model.placement import rollouts
-from volary.tenancy import membership
+from volary.tenancy import membership, restrictions
 
 #: Closed whenever the test runs.
 ALWAYS = rollouts.Window("always", "* * * * *", timedelta(days=1))
@@ -203,3 +204,74 @@ async def test_a_run_that_is_taken_up_goes_on_by_what_the_project_says_then(
     assert (back.windows, back.most_at_once) == ((), 1)
     gone = membership.Standing(reason="there is no project team-a any more")
     assert project_rules.applied(release, given.Kind.RELEASE, gone, clusters, given.AT) is release
+
+
+REFUSED = restrictions.NotPermittedError(errors.Problem("project team-a may not deploy Ingress"))
+
+
+async def until_refused(world: given.World, name: str) -> None:
+    async with asyncio.timeout(process_time.HANG):
+        while world.registry.reconciler_of(name).record.status != "failed":
+            await world.leader.change_signal.wait(0.05)
+
+
+async def test_a_commit_that_was_not_permitted_is_decided_anew_once_the_project_permits_more(
+    world: given.World,
+) -> None:
+    world.leader.dependencies.projects = now = TeamA(0)
+    world.script.troubles += [REFUSED]
+    await submit(world, "one")
+    await until_refused(world, "one")
+
+    await world.registry.review()
+    await world.registry._queues.wait("one")
+    assert world.script.prepared == ["run-of-one"], "the same project refuses the same"
+
+    now.clusters = 3
+    await world.registry.review()
+
+    await world.until(lambda found: found.status == "synced", "one")
+    again = world.script.prepared[1:]
+    assert len(again) == 1
+    run = await world.store.runs.load(again[0])
+    assert run is not None
+    assert run.origin["reason"] == "project team-a is another than when it refused this"
+    assert world.registry.reconciler_of("one").status.not_permitted is None
+
+
+async def test_the_next_leader_knows_under_which_project_a_commit_was_refused(
+    world: given.World,
+) -> None:
+    world.leader.dependencies.projects = now = TeamA(0)
+    world.script.troubles += [REFUSED]
+    await submit(world, "one")
+    await until_refused(world, "one")
+
+    now.clusters = 3
+    later = given.registry.ApplicationRegistry(world.leader, {})
+    await later.load()
+
+    await world.until(lambda found: found.status == "synced", "one")
+
+
+async def test_what_a_person_asked_for_and_what_came_after_it_is_not_begun_later(
+    world: given.World,
+) -> None:
+    world.leader.dependencies.projects = now = TeamA(0)
+    world.script.troubles += [REFUSED]
+    await submit(world, "one", trigger=triggers.Kind.COMMAND)
+    await until_refused(world, "one")
+    assert world.registry.reconciler_of("one").status.not_permitted is None
+
+    world.script.troubles += [REFUSED]
+    await submit(world, "two")
+    await until_refused(world, "two")
+    person = given.request("by-hand", "c2", trigger=triggers.Kind.COMMAND)
+    await world.registry.reconciler_of("two").submit(person)
+    await world.until(lambda found: found.status == "synced", "two")
+
+    now.clusters = 3
+    await world.registry.review()
+    for name in ("one", "two"):
+        await world.registry._queues.wait(name)
+    assert world.script.prepared == ["run-of-one", "run-of-two", "by-hand"]
