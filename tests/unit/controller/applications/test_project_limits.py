@@ -268,7 +268,7 @@ async def test_what_a_person_asked_for_and_what_came_after_it_is_not_begun_later
     await until_refused(world, "two")
     person = given.request("by-hand", "c2", trigger=triggers.Kind.COMMAND)
     await world.registry.reconciler_of("two").submit(person)
-    await world.until(lambda found: found.status == "synced", "two")
+    await world.until(lambda found: found.running_commit == "c2", "two")
 
     now.clusters = 3
     await world.registry.review()
