@@ -29,7 +29,7 @@ class LiveObjects(Protocol):
     def missing_bodies(
         self, cluster: str, owner: ownership.Owner
     ) -> tuple[manifest.ResourceKey, ...]:
-        """Return the objects that are there and are not among `bodies`: nothing is known of them."""
+        """Return the objects that are there and are not among `bodies`: only that is known."""
         ...
 
     def masked(self, body: json.JsonObject) -> json.JsonObject:

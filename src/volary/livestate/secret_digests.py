@@ -1,4 +1,4 @@
-"""Secrets without their values: what is kept of them tells whether two are equal, and no more. Pure.
+"""Secrets without their values: what is kept tells whether two are equal, and no more. Pure.
 
 The key is made by the process that keeps them and never leaves it, so a digest that got out could
 not be tried against guesses.

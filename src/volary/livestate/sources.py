@@ -1,4 +1,4 @@
-"""Which kinds are followed in a cluster: those that applications have there, and their pods. Pure."""
+"""Which kinds are followed in a cluster: those that applications have, and their pods. Pure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
