@@ -126,9 +126,10 @@ class ClusterObjects:
         if not self._is_cut:
             return ()
         most = phrases.count(self._bounds.objects, "object")
+        every = self._totals.most_objects
         return (
-            f"more is there than is kept ({most} of one cluster, {self._totals.most_objects} of all):"
-            " some of it is not shown",
+            f"more is there than is kept ({most} of one cluster, {every} of all): some of it is"
+            " not shown",
         )
 
     def bodies(self, owner: str) -> tuple[json.JsonObject, ...]:

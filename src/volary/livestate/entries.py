@@ -4,7 +4,7 @@ Objects may have any shape: what is no object of Kubernetes is told apart here, 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from volary.clusters.inventory import inventory
 from volary.livestate import nodes, packing, sources
@@ -103,7 +103,10 @@ def _read(source: sources.Source, body: json.JsonObject, reading: Reading) -> En
         case sources.Role.CHILDREN:
             # What was applied comes with its own source.
             is_ours = tracking.owner_of(body) is not None
-            return None if is_ours or nodes.is_idle(body) else nodes.of_body(body, reading.rules)
+            if is_ours or nodes.is_idle(body):
+                return None
+            # Annotations of a Deployment go to its ReplicaSets, which nobody applied.
+            return replace(nodes.of_body(body, reading.rules), commit="")
 
 
 def _applied(body: json.JsonObject, reading: Reading) -> Applied | None:

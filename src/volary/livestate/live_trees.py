@@ -35,6 +35,8 @@ class TreeNode:
     parent: str
     #: Of all pods below it, or its own.
     restarts: int
+    #: Its own, or that of the object above it.
+    variant: str = ""
     #: Of what is not healthy.
     events: tuple[Event, ...] = ()
 
@@ -117,7 +119,7 @@ class _Builder:
         self.ended: list[tuple[TreeNode, int]] = []
         self.too_deep = 0
 
-    def add(self, node: Node, parent: str = "", depth: int = 0) -> int:
+    def add(self, node: Node, parent: str = "", variant: str = "", depth: int = 0) -> int:
         """Add a node and what is below it; returns how often their containers were restarted."""
         if node.uid in self._seen:
             return 0
@@ -126,13 +128,14 @@ class _Builder:
             return 0
         self._seen.add(node.uid)
         place = len(self.ended)
+        variant = node.variant or variant
         self.ended.append((TreeNode(node, parent, 0), depth))
         restarts = node.restarts
         for child in self._below(node):
-            restarts += self.add(child, node.uid, depth + 1)
+            restarts += self.add(child, node.uid, variant, depth + 1)
         is_fine = node.health is HealthStatus.HEALTHY
         events = () if is_fine else self._events_of(node.uid)
-        self.ended[place] = (TreeNode(node, parent, restarts, events), depth)
+        self.ended[place] = (TreeNode(node, parent, restarts, variant, events), depth)
         return restarts
 
     def _below(self, node: Node) -> Iterator[Node]:
