@@ -19,7 +19,7 @@ from volary.clusters.api import api_errors, discovery
 from volary.clusters.client import clients, fleet_clients
 from volary.clusters.inventory import inventory, owned_objects
 from volary.concurrency import work_threads
-from volary.livestate import cluster_objects, entries, sources
+from volary.livestate import cluster_objects, entries, sources, watch_budget
 from volary.manifests import objects
 from volary.manifests.ownership import tracking
 from volary.model import clocks, errors, json, phrases
@@ -79,6 +79,8 @@ class Surroundings:
     reading: entries.Reading
     #: Called when something has changed.
     on_change: Callable[[], None]
+    #: Shared by all clusters.
+    watches: watch_budget.WatchBudget
     #: Between 0 and 1.
     chance: Callable[[], float]
 
@@ -96,6 +98,8 @@ class ClusterFollower:
         self._refused: set[sources.Source] = set()
         self._unreadable: dict[sources.Source, int] = {}
         self._not_served: set[sources.Source] = set()
+        #: Everything that was wanted has been listed once with this client.
+        self._is_complete = False
         self._look_again = asyncio.Event()
         #: When something was heard of it last.
         self.observed: datetime | None = None
@@ -143,6 +147,7 @@ class ClusterFollower:
             return f"following it failed: {type(error).__name__}"
 
     async def _with(self, client: clients.Client) -> str:
+        self._is_complete = False
         self._refused.clear()
         self._unreadable.clear()
         self._known.forget_cut()
@@ -223,7 +228,13 @@ class ClusterFollower:
         while True:
             followed = self._followed[place]
             try:
-                await self._listen(client, place, followed)
+                with self._around.watches.one():
+                    await self._listen(client, place, followed)
+            except watch_budget.NoWatchLeftError:
+                followed.problem = (
+                    f"{place.source.kind} is not followed: {self._around.watches.most} watches are "
+                    "open, and the process may not have more (raise LimitNOFILE or ulimit -n)"
+                )
             except api_errors.Forbidden as refusal:
                 followed.problem = f"{place.source.kind} may not be read: {refusal}"
                 if not place.namespace and place.source not in self._refused:
@@ -320,7 +331,7 @@ class ClusterFollower:
         )
 
     def _set_status(self, reason: str) -> None:
-        if not reason:
+        if not reason and not self._is_complete:
             waiting = [
                 place.source.kind
                 for place, followed in self._followed.items()
@@ -329,6 +340,8 @@ class ClusterFollower:
             if not self._followed or waiting:
                 named = f": {phrases.first_of(sorted(set(waiting)), 3)}" if waiting else ""
                 reason = f"it is being listed{named}"
+            # What comes into use later is listed then; `listed` tells of each kind.
+            self._is_complete = not reason
         status = ClusterStatus(reason, self._warnings())
         if status == self.status:
             return

@@ -41,7 +41,10 @@ class LiveObjects(Protocol):
         ...
 
     def is_current(self, cluster: str) -> bool:
-        """Say whether a cluster is followed now, and everything wanted of it was listed once."""
+        """Say whether a cluster is followed now, and everything wanted of it was listed once.
+
+        A kind that comes into use later is listed then; `follows` tells of each.
+        """
         ...
 
     def why_stale(self, cluster: str) -> str:

@@ -21,6 +21,7 @@ from volary.livestate import (
     live_trees,
     secret_digests,
     views,
+    watch_budget,
 )
 from volary.model import clocks, json
 from volary.model.objects import manifest, ownership
@@ -54,12 +55,23 @@ class LiveState:
         clock: clocks.Clock,
         *,
         bounds: cluster_objects.Bounds | None = None,
+        most_watches: int | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
+        """Make one for a fleet.
+
+        Args:
+            clusters: Its clients, of the server itself.
+            clock: Tells when something was seen.
+            bounds: What is kept of one cluster.
+            most_watches: Of all clusters; None: as the file descriptors of this process allow.
+            chance: Spreads what would happen in the same moment.
+        """
         self._clusters = clusters
         self._clock = clock
         self._bounds = bounds or cluster_objects.Bounds()
         self._totals = cluster_objects.Totals()
+        self._watches = watch_budget.WatchBudget(most_watches)
         self._chance = chance
         self._digest_key = secrets.token_bytes(32)
         self._followed: dict[str, _Cluster] = {}
@@ -97,7 +109,7 @@ class LiveState:
         known = cluster_objects.ClusterObjects(self._bounds, self._totals)
         reading = entries.Reading(self._clusters.fleet.health, self.masked)
         around = cluster_follower.Surroundings(
-            self._clusters, self._clock, reading, self._dirty.set, self._chance
+            self._clusters, self._clock, reading, self._dirty.set, self._watches, self._chance
         )
         follower = cluster_follower.ClusterFollower(name, known, around)
         task = group.create_task(follower.follow(), name=f"following {name}")
