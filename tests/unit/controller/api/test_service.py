@@ -15,6 +15,7 @@ from volary.controller.api import (
     cluster_service,
     command_client,
     command_handler,
+    live_service,
     placement_service,
     project_service,
     representations,
@@ -26,6 +27,7 @@ from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.persistence import change_signal, redaction
 from volary.controller.projects import project_registry
 from volary.controller.status import application_statuses, cluster_releases, run_requests
+from volary.livestate import live_state
 from volary.model import errors, statuses
 from volary.model.fleet import cluster_health, fleets, taints
 from volary.model.runs import run_records
@@ -81,6 +83,9 @@ async def served() -> AsyncIterator[Served]:
                 project_registry.ProjectRegistry(store, clock, leader.change_signal),
             ),
             workspace_service.WorkspaceService(store, leader.register, asker, audit),
+            live_service.LiveService(
+                store, dependencies, live_state.LiveState(dependencies.clusters, clock)
+            ),
         )
         await leader.register.enter(given.MEMBERS, fence=None)
         leader.register.is_leader = True
