@@ -19,12 +19,14 @@ from volary.controller import control_loops, inputs, project_actors
 from volary.controller.api import (
     cluster_service,
     command_client,
+    drift_service,
     placement_service,
     project_service,
     service,
     status_service,
     workspace_service,
 )
+from volary.controller.drift import comparer
 from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.leadership import context, election, tenures
 from volary.controller.persistence import change_signal, notification_outbox, redaction, retention
@@ -141,6 +143,9 @@ class Controller:
         )
         notifier.projects = lambda: dependencies.projects()  # noqa: PLW0108 - as they are then
         self._register = known
+        compares = comparer.Comparer(
+            store, dependencies, settings.drift_detection, status_service.away(known)
+        )
         self._manager = control_loops.ControlLoops(
             store,
             dependencies,
@@ -150,6 +155,7 @@ class Controller:
             asked=asked,
             notifier=notifier,
             projects=self.projects,
+            comparer=compares,
             workspaces=self._workspaces,
         )
         asker = command_client.CommandClient(
@@ -180,6 +186,7 @@ class Controller:
             ),
             project_service.ProjectService(store, dependencies, self.projects),
             workspace_service.WorkspaceService(store, known, asker, audit),
+            drift_service.DriftService(store, compares),
         )
         self._is_driving = False
 

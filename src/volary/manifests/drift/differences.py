@@ -200,7 +200,7 @@ def _compare_lists(
         for item in wanted:
             there = list_keys.find(item, keys, live)
             step = list_keys.named(there if there is not None else item, keys)
-            below = next(
+            below: json.JsonObject = next(
                 (inner for key, inner in structure.items() if field_sets.is_item(key, there)), {}
             )
             yield from _compare((*path, step), item, ABSENT if there is None else there, below)
@@ -297,9 +297,7 @@ def _is_left_by_runs(difference: Difference) -> bool:
 
 
 def _same(path: field_sets.Path, wanted: Any, live: Any) -> bool:
-    if wanted is None:
-        return True
-    if _is_empty(wanted) and (live is ABSENT or _is_empty(live)):
+    if wanted is None or (_is_empty(wanted) and (live is ABSENT or _is_empty(live))):
         return True
     if wanted in ({}, []):
         return isinstance(live, dict | list)
@@ -307,8 +305,10 @@ def _same(path: field_sets.Path, wanted: Any, live: Any) -> bool:
         return False
     if isinstance(wanted, bool) or isinstance(live, bool):
         return wanted is live
-    if wanted == live or _is_same_number(wanted, live):
-        return True
+    return wanted == live or _is_same_number(wanted, live) or _is_same_quantity(path, wanted, live)
+
+
+def _is_same_quantity(path: field_sets.Path, wanted: Any, live: Any) -> bool:
     if not quantities.expected(tuple(key[2:] for key in path)):
         return False
     before, now = quantities.parse(wanted), quantities.parse(live)

@@ -9,7 +9,7 @@ from typing import Any
 
 from volary.manifests import objects
 from volary.manifests.drift import differences
-from volary.model import drift, json
+from volary.model import drift_rules, json
 from volary.model.objects import manifest
 
 #: ``true`` in Git or on the live object leaves it out (PipeCD: 6.3).
@@ -24,8 +24,8 @@ def is_ignored(wanted: json.JsonObject | None, live: json.JsonObject | None) -> 
 
 
 def for_object(
-    rules: Iterable[drift.IgnoredDifference], key: manifest.ResourceKey
-) -> tuple[drift.IgnoredDifference, ...]:
+    rules: Iterable[drift_rules.IgnoredDifference], key: manifest.ResourceKey
+) -> tuple[drift_rules.IgnoredDifference, ...]:
     """Return the rules that are for an object."""
     return tuple(
         rule for rule in rules if rule.is_for(key.group, key.kind, key.namespace, key.name)
@@ -33,7 +33,7 @@ def for_object(
 
 
 def compare(
-    wanted: json.JsonObject, live: json.JsonObject, rules: Iterable[drift.IgnoredDifference]
+    wanted: json.JsonObject, live: json.JsonObject, rules: Iterable[drift_rules.IgnoredDifference]
 ) -> tuple[differences.Difference, ...]:
     """Return where a live object is not as Git says, without what the object's rules leave out."""
     managers: set[str] = set()

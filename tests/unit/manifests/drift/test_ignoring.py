@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from volary.manifests.drift import ignoring
-from volary.model import drift, json
+from volary.model import drift_rules, json
 from volary.model.objects import manifest
 
 WANTED: json.JsonObject = {
@@ -32,7 +32,7 @@ def live_object() -> json.JsonObject:
     return live
 
 
-def paths(*rules: drift.IgnoredDifference) -> list[str]:
+def paths(*rules: drift_rules.IgnoredDifference) -> list[str]:
     return [one.shown_path for one in ignoring.compare(WANTED, live_object(), rules)]
 
 
@@ -43,28 +43,28 @@ ANNOTATION = "metadata.annotations.a/b"
 @pytest.mark.parametrize(
     ("rule", "left"),
     [
-        (drift.IgnoredDifference(), [ANNOTATION, "spec.replicas", IMAGE]),
-        (drift.IgnoredDifference(json_pointers=("/spec/replicas",)), [ANNOTATION, IMAGE]),
-        (drift.IgnoredDifference(json_pointers=("/spec",)), [ANNOTATION]),
+        (drift_rules.IgnoredDifference(), [ANNOTATION, "spec.replicas", IMAGE]),
+        (drift_rules.IgnoredDifference(json_pointers=("/spec/replicas",)), [ANNOTATION, IMAGE]),
+        (drift_rules.IgnoredDifference(json_pointers=("/spec",)), [ANNOTATION]),
         (
-            drift.IgnoredDifference(json_pointers=("/metadata/annotations/a~1b",)),
+            drift_rules.IgnoredDifference(json_pointers=("/metadata/annotations/a~1b",)),
             ["spec.replicas", IMAGE],
         ),
         (
-            drift.IgnoredDifference(
+            drift_rules.IgnoredDifference(
                 json_pointers=("/spec/template/spec/containers/0/image", "/spec/nothing/0")
             ),
             [ANNOTATION, "spec.replicas"],
         ),
-        (drift.IgnoredDifference(managed_fields_managers=("scaler",)), [ANNOTATION, IMAGE]),
+        (drift_rules.IgnoredDifference(managed_fields_managers=("scaler",)), [ANNOTATION, IMAGE]),
         (
-            drift.IgnoredDifference(managed_fields_managers=("else",)),
+            drift_rules.IgnoredDifference(managed_fields_managers=("else",)),
             [ANNOTATION, "spec.replicas", IMAGE],
         ),
     ],
 )
 def test_pointers_and_managers_leave_out_fields(
-    rule: drift.IgnoredDifference, left: list[str]
+    rule: drift_rules.IgnoredDifference, left: list[str]
 ) -> None:
     assert paths(rule) == left
 
@@ -72,18 +72,18 @@ def test_pointers_and_managers_leave_out_fields(
 @pytest.mark.parametrize(
     ("rule", "holds"),
     [
-        (drift.IgnoredDifference(), False),
-        (drift.IgnoredDifference(group="apps"), True),
-        (drift.IgnoredDifference(group="*"), True),
-        (drift.IgnoredDifference(group="apps", kind="StatefulSet"), False),
-        (drift.IgnoredDifference(group="apps", kind="Deployment", name="web"), True),
-        (drift.IgnoredDifference(group="apps", kind="Deployment", name="we"), False),
-        (drift.IgnoredDifference(group="apps", namespace="shop"), True),
-        (drift.IgnoredDifference(group="apps", namespace="other"), False),
+        (drift_rules.IgnoredDifference(), False),
+        (drift_rules.IgnoredDifference(group="apps"), True),
+        (drift_rules.IgnoredDifference(group="*"), True),
+        (drift_rules.IgnoredDifference(group="apps", kind="StatefulSet"), False),
+        (drift_rules.IgnoredDifference(group="apps", kind="Deployment", name="web"), True),
+        (drift_rules.IgnoredDifference(group="apps", kind="Deployment", name="we"), False),
+        (drift_rules.IgnoredDifference(group="apps", namespace="shop"), True),
+        (drift_rules.IgnoredDifference(group="apps", namespace="other"), False),
     ],
 )
 def test_a_rule_is_for_the_objects_that_it_names(
-    rule: drift.IgnoredDifference, holds: bool
+    rule: drift_rules.IgnoredDifference, holds: bool
 ) -> None:
     assert bool(ignoring.for_object((rule,), KEY)) is holds
 

@@ -16,6 +16,11 @@ class DriftMode(StrEnum):
     REPORT = "report"
     REPAIR = "repair"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "DriftMode | None":
+        # YAML reads `off` without quotes as false.
+        return cls.OFF if value is False else None
+
 
 #: Stands for every group or kind.
 ANY = "*"
