@@ -48,7 +48,7 @@ class DriftedObject:
 
     key: manifest.ResourceKey
     verb: Verb
-    differences: tuple[differences.Difference, ...] = ()
+    fields: tuple[differences.Difference, ...] = ()
     #: As Git says; None: it does not have it.
     wanted: json.JsonObject | None = None
     #: None: it is not there, or only its name is known.
@@ -258,17 +258,17 @@ async def _confirm(
         live = drifted.live
         confirmed = tuple(
             one
-            for one in drifted.differences
+            for one in drifted.fields
             if differences.at(answer, one.path) != differences.at(live, one.path)
         )
         confirmations.remember(key, confirmed)
-    return replace(drifted, differences=confirmed) if confirmed else None
+    return replace(drifted, fields=confirmed) if confirmed else None
 
 
 def _key(client: clients.Client, drifted: DriftedObject, step: steps.Step) -> _Key:
     live = drifted.live or {}
     wanted = tracking.untrack(step.mapped.item).body
-    paths = [one.path for one in drifted.differences]
+    paths = [one.path for one in drifted.fields]
     return (
         client.name,
         objects.uid(live),

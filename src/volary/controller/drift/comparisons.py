@@ -156,13 +156,13 @@ def of_cluster(
 
 def _object(found: drifts.DriftedObject, masker: redaction.Masker) -> ObjectDrift:
     body = found.wanted or found.live or {"kind": found.key.kind}
-    shown = tuple(_difference(one, body, masker) for one in found.differences[:MOST_DIFFERENCES])
-    since = [one.since for one in found.differences if one.since is not None]
+    shown = tuple(_difference(one, body, masker) for one in found.fields[:MOST_DIFFERENCES])
+    since = [one.since for one in found.fields if one.since is not None]
     return ObjectDrift(
         found.key,
         found.verb,
         shown,
-        max(0, len(found.differences) - MOST_DIFFERENCES),
+        max(0, len(found.fields) - MOST_DIFFERENCES),
         min(since, default=None),
     )
 

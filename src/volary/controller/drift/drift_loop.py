@@ -34,6 +34,8 @@ _BY = "volary"
 _AT_ONCE = 4
 #: Seconds between two looks at whose turn it is, at most.
 _LONGEST_PAUSE = 5.0
+#: Seconds after which what changed is looked at, at most.
+_SOON = 10.0
 _Word = drift_states.SyncWord
 _Status = application_statuses.StatusWord
 #: How an application stands when it is compared: what its last run left is settled.
@@ -108,14 +110,14 @@ class DriftLoop:
         signature = comparer.signature_of(known)
         turn = self._turns.get(reconciler.name)
         seconds = self.period.total_seconds()
+        # After a start not all of them at once, and after a run not in the same moment.
+        soon = now + random.uniform(0.5, 1.0) * min(seconds, _SOON)
         if turn is None:
-            # After a start not all of them at once.
-            turn = _Turn(now + random.uniform(0, min(seconds, 10.0)))
-            self._turns[reconciler.name] = turn
-        is_new = signature != turn.signature and not reconciler.status.under_way
-        if not is_new and now < turn.due:
+            turn = self._turns[reconciler.name] = _Turn(soon, signature)
+        if signature != turn.signature:
+            turn.signature, turn.due = signature, min(turn.due, soon)
+        if now < turn.due or reconciler.status.under_way:
             return False
-        turn.signature = signature
         turn.due = now + seconds * random.uniform(0.9, 1.1)
         return True
 
