@@ -1,14 +1,13 @@
-"""Somebody changes with stock kubectl what a server has released: it is seen, told, and repaired."""
+"""Somebody changes with stock kubectl what a server has released: it is seen, told, repaired."""
 
 import asyncio
 import contextlib
+import json as json_text
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 import command_world
 import kubectl
@@ -69,15 +68,13 @@ def objects_of(shown: Drift) -> list[live_representations.ObjectDrift]:
 
 
 async def until_told(given: Controlled, status: str, text: str = "") -> representations.Application:
-    return await given.until_application(
-        lambda each: each.status == status and text in each.reason
-    )
+    return await given.until_application(lambda each: each.status == status and text in each.reason)
 
 
 async def audited(given: Controlled) -> list[tuple[str, Any]]:
     """Return what the server did by itself about drift, in order."""
     page = await given.service.audit(records.AuditFilter(), oldest_first=True)
-    return [(one.action, one.details) for one in page.items if one.action.startswith("drift.")]
+    return [(one.action, one.document) for one in page.items if one.action.startswith("drift.")]
 
 
 async def test_what_a_release_leaves_is_in_sync(tmp_path: Path) -> None:
@@ -125,3 +122,176 @@ async def test_a_change_by_hand_is_said_and_taken_back_by_hand(tmp_path: Path) -
     assert [action for action, _ in noted] == ["drift.found", "drift.gone"]
     assert noted[0][1]["clusters"] == ["us"]
     assert after.run == before.run
+
+
+async def test_scaling_by_hand_a_lost_object_and_one_too_many_are_drift(tmp_path: Path) -> None:
+    async with released(tmp_path, "us", "eu") as given:
+        extra = given.world.find("us", "ConfigMap", "simple")
+        assert extra is not None
+        marks = {key: extra["metadata"][key] for key in ("labels", "annotations")}
+        key = "volary.dev/resource-key"
+        marks["annotations"][key] = marks["annotations"][key].replace(":simple", ":left")
+        left = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "left", **marks},
+        }
+        await hand(given, "us", "create", "-f", "-", text=json_text.dumps(left))
+        await hand(given, "us", "scale", WEB, "--replicas=5")
+        await hand(given, "us", "delete", "configmap/simple")
+
+        shown = await until_drift(given, "outOfSync", "spec.replicas")
+        found = {(one.kind, one.name, one.drift) for one in objects_of(shown)}
+
+    assert found == {
+        ("Deployment", "simple", "differs"),
+        ("ConfigMap", "simple", "missing"),
+        ("ConfigMap", "left", "extra"),
+    }
+    assert shown.status == "outOfSync"
+
+
+async def test_an_autoscaler_is_left_to_scale(tmp_path: Path) -> None:
+    scaler = """\
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: simple}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: simple}
+  minReplicas: 2
+  maxReplicas: 9
+"""
+    async with released(tmp_path, "us", files={"scaler.yaml": scaler}) as given:
+        await hand(given, "us", "scale", WEB, "--replicas=6")
+        await hand(given, "us", "set", "env", WEB, "ADDED=1")  # not stated by Git, so theirs
+        shown = await until_drift(given, "inSync")
+        # Its own bounds are Git's.
+        await hand(given, "us", "patch", "hpa/simple", "-p", '{"spec":{"maxReplicas":20}}')
+        drifted = await until_drift(given, "outOfSync", "spec.maxReplicas")
+
+    assert objects_of(shown) == []
+    assert [one.kind for one in objects_of(drifted)] == ["HorizontalPodAutoscaler"]
+
+
+OWN = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: simple}
+spec:
+  driftDetection: %s
+  ignoreDifferences:
+    - group: apps
+      kind: Deployment
+      jsonPointers: [/spec/replicas]
+    - kind: ConfigMap
+      managedFieldsManagers: [meddler]
+"""
+
+
+def own_file(given_mode: str) -> dict[str, str]:
+    return {"app.pipecd.yaml": OWN % given_mode}
+
+
+async def test_what_the_file_ignores_is_no_drift(tmp_path: Path) -> None:
+    async with released(tmp_path, "us", files=own_file("report")) as given:
+        await hand(given, "us", "scale", WEB, "--replicas=4")
+        data = '{"data":{"GREETING":"theirs"}}'
+        await hand(given, "us", "patch", "cm/simple", "--field-manager=meddler", "-p", data)
+        calm = await until_drift(given, "inSync")
+        await hand(
+            given, "us", "patch", "cm/simple", "--field-manager=else", "-p", data[:-3] + '2"}}'
+        )
+        drifted = await until_drift(given, "outOfSync", "data.GREETING")
+
+    assert objects_of(calm) == []
+    assert [one.kind for one in objects_of(drifted)] == ["ConfigMap"]
+
+
+async def test_nobody_looks_where_that_is_off(tmp_path: Path) -> None:
+    async with released(tmp_path, "us", files=own_file("off")) as given:
+        await hand(given, "us", "set", "image", WEB, f"simple={V2}")
+        shown = await given.service.drift.get("simple")
+
+    assert (shown.mode, shown.status, shown.clusters) == ("off", "off", ())
+
+
+PIPECD_TRIGGER = "    onOutOfSync: {disabled: false, minWindow: 1s}\n"
+
+
+def repairing(tmp_path: Path) -> dict[str, str]:
+    """PipeCD's file with its trigger for drift."""
+    text = (command_world.EXAMPLES / "simple" / "app.pipecd.yaml").read_text()
+    return {"app.pipecd.yaml": text.replace("spec:\n", f"spec:\n  trigger:\n{PIPECD_TRIGGER}", 1)}
+
+
+async def test_drift_is_repaired_and_nothing_is_pruned(tmp_path: Path) -> None:
+    """Once nothing keeps it from that: a pause does."""
+    async with released(tmp_path, "us", "eu", files=repairing(tmp_path)) as given:
+        before = await given.application()
+        await given.service.ask_application("pause", "simple", ANA, reason="on television")
+        await hand(given, "us", "set", "image", WEB, f"simple={V2}")
+        await hand(given, "us", "delete", "configmap/simple")
+        held = await until_told(given, "out_of_sync", "paused by ana")
+        image = given.world.images("us").split()[0]
+
+        await given.service.ask_application("resume", "simple", ANA)
+        after = await until_told(given, "synced")
+        restored = given.world.images("us").split()[0]
+        (newest, *older) = await given.runs()
+        noted = [action for action, _ in await audited(given)]
+        run = await given.service.run(newest.id)
+
+    assert image == V2
+    assert "us: the application is paused by ana: on television" in held.reason
+    assert restored == V1
+    assert given.world.find("us", "ConfigMap", "simple") is not None
+    assert newest.strategy == "quick_sync"
+    assert newest.trigger.startswith("drift: us: ")
+    assert run.summary.targets == ("us",)
+    assert len(older) == 1
+    assert after.running_commit == before.running_commit
+    assert noted == ["drift.found", "drift.repair", "drift.gone"]
+
+
+async def test_two_who_fight_over_a_field_are_left_to_people(tmp_path: Path) -> None:
+    async with released(tmp_path, "us", files=repairing(tmp_path)) as given:
+        patch = '{"spec":{"replicas":7}}'
+
+        async def meddle() -> None:
+            while True:
+                body = given.world.find("us", "Deployment", "simple")
+                if body is not None and body["spec"]["replicas"] == 2:
+                    words = ("patch", WEB, "--field-manager=meddler", "-p", patch)
+                    await hand(given, "us", *words)
+                await asyncio.sleep(0.05)
+
+        async with asyncio.TaskGroup() as group:
+            meddling = group.create_task(meddle())
+            told = await until_told(given, "out_of_sync", "no more repairs after 3 repairs")
+            noted = [action for action, _ in await audited(given)]
+            runs = len(await given.runs())
+            shown = await until_drift(given, "outOfSync", "spec.replicas")
+            meddling.cancel()
+
+    assert "meddler changes spec.replicas back each time" in told.reason
+    assert "name the manager or the field under ignoreDifferences" in shown.reason
+    assert shown.repair_after is None
+    assert noted.count("drift.repair") == 3
+    assert noted.count("drift.given-up") == 1
+    assert runs == 4
+
+
+async def test_a_cluster_that_is_silent_is_neither_in_nor_out_of_sync(tmp_path: Path) -> None:
+    async with released(tmp_path, "us", "eu") as given:
+        await hand(given, "us", "set", "image", WEB, f"simple={V2}")
+        await until_told(given, "out_of_sync", "drift")
+        given.world.running.clusters["us"].faults.change({"lost": "refuse"})
+        shown = await until_drift(given, "unknown")
+        known = await given.application()
+
+    assert [(one.name, one.status) for one in shown.clusters] == [
+        ("us", "unknown"),
+        ("eu", "inSync"),
+    ]
+    # What was known of it stays said.
+    assert known.status == "out_of_sync"

@@ -220,7 +220,8 @@ class OnOutOfSync:
         "`false`, in PipeCD's dialect only: clusters that are not as Git says are synced.", True
     )
     min_window: timedelta = options.option(
-        "Between the beginnings of two runs for drift, at least.", timedelta(minutes=5)
+        "Between the beginnings of two runs for drift, at least; in every dialect.",
+        timedelta(minutes=5),
     )
 
 

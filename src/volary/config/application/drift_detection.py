@@ -24,7 +24,9 @@ def convert(reading: readings.Reading, spec: application_sections.Spec) -> drift
             reading.error((*_TRIGGER, "disabled"), "drift is repaired by another option", hint)
         for index, rule in enumerate(spec.ignore_differences):
             _check(reading, rule, (*_IGNORED, index))
-        return drift_rules.DriftRules(spec.drift_detection, tuple(spec.ignore_differences))
+        return drift_rules.DriftRules(
+            spec.drift_detection, tuple(spec.ignore_differences), trigger.min_window
+        )
     mode = None if trigger.disabled else drift_rules.DriftMode.REPAIR
     fields: tuple[str, ...] = ()
     if isinstance(spec, application_sections.PipecdSpec):
