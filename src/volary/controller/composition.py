@@ -19,6 +19,7 @@ from volary.controller import control_loops, inputs
 from volary.controller.api import (
     cluster_service,
     command_client,
+    drift_service,
     live_service,
     placement_service,
     project_service,
@@ -26,6 +27,7 @@ from volary.controller.api import (
     status_service,
     workspace_service,
 )
+from volary.controller.drift import comparer
 from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.leadership import context, election, tenures
 from volary.controller.persistence import change_signal, notification_outbox, redaction, retention
@@ -143,6 +145,9 @@ class Controller:
         )
         notifier.projects = lambda: dependencies.projects()  # noqa: PLW0108 - as they are then
         self._register = known
+        compares = comparer.Comparer(
+            store, dependencies, settings.drift_detection, status_service.away(known)
+        )
         self._manager = control_loops.ControlLoops(
             store,
             dependencies,
@@ -152,6 +157,7 @@ class Controller:
             asked=asked,
             notifier=notifier,
             projects=self.projects,
+            comparer=compares,
             workspaces=self._workspaces,
         )
         #: What applications have in the clusters, followed in a process that stands by too.
@@ -185,6 +191,7 @@ class Controller:
             project_service.ProjectService(store, dependencies, self.projects),
             workspace_service.WorkspaceService(store, known, asker, audit),
             live_service.LiveService(store, dependencies, self.live),
+            drift_service.DriftService(store, compares),
         )
         self._is_driving = False
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from volary.controller import inputs, notifications
 from volary.controller.api import command_handler
 from volary.controller.applications import registry
+from volary.controller.drift import comparer, drift_loop
 from volary.controller.fleet import cluster_registry, health_probe
 from volary.controller.leadership import context, planner_slots
 from volary.controller.persistence import change_signal, retry
@@ -48,6 +49,8 @@ class ControlLoops:
     notifier: notifiers.Notifier
     #: Which projects there are.
     projects: project_registry.ProjectRegistry
+    #: Compares clusters with Git.
+    comparer: comparer.Comparer
     #: As they are written.
     workspaces: workspace_keeper.WrittenWorkspaces = field(
         default_factory=workspace_keeper.WrittenWorkspaces
@@ -96,6 +99,9 @@ class ControlLoops:
                 leader, application_registry.all, self.rules.failover
             )
             catching_up = backfill_loop.BackfillLoop(leader, application_registry.all)
+            drift = drift_loop.DriftLoop(
+                leader, application_registry.all, self.comparer, self.rules.drift_period
+            )
             moves = health_probe.RoundListener(mover.look)
             backfills = health_probe.RoundListener(catching_up.look)
             probe = health_probe.HealthProbe(
@@ -110,6 +116,7 @@ class ControlLoops:
             loops: dict[str, Callable[[], Awaitable[None]]] = {
                 "backfill": backfills.keep_running,
                 "moves": moves.keep_running,
+                "drift": drift.keep_running,
                 "clusters": probe.keep_probing,
                 "requests": commands.keep_handling,
                 "workspaces": keeper.keep_running,

@@ -112,6 +112,8 @@ class Rules:
     listed: frozenset[tuple[str, str]] = frozenset()
     #: How often workspaces are compared with what is written, where no change was seen.
     workspace_period: timedelta = timedelta(minutes=1)
+    #: How often clusters are compared with Git, where no change was seen.
+    drift_period: timedelta = timedelta(minutes=3)
     #: How much is moved away from lost clusters.
     failover: failover_rules.FailoverLimits = field(default_factory=failover_rules.FailoverLimits)
     #: Values that must never be seen, besides those of the manifests.

@@ -3,6 +3,8 @@
 Texts are redacted here or come redacted: a notification leaves the system.
 """
 
+from datetime import datetime
+
 from volary.controller.persistence import retry
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses, run_origins, run_requests
@@ -128,6 +130,34 @@ def _requested(
         mentions=status.mentions,
         alerts=status.alerts,
     )
+
+
+async def drift_changed(
+    to: notifier.Notifier,
+    known: records.ApplicationRecord,
+    notice: tuple[notices.Event, datetime, tuple[str, ...]],
+    commit: str,
+    reason: str,
+) -> None:
+    """Tell that an application drifted, or that it is as Git says again; `reason` is clean.
+
+    `notice` is what happened, when it was seen, and the clusters where it did. It is kept before
+    what it tells is.
+    """
+    event, at, clusters = notice
+    status = application_statuses.from_document(known.document)
+    subject = notices.Subject(
+        known.name,
+        labels=known.labels,
+        commit=commit,
+        targets=clusters,
+        mentions=status.mentions,
+        alerts=status.alerts,
+        project=known.project,
+    )
+    made = notices.Notice(event, at, subject, _NOT_BEGUN, reason)
+    name = f"{known.name}-{event.value.lower()}-{at.isoformat()}"
+    await retry.until_available(lambda: to.keep(made, name), "a notification")
 
 
 _ClusterState = cluster_health.ClusterState

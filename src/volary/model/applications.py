@@ -10,7 +10,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from volary.model import json, options, routing_options
+from volary.model import drift_rules, json, options, routing_options
 from volary.model.fleet import taints
 from volary.model.objects import object_health, ownership
 from volary.model.pipeline import pipelines, variant
@@ -214,12 +214,14 @@ class OnCommand:
 
 @dataclass(frozen=True, slots=True)
 class OnOutOfSync:
-    """Whether drift starts a run."""
-
-    later: ClassVar[Mapping[str, str]] = {"minWindow": "the least time between runs for drift"}
+    """Whether drift starts a run, in PipeCD's dialect; elsewhere `driftDetection` says so."""
 
     disabled: bool = options.option(
-        "Must stay `true`: runs for drift are not carried out yet.", True
+        "`false`, in PipeCD's dialect only: clusters that are not as Git says are synced.", True
+    )
+    min_window: timedelta = options.option(
+        "Between the beginnings of two runs for drift, at least; in every dialect.",
+        timedelta(minutes=5),
     )
 
 
@@ -340,6 +342,8 @@ class Application:
     planner: Planner = field(default_factory=Planner)
     commit_matcher: CommitMatcher = field(default_factory=CommitMatcher)
     triggers: Triggers = field(default_factory=Triggers)
+    #: What is done where its clusters are not as Git says.
+    drift: drift_rules.DriftRules = field(default_factory=drift_rules.DriftRules)
     mentions: tuple[Mention, ...] = ()
     alerts: tuple[Alert, ...] = ()
     #: Secret values that are filled into its files, and files that are.

@@ -11,7 +11,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
-from volary.model import applications, metric_providers, options
+from volary.model import applications, drift_rules, metric_providers, options
 from volary.model.fleet import cluster_health as fleet_cluster_health
 from volary.model.placement import failover_rules
 
@@ -437,6 +437,11 @@ class Settings:
         "What a newer commit does to a run under way: wait, or cancel it as long as "
         "nothing touched primary.",
         Supersede.QUEUE,
+    )
+    drift_detection: drift_rules.DriftMode = options.option(
+        "What is done where clusters are not as Git says, for applications whose file does not say "
+        "so: `off`, `report` or `repair`.",
+        drift_rules.DriftMode.REPORT,
     )
     #: Run the scripts of applications (``SCRIPT_RUN``) on this machine.
     scripts: bool = False

@@ -27,6 +27,9 @@ class Event(StrEnum):
     STAGE_SUCCEEDED = "STAGE_SUCCEEDED", "a stage succeeded"
     STAGE_FAILED = "STAGE_FAILED", "a stage failed"
     STAGE_CANCELLED = "STAGE_CANCELLED", "a stage was cancelled"
+    #: Its clusters are not as Git says, or are again, while no run is under way.
+    APPLICATION_OUT_OF_SYNC = "APPLICATION_OUT_OF_SYNC", "its clusters are not as Git says"
+    APPLICATION_SYNCED = "APPLICATION_SYNCED", "its clusters are as Git says again"
     #: So much of the fleet looks lost that nothing is moved (not PipeCD's).
     FAILOVER_STOPPED = "FAILOVER_STOPPED", "nothing is moved away from lost clusters"
     #: About a cluster, and no application (not PipeCD's).
@@ -44,8 +47,9 @@ class Event(StrEnum):
 
     @property
     def group(self) -> str:
-        """``DEPLOYMENT``, ``STAGE``, ``FAILOVER`` or ``CLUSTER``."""
-        return self.value.partition("_")[0]
+        """``DEPLOYMENT``, ``STAGE``, ``APPLICATION_SYNC``, ``FAILOVER`` or ``CLUSTER``."""
+        name = self.value.partition("_")[0]
+        return "APPLICATION_SYNC" if name == "APPLICATION" else name
 
 
 #: Events that somebody should hear of even while looking elsewhere.
@@ -57,6 +61,7 @@ URGENT = frozenset(
         Event.DEPLOYMENT_TRIGGER_FAILED,
         Event.FAILOVER_STOPPED,
         Event.CLUSTER_LOST,
+        Event.APPLICATION_OUT_OF_SYNC,
     }
 )
 

@@ -8,7 +8,7 @@ from prometheus_client import exposition
 
 from volary import __version__
 from volary.controller.api import service
-from volary.controller.status import application_statuses
+from volary.controller.status import application_statuses, drift_states
 from volary.model import clocks
 from volary.model.fleet import cluster_health, taints
 from volary.placement.failover import situations
@@ -99,6 +99,11 @@ class FleetGauges:
 
         self._applications = gauge("volary_applications", "Applications by status.", "status")
         self._clusters = gauge("volary_clusters", "Clusters by status.", "status")
+        self._drift = gauge(
+            "volary_application_clusters",
+            "Clusters of applications by how they compare with Git.",
+            "drift",
+        )
         self._tainted = gauge(
             "volary_clusters_tainted", "Clusters with a taint of this effect.", "effect"
         )
@@ -129,6 +134,9 @@ class FleetGauges:
         )
         for effect in taints.Effect:
             self._tainted.labels(effect.value).set(tainted[effect.value])
+        drifted = await backing.drift.counts()
+        for sync in (drift_states.SyncWord.IN_SYNC, drift_states.SyncWord.OUT_OF_SYNC):
+            self._drift.labels(sync.value).set(drifted.get(sync.value, 0))
         moving = await backing.placements.moving()
         for cause in situations.Cause:
             self._moving.labels(cause.value).set(moving[cause.value])

@@ -44,6 +44,22 @@ def placement(
 
 
 @app.command()
+def diff(
+    application: options.Application,
+    cluster: options.Cluster = "",
+    server: options.Server = "",
+    output: options.Output = forms.Form.TEXT,
+) -> None:
+    """Show what is not as Git says at the commit that runs, and who changed it.
+
+    Exits with 0 when nothing differs, 1 when something does, and more when that cannot be said.
+    """
+    from volary.cli.remote import drift
+
+    options.ask(server, drift.show_diff, application, cluster, output)
+
+
+@app.command()
 def rebalance(
     application: options.Application,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would move.")] = False,

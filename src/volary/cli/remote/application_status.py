@@ -8,6 +8,8 @@ from volary.model import json, phrases
 
 _SHORT = 7
 _LABEL = 11
+#: Clusters of which it is said what drifted there.
+_MOST_DRIFTED = 5
 _Row = tuple[str, ...]
 
 
@@ -45,6 +47,13 @@ def _server_status(status: json.JsonObject) -> Iterator[str]:
     """Yield what only a server knows."""
     if status["status"]:
         yield _pair("server", f"{status['status']}: {status['reason']}")
+    drifted = status.get("drift", {})
+    for name in list(drifted)[:_MOST_DRIFTED]:
+        yield _pair("drift", f"{name}: {drifted[name]}")
+    if drifted:
+        more = len(drifted) - _MOST_DRIFTED
+        rest = f"{phrases.count(more, 'cluster')} more; " if more > 0 else ""
+        yield _pair("drift", f"{rest}type volary diff {status['name']}")
     waits = status["waitingReason"]
     for name, key in (("run", "run"), ("waits", "waitingReason"), ("problem", "problem")):
         if status[key] and status[key] != status["reason"]:

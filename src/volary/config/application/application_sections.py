@@ -14,7 +14,7 @@ from pydantic import Field, alias_generators
 from volary.config.decoding import base_sections
 from volary.config.placement import change_windows, override_rules, wave_rules
 from volary.config.stages import stage_sections
-from volary.model import applications, options, routing_options
+from volary.model import applications, drift_rules, options, routing_options
 from volary.model.objects import object_health, ownership
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -127,7 +127,6 @@ _REFUSED = {
 }
 _NOT_YET = {
     "eventWatcher": "event watching",
-    "driftDetection": "drift detection",
 }
 
 
@@ -194,6 +193,16 @@ class Plugins(base_sections.Section):
     )
 
 
+class PipecdDriftDetection(base_sections.Section):
+    """What is not compared with Git."""
+
+    ignore_fields: list[options.Text] = options.option(
+        "Fields as `apiVersion:kind:namespace:name#fieldPath`, such as "
+        "`apps/v1:Deployment:shop:web#spec.replicas`.",
+        [],
+    )
+
+
 class PipecdSpec(Spec):
     """``spec`` in PipeCD's dialect."""
 
@@ -206,6 +215,9 @@ class PipecdSpec(Spec):
     name: str = options.option("Name; empty: the directory's name.", "")
     labels: dict[str, str] = options.option("Free labels.", {})
     plugins: Plugins = Field(default_factory=Plugins, description="Options by plugin.")
+    drift_detection: PipecdDriftDetection = Field(
+        default_factory=PipecdDriftDetection, description="What is not compared with Git."
+    )
 
 
 class PipecdFile(base_sections.Section):
@@ -268,6 +280,15 @@ class VolarySpec(Kubernetes, wave_rules.InWaves, Spec):
     )
     health: list[object_health.Rule] = options.option(
         "When objects of custom kinds are healthy; before the fleet's rules and ours.", []
+    )
+    drift_detection: drift_rules.DriftMode | None = options.option(
+        "Whether clusters are compared with Git while no run is under way: `off`; `report` what "
+        "differs; `repair` it, by a sync that prunes nothing. Empty: as the settings of the server "
+        "say. [How](../how-to/drift.md).",
+        None,
+    )
+    ignore_differences: list[drift_rules.IgnoredDifference] = options.option(
+        "What is not compared with Git, as in Argo CD.", []
     )
     strategies: list[Strategy] = options.option(
         "Instead of `pipeline`: clusters by label, each with a pipeline of its own. A cluster "

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from volary.config.application import application_sections, cluster_strategies
+from volary.config.application import application_sections, cluster_strategies, drift_detection
 from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.fleet import health_rules
 from volary.config.placement import change_windows, override_rules, spread_and_failover, wave_rules
@@ -19,8 +19,6 @@ _MENTIONS: yaml.Path = ("spec", "notification", "mentions")
 _ALL_EVENTS = "*"
 #: PipeCD's events that nothing here is an occasion for.
 _NEVER_SENT = (
-    "APPLICATION_SYNCED",
-    "APPLICATION_OUT_OF_SYNC",
     "APPLICATION_HEALTHY",
     "PIPED_STARTED",
     "PIPED_STOPPED",
@@ -69,6 +67,7 @@ def assemble(
         planner=spec.planner,
         commit_matcher=spec.commit_matcher,
         triggers=spec.trigger,
+        drift=drift_detection.convert(reading, spec),
         mentions=_mentions(reading, spec.notification),
         alerts=_routes(reading, spec.notification),
         encryption=spec.encryption,
@@ -110,14 +109,10 @@ def _check_triggers(reading: readings.Reading, read: applications.Triggers) -> N
     path: yaml.Path = ("spec", "trigger")
     file_paths.check_patterns(reading, read.on_commit.paths, (*path, "onCommit", "paths"))
     file_paths.check_patterns(reading, read.on_commit.ignores, (*path, "onCommit", "ignores"))
-    for name, what, is_disabled in (
-        ("onOutOfSync", "runs for drift", read.on_out_of_sync.disabled),
-        ("onChain", "deployment chains", read.on_chain.disabled),
-    ):
-        if not is_disabled:
-            message = f"{what} are not carried out yet"
-            at = (*path, name, "disabled")
-            reading.lenient(at, message, "write disabled: true", then=f"{name} is ignored")
+    if not read.on_chain.disabled:
+        at = (*path, "onChain", "disabled")
+        message, hint = "deployment chains are not carried out yet", "write disabled: true"
+        reading.lenient(at, message, hint, then="onChain is ignored")
 
 
 def _stages(

@@ -17,6 +17,7 @@ from volary.controller.api import (
     cluster_service,
     command_client,
     conversions,
+    drift_service,
     live_service,
     placement_service,
     plan_representations,
@@ -69,6 +70,8 @@ class Service:
     workspaces: workspace_service.WorkspaceService
     #: What applications have in the clusters now.
     live: live_service.LiveService
+    #: What is not as Git says.
+    drift: drift_service.DriftService
 
     # Looking.
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+import msgspec
+
 from volary.controller.api import representations
 from volary.model import json
 
@@ -126,3 +128,5 @@ class ApplicationStatus(representations.Representation, frozen=True):
     problem: str = ""
     #: What the last release warned of; empty where no server knows it.
     warnings: tuple[str, ...] = ()
+    #: Clusters that are not as Git says, as they were compared last, with what differs first.
+    drift: Mapping[str, str] = msgspec.field(default_factory=dict)

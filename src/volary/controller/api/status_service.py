@@ -62,6 +62,7 @@ class StatusService:
             clusters=tuple(map(self._marked, shown.clusters)),
             problem=masker.clean(self._problems.get(name, "")),
             warnings=application_status.warnings,
+            drift={name: one.reason for name, one in application_status.drift.clusters.items()},
         )
 
     def _marked(

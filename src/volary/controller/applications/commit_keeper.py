@@ -30,7 +30,7 @@ def of_run(run: state.Run) -> frozenset[str]:
 def of_status(status: application_statuses.ApplicationStatus) -> frozenset[str]:
     """Return what is requested, and what the clusters run as far as is known."""
     releases = status.releases
-    requests = (status.run_request, status.move, status.backfill)
+    requests = (status.run_request, status.move, status.backfill, status.repair)
     return _without_empty(
         (
             releases.running,

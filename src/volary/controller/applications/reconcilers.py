@@ -50,7 +50,11 @@ _LOG = logging.getLogger(__name__)
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 #: Kinds of runs that wait while their project has as many under way as it may.
-_TAKING_TURNS = (run_requests.KindName.RELEASE, run_requests.KindName.BACKFILL)
+_TAKING_TURNS = (
+    run_requests.KindName.RELEASE,
+    run_requests.KindName.BACKFILL,
+    run_requests.KindName.REPAIR,
+)
 #: Seconds after which one that waits looks again whether it still has to.
 _LOOK_AGAIN = 10.0
 _BEING_RECOVERED = "the run is being taken up again; try in a moment"
@@ -245,6 +249,18 @@ class ApplicationReconciler:
             reason=f"project {self.record.project} is another than when it refused this",
         )
         await self.submit(again)
+
+    async def revise(
+        self,
+        change: Callable[[application_state.ApplicationState], application_state.StateChange],
+    ) -> None:
+        """Keep what `change` makes of the application in the moment it is kept, if anything."""
+        async with self._lock:
+            known = self._state_writer.state
+            made = change(known)
+            if made != application_state.StateChange(known.status):
+                await self._state_writer.write(made)
+        self.work()
 
     async def pause(self, pause: state.Pause, *, answers: state_writer.Answers = ()) -> None:
         """Have nothing begin to move, the run under way included, if it can be paused.

@@ -222,7 +222,10 @@ async def refuse_forbidden(
     if project is None or ready.rendering is None:
         return
     run, rendering = ready.run, ready.rendering
-    is_backfill = ready.origin.kind is run_requests.KindName.BACKFILL
+    is_backfill = ready.origin.kind in (
+        run_requests.KindName.BACKFILL,
+        run_requests.KindName.REPAIR,
+    )
     manifests = {
         target: await rendering.render(run.commit, target)
         if is_backfill or not run.running_commit_of(target)

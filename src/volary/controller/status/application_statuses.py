@@ -8,7 +8,7 @@ from typing import cast
 
 import msgspec
 
-from volary.controller.status import cluster_releases, run_requests
+from volary.controller.status import cluster_releases, drift_states, run_requests
 from volary.engine.runs import rollback, state
 from volary.model import applications, errors, json, statuses
 from volary.model.objects import ownership
@@ -26,8 +26,8 @@ class StatusWord(StrEnum):
     RUNNING = "running"
     #: What runs is what Git says: the last run succeeded, or was rolled back for a revert.
     SYNCED = "synced"
-    #: The last run succeeded, and what runs is not what Git says, as after a rollback, or on
-    #: clusters that it went on without.
+    #: The last run succeeded, and what runs is not what Git says: another commit, as after a
+    #: rollback or on clusters that it went on without, or objects that drifted from the commit.
     OUT_OF_SYNC = "out_of_sync"
     #: How the last run ended.
     FAILED = "failed"
@@ -122,6 +122,10 @@ class ApplicationStatus:
     #: Brings the last completed release to clusters that have missed it, once nothing else is
     #: requested.
     backfill: run_requests.RunRequest | None = None
+    #: Makes clusters again what Git says, once nothing else is requested.
+    repair: run_requests.RunRequest | None = None
+    #: Where it is not as Git says at the commit that it runs.
+    drift: drift_states.DriftState = field(default_factory=drift_states.DriftState)
     #: Nothing of it begins to move (`pinning`); None: it may.
     pause: state.Pause | None = None
     #: Rolled back again once its clusters answer, unless a release comes first; None: nothing is.
@@ -179,10 +183,13 @@ class ApplicationStatus:
     def next_request(self) -> run_requests.RunRequest | None:
         """What begins next.
 
-        Going back is before a move, a move before anything else, and a backfill comes last.
+        Going back is before a move, a move before anything else; a backfill and a repair come
+        last.
         """
         goes_back = self.run_request is not None and self.run_request.kind.is_rollback
-        return self.run_request if goes_back else self.move or self.run_request or self.backfill
+        if goes_back:
+            return self.run_request
+        return self.move or self.run_request or self.backfill or self.repair
 
 
 def unproven_rollback(run: state.Run) -> UnprovenRollback | None:

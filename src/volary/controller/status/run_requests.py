@@ -31,6 +31,8 @@ class KindName(StrEnum):
     MOVE = "move"
     #: Single clusters get the last completed release, which they have missed.
     BACKFILL = "backfill"
+    #: Single clusters are made again what Git says at the commit that they are on.
+    REPAIR = "repair"
 
     @property
     def is_rollback(self) -> bool:
@@ -40,7 +42,7 @@ class KindName(StrEnum):
     @property
     def is_release(self) -> bool:
         """Whether it changes which release an application is on."""
-        return self not in (KindName.MOVE, KindName.BACKFILL)
+        return self not in (KindName.MOVE, KindName.BACKFILL, KindName.REPAIR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class RunRequest:
     reverts: str = ""
     #: What moves where; of a `MOVE` only.
     shift: move_plans.MovePlan | None = None
-    #: The clusters of a `BACKFILL`.
+    #: The clusters of a `BACKFILL` or a `REPAIR`.
     targets: tuple[str, ...] = ()
     #: Id of the run that has ended and that a `ROLLBACK` rolls back.
     rollback_of: str = ""

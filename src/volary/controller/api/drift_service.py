@@ -1,0 +1,131 @@
+"""What people see of an application compared with Git: found out now, or some seconds ago."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import cast
+
+from volary.controller import refusals
+from volary.controller.api import live_representations
+from volary.controller.drift import comparer, comparisons
+from volary.controller.status import application_state, application_statuses, drift_states
+from volary.model import drift_rules, json
+from volary.store import pagination, records, stores
+
+
+@dataclass(slots=True)
+class DriftService:
+    """See the module; works in a process that stands by too."""
+
+    store: stores.Store
+    comparer: comparer.Comparer
+
+    async def get(self, name: str) -> live_representations.Drift:
+        """Return what is not as Git says in an application's clusters.
+
+        Raises:
+            refusals.NotFound: There is none of that name.
+        """
+        known = await self.store.applications.get(name)
+        if known is None:
+            raise refusals.not_found("application", name)
+        if why := application_statuses.why_unreadable(known):
+            raise refusals.conflict(f"application {name}: {why}")
+        status = application_statuses.from_document(known.document)
+        state = application_state.ApplicationState(known, status)
+        return of_comparison(await self.comparer.compare(state), status)
+
+    async def counts(self) -> live_representations.DriftCounts:
+        """Return how many clusters of applications were out of sync when they were compared last.
+
+        By status, over all applications: `inSync` are those that nothing is remembered of.
+        """
+        counted: Counter[str] = Counter()
+        async for known in pagination.every(
+            lambda cursor: self.store.applications.list(
+                records.ApplicationFilter(), cursor=cursor, limit=500
+            )
+        ):
+            if not application_statuses.why_unreadable(known):
+                status = application_statuses.from_document(known.document)
+                drifted = len(status.drift.clusters)
+                counted[drift_states.SyncWord.OUT_OF_SYNC.value] += drifted
+                released = sum(bool(one.commit) for one in status.releases.clusters.values())
+                counted[drift_states.SyncWord.IN_SYNC.value] += max(0, released - drifted)
+        return dict(counted)
+
+
+def of_comparison(
+    compared: comparisons.Comparison, status: application_statuses.ApplicationStatus
+) -> live_representations.Drift:
+    """Return a comparison as people see it, with since when it is so."""
+    state = status.drift
+    is_drifted = compared.status is drift_states.SyncWord.OUT_OF_SYNC
+    reason = compared.reason
+    if is_drifted and state.unrepaired:
+        reason = f"{reason}; {state.unrepaired}"
+    repair_after = None
+    if is_drifted and compared.mode is drift_rules.DriftMode.REPAIR:
+        fields = frozenset().union(*(one.fields for one in compared.clusters))
+        if not drift_states.is_fought_over(state, fields):
+            repair_after = drift_states.next_repair(state, fields, compared.window)
+    return live_representations.Drift(
+        application=compared.application,
+        commit=compared.commit,
+        mode=compared.mode.value,
+        status=compared.status.value,
+        reason=reason,
+        since=state.since if is_drifted else None,
+        repair_after=repair_after,
+        clusters=tuple(_cluster(one, state) for one in compared.clusters),
+    )
+
+
+def _cluster(
+    compared: comparisons.ClusterComparison, state: drift_states.DriftState
+) -> live_representations.ClusterDrift:
+    known = state.clusters.get(compared.name)
+    return live_representations.ClusterDrift(
+        name=compared.name,
+        status=compared.status.value,
+        reason=compared.reason,
+        compared=compared.compared,
+        objects=tuple(
+            live_representations.ObjectDrift(
+                group=one.key.group,
+                kind=one.key.kind,
+                namespace=one.key.namespace,
+                name=one.key.name,
+                drift=one.verb.value,
+                since=one.since or (known.since if known is not None else None),
+                reason=one.reason,
+                differences=tuple(map(_difference, one.differences)),
+                omitted=one.omitted,
+            )
+            for one in compared.objects
+        ),
+    )
+
+
+def _difference(difference: comparisons.FieldDifference) -> live_representations.FieldDifference:
+    absent = comparisons.ABSENT
+    sides = "both"
+    if difference.live is absent:
+        sides = "wanted"
+    elif difference.wanted is absent:
+        sides = "live"
+    wanted, live = (
+        cast("json.JsonValue", None if side is absent else side)
+        for side in (difference.wanted, difference.live)
+    )
+    return live_representations.FieldDifference(
+        path=difference.path,
+        wanted=wanted,
+        live=live,
+        sides=sides,
+        owners=tuple(
+            live_representations.FieldOwner(
+                manager=owner.manager, operation=owner.operation, since=owner.since
+            )
+            for owner in difference.owners
+        ),
+    )

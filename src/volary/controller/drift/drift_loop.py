@@ -1,0 +1,319 @@
+"""Compares every application with Git again and again, while no run of it is under way.
+
+What changed is written down with the application, told, and, where that is wished, repaired. Each
+application has its turn once in a period, give or take a tenth; sooner when what counts for it
+changed (a run ended), or when somebody who watches its objects says so (`hasten`).
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from volary.concurrency import fan_out
+from volary.config.crosscheck import eligibility
+from volary.controller import notifications
+from volary.controller.applications import reconcilers
+from volary.controller.drift import comparer, comparisons, repair_rules
+from volary.controller.leadership import context
+from volary.controller.placement import backfill_rules
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    drift_states,
+    run_requests,
+)
+from volary.model import drift_rules
+from volary.notifying import notices
+
+_LOG = logging.getLogger(__name__)
+_BY = "volary"
+#: Applications that are compared at the same time.
+_AT_ONCE = 4
+#: Seconds between two looks at whose turn it is, at most.
+_LONGEST_PAUSE = 5.0
+#: Seconds after which what changed is looked at, at most.
+_SOON = 10.0
+_Word = drift_states.SyncWord
+_Status = application_statuses.StatusWord
+#: How an application stands when it is compared: what its last run left is settled.
+_SETTLED = (_Status.SYNCED.value, _Status.OUT_OF_SYNC.value)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """When an application is compared next."""
+
+    #: In the event loop's time.
+    due: float
+    #: What counted when it was compared last.
+    signature: object = None
+
+
+@dataclass(slots=True)
+class DriftLoop:
+    """One leader's.
+
+    Args:
+        leader: What is shared while this process is the leader.
+        all_reconcilers: Those of the leader.
+        comparer: Asks the clusters.
+        period: Between two comparisons of an application.
+    """
+
+    leader: context.LeaderContext
+    all_reconcilers: Callable[[], Iterable[reconcilers.ApplicationReconciler]]
+    comparer: comparer.Comparer
+    period: timedelta
+    _turns: dict[str, _Turn] = field(default_factory=dict, init=False)
+    _hastened: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    async def keep_running(self) -> None:
+        """Compare until cancelled."""
+        pause = min(_LONGEST_PAUSE, self.period.total_seconds() / 10)
+        while True:
+            await self.look()
+            self._hastened.clear()
+            try:
+                async with asyncio.timeout(pause):
+                    await self._hastened.wait()
+            except TimeoutError:
+                continue
+
+    def hasten(self, application: str) -> None:
+        """Have an application compared soon: something of it changed in a cluster."""
+        turn = self._turns.get(application)
+        if turn is not None:
+            turn.due = 0.0
+            self._hastened.set()
+
+    async def look(self) -> None:
+        """Compare those whose turn it is."""
+        now = asyncio.get_running_loop().time()
+        everybody = {one.name: one for one in self.all_reconcilers()}
+        for name in self._turns.keys() - everybody.keys():
+            del self._turns[name]
+        due = [one for one in everybody.values() if self._is_due(one, now)]
+
+        async def look(reconciler: reconcilers.ApplicationReconciler) -> None:
+            work = self._look(reconciler)
+            await context.isolate_errors(work, reconciler.name, "is not compared with Git now")
+
+        await fan_out.run_all(due, look, at_once=_AT_ONCE)
+
+    def _is_due(self, reconciler: reconcilers.ApplicationReconciler, now: float) -> bool:
+        if reconciler.why_orphaned or reconciler.status.unowned:
+            return False
+        known = application_state.ApplicationState(reconciler.record, reconciler.status)
+        signature = comparer.signature_of(known)
+        turn = self._turns.get(reconciler.name)
+        seconds = self.period.total_seconds()
+        # After a start not all of them at once, and after a run not in the same moment.
+        soon = now + random.uniform(0.5, 1.0) * min(seconds, _SOON)
+        if turn is None:
+            turn = self._turns[reconciler.name] = _Turn(soon, signature)
+        if signature != turn.signature:
+            turn.signature, turn.due = signature, min(turn.due, soon)
+        if now < turn.due or reconciler.status.under_way:
+            return False
+        turn.due = now + seconds * random.uniform(0.9, 1.1)
+        return True
+
+    async def _look(self, reconciler: reconcilers.ApplicationReconciler) -> None:
+        known = application_state.ApplicationState(reconciler.record, reconciler.status)
+        if known.status.under_way or not known.status.releases.running:
+            return
+        compared = await self.comparer.compare(known, memory=timedelta(0))
+        if reconciler.status.under_way or (compared.problem and compared.mode is not _OFF):
+            return  # A run began meanwhile: what was seen may be half of it.
+        now = self.leader.dependencies.clock.now()
+        state = _after(known.status.drift, compared, now)
+        decision = await self._decide(reconciler, compared, state, now)
+        state = replace(state, unrepaired="" if decision.targets else decision.reason)
+        if decision.gives_up and state.unrepaired != known.status.drift.unrepaired:
+            told = {"reason": decision.reason}
+            await self.leader.note(_BY, "drift.given-up", told, application=reconciler.name)
+        await self._keep(reconciler, compared, state)
+        if reconciler.status.repair is not None and not _is_wanted(compared):
+            await reconciler.amend(lambda status: replace(status, repair=None))
+        if decision.targets:
+            await self._request(reconciler, decision, now)
+
+    async def _keep(
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        compared: comparisons.Comparison,
+        state: drift_states.DriftState,
+    ) -> None:
+        """Write down what changed, and tell whoever wants to know."""
+        before = reconciler.status.drift
+        if state == before:
+            await reconciler.revise(lambda known: _revised(known, state, compared))
+            return
+        is_drifted, was_drifted = bool(state.clusters), bool(before.clusters)
+        names = tuple(state.clusters or before.clusters)
+        new = sorted(state.clusters.keys() - before.clusters.keys())
+        if is_drifted is not was_drifted or new:
+            event = (
+                notices.Event.APPLICATION_OUT_OF_SYNC
+                if is_drifted
+                else notices.Event.APPLICATION_SYNCED
+            )
+            await notifications.drift_changed(
+                self.leader.notifier,
+                reconciler.record,
+                (event, compared.at, names),
+                compared.commit,
+                compared.reason,
+            )
+        await reconciler.revise(lambda known: _revised(known, state, compared))
+        if is_drifted is not was_drifted or new:
+            action = "drift.found" if is_drifted else "drift.gone"
+            document = {
+                "clusters": new or list(names),
+                "commit": compared.commit,
+                "reason": compared.reason,
+            }
+            _LOG.info("application %s: %s: %s", reconciler.name, action, compared.reason)
+            await self.leader.note(_BY, action, document, application=reconciler.name)
+
+    async def _decide(
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        compared: comparisons.Comparison,
+        state: drift_states.DriftState,
+        now: datetime,
+    ) -> repair_rules.Decision:
+        status = replace(reconciler.status, drift=state)
+        if compared.mode is not drift_rules.DriftMode.REPAIR or not state.clusters:
+            return repair_rules.Decision()
+        if status.next_request is not None:
+            return repair_rules.Decision(reason="something else is requested, and goes before")
+        app = (await self.leader.open(reconciler.place, compared.commit)).application
+        dependencies = self.leader.dependencies
+        standing = dependencies.projects().standing(reconciler.record.project)
+
+        def why_not(name: str) -> str:
+            member = dependencies.clusters.member(name)
+            if member is None:
+                return "it left the fleet"
+            if excluded := eligibility.exclusion_reason(app, member):
+                return f"it is {excluded}"
+            health = self.leader.register.of(name)
+            return backfill_rules.why_not_now(app, member, status, health, now, standing)
+
+        return repair_rules.decide(compared, status, now, why_not)
+
+    async def _request(
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        decision: repair_rules.Decision,
+        now: datetime,
+    ) -> None:
+        run_request = run_requests.RunRequest(
+            id=self.leader.new_id(),
+            commit=decision.commit,
+            kind=run_requests.KindName.REPAIR,
+            reason=decision.reason,
+            at=now,
+            by=_BY,
+            targets=decision.targets,
+        )
+        document = {
+            "clusters": list(decision.targets),
+            "commit": decision.commit,
+            "reason": decision.reason,
+            "run": run_request.id,
+        }
+        await self.leader.note(_BY, "drift.repair", document, application=reconciler.name)
+        _LOG.info("application %s is repaired: %s", reconciler.name, decision.reason)
+        await reconciler.amend(
+            lambda status: _with_request(status, run_request, decision.fields, now)
+        )
+
+
+_OFF = drift_rules.DriftMode.OFF
+
+
+def _is_wanted(compared: comparisons.Comparison) -> bool:
+    is_repaired = compared.mode is drift_rules.DriftMode.REPAIR
+    return is_repaired and compared.status is not _Word.IN_SYNC
+
+
+def _after(
+    state: drift_states.DriftState, compared: comparisons.Comparison, now: datetime
+) -> drift_states.DriftState:
+    """Return what is remembered after a comparison."""
+    if compared.mode is _OFF:
+        return drift_states.DriftState()
+    drifted: Mapping[str, drift_states.DriftedCluster] = {
+        one.name: drift_states.DriftedCluster(_since(one, now), one.reason)
+        for one in compared.clusters
+        if one.status is _Word.OUT_OF_SYNC
+    }
+    unknown = frozenset(
+        one.name for one in compared.clusters if one.status in (_Word.UNKNOWN, _Word.RUNNING)
+    )
+    return drift_states.with_drifted(state, drifted, unknown=unknown, now=now)
+
+
+def _since(cluster: comparisons.ClusterComparison, now: datetime) -> datetime:
+    """Return since when a cluster is out of sync, as far as its objects say."""
+    known = [one.since for one in cluster.objects if one.since is not None and one.since <= now]
+    return min(known, default=now)
+
+
+def _revised(
+    known: application_state.ApplicationState,
+    state: drift_states.DriftState,
+    compared: comparisons.Comparison,
+) -> application_state.StateChange:
+    """Return what is written down: how the application stands changes where nothing else counts."""
+    status, record = known.status, known.record
+    if status.under_way:
+        return application_state.StateChange(status)
+    columns: dict[str, object] = {}
+    other_commit = application_statuses.why_out_of_sync(status)
+    if state.clusters and record.status in _SETTLED:
+        before = state.reason_before
+        if record.status == _Status.SYNCED.value:
+            before = record.reason
+        state = replace(state, reason_before=before)
+        parts = (f"drift: {_reason(state, compared)}", state.unrepaired)
+        told = "; ".join(filter(None, parts))
+        reason = f"{other_commit}; {told}" if other_commit else told
+        columns = {"status": _Status.OUT_OF_SYNC.value, "reason": reason}
+    elif status.drift.clusters and not state.clusters:
+        was_synced = bool(status.drift.reason_before) and not other_commit
+        if record.status == _Status.OUT_OF_SYNC.value and was_synced:
+            before = status.drift.reason_before
+            columns = {"status": _Status.SYNCED.value, "reason": before}
+        elif record.status == _Status.OUT_OF_SYNC.value and other_commit:
+            columns = {"reason": other_commit}
+        state = replace(state, reason_before="")
+    columns = {name: value for name, value in columns.items() if getattr(record, name) != value}
+    return application_state.StateChange(replace(status, drift=state), columns)
+
+
+def _reason(state: drift_states.DriftState, compared: comparisons.Comparison) -> str:
+    told = [one for one in compared.clusters if one.name in state.clusters]
+    seen = [one for one in told if one.status is _Word.OUT_OF_SYNC]
+    if seen:
+        return comparisons.summarize(seen)
+    name, kept = next(iter(state.clusters.items()))
+    return f"{name}: {kept.reason}"
+
+
+def _with_request(
+    status: application_statuses.ApplicationStatus,
+    run_request: run_requests.RunRequest,
+    fields: frozenset[str],
+    now: datetime,
+) -> application_statuses.ApplicationStatus:
+    """Return the status with a repair, unless something else came up meanwhile."""
+    if status.under_way or status.next_request is not None:
+        return status
+    repaired = drift_states.with_repair(status.drift, fields, now)
+    return replace(status, repair=run_request, drift=repaired)
