@@ -19,6 +19,7 @@ from volary.controller import control_loops, inputs, project_actors
 from volary.controller.api import (
     cluster_service,
     command_client,
+    overview_service,
     placement_service,
     project_service,
     service,
@@ -161,6 +162,7 @@ class Controller:
             secrets=secrets,
         )
         audit = command_client.AuditLog(store, parts.clock, secrets)
+        fleet = cluster_service.ClusterService(known, asker, audit)
         #: What people see and ask for; works in a process that stands by too.
         self.service = service.Service(
             store,
@@ -168,7 +170,7 @@ class Controller:
             asker,
             audit,
             kept,
-            cluster_service.ClusterService(known, asker, audit),
+            fleet,
             status_service.StatusService(
                 store,
                 dependencies,
@@ -180,6 +182,7 @@ class Controller:
             ),
             project_service.ProjectService(store, dependencies, self.projects),
             workspace_service.WorkspaceService(store, known, asker, audit),
+            overview_service.OverviewService(store, parts.clock, fleet, kept),
         )
         self._is_driving = False
 

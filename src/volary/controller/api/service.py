@@ -17,6 +17,7 @@ from volary.controller.api import (
     cluster_service,
     command_client,
     conversions,
+    overview_service,
     placement_service,
     plan_representations,
     project_service,
@@ -66,6 +67,8 @@ class Service:
     projects: project_service.ProjectService
     #: What teams have on clusters.
     workspaces: workspace_service.WorkspaceService
+    #: The first screen.
+    overview: overview_service.OverviewService
 
     # Looking.
 

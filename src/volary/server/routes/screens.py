@@ -2,12 +2,14 @@
 
 from starlette import requests, responses
 
-from volary.controller.api import action_representations, overview_representations
+from volary.controller.api import action_representations, overview, overview_representations
 from volary.model import errors
-from volary.server.authorization import access
-from volary.server.http import paging
+from volary.server import server_state
+from volary.server.authorization import access, visibility
+from volary.server.http import encoding, paging
 from volary.server.permissions import Permission
 from volary.server.routes import response_schemas
+from volary.server.routes.applications import Label, read_labels
 
 router = response_schemas.router("screens")
 
@@ -16,7 +18,8 @@ router = response_schemas.router("screens")
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def get_overview(request: requests.Request) -> responses.Response:
     """Show what needs a person first, then runs under way, columns and facets."""
-    raise errors.TemporaryError("this is not served yet")
+    service, audience = server_state.of(request).service, visibility.of(request).audience()
+    return encoding.one(request, await service.overview.get(audience))
 
 
 @router.get(
@@ -31,11 +34,19 @@ async def list_rows(
     status: paging.Word = "",
     cluster: paging.Word = "",
     region: paging.Word = "",
+    team: paging.Word = "",
+    label: Label = [],  # noqa: B006 - read only
     cursor: paging.Cursor = "",
     limit: paging.Limit = 100,
 ) -> responses.Response:
-    """List applications with what of them runs where; trouble first."""
-    raise errors.TemporaryError("this is not served yet")
+    """List applications with what of them runs where; trouble first, then what moves, then by name.
+
+    `search` is a part of the name, the project or a label, or the beginning of a commit.
+    """
+    service, audience = server_state.of(request).service, visibility.of(request).audience()
+    wanted = overview.Narrowing(search, project, status, team, cluster, region, read_labels(label))
+    page = await service.overview.rows(audience, wanted, cursor=cursor, limit=limit)
+    return encoding.many(request, page.items, page.cursor)
 
 
 @router.get("/runs/{run}/actions", responses=response_schemas.one(action_representations.Actions))
