@@ -19,7 +19,6 @@ from volary.controller import control_loops, inputs, project_actors
 from volary.controller.api import (
     cluster_service,
     command_client,
-    overview_service,
     placement_service,
     project_service,
     service,
@@ -162,7 +161,6 @@ class Controller:
             secrets=secrets,
         )
         audit = command_client.AuditLog(store, parts.clock, secrets)
-        fleet = cluster_service.ClusterService(known, asker, audit)
         #: What people see and ask for; works in a process that stands by too.
         self.service = service.Service(
             store,
@@ -170,7 +168,7 @@ class Controller:
             asker,
             audit,
             kept,
-            fleet,
+            cluster_service.ClusterService(known, asker, audit),
             status_service.StatusService(
                 store,
                 dependencies,
@@ -182,7 +180,6 @@ class Controller:
             ),
             project_service.ProjectService(store, dependencies, self.projects),
             workspace_service.WorkspaceService(store, known, asker, audit),
-            overview_service.OverviewService(store, parts.clock, fleet, kept),
         )
         self._is_driving = False
 

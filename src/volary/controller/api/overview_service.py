@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from volary.concurrency import single_flight
+from volary.controller import refusals
 from volary.controller.api import cluster_service, overview, overview_representations
 from volary.controller.persistence import change_signal, shared_reading
 from volary.engine.persistence import codec
@@ -139,6 +140,17 @@ class OverviewService:
             for line in lines
         ]
         return records.Page(tuple(rows), page.cursor)
+
+    async def applications_on(self, audience: Audience, cluster: str) -> int:
+        """Return how many applications of an audience are on a cluster.
+
+        Raises:
+            refusals.NotFound: They may not see it, or there is none of that name.
+        """
+        view = await self._view(await self._reading.get(), audience)
+        if all(member.name != cluster for member in view.members):
+            raise refusals.not_found("cluster", cluster)
+        return sum(cluster in line.clusters for line in view.lines)
 
     # What is read.
 

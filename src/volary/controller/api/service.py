@@ -6,13 +6,14 @@ not decided here.
 """
 
 from collections.abc import AsyncIterator, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import structs
 
 from volary.concurrency import work_threads
 from volary.controller import refusals
 from volary.controller.api import (
+    action_service,
     audit_states,
     cluster_service,
     command_client,
@@ -68,7 +69,16 @@ class Service:
     #: What teams have on clusters.
     workspaces: workspace_service.WorkspaceService
     #: The first screen.
-    overview: overview_service.OverviewService
+    overview: overview_service.OverviewService = field(init=False)
+    #: What may be done next.
+    actions: action_service.ActionService = field(init=False)
+
+    def __post_init__(self) -> None:
+        store, dependencies = self.store, self.dependencies
+        self.overview = overview_service.OverviewService(
+            store, dependencies.clock, self.fleet, self.kept
+        )
+        self.actions = action_service.ActionService(store, dependencies, self.fleet.register)
 
     # Looking.
 
