@@ -69,6 +69,11 @@ def by_rank(cursor: str) -> tuple[int, str] | None:
     return _read(cursor, tuple[_Position, _Word]) if cursor else None
 
 
+def by_pair(cursor: str) -> tuple[str, str] | None:
+    """Read a cursor of two cursors; None: the first page."""
+    return _read(cursor, tuple[_Word, _Word]) if cursor else None
+
+
 def by_position(cursor: str) -> int | None:
     """Read a cursor of a position; None: the first page."""
     return _read(cursor, tuple[_Position])[0] if cursor else None

@@ -7,6 +7,7 @@ from starlette import requests, responses
 from volary.controller.api import (
     action_representations,
     action_service,
+    history,
     overview,
     overview_representations,
 )
@@ -52,6 +53,23 @@ async def list_rows(
     service, audience = server_state.of(request).service, visibility.of(request).audience()
     wanted = overview.Narrowing(search, project, status, team, cluster, region, read_labels(label))
     page = await service.overview.rows(audience, wanted, cursor=cursor, limit=limit)
+    return encoding.many(request, page.items, page.cursor)
+
+
+@router.get(
+    "/applications/{application}/history",
+    responses=response_schemas.many(overview_representations.HistoryEntry),
+)
+@access.needs(Permission.VIEW, access.Scope.APPLICATION)
+async def list_history(
+    request: requests.Request,
+    application: str,
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 50,
+) -> responses.Response:
+    """List runs of an application, and commits that were refused before one began, newest first."""
+    store = server_state.of(request).service.store
+    page = await history.page(store, application, cursor=cursor, limit=limit)
     return encoding.many(request, page.items, page.cursor)
 
 
