@@ -51,6 +51,35 @@ async def test_runs_are_listed_newest_first(
     assert _ids(await store.runs.list(wanted)) == expected
 
 
+async def test_runs_are_found_by_their_ids_in_one_question(store: stores.Store) -> None:
+    await _many_runs(store)
+
+    found = await store.runs.summaries({"run-1", "run-8", "nothing"})
+
+    assert {run_id: item.head.application for run_id, item in found.items()} == {
+        "run-1": "cart",
+        "run-8": "shop",
+    }
+    assert await store.runs.summaries(()) == {}
+
+
+async def test_when_each_application_was_released_last_is_found(store: stores.Store) -> None:
+    ends = (("one", 1, "shop"), ("two", 9, "shop"), ("three", 4, "cart"))
+    for run_id, minute, application in ends:
+        ended = given.first(
+            run_id, application=application, status=RunStatus.SUCCEEDED, finished=minute
+        )
+        await store.keep_transition(ended, fence=None)
+    worse = given.first("four", application="cart", status=RunStatus.FAILED, finished=8)
+    await store.keep_transition(worse, fence=None)
+
+    found = await store.runs.last_good_ends({"shop", "cart", "nothing"})
+
+    minutes = {name: (at - given.BEGINNING).total_seconds() / 60 for name, at in found.items()}
+    assert minutes == {"shop": 9, "cart": 4}
+    assert await store.runs.last_good_ends(()) == {}
+
+
 async def test_a_list_is_read_page_by_page_while_it_grows(store: stores.Store) -> None:
     await _many_runs(store)
     seen = []

@@ -64,6 +64,16 @@ def by_name(cursor: str) -> str:
     return _read(cursor, tuple[_Word])[0] if cursor else ""
 
 
+def by_rank(cursor: str) -> tuple[int, str] | None:
+    """Read a cursor of a rank and a name; None: the first page."""
+    return _read(cursor, tuple[_Position, _Word]) if cursor else None
+
+
+def by_pair(cursor: str) -> tuple[str, str] | None:
+    """Read a cursor of two cursors; None: the first page."""
+    return _read(cursor, tuple[_Word, _Word]) if cursor else None
+
+
 def by_position(cursor: str) -> int | None:
     """Read a cursor of a position; None: the first page."""
     return _read(cursor, tuple[_Position])[0] if cursor else None

@@ -15,6 +15,9 @@ def bearer(token: str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"}
 
 
+ALL = ["view", "deploy", "approve", "unfreeze", "administer"]
+
+
 async def test_everybody_is_told_who_they_are(tmp_path: Path) -> None:
     async with server_world.served(tmp_path) as world:
         _, local = await world.ask("GET", f"{API}/whoami")
@@ -26,13 +29,20 @@ async def test_everybody_is_told_who_they_are(tmp_path: Path) -> None:
     assert local == {
         "name": "local",
         "source": "local",
-        "roles": [{"role": "admin", "matchLabels": {}, "projects": []}],
+        "roles": [{"role": "admin", "matchLabels": {}, "projects": [], "permissions": ALL}],
         "expires": None,
     }
     assert ci == {
         "name": "token:ci",
         "source": "token",
-        "roles": [{"role": "deployer", "matchLabels": {"team": "shop"}, "projects": []}],
+        "roles": [
+            {
+                "role": "deployer",
+                "matchLabels": {"team": "shop"},
+                "projects": [],
+                "permissions": ["view", "deploy"],
+            }
+        ],
         "expires": None,
     }
     assert nobody == 401

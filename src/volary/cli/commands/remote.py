@@ -257,6 +257,28 @@ def get(
 
 
 @app.command()
+def overview(
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Go on as it changes, until Ctrl-C.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option(min=1, max=100_000, help="At most so many applications.")
+    ] = 100,
+    server: options.Server = "",
+    output: options.Output = forms.Form.TEXT,
+) -> None:
+    """Show what needs you, which runs are under way, and which commit runs where.
+
+    `-o wide` also shows what to type, `-o json` everything; with --watch a line for each change.
+    """
+    from volary.cli.remote import overview as screens
+
+    if watch and output is forms.Form.YAML:
+        raise typer.BadParameter("--watch writes text or JSON")
+    options.ask(server, screens.show, output, watch=watch, most=limit)
+
+
+@app.command()
 def describe(
     name: Annotated[str, typer.Argument(help="Id of a run, or name of an application.")],
     server: options.Server = "",

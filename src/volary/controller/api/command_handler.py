@@ -8,21 +8,18 @@ request that has an answer, whatever it says, is not carried out any more.
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
-import msgspec
-
 from volary.controller import refusals
-from volary.controller.api import cluster_service
+from volary.controller.api import cluster_service, request_events
 from volary.controller.applications import reconcilers, registry, state_writer
 from volary.controller.fleet import taint_commands
 from volary.controller.leadership import context
 from volary.controller.persistence import change_signal, retry
 from volary.controller.placement import rebalancing
 from volary.controller.runs import commit_history, ready_runs, release_plans, rollbacks
-from volary.controller.status import run_admission, run_requests
+from volary.controller.status import application_requests, run_admission, run_requests
 from volary.engine.execution import runners
 from volary.engine.observers import explanations
 from volary.engine.persistence import codec
@@ -44,11 +41,10 @@ async def pause_application(
 
     A run under way is paused as well; one that cannot be, because it is ending, goes its way.
     """
-    if reconciler.status.pause is not None:
-        paused = run_admission.describe_pause(reconciler.status.pause)
-        return f"the application is already {paused}"
-    await reconciler.pause(pause, answers=answers)
-    return ""
+    refusal = application_requests.why_not_paused(reconciler.status)
+    if not refusal:
+        await reconciler.pause(pause, answers=answers)
+    return refusal
 
 
 async def resume_application(
@@ -59,10 +55,10 @@ async def resume_application(
     answers: state_writer.Answers = (),
 ) -> str:
     """Have the application go on, its run with what it is pinned to; returns why not."""
-    if reconciler.status.pause is None:
-        return "the application is not paused"
-    await reconciler.resume(events.Resume(now, by), answers=answers)
-    return ""
+    refusal = application_requests.why_not_resumed(reconciler.status)
+    if not refusal:
+        await reconciler.resume(events.Resume(now, by), answers=answers)
+    return refusal
 
 
 _LOG = logging.getLogger(__name__)
@@ -205,7 +201,7 @@ class CommandHandler:
             case "resume":
                 refusal = await resume_application(reconciler, request.by, now, answers=done)
             case _ if reconciler.why_orphaned:
-                refusal = f"{reconciler.why_orphaned}, so nothing is started for it"
+                refusal = application_requests.why_nothing_starts(reconciler.why_orphaned)
             case "rollback":
                 refusal = await self._rollback(reconciler, request)
             case rebalancing.KIND:
@@ -223,7 +219,7 @@ class CommandHandler:
             return f"there is no run {request.run_id}"
         if request.kind == "abandon":
             return await self._abandon(request, summary)
-        event = event_of(request, self._leader.dependencies.clock.now())
+        event = request_events.of_request(request, self._leader.dependencies.clock.now())
         if summary.head.finished is not None:
             stored = await runs.load(request.run_id)
             ended = codec.read_run(stored) if stored else None
@@ -342,45 +338,3 @@ def _with_possible(refusal: str, event: events.Request, run: state.Run | None) -
         return refusal
     possible = ", or ".join(explanations.instead_of_retry(run))
     return refusals.with_hint(refusal, f"possible now: {possible}" if possible else "")
-
-
-def event_of(request: records.RequestRecord, now: datetime) -> events.Request:
-    """Return what a request means for its run, bound to what was seen.
-
-    What only stops a run may be asked for without a look at it.
-
-    Raises:
-        errors.UserError: Nobody knows such a request.
-        LookupError: It does not say what was seen.
-    """
-    said, by = request.document, request.by
-    comment, reason = said.get("comment", ""), said.get("reason", "")
-    make: dict[str, Callable[[], events.Request]] = {
-        "approve": lambda: events.Approve(now, by, comment),
-        "reject": lambda: events.Reject(now, by, comment),
-        "withdraw": lambda: events.Withdraw(now, by, comment),
-        "promote": lambda: events.PromoteWave(now, by, reason, said["wave"]),
-        "unfreeze": lambda: events.Unfreeze(now, by, reason),
-        "pause": lambda: events.PauseAsked(now, by, reason),
-        "resume": lambda: events.Resume(now, by),
-        "cancel": lambda: events.Cancel(
-            now,
-            by,
-            rollback=bool(said.get("rollback", True)),
-            now=bool(said.get("now")),
-            reason=reason,
-        ),
-        "retry": lambda: events.Retry(now, by, tuple(said.get("targets", ()))),
-        "skip": lambda: (
-            events.SkipStage(now, by, said["stage"], reason)
-            if said.get("stage")
-            else events.SkipCluster(now, by, said["target"], reason)
-        ),
-    }
-    if request.kind not in make:
-        raise errors.user_error(f"nobody knows a request of kind {request.kind}")
-    event = make[request.kind]()
-    if isinstance(event, events.PauseAsked | events.Cancel) and not said.get("seen"):
-        return replace(event, id=request.id, seen=sightings.NOTHING)
-    seen = msgspec.convert(said["seen"], state.Sighting)
-    return replace(event, id=request.id, seen=seen)

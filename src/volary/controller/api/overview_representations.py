@@ -107,3 +107,28 @@ class Overview(representations.Representation, frozen=True):
     applications: int
     #: By ``project``, ``status``, ``region``, ``cluster``, ``team``: the values there are.
     facets: Mapping[str, tuple[Facet, ...]]
+
+
+class HistoryEntry(representations.Representation, frozen=True):
+    """A run of an application, or a commit that never became one."""
+
+    #: ``run``, or ``commit``: it was refused, superseded, or waits, and there is no run of it.
+    kind: str
+    #: When it was planned, or seen first.
+    at: datetime
+    #: Empty: there is none.
+    run: str
+    commit: str
+    subject: str
+    #: Of the run; of a commit ``failed``, ``queued``, ``superseded`` or ``reverted``.
+    status: str
+    #: Why it has this status: of a commit that was refused, why it was.
+    reason: str
+    #: Why the run exists; empty: there is none.
+    trigger: str
+    #: Who or what asked for the run, or wrote the commit.
+    by: str
+    strategy: str
+    clusters: tuple[str, ...]
+    started: datetime | None
+    finished: datetime | None

@@ -6,19 +6,21 @@ not decided here.
 """
 
 from collections.abc import AsyncIterator, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import structs
 
 from volary.concurrency import work_threads
 from volary.controller import refusals
 from volary.controller.api import (
+    action_service,
     audit_states,
     cluster_service,
     command_client,
     conversions,
     drift_service,
     live_service,
+    overview_service,
     placement_service,
     plan_representations,
     project_service,
@@ -72,6 +74,17 @@ class Service:
     live: live_service.LiveService
     #: What is not as Git says.
     drift: drift_service.DriftService
+    #: The first screen.
+    overview: overview_service.OverviewService = field(init=False)
+    #: What may be done next.
+    actions: action_service.ActionService = field(init=False)
+
+    def __post_init__(self) -> None:
+        store, dependencies = self.store, self.dependencies
+        self.overview = overview_service.OverviewService(
+            store, dependencies.clock, self.fleet, self.kept
+        )
+        self.actions = action_service.ActionService(store, dependencies, self.fleet.register)
 
     # Looking.
 

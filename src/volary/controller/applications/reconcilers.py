@@ -31,6 +31,7 @@ from volary.controller.leadership import context, project_runs
 from volary.controller.runs import ready_runs, release_plans
 from volary.controller.status import (
     application_identity,
+    application_requests,
     application_state,
     application_statuses,
     run_admission,
@@ -385,8 +386,11 @@ class ApplicationReconciler:
             fencing.RequestAnswered: It was done, or refused, before; nothing is deleted.
         """
         run_id = self.unfinished_run
-        if self._session is not None or (run_id and not self.why_orphaned):
-            return f"run {run_id} has to end first; cancel it"
+        refusal = application_requests.why_run_keeps_it(
+            run_id, "" if self._session is not None else self.why_orphaned
+        )
+        if refusal:
+            return refusal
         async with self._lock:
             await self._state_writer.check_unanswered(answers)
             await self._interrupted.forget(by, reason)

@@ -22,7 +22,11 @@ from volary.controller.applications import (
 )
 from volary.controller.leadership import context
 from volary.controller.persistence import retry
-from volary.controller.status import application_identity, application_statuses
+from volary.controller.status import (
+    application_identity,
+    application_requests,
+    application_statuses,
+)
 from volary.gitops import repository_state
 from volary.model import errors
 from volary.model.runs import run_records
@@ -308,10 +312,9 @@ class ApplicationRegistry:
         Raises:
             fencing.RequestAnswered: It was done, or refused, before; nothing is deleted.
         """
-        known = reconciler.record
-        if known.removed is None and not reconciler.why_orphaned:
-            return f"its file is there, {known.path} of {known.repository}: delete it first"
-        refusal = await reconciler.forget(by, reason, answers=answers)
+        refusal = application_requests.why_not_forgotten(
+            reconciler.record, reconciler.why_orphaned
+        ) or await reconciler.forget(by, reason, answers=answers)
         if refusal:
             return refusal
         async with self._deciding:

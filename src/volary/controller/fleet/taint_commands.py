@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from volary.controller.fleet import cluster_registry
-from volary.model import errors
+from volary.model import errors, json
 from volary.model.fleet import cluster_health, fleets, taints
 from volary.model.runs import run_records
 from volary.placement import health_states
@@ -31,18 +31,28 @@ async def carry_out(
     member = next((cluster for cluster in known.members.clusters if cluster.name == name), None)
     if member is None:
         return f"there is no cluster {name} in the fleet"
-    refused, change = _decide(request, member, known.of(name), now)
+    refused, change = _decide(said, request.by, member, known.of(name), now)
     done = run_records.RequestAnswer(request.id, now)
     return refused or await known.change(name, change, fence=fence, answers=(done,))
 
 
+def why_not(
+    said: json.JsonObject,
+    member: fleets.Cluster,
+    known: cluster_health.ClusterHealth,
+    now: datetime,
+) -> str:
+    """Return why what is asked for about a cluster is refused, one sentence; empty: it is done."""
+    return _decide(said, "", member, known, now)[0]
+
+
 def _decide(
-    request: records.RequestRecord,
+    said: json.JsonObject,
+    by: str,
     member: fleets.Cluster,
     known: cluster_health.ClusterHealth,
     now: datetime,
 ) -> tuple[str, cluster_registry.Change]:
-    said, by = request.document, request.by
     reason = said.get("reason", "")
     cordon = taints.Taint(taints.CORDONED, "", taints.Effect.NO_SCHEDULE, now, by, reason)
     match said.get("action", ""):

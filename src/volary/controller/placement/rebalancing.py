@@ -10,7 +10,7 @@ from volary.controller.fleet import cluster_registry
 from volary.controller.leadership import context
 from volary.controller.planning import opened_applications, replica_assignment
 from volary.controller.runs import moves, ready_runs
-from volary.controller.status import application_statuses, run_requests
+from volary.controller.status import application_requests, application_statuses, run_requests
 from volary.model.fleet import cluster_health
 from volary.model.runs import run_records
 from volary.placement.failover import rebalance, situations
@@ -100,8 +100,9 @@ async def carry_out(
         errors.TemporaryError: It cannot be told now.
     """
     before = reconciler.status
-    if before.move is not None or reconciler.is_moving:
-        return "it is moving already; ask again when that has ended"
+    refusal = application_requests.why_not_moved(before, is_moving=reconciler.is_moving)
+    if refusal:
+        return refusal
     made = await plan(
         leader.dependencies.acting_for(reconciler.record.project),
         reconciler.place,

@@ -29,6 +29,25 @@ async def request_rollback(
 ) -> run_requests.RunRequest:
     """Return the request that rolls back the application's last change.
 
+    Raises:
+        refusals.Conflict: There is nothing to go back to.
+    """
+    chosen = await find_run(store, name)
+    return run_requests.RunRequest(
+        id=request.id,
+        commit=chosen.commit,
+        kind=run_requests.KindName.ROLLBACK,
+        reason=f"{request.by} {_summary_of(chosen)}",
+        at=request.at,
+        by=request.by,
+        strategy=run_plans.Strategy.QUICK_SYNC,
+        rollback_of=chosen.id,
+    )
+
+
+async def find_run(store: stores.Store, name: str) -> state.Run:
+    """Return the run that was the application's last change.
+
     Where nothing ran before, only a run that has not succeeded can be rolled back: what was there
     before is kept until then.
 
@@ -48,10 +67,13 @@ async def request_rollback(
         for item in page.items
         if item.head.finished and run_origins.from_document(item.origin).kind.is_release
     ]
-    loaded = [await store.runs.load(run_id) for run_id in ended]
-    chosen = choose_run(
-        [codec.read_run(stored_run) for stored_run in loaded if stored_run is not None]
-    )
+    chosen, read = None, list[state.Run]()
+    for run_id in ended:
+        # One after another: seldom is more than the first one needed.
+        stored_run = await store.runs.load(run_id)
+        read += [codec.read_run(stored_run)] if stored_run is not None else []
+        if (chosen := choose_run(read)) is not None:
+            break
     if chosen is None:
         raise refusals.conflict(
             "there is no run whose change is still there",
@@ -69,16 +91,7 @@ async def request_rollback(
             hint=f"`volary rollback {name} --to COMMIT` goes to another commit; how adopted objects"
             " are given back to somebody else is in docs/how-to/adopt.md",
         )
-    return run_requests.RunRequest(
-        id=request.id,
-        commit=chosen.commit,
-        kind=run_requests.KindName.ROLLBACK,
-        reason=f"{request.by} {_summary_of(chosen)}",
-        at=request.at,
-        by=request.by,
-        strategy=run_plans.Strategy.QUICK_SYNC,
-        rollback_of=chosen.id,
-    )
+    return chosen
 
 
 def _summary_of(chosen: state.Run) -> str:

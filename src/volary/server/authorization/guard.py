@@ -119,14 +119,14 @@ async def _check(
     if not person.may_somewhere(permissions.Permission.VIEW):
         raise ForbiddenError(f"{person.name} has no role here")
     if needed.scope is access.Scope.EVERYTHING:
-        raise ForbiddenError(_sentence(person, needed))
+        raise ForbiddenError(why_not(person, needed.permission))
     if needed.scope is access.Scope.OWN:
         if not person.may_somewhere(needed.permission):
-            raise ForbiddenError(_sentence(person, needed))
+            raise ForbiddenError(why_not(person, needed.permission))
         return
     if needed.scope is access.Scope.PROJECT:
         if not person.projects(needed.permission):
-            raise ForbiddenError(_sentence(person, needed))
+            raise ForbiddenError(why_not(person, needed.permission))
         return
     await _check_resource(request, person, needed)
 
@@ -144,7 +144,7 @@ async def _check_resource(
     if not person.may(permissions.Permission.VIEW, subject):
         raise refusals.not_found(*_resource_of(request, needed.scope))
     if not person.may(needed.permission, subject):
-        raise ForbiddenError(_sentence(person, needed))
+        raise ForbiddenError(why_not(person, needed.permission))
 
 
 async def _is_repetition(
@@ -162,8 +162,9 @@ async def _is_repetition(
     )
 
 
-def _sentence(person: permissions.Person, needed: access.Access) -> str:
-    return f"{person.name} may not {needed.permission.value} here"
+def why_not(person: permissions.Person, permission: permissions.Permission) -> str:
+    """Return what somebody is told who has not got a permission."""
+    return f"{person.name} may not {permission.value} here"
 
 
 def _resource_of(request: requests.Request, scope: access.Scope) -> tuple[str, str]:

@@ -13,7 +13,13 @@ from starlette import requests
 
 from volary.config.text import globs
 from volary.controller import refusals
-from volary.controller.api import cluster_service, representations, service
+from volary.controller.api import (
+    cluster_service,
+    overview,
+    overview_service,
+    representations,
+    service,
+)
 from volary.model import projects
 from volary.model.fleet import fleets, selectors
 from volary.server import permissions, server_state
@@ -92,21 +98,25 @@ class Visibility:
         if self.is_unrestricted:
             return VisibleClusters(None)
         members = self.service.fleet.register.members
-        destinations = tuple(
-            destination
-            for name, project in self.service.current_projects().by_name.items()
-            if self.can_see_project(name)
-            for destination in project.destinations
-        )
-        names = {
-            member.name
-            for member in members.clusters
-            if any(selectors.matches(place.clusters, member) for place in destinations)
-        }
+        destinations = _destinations(self)
+        names = _named(self, destinations)
         async for application, clusters in self.service.applications_and_clusters():
             if self.shows(application):
                 names |= clusters
         return VisibleClusters(frozenset(names), destinations, members)
+
+    def audience(self) -> overview_service.Audience:
+        """Return with whom this person sees the same of the first screen."""
+        if self.is_unrestricted:
+            return overview_service.EVERYBODY
+
+        def shows(line: overview.ApplicationLine) -> bool:
+            subject = permissions.Subject(line.labels, line.project)
+            return self.person.may(self.permission, subject)
+
+        clusters = frozenset(_named(self, _destinations(self)))
+        key = (frozenset(self.person.grants), self.permission, clusters)
+        return overview_service.Audience(key, shows, clusters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +155,25 @@ class VisibleClusters:
             if any(globs.matches([pattern], name) for pattern in patterns)
         )
         return structs.replace(cluster, namespaces=allowed)
+
+
+def _destinations(seen: Visibility) -> tuple[projects.Destination, ...]:
+    """Return where the projects that may be seen may be."""
+    return tuple(
+        destination
+        for name, project in seen.service.current_projects().by_name.items()
+        if seen.can_see_project(name)
+        for destination in project.destinations
+    )
+
+
+def _named(seen: Visibility, destinations: tuple[projects.Destination, ...]) -> set[str]:
+    """Return the clusters of some destinations."""
+    return {
+        member.name
+        for member in seen.service.fleet.register.members.clusters
+        if any(selectors.matches(place.clusters, member) for place in destinations)
+    }
 
 
 def of(request: requests.Request) -> Visibility:

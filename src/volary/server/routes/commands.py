@@ -16,7 +16,7 @@ from starlette import requests, responses
 from volary.config.text import globs
 from volary.controller.api import cluster_service, representations, workspace_service
 from volary.controller.api import service as services
-from volary.server import server_state
+from volary.server import permissions, server_state
 from volary.server.authentication import logins
 from volary.server.authorization import access, guard
 from volary.server.http import encoding
@@ -240,6 +240,29 @@ def _add(
             status_code=202,
             responses=response_schemas.accepted(answer),
         )
+
+
+_COMMANDS = {"application": _APPLICATION, "run": _RUN, "cluster": _CLUSTER}
+
+
+def why_not(
+    person: permissions.Person, noun: str, verb: str, labels: Mapping[str, str], project: str
+) -> str:
+    """Return why somebody may not send a command, one sentence; empty: they may.
+
+    Args:
+        person: Whoever it is.
+        noun: ``application``, ``run`` or ``cluster``.
+        verb: Of the command.
+        labels: Of the application that it is about.
+        project: Of that application.
+    """
+    needed = _COMMANDS[noun][verb].permission
+    is_about_all = noun == "cluster"
+    subject = permissions.Subject(labels, project)
+    if person.may_everywhere(needed) or (not is_about_all and person.may(needed, subject)):
+        return ""
+    return guard.why_not(person, needed)
 
 
 _add(_APPLICATION, "/applications/{application}", "application", access.Scope.APPLICATION)

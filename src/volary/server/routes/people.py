@@ -29,6 +29,8 @@ class RoleGrant(representations.Representation, frozen=True):
     match_labels: Mapping[str, str]
     #: Projects of the applications that it holds for; empty: every one, and what is in none.
     projects: tuple[str, ...]
+    #: What the role permits: ``view``, ``deploy``, ``approve``, ``unfreeze``, ``administer``.
+    permissions: tuple[str, ...]
 
 
 class Identity(representations.Representation, frozen=True):
@@ -103,7 +105,12 @@ async def whoami(request: requests.Request) -> responses.Response:
     """Show who you are, your roles, and when your credentials end; needs no role."""
     person = server_state.person(request)
     roles = tuple(
-        RoleGrant(grant.role.value, dict(grant.match_labels), grant.projects)
+        RoleGrant(
+            grant.role.value,
+            dict(grant.match_labels),
+            grant.projects,
+            tuple(permission.value for permission in Permission if permission in grant.permissions),
+        )
         for grant in person.grants
     )
     shown = Identity(person.name, person.source.value, roles, person.expires)

@@ -1,13 +1,22 @@
 """The first screen: what needs a person, and what runs where; and what may be done next."""
 
+import functools
+
 from starlette import requests, responses
 
-from volary.controller.api import action_representations, overview_representations
-from volary.model import errors
-from volary.server.authorization import access
-from volary.server.http import paging
+from volary.controller.api import (
+    action_representations,
+    action_service,
+    history,
+    overview,
+    overview_representations,
+)
+from volary.server import server_state
+from volary.server.authorization import access, visibility
+from volary.server.http import encoding, paging
 from volary.server.permissions import Permission
-from volary.server.routes import response_schemas
+from volary.server.routes import commands, response_schemas
+from volary.server.routes.applications import Label, read_labels
 
 router = response_schemas.router("screens")
 
@@ -16,7 +25,8 @@ router = response_schemas.router("screens")
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def get_overview(request: requests.Request) -> responses.Response:
     """Show what needs a person first, then runs under way, columns and facets."""
-    raise errors.TemporaryError("this is not served yet")
+    service, audience = server_state.of(request).service, visibility.of(request).audience()
+    return encoding.one(request, await service.overview.get(audience))
 
 
 @router.get(
@@ -31,18 +41,49 @@ async def list_rows(
     status: paging.Word = "",
     cluster: paging.Word = "",
     region: paging.Word = "",
+    team: paging.Word = "",
+    label: Label = [],  # noqa: B006 - read only
     cursor: paging.Cursor = "",
     limit: paging.Limit = 100,
 ) -> responses.Response:
-    """List applications with what of them runs where; trouble first."""
-    raise errors.TemporaryError("this is not served yet")
+    """List applications with what of them runs where; trouble first, then what moves, then by name.
+
+    `search` is a part of the name, the project or a label, or the beginning of a commit.
+    """
+    service, audience = server_state.of(request).service, visibility.of(request).audience()
+    wanted = overview.Narrowing(search, project, status, team, cluster, region, read_labels(label))
+    page = await service.overview.rows(audience, wanted, cursor=cursor, limit=limit)
+    return encoding.many(request, page.items, page.cursor)
+
+
+@router.get(
+    "/applications/{application}/history",
+    responses=response_schemas.many(overview_representations.HistoryEntry),
+)
+@access.needs(Permission.VIEW, access.Scope.APPLICATION)
+async def list_history(
+    request: requests.Request,
+    application: str,
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 50,
+) -> responses.Response:
+    """List runs of an application, and commits that were refused before one began, newest first."""
+    store = server_state.of(request).service.store
+    page = await history.page(store, application, cursor=cursor, limit=limit)
+    return encoding.many(request, page.items, page.cursor)
 
 
 @router.get("/runs/{run}/actions", responses=response_schemas.one(action_representations.Actions))
 @access.needs(Permission.VIEW, access.Scope.RUN)
-async def run_actions(request: requests.Request, run: str) -> responses.Response:
-    """Show what may be done next about a run, each with its consequence, for whoever asks."""
-    raise errors.TemporaryError("this is not served yet")
+async def run_actions(
+    request: requests.Request, run: str, cluster: paging.Word = ""
+) -> responses.Response:
+    """Show what may be done next about a run, or one cluster of it, for whoever asks.
+
+    Each with its consequence; what cannot be done says why.
+    """
+    service = server_state.of(request).service.actions
+    return encoding.one(request, await service.of_run(run, _permissions(request), cluster=cluster))
 
 
 @router.get(
@@ -52,7 +93,8 @@ async def run_actions(request: requests.Request, run: str) -> responses.Response
 @access.needs(Permission.VIEW, access.Scope.APPLICATION)
 async def application_actions(request: requests.Request, application: str) -> responses.Response:
     """Show what may be done next about an application, for whoever asks."""
-    raise errors.TemporaryError("this is not served yet")
+    service = server_state.of(request).service.actions
+    return encoding.one(request, await service.of_application(application, _permissions(request)))
 
 
 @router.get(
@@ -62,4 +104,12 @@ async def application_actions(request: requests.Request, application: str) -> re
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def cluster_actions(request: requests.Request, cluster: str) -> responses.Response:
     """Show what may be done next about a cluster, for whoever asks."""
-    raise errors.TemporaryError("this is not served yet")
+    service, audience = server_state.of(request).service, visibility.of(request).audience()
+    there = await service.overview.applications_on(audience, cluster)
+    made = await service.actions.of_cluster(cluster, _permissions(request), there=there)
+    return encoding.one(request, made)
+
+
+def _permissions(request: requests.Request) -> action_service.Permissions:
+    person = server_state.person(request)
+    return action_service.Permissions(person.name, functools.partial(commands.why_not, person))

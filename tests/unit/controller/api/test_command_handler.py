@@ -16,7 +16,7 @@ import git_feed
 import process_time
 import reconciler_fixtures as given
 from volary.controller import refusals
-from volary.controller.api import command_handler
+from volary.controller.api import command_handler, request_events
 from volary.controller.applications import reconcilers
 from volary.controller.persistence import change_signal
 from volary.controller.status import application_statuses, cluster_releases
@@ -116,7 +116,7 @@ def test_a_request_about_a_run_is_an_event_of_it(
     said = {**document, "seen": {"stage": "1-WAIT", "group": "", "version": 7}}
     request = records.RequestRecord("q", kind, "ana", AT, run_id="r", document=said)
 
-    assert command_handler.event_of(request, AT) == replace(event, id="q", seen=SEEN)
+    assert request_events.of_request(request, AT) == replace(event, id="q", seen=SEEN)
 
 
 @pytest.mark.parametrize(("kind", "document", "event"), EVENTS)
@@ -128,10 +128,10 @@ def test_a_request_that_names_nothing_that_was_seen_means_nothing(
 
     if kind in ("pause", "cancel"):
         unseen = replace(event, id="q", seen=sightings.NOTHING)
-        assert command_handler.event_of(request, AT) == unseen
+        assert request_events.of_request(request, AT) == unseen
     else:
         with pytest.raises(LookupError, match="seen"):
-            command_handler.event_of(request, AT)
+            request_events.of_request(request, AT)
 
 
 async def test_what_is_not_there_is_named(shop: Commanded) -> None:

@@ -1,6 +1,7 @@
 """Runs in a database."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -14,6 +15,8 @@ from volary.store.sql.schema import rows, tables
 Part = TypeVar("Part")
 #: Of what cannot be read.
 _MOST_TOLD = 3
+#: Ids and names in one query: databases bound how many values it may have.
+_AT_ONCE = 500
 
 #: What lists show; no documents.
 _SUMMARY: tuple[sa.Column[Any], ...] = tuple(
@@ -91,6 +94,33 @@ class Runs:
         """Return what lists show of a run; None when there is none."""
         row = await self._base.row(sa.select(*_SUMMARY).where(tables.runs.c.id == run_id))
         return _summary(row) if row else None
+
+    async def summaries(self, run_ids: Collection[str]) -> dict[str, records.RunSummary]:
+        """Return what lists show of some runs, by id; those that there are not are left out."""
+        runs, wanted = tables.runs.c, sorted(run_ids)
+        found: dict[str, records.RunSummary] = {}
+        for first in range(0, len(wanted), _AT_ONCE):
+            ids = wanted[first : first + _AT_ONCE]
+            for row in await self._base.rows(sa.select(*_SUMMARY).where(runs.id.in_(ids))):
+                found[row.id] = _summary(row)
+        return found
+
+    async def last_good_ends(self, applications: Collection[str]) -> dict[str, datetime]:
+        """Return when the last run of each application ended well; where none did is left out."""
+        runs, wanted = tables.runs.c, sorted(applications)
+        found: dict[str, datetime] = {}
+        for first in range(0, len(wanted), _AT_ONCE):
+            query = (
+                sa.select(runs.application, sa.func.max(runs.finished).label("finished"))
+                .where(
+                    runs.application.in_(wanted[first : first + _AT_ONCE]),
+                    runs.status.in_(sorted(statuses.GOOD_ENDS)),
+                )
+                .group_by(runs.application)
+            )
+            ends = {row.application: row.finished for row in await self._base.rows(query)}
+            found |= {name: end for name, end in ends.items() if isinstance(end, datetime)}
+        return found
 
     async def list(
         self, wanted: records.RunFilter, *, cursor: str = "", limit: int = 50

@@ -1,0 +1,209 @@
+"""The first screen over HTTP: what needs a person, what runs where, and never what is another's."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import server_world
+from volary.controller.api import overview_service
+from volary.model.fleet import fleets
+from volary.store import records
+
+API = "/api/v1"
+FLEET = fleets.Fleet(
+    (
+        fleets.Cluster("dev-1", labels={"env": "dev"}),
+        fleets.Cluster("eu-1", labels={"env": "prod"}, region="eu"),
+        fleets.Cluster("us-1", labels={"env": "prod"}, region="us"),
+    )
+)
+OLD, NEW = "0ld1111", "aaaa222"
+
+
+async def keep(
+    world: server_world.Served,
+    name: str,
+    *,
+    status: str = "synced",
+    project: str = "shop",
+    run: str = "",
+    commits: dict[str, str] | None = None,
+    **document: Any,
+) -> None:
+    """Store an application that is on clusters."""
+    clusters = {cluster: {"commit": commit} for cluster, commit in (commits or {}).items()}
+    record = records.ApplicationRecord(
+        name,
+        "shop",
+        f"{name}/volary.yaml",
+        project=project,
+        labels={"team": f"{project}-team"},
+        status=status,
+        reason=f"{name} is {status}",
+        document={
+            "run": run,
+            "head": NEW,
+            "releases": {"clusters": clusters, "running": OLD},
+            **document,
+        },
+        updated=world.clock.now(),
+    )
+    await world.service.store.applications.keep(record, fence=None)
+    world.service.kept.notify_all()
+
+
+@asynccontextmanager
+async def fleet_of_two_teams(directory: Path) -> AsyncIterator[server_world.Served]:
+    async with server_world.served(directory, members=FLEET) as world:
+        everywhere = {"dev-1": NEW, "eu-1": OLD, "us-1": OLD}
+        await keep(world, "cart", commits=everywhere)
+        await keep(world, "web", status="failed", run="run-web", commits={"eu-1": OLD})
+        await world.keep_run("run-web", "web")
+        await keep(world, "refused", status="failed", run="never-begun", commits={"us-1": OLD})
+        await keep(world, "secret", status="failed", project="money", commits={"us-1": OLD})
+        await keep(world, "busy", status="running", run="run-busy", commits={"us-1": OLD})
+        await world.keep_run("run-busy", "busy", ended=False)
+        yield world
+
+
+async def test_what_needs_a_person_comes_first_and_then_what_runs_where(tmp_path: Path) -> None:
+    async with fleet_of_two_teams(tmp_path) as world:
+        _, shown = await world.ask("GET", f"{API}/overview")
+        _, rows = await world.ask("GET", f"{API}/overview/applications")
+
+    assert shown["sentence"] == "3 of 5 applications need you; 1 run is under way"
+    assert [(one["kind"], one["application"], one["run"]) for one in shown["attention"]] == [
+        ("failed", "web", "run-web"),
+        ("refusedCommit", "refused", ""),
+        ("refusedCommit", "secret", ""),
+    ]
+    assert shown["attention"][0]["sentence"] == "web is failed"
+    [running] = shown["running"]
+    assert (running["run"], running["application"]) == ("run-busy", "busy")
+    assert (running["stagesDone"], running["stagesTotal"], running["clustersTotal"]) == (0, 1, 2)
+    assert (shown["places"], shown["placesBy"]) == (["dev", "prod"], "environment")
+    assert {one["value"]: one["count"] for one in shown["facets"]["project"]} == {
+        "shop": 4,
+        "money": 1,
+    }
+    assert {one["value"]: one["count"] for one in shown["facets"]["cluster"]} == {
+        "us-1": 4,
+        "eu-1": 2,
+        "dev-1": 1,
+    }
+    names = [row["name"] for row in rows["items"]]
+    assert names == ["refused", "secret", "web", "busy", "cart"]
+    assert rows["items"][2]["released"] == world.clock.now().isoformat().replace("+00:00", "Z")
+    dev, prod = rows["items"][4]["places"]
+    assert (dev["place"], dev["commits"], dev["clusters"]) == ("dev", [NEW], 1)
+    assert (prod["place"], prod["commits"], prod["clusters"], prod["current"]) == (
+        "prod",
+        [OLD],
+        2,
+        2,
+    )
+    assert (prod["health"], prod["drift"]) == ("unknown", "unknown")
+
+
+async def test_nobody_learns_of_the_applications_of_others_not_even_how_many(
+    tmp_path: Path,
+) -> None:
+    async with fleet_of_two_teams(tmp_path) as world:
+        money = world.token("viewer", project="money")
+        status, shown = await world.ask("GET", f"{API}/overview", headers=money)
+        _, rows = await world.ask("GET", f"{API}/overview/applications", headers=money)
+        _, narrowed = await world.ask(
+            "GET", f"{API}/overview/applications?project=shop", headers=money
+        )
+
+    assert status == 200
+    assert shown["applications"] == 1
+    assert shown["sentence"] == "1 of 1 application needs you"
+    assert [one["application"] for one in shown["attention"]] == ["secret"]
+    assert shown["running"] == []
+    # The one cluster that its application is on.
+    assert shown["places"] == ["prod"]
+    assert [one["value"] for one in shown["facets"]["project"]] == ["money"]
+    assert [one["value"] for one in shown["facets"]["cluster"]] == ["us-1"]
+    assert [row["name"] for row in rows["items"]] == ["secret"]
+    assert narrowed["items"] == []
+
+
+async def test_rows_are_searched_narrowed_and_paged(tmp_path: Path) -> None:
+    async with fleet_of_two_teams(tmp_path) as world:
+
+        async def names(query: str) -> list[str]:
+            status, page = await world.ask("GET", f"{API}/overview/applications?{query}")
+            assert status == 200, page
+            return [row["name"] for row in page["items"]]
+
+        found = {
+            query: await names(query)
+            for query in (
+                "search=CAR",
+                "search=money",
+                f"search={NEW[:4]}",
+                "search=nothing",
+                "status=failed&project=shop",
+                "cluster=eu-1",
+                "region=eu",
+                "team=money-team",
+                "label=team=money-team",
+            )
+        }
+        cursor, walked = "", list[str]()
+        for _ in range(10):
+            _, page = await world.ask("GET", f"{API}/overview/applications?limit=2&cursor={cursor}")
+            walked += [row["name"] for row in page["items"]]
+            if not (cursor := page["cursor"]):
+                break
+            # What is gone by then neither repeats nor hides others.
+            await keep(world, "another", status="failed")
+        garbage, _ = await world.ask("GET", f"{API}/overview/applications?cursor=bm8")
+
+    assert found == {
+        "search=CAR": ["cart"],
+        "search=money": ["secret"],
+        f"search={NEW[:4]}": ["refused", "secret", "web", "busy", "cart"],
+        "search=nothing": [],
+        "status=failed&project=shop": ["refused", "web"],
+        "cluster=eu-1": ["web", "cart"],
+        "region=eu": ["web", "cart"],
+        "team=money-team": ["secret"],
+        "label=team=money-team": ["secret"],
+    }
+    assert walked == ["refused", "secret", "web", "busy", "cart"]
+    assert garbage == 400
+
+
+async def test_what_was_stored_before_somebody_asked_is_in_the_answer(tmp_path: Path) -> None:
+    async with fleet_of_two_teams(tmp_path) as world:
+        await world.ask("GET", f"{API}/overview")
+        for round_number in range(5):
+            await keep(world, f"new-{round_number}", status="broken")
+            _, shown = await world.ask("GET", f"{API}/overview")
+            broken = [one for one in shown["attention"] if one["kind"] == "broken"]
+            assert len(broken) == round_number + 1
+
+
+async def test_two_hundred_viewers_cost_one_reading(tmp_path: Path) -> None:
+    async with fleet_of_two_teams(tmp_path) as world:
+        applications = world.service.store.applications
+        read, count = applications.list, 0
+
+        async def counted(*given: Any, **more: Any) -> Any:
+            nonlocal count
+            count += 1
+            return await read(*given, **more)
+
+        applications.list = counted  # type: ignore[method-assign]
+        world.service.kept.notify_all()
+        answers = await asyncio.gather(
+            *(world.service.overview.get(visible) for visible in [overview_service.EVERYBODY] * 200)
+        )
+
+    # One may have begun before the last of them came.
+    assert count <= 2
+    assert len({id(answer) for answer in answers}) <= 2
