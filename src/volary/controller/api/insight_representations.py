@@ -24,13 +24,14 @@ class Distribution(representations.Representation, frozen=True):
     definition: str
     #: ``perDay``, ``seconds`` or ``ratio``.
     unit: str
-    #: None: there is nothing to count.
+    #: The mean, or the share; None: there is nothing to count.
     value: float | None
+    #: None also of a ratio.
     median: float | None
     #: The 90th percentile.
     high: float | None
     points: tuple[RunPoint, ...]
-    #: Points beyond the bound; all of them are counted.
+    #: Points beyond the bound, the oldest; all of them are counted.
     omitted: int
 
 
@@ -45,6 +46,8 @@ class Insights(representations.Representation, frozen=True):
     #: Deployments of each day, the first of `since`.
     days: tuple[int, ...]
     figures: tuple[Distribution, ...]
+    #: Runs that were not counted, the oldest of too many.
+    omitted: int
 
 
 class ClosedWindow(representations.Representation, frozen=True):

@@ -6,7 +6,7 @@ not decided here.
 """
 
 from collections.abc import AsyncIterator, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import structs
 
@@ -24,6 +24,7 @@ from volary.controller.api import (
     status_service,
     workspace_service,
 )
+from volary.controller.api.insights import insight_service
 from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
 from volary.controller.runs import ready_runs, release_plans
@@ -66,6 +67,11 @@ class Service:
     projects: project_service.ProjectService
     #: What teams have on clusters.
     workspaces: workspace_service.WorkspaceService
+    #: Runs as figures.
+    insights: insight_service.InsightService = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.insights = insight_service.InsightService(self.store, self.dependencies.clock)
 
     # Looking.
 

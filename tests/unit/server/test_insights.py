@@ -1,0 +1,157 @@
+"""Charts, comparisons and figures over HTTP: what is answered, and to whom."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import server_world
+from volary.model import server_settings, statuses
+from volary.model.runs import run_records
+from volary.store import records
+
+API = "/api/v1"
+TOKENS = {"authentication": server_settings.Authentication.REQUIRED}
+
+
+async def measured(world: server_world.Served, run: str, value: float) -> None:
+    """Store a measurement and a verdict of a run."""
+    now = world.clock.now()
+    findings = [
+        records.Finding(
+            run,
+            server_world.STAGE,
+            "us",
+            1,
+            now,
+            kind,
+            "errors",
+            document,
+            key=f"{kind} {value}",
+        )
+        for kind, document in (
+            ("measurement", {"variant": "canary", "values": [value], "query": "sum(x)"}),
+            ("verdict", {"result": "pass", "sentence": f"errors on us: {value:g}"}),
+        )
+    ]
+    await world.service.store.findings.append(findings, fence=None)
+
+
+async def told_traffic(world: server_world.Served, run: str, canary: int) -> None:
+    stored = await world.service.store.runs.load(run)
+    assert stored is not None
+    weights = {"primary": 100 - canary, "canary": canary}
+    told = run_records.EventRecord(
+        world.clock.now(),
+        "task-traffic",
+        {"wantedWeights": weights, "observedWeights": {}},
+        server_world.STAGE,
+        "us",
+    )
+    made = run_records.Transition(stored.head, stored.version, world.clock.now(), feed=(told,))
+    await world.service.store.keep_transition(made, fence=None)
+
+
+async def ended(
+    world: server_world.Served,
+    run: str,
+    application: str,
+    status: statuses.RunStatus = statuses.RunStatus.SUCCEEDED,
+    *,
+    minutes: float = 1,
+) -> None:
+    """Store a run that ended so many minutes from now."""
+    await world.keep_run(run, application)
+    stored = await world.service.store.runs.load(run)
+    assert stored is not None
+    finished = world.clock.now() + timedelta(minutes=minutes)
+    head = replace(stored.head, status=status, finished=finished)
+    made = run_records.Transition(head, stored.version, finished)
+    await world.service.store.keep_transition(made, fence=None)
+
+
+def by_name(answer: Any) -> dict[str, Any]:
+    return {figure["name"]: figure for figure in answer["figures"]}
+
+
+async def test_a_chart_follows_what_is_measured(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        path = f"{API}/runs/run-web/analysis"
+        _, empty = await world.ask("GET", path)
+        await measured(world, "run-web", 1.0)
+        _, first = await world.ask("GET", path)
+        await measured(world, "run-web", 2.0)
+        _, second = await world.ask("GET", path)
+        _, elsewhere = await world.ask("GET", f"{path}?cluster=eu")
+
+    assert (empty["sentence"], empty["metrics"]) == ("", [])
+    assert [each["value"] for each in first["metrics"][0]["series"][0]["samples"]] == [1.0]
+    assert [each["value"] for each in second["metrics"][0]["series"][0]["samples"]] == [1.0, 2.0]
+    assert second["metrics"][0]["query"] == "sum(x)"
+    assert second["sentence"] == "1 metric passed on 1 cluster"
+    assert elsewhere["metrics"] == []
+
+
+async def test_a_chart_of_traffic_follows_it(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        path = f"{API}/runs/run-web/traffic"
+        _, empty = await world.ask("GET", path)
+        for canary in (10, 50):
+            await told_traffic(world, "run-web", canary)
+        _, moved = await world.ask("GET", path)
+
+    assert empty == {"run": "run-web", "samples": [], "now": [], "omitted": 0}
+    assert [each["wanted"]["canary"] for each in moved["samples"]] == [10, 50]
+    assert [each["wanted"]["canary"] for each in moved["now"]] == [50]
+
+
+async def test_only_runs_of_one_application_are_compared(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        await ended(world, "run-next", "web", statuses.RunStatus.FAILED, minutes=5)
+        path = f"{API}/runs/run-next/comparison"
+        status, same = await world.ask("GET", f"{path}?before=run-web")
+        refused, said = await world.ask("GET", f"{path}?before=run-pay")
+        unknown, as_well = await world.ask("GET", f"{path}?before=nothing")
+
+    assert status == 200
+    assert (same["before"]["id"], same["after"]["id"]) == ("run-web", "run-next")
+    assert "it is failed, the other succeeded: done" in same["differences"]
+    assert (refused, unknown) == (404, 404)
+    assert said["detail"].replace("run-pay", "…") == as_well["detail"].replace("nothing", "…")
+
+
+async def test_figures_count_what_may_be_seen_only(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path, **TOKENS) as world:
+        await ended(world, "run-bad", "pay", statuses.RunStatus.FAILED, minutes=0)
+        everything, shop = world.token("viewer"), world.token("viewer", team="shop")
+        answers = {
+            name: await world.ask("GET", f"{API}/insights?days=2{query}", headers=headers)
+            for name, headers, query in (
+                ("all", everything, ""),
+                ("web", everything, "&application=web"),
+                ("mine", shop, ""),
+                ("other", shop, "&application=pay"),
+                ("project", everything, "&project=nothing"),
+            )
+        }
+
+    assert {status for status, _ in answers.values()} == {200}
+    assert {name: answer["runs"] for name, (_, answer) in answers.items()} == {
+        "all": 3,
+        "web": 1,
+        "mine": 1,
+        "other": 0,
+        "project": 0,
+    }
+    assert by_name(answers["all"][1])["changeFailureRate"]["value"] == 1 / 3
+    assert answers["all"][1]["days"] == [0, 2]
+    assert all(figure["definition"] for figure in answers["mine"][1]["figures"])
+
+
+async def test_figures_follow_what_ends(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        _, before = await world.ask("GET", f"{API}/insights")
+        await ended(world, "run-next", "web", minutes=0)
+        _, after = await world.ask("GET", f"{API}/insights")
+
+    assert (before["runs"], after["runs"]) == (2, 3)
