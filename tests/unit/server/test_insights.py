@@ -1,12 +1,15 @@
 """Charts, comparisons and figures over HTTP: what is answered, and to whom."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import server_world
+from volary.clusters.observe import cluster_facts
 from volary.model import server_settings, statuses
+from volary.model.fleet import fleets
 from volary.model.runs import run_records
 from volary.store import records
 
@@ -155,3 +158,55 @@ async def test_figures_follow_what_ends(tmp_path: Path) -> None:
         _, after = await world.ask("GET", f"{API}/insights")
 
     assert (before["runs"], after["runs"]) == (2, 3)
+
+
+FLEET = fleets.Fleet((fleets.Cluster("us"), fleets.Cluster("eu/west")))
+
+
+async def keep_on(
+    world: server_world.Served, name: str, commits: Mapping[str, str], **labels: str
+) -> None:
+    """Store an application that is on clusters, with the commit that each has."""
+    clusters = {cluster: {"commit": commit} for cluster, commit in commits.items()}
+    record = records.ApplicationRecord(
+        name,
+        "shop",
+        f"{name}/volary.yaml",
+        labels=labels,
+        status="synced",
+        document={"run": f"run-{name}", "releases": {"completed": "c2", "clusters": clusters}},
+    )
+    await world.service.store.applications.keep(record, fence=None)
+
+
+async def test_clusters_say_what_they_are_made_of_and_what_is_there(tmp_path: Path) -> None:
+    room = cluster_facts.Resources(110, 7.5, 2**34)
+    async with server_world.served(tmp_path, members=FLEET, **TOKENS) as world:
+        now = world.clock.now()
+        facts = world.service.fleet.register.facts
+        facts["us"] = cluster_facts.ClusterFacts(now, "v1.36.0", 3, 2, room)
+        await keep_on(world, "web", {"us": "c1", "eu/west": "c2"}, team="shop")
+        await keep_on(world, "pay", {"us": "c2"}, team="money")
+        everything, shop = world.token("viewer"), world.token("viewer", team="shop")
+        _, listed = await world.ask("GET", f"{API}/clusters", headers=everything)
+        _, mine = await world.ask("GET", f"{API}/clusters/us", headers=shop)
+        there = [
+            await world.ask("GET", f"{API}/clusters/{path}/applications", headers=headers)
+            for path, headers in (("us", everything), ("us", shop), ("eu/west", shop))
+        ]
+        unknown, _ = await world.ask("GET", f"{API}/clusters/x/applications", headers=everything)
+
+    us, eu = listed["items"]
+    assert (us["applications"], eu["applications"], mine["applications"]) == (2, 1, 1)
+    assert us["facts"] == mine["facts"]
+    assert (us["facts"]["version"], us["facts"]["nodes"], us["facts"]["readyNodes"]) == (
+        "v1.36.0",
+        3,
+        2,
+    )
+    assert us["facts"]["capacity"] == {"pods": 110, "cpu": 7.5, "memory": 2**34}
+    assert (us["facts"]["free"], eu["facts"]) == (None, None)
+    names = [[(each["name"], each["commit"]) for each in body["items"]] for _, body in there]
+    assert names == [[("pay", "c2"), ("web", "c1")], [("web", "c1")], [("web", "c2")]]
+    assert there[0][1]["items"][0]["completed"] == "c2"
+    assert unknown == 404

@@ -71,7 +71,7 @@ class InsightService:
 
     store: stores.Store
     clock: clocks.Clock
-    _answers: AnswerCache = field(default_factory=AnswerCache)
+    answers: AnswerCache = field(default_factory=AnswerCache)
 
     async def analysis(
         self, run_id: str, *, stage: str = "", cluster: str = ""
@@ -106,7 +106,7 @@ class InsightService:
                 omitted=omitted,
             )
 
-        return await self._answers.get(("analysis", run_id, stage, cluster), (after, last), make)
+        return await self.answers.get(("analysis", run_id, stage, cluster), (after, last), make)
 
     async def traffic(self, run_id: str) -> analysis_representations.RunTraffic:
         """Return how a run moved traffic.
@@ -128,7 +128,7 @@ class InsightService:
                 number = page[-1].number
             return traffic_charts.chart(run_id, events)
 
-        return await self._answers.get(("traffic", run_id), summary.version, make)
+        return await self.answers.get(("traffic", run_id), summary.version, make)
 
     async def comparison(self, run_id: str, before: str) -> analysis_representations.RunComparison:
         """Return what differs between a run and another one of its application.
@@ -182,9 +182,7 @@ class InsightService:
             )
 
         moment = (await self.store.events.position(), since)
-        return await self._answers.get(
-            ("delivery", names, project, application, days), moment, make
-        )
+        return await self.answers.get(("delivery", names, project, application, days), moment, make)
 
     async def _applications(
         self, visible: frozenset[str] | None, project: str, application: str
