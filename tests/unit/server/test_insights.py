@@ -6,6 +6,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import command_world
+import git_feed
 import server_world
 from volary.clusters.observe import cluster_facts
 from volary.model import server_settings, statuses
@@ -210,3 +212,50 @@ async def test_clusters_say_what_they_are_made_of_and_what_is_there(tmp_path: Pa
     assert names == [[("pay", "c2"), ("web", "c1")], [("web", "c1")], [("web", "c2")]]
     assert there[0][1]["items"][0]["completed"] == "c2"
     assert unknown == 404
+
+
+WINDOWS = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: %s}
+spec:
+  windows:
+    deny:
+      - {name: year end, schedule: "0 0 20 12 *", duration: 336h}
+"""
+
+
+async def test_the_calendar_has_what_the_files_of_visible_applications_close(
+    tmp_path: Path,
+) -> None:
+    repository = tmp_path / "git"
+    for name, text in (("web", WINDOWS % "web"), ("pay", WINDOWS % "pay"), ("bad", "kind: [")):
+        (repository / name).mkdir(parents=True)
+        (repository / name / "volary.yaml").write_text(text)
+    commit = command_world.commit(repository, "Windows")
+    async with server_world.served(tmp_path / "data", members=FLEET, **TOKENS) as world:
+        world.service.dependencies.repositories = git_feed.Feed(repository)
+        for name, team in (("web", "shop"), ("pay", "money"), ("bad", "shop"), ("new", "shop")):
+            record = records.ApplicationRecord(
+                name,
+                "shop",
+                f"{name}/volary.yaml",
+                labels={"team": team},
+                document={} if name == "new" else {"wanted": commit},
+            )
+            await world.service.store.applications.keep(record, fence=None)
+        everything, shop = world.token("viewer"), world.token("viewer", team="shop")
+        path = f"{API}/calendar?days=30"
+        _, all_of_them = await world.ask("GET", path, headers=everything)
+        _, mine = await world.ask("GET", path, headers=shop)
+        _, other = await world.ask("GET", f"{path}&application=pay", headers=shop)
+
+    assert [each["application"] for each in all_of_them["unread"]] == ["bad"]
+    assert [each["application"] for each in all_of_them["items"]] == ["pay", "web"]
+    assert [each["application"] for each in mine["items"]] == ["web"]
+    [window] = mine["items"]
+    assert (window["reason"], window["clusters"]) == ("denied by year end", [])
+    assert window["starts"][5:10] == "12-20"
+    assert [each["application"] for each in mine["unread"]] == ["bad"]
+    assert mine["unread"][0]["reason"]
+    assert (other["items"], other["unread"], other["pending"]) == ([], [], 0)

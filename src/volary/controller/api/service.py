@@ -25,7 +25,7 @@ from volary.controller.api import (
     status_service,
     workspace_service,
 )
-from volary.controller.api.insights import insight_service
+from volary.controller.api.insights import calendar_service, insight_service
 from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
 from volary.controller.runs import ready_runs, release_plans
@@ -70,9 +70,12 @@ class Service:
     workspaces: workspace_service.WorkspaceService
     #: Runs as figures.
     insights: insight_service.InsightService = field(init=False)
+    #: When nothing begins.
+    calendars: calendar_service.CalendarService = field(init=False)
 
     def __post_init__(self) -> None:
         self.insights = insight_service.InsightService(self.store, self.dependencies.clock)
+        self.calendars = calendar_service.CalendarService(self.store, self.dependencies)
 
     # Looking.
 

@@ -6,7 +6,6 @@ import fastapi
 from starlette import requests, responses
 
 from volary.controller.api import insight_representations
-from volary.model import errors
 from volary.server import server_state
 from volary.server.authorization import access, visibility
 from volary.server.http import encoding, paging
@@ -39,4 +38,7 @@ async def get_calendar(
     days: Annotated[int, fastapi.Query(ge=1, le=366)] = 30,
 ) -> responses.Response:
     """Show when nothing begins where: the closed windows of the next days."""
-    raise errors.TemporaryError("this is not served yet")
+    visible = await visibility.of(request).narrowed(application)
+    calendars = server_state.of(request).service.calendars
+    calendar = await calendars.calendar(visible, application=application, days=days)
+    return encoding.one(request, calendar)
