@@ -146,9 +146,13 @@ class MemoryCluster:
         label_selector: str = "",
         field_selector: str = "",
         page_size: int = 500,
+        most: int = 0,
     ) -> ObjectList:
         self._ask("list", resource.plural, namespace)
-        return ObjectList(self._items(resource, namespace, label_selector, field_selector), "1")
+        items = self._items(resource, namespace, label_selector, field_selector)
+        if most and len(items) > most:
+            raise api_errors.TooLarge(f"there are more than {most} {resource.plural}")
+        return ObjectList(items, "1")
 
     async def watch(
         self,

@@ -15,7 +15,7 @@ from volary.controller import inputs, notifications
 from volary.controller.api import command_handler
 from volary.controller.applications import registry
 from volary.controller.drift import comparer, drift_loop
-from volary.controller.fleet import cluster_registry, health_probe
+from volary.controller.fleet import cluster_facts_reader, cluster_registry, health_probe
 from volary.controller.leadership import context, planner_slots
 from volary.controller.persistence import change_signal, retry
 from volary.controller.placement import backfill_loop, failover_loop
@@ -104,10 +104,11 @@ class ControlLoops:
             )
             moves = health_probe.RoundListener(mover.look)
             backfills = health_probe.RoundListener(catching_up.look)
+            facts = health_probe.RoundListener(cluster_facts_reader.FactsReader(self.known).look)
             probe = health_probe.HealthProbe(
                 self.known,
                 fence,
-                (moves.take, backfills.take),
+                (moves.take, backfills.take, facts.take),
                 functools.partial(
                     notifications.cluster_changed, self.notifier, self.dependencies.clock
                 ),
@@ -118,6 +119,7 @@ class ControlLoops:
                 "moves": moves.keep_running,
                 "drift": drift.keep_running,
                 "clusters": probe.keep_probing,
+                "cluster facts": facts.keep_running,
                 "requests": commands.keep_handling,
                 "workspaces": keeper.keep_running,
                 "repositories": lambda: self.watch(

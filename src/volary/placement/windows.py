@@ -6,7 +6,7 @@ first of the two.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
@@ -68,6 +68,19 @@ def closure(
 def is_within(window: rollouts.Window, now: datetime) -> bool:
     """Say whether `now` is in the window; its end is not."""
     return _end(window, now) is not None
+
+
+def periods(
+    window: rollouts.Window, since: datetime, until: datetime
+) -> Iterator[tuple[datetime, datetime]]:
+    """Yield from when to when a window lasts, each time that touches the span, in order.
+
+    They may overlap when it begins again before it is over.
+    """
+    start = _last_start(window, since) or _next_start(window, since)
+    while start is not None and start < until:
+        yield start, start + window.duration
+        start = _next_start(window, start)
 
 
 def _obstacle(

@@ -38,6 +38,25 @@ class RunSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedRun:
+    """A run that has ended, with what figures need of its commit and its rollback."""
+
+    id: str
+    application: str
+    #: As its origin says: ``release``, ``rollback``, …; empty: nobody knows.
+    kind: str
+    status: model_statuses.RunStatus
+    commit: str
+    created: datetime
+    started: datetime | None
+    finished: datetime
+    #: When its commit was seen first; None: it was never seen.
+    seen: datetime | None = None
+    #: When it began to be rolled back; None: it was not.
+    rolled_back_from: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunFilter:
     """Which runs a list shows; what is empty does not narrow it."""
 

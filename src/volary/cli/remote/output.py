@@ -56,6 +56,9 @@ _COLUMNS: dict[forms.Noun, tuple[tuple[str, str, bool], ...]] = {
         ("NAME", "name", False),
         ("STATUS", "status", False),
         ("FOR", "since", False),
+        ("VERSION", "version", False),
+        ("APPS", "applications", False),
+        ("FREE", "free", False),
         ("TAINTS", "taints", False),
         ("REASON", "reason", False),
         ("CHANGING", "changing", True),
@@ -84,7 +87,7 @@ def show_list(noun: forms.Noun, items: Sequence[json.JsonObject], form: forms.Fo
         columns.insert(1, ("PROJECT", "project", False))
     rows = [[title for title, _, _ in columns]]
     if noun == "clusters":
-        items = [{**item, "reason": status_reason(item)} for item in items]
+        items = [{**item, "reason": status_reason(item), **_facts_cells(item)} for item in items]
     if noun == "apps":
         items = [
             {**item, "status": _status(item), "reason": _status_reason(item)} for item in items
@@ -95,6 +98,30 @@ def show_list(noun: forms.Noun, items: Sequence[json.JsonObject], form: forms.Fo
     if noun != "clusters":
         key = "name" if noun == "apps" else "id"
         _tell_how_to_explain([item[key] for item in items if item.get("status") in _WORTH_A_LOOK])
+
+
+def _facts_cells(cluster: json.JsonObject) -> json.JsonObject:
+    """Return what a cluster is made of, as cells of the list."""
+    facts = cluster.get("facts") or {}
+    return {
+        "version": facts.get("version", ""),
+        "free": _room(facts.get("free"), facts.get("capacity")),
+    }
+
+
+def _room(free: json.JsonObject | None, whole: json.JsonObject | None) -> str:
+    """Return what is left: ``12 of 110 pods, 3.5 of 8 cores, 6.0 of 16.0 GiB``; empty: unknown."""
+    if whole is None:
+        return ""
+    shown = []
+    for name, unit, scale in (("pods", "pods", 1), ("cpu", "cores", 1), ("memory", "GiB", 2**30)):
+        left = "?" if free is None else _amount(free[name] / scale)
+        shown.append(f"{left} of {_amount(whole[name] / scale)} {unit}")
+    return ", ".join(shown)
+
+
+def _amount(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
 
 
 def _tell_how_to_explain(names: Sequence[str]) -> None:
@@ -185,6 +212,10 @@ def describe_cluster(cluster: json.JsonObject) -> None:
     for name in ("name", "status", "since", "reason", "changing", "region", "labels"):
         shown = _moment if name == "since" else _text
         _pair(name, shown(cluster[name]))
+    cells = _facts_cells(cluster)
+    _pair("version", cells["version"])
+    _pair("applications", _text(cluster.get("applications")))
+    _pair("free", cells["free"])
     for mark in cluster["taints"]:
         since = f" since {_moment(mark['since'])}" if mark["since"] else ""
         reason = f": {mark['reason']}" if mark["reason"] else ""

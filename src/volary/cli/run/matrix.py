@@ -187,6 +187,8 @@ def _fold_cell(cell: Cell, event: feed.TaskEvent) -> Cell:
                 wanted=event.wanted_weights,
                 observed=event.observed_weights,
             )
+        case feed.TaskTraffic():
+            return replace(cell, wanted=event.wanted_weights, observed=event.observed_weights)
         case feed.TaskStopping():
             return replace(cell, sentence=f"stopping: {event.reason}")
         case feed.TaskFinished():

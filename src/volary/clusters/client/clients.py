@@ -181,26 +181,36 @@ class Client:
         label_selector: str = "",
         field_selector: str = "",
         page_size: int = 500,
+        most: int = 0,
     ) -> ObjectList:
         """Return a complete collection.
 
         When a page expires in the middle it begins once more, without pages. Items carry
         their ``apiVersion`` and ``kind``, which API servers leave out of lists. A list
         that cannot be completed is an error, never a part.
+
+        Raises:
+            api_errors.TooLarge: There are more than `most` objects; 0: any number will do.
         """
         selection = requests.Selection(namespace, label_selector, field_selector)
-        return await self._list(resource, selection, page_size)
+        return await self._list(resource, selection, page_size, most)
 
     async def _list(
-        self, resource: discovery.Resource, selection: requests.Selection, page_size: int = 500
+        self,
+        resource: discovery.Resource,
+        selection: requests.Selection,
+        page_size: int = 500,
+        most: int = 0,
     ) -> ObjectList:
         try:
-            return await self._list_pages(resource, selection, page_size)
+            return await self._list_pages(resource, selection, page_size, most)
         except api_errors.Expired:
-            return await self._list_pages(resource, selection, 0)
+            if most:
+                raise
+            return await self._list_pages(resource, selection, 0, most)
 
     async def _list_pages(
-        self, resource: discovery.Resource, selection: requests.Selection, page_size: int
+        self, resource: discovery.Resource, selection: requests.Selection, page_size: int, most: int
     ) -> ObjectList:
         items: list[json.JsonObject] = []
         tokens: set[str] = set()
@@ -211,6 +221,8 @@ class Client:
                 await self._sender.send(request), resource, what=request.what
             )
             items += page.items
+            if most and len(items) > most:
+                raise api_errors.TooLarge(f"there are more than {most} {resource.plural}")
             token = page.token
             if not token:
                 return ObjectList(tuple(items), page.resource_version)

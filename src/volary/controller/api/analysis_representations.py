@@ -52,13 +52,16 @@ class MetricAnalysis(representations.Representation, frozen=True):
     stage: str
     metric: str
     query: str
+    #: ``ratio``, ``perSecond``, ``percent``, ``milliseconds``; empty: as the query has it.
     unit: str
     bounds: Bounds
     series: tuple[Series, ...]
     #: The newest first; at most some.
     verdicts: tuple[MetricVerdict, ...]
-    #: The cluster whose figures are farthest from the others'; empty: none.
+    #: The cluster that differs from the others more than chance explains; empty: none.
     outlier: str
+    #: What it is held against: ``THRESHOLD``, ``CANARY_PRIMARY``, …; empty: nobody knows any more.
+    strategy: str
 
 
 class RunAnalysis(representations.Representation, frozen=True):
@@ -68,6 +71,10 @@ class RunAnalysis(representations.Representation, frozen=True):
     #: One sentence over all metrics; empty: nothing was judged.
     sentence: str
     metrics: tuple[MetricAnalysis, ...]
+    #: Findings that were not read, the oldest of too many; narrow to a stage or a cluster.
+    omitted: int
+    #: Metrics beyond the bound.
+    metrics_omitted: int
 
 
 class WeightSample(representations.Representation, frozen=True):
@@ -88,6 +95,8 @@ class RunTraffic(representations.Representation, frozen=True):
     samples: tuple[WeightSample, ...]
     #: As it is now, by cluster.
     now: tuple[WeightSample, ...]
+    #: Samples beyond the bound, between the first ones and the newest.
+    omitted: int
 
 
 class ComparedStage(representations.Representation, frozen=True):

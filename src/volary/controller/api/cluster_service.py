@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from volary.clusters.observe import cluster_facts
 from volary.controller import refusals
 from volary.controller.api import command_client, representations
 from volary.controller.fleet import cluster_registry
@@ -31,6 +32,33 @@ class ClusterTaint(representations.Representation, frozen=True):
     reason: str
 
 
+class Resources(representations.Representation, frozen=True):
+    """An amount of what pods take."""
+
+    pods: int
+    #: In cores.
+    cpu: float
+    #: In bytes.
+    memory: int
+
+
+class ClusterFacts(representations.Representation, frozen=True):
+    """What a cluster is made of, as it was read last."""
+
+    read_at: datetime
+    #: Of Kubernetes, such as ``v1.36.0``; empty: it did not say.
+    version: str
+    #: None: they may not be read.
+    nodes: int | None
+    ready_nodes: int | None
+    #: Of the nodes that are ready; none: it is not known.
+    capacity: Resources | None
+    #: What the requests of their pods leave; none: it is not known.
+    free: Resources | None
+    #: Why something of it is not known; empty: all of it is.
+    problem: str
+
+
 class Cluster(representations.Representation, frozen=True):
     """A registered cluster."""
 
@@ -51,6 +79,30 @@ class Cluster(representations.Representation, frozen=True):
     #: Whether anything new begins there without tolerating a taint.
     schedulable: bool
     taints: tuple[ClusterTaint, ...]
+    #: None: it was not read yet; only the leader reads it.
+    facts: ClusterFacts | None
+    #: How many applications are there, of those that whoever asks may see; none: not counted here.
+    applications: int | None = None
+
+
+class ClusterApplication(representations.Representation, frozen=True):
+    """An application on a cluster."""
+
+    name: str
+    project: str
+    #: Of the application as a whole.
+    status: str
+    reason: str
+    #: The commit that it is on there; empty: nobody knows.
+    commit: str
+    #: The last completed release; another one: the cluster has not got it.
+    completed: str
+    #: Why the cluster has not got it; empty: it has, or nothing was said.
+    missing: str
+    #: Why it is leaving the cluster; empty: it is not.
+    leaving: str
+    #: Its run under way, or the last one.
+    run: str
 
 
 @dataclass(slots=True)
@@ -126,7 +178,24 @@ class ClusterService:
             changing=_changing(known, self.register.rules),
             schedulable=not suspended and not marks,
             taints=tuple(map(_taint, marks)),
+            facts=_facts(self.register.facts.get(member.name)),
+            applications=None,
         )
+
+
+def _facts(known: cluster_facts.ClusterFacts | None) -> ClusterFacts | None:
+    if known is None:
+        return None
+    return representations.build(
+        ClusterFacts,
+        known,
+        capacity=_resources(known.capacity),
+        free=_resources(known.free),
+    )
+
+
+def _resources(amount: cluster_facts.Resources | None) -> Resources | None:
+    return None if amount is None else representations.build(Resources, amount)
 
 
 def _state(cluster: Cluster) -> json.JsonObject:

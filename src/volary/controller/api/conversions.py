@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import msgspec
 
-from volary.controller.api import plan_representations, representations
+from volary.controller.api import cluster_service, plan_representations, representations
 from volary.controller.preview import previews
 from volary.controller.runs import moves
 from volary.controller.status import (
@@ -42,6 +42,24 @@ def of_application(known: records.ApplicationRecord) -> representations.Applicat
         paused=run_admission.describe_pause(pause) if pause else "",
         missing=cluster_releases.missing_reasons(application_status.releases),
         cause="",
+    )
+
+
+def of_cluster_application(
+    known: records.ApplicationRecord,
+    status: application_statuses.ApplicationStatus,
+    cluster: str,
+) -> cluster_service.ClusterApplication:
+    """Return what a cluster has of an application."""
+    release = status.releases.of(cluster)
+    return representations.build(
+        cluster_service.ClusterApplication,
+        known,
+        commit=release.commit,
+        completed=status.releases.completed,
+        missing=cluster_releases.missing_reasons(status.releases).get(cluster, ""),
+        leaving=release.leaving.reason if release.leaving else "",
+        run=status.run,
     )
 
 

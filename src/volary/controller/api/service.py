@@ -5,6 +5,7 @@ handed to the leader (see `command_client`) and recorded in the audit. Who may d
 not decided here.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 
@@ -28,6 +29,7 @@ from volary.controller.api import (
     status_service,
     workspace_service,
 )
+from volary.controller.api.insights import calendar_service, insight_service
 from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
 from volary.controller.runs import ready_runs, release_plans
@@ -86,6 +88,15 @@ class Service:
         )
         self.actions = action_service.ActionService(store, dependencies, self.fleet.register)
 
+    #: Runs as figures.
+    insights: insight_service.InsightService = field(init=False)
+    #: When nothing begins.
+    calendars: calendar_service.CalendarService = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.insights = insight_service.InsightService(self.store, self.dependencies.clock)
+        self.calendars = calendar_service.CalendarService(self.store, self.dependencies)
+
     # Looking.
 
     def current_projects(self) -> membership.Projects:
@@ -127,6 +138,38 @@ class Service:
             is_readable = not application_statuses.why_unreadable(known)
             there = application_statuses.of_record(known).present_on if is_readable else ()
             yield conversions.of_application(known), frozenset(there)
+
+    async def applications_by_cluster(
+        self,
+    ) -> tuple[tuple[representations.Application, frozenset[str]], ...]:
+        """Return what `applications_and_clusters` yields, as it was within the last second.
+
+        Read once for all who ask meanwhile: it takes as long as there are applications.
+        """
+
+        async def make() -> tuple[tuple[representations.Application, frozenset[str]], ...]:
+            return tuple([each async for each in self.applications_and_clusters()])
+
+        moment = (await self.position(), self.kept.count, int(asyncio.get_running_loop().time()))
+        return await self.insights.answers.get("applications by cluster", moment, make)
+
+    async def applications_on(
+        self, cluster: str
+    ) -> AsyncIterator[tuple[representations.Application, cluster_service.ClusterApplication]]:
+        """Yield the applications on a cluster by name, each with what it has there."""
+        async for known in pagination.every(
+            lambda cursor: self.store.applications.list(
+                records.ApplicationFilter(), cursor=cursor, limit=500
+            )
+        ):
+            if application_statuses.why_unreadable(known):
+                continue
+            status = application_statuses.of_record(known)
+            if cluster in status.present_on:
+                yield (
+                    conversions.of_application(known),
+                    conversions.of_cluster_application(known, status, cluster),
+                )
 
     async def application(self, name: str) -> representations.Application:
         """Return one application.

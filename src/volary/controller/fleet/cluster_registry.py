@@ -14,6 +14,7 @@ from datetime import datetime
 import msgspec
 
 from volary.clusters.client import client_pool
+from volary.clusters.observe import cluster_facts
 from volary.controller.persistence import change_signal, retry
 from volary.model import clocks
 from volary.model.fleet import cluster_health, fleets, taints
@@ -49,6 +50,8 @@ class ClusterRegistry:
     #: Called the moment a cluster answers again, before that counts for its state; and when one
     #: has left the fleet.
     on_reachable: OnReachable = field(default=lambda _: None, init=False)
+    #: What clusters are made of, as this process read it last; only the leader reads it.
+    facts: dict[str, cluster_facts.ClusterFacts] = field(default_factory=dict, init=False)
     _known: dict[str, cluster_health.ClusterHealth] = field(default_factory=dict, init=False)
     #: Clusters of which what is stored cannot be read: it is written over by people only.
     _unreadable: set[str] = field(default_factory=set, init=False)

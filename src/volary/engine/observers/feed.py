@@ -128,6 +128,17 @@ class TaskProgressed(TaskEvent, frozen=True, kw_only=True, tag="task-progressed"
     observed_weights: Mapping[str, int] = msgspec.field(default_factory=dict)
 
 
+class TaskTraffic(TaskEvent, frozen=True, kw_only=True, tag="task-traffic"):
+    """Traffic of a cluster is divided otherwise: as it was asked for, or as it was read back.
+
+    Other than progress it is kept, so that whoever looks later sees how traffic moved.
+    """
+
+    #: Percentages per variant; those observed are empty until they were read back.
+    wanted_weights: Mapping[str, int]
+    observed_weights: Mapping[str, int]
+
+
 class TaskLogged(TaskEvent, frozen=True, kw_only=True, tag="task-logged"):
     """A line of a task's log."""
 
@@ -183,6 +194,7 @@ AnyEvent = (
     | StageFinished
     | TaskStarted
     | TaskProgressed
+    | TaskTraffic
     | TaskLogged
     | TaskFinding
     | TaskTookOver

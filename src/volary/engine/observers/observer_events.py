@@ -78,6 +78,9 @@ def _of_task(
     said = {**said, "target": after.target, "attempt": after.attempt}
     if after.is_running and not (same and before and before.is_running):
         yield feed.TaskStarted(**said, deadline=after.deadline)
+    if weights := _new_weights(before if same else None, after):
+        wanted, observed = weights
+        yield feed.TaskTraffic(**said, wanted_weights=wanted, observed_weights=observed)
     if after.is_running and after.stopping is not stopping:
         yield feed.TaskStopping(**said, how=after.stopping, reason=after.stop_reason)
     if after.status is statuses.TaskStatus.WAITING and before and before.is_running:
@@ -87,6 +90,19 @@ def _of_task(
         yield feed.TaskFinished(
             **said, status=after.status, reason=after.reason, details=after.details
         )
+
+
+def _new_weights(
+    before: state.TaskState | None, after: state.TaskState
+) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
+    """Return how traffic is divided, as wanted and as observed; None: as it was before."""
+    now, then = after.progress, before.progress if before else None
+    if now is None or now is then or not now.wanted_weights:
+        return None
+    weights = (now.wanted_weights, now.observed_weights)
+    if then is not None and weights == (then.wanted_weights, then.observed_weights):
+        return None
+    return weights
 
 
 def _of_stage(

@@ -58,7 +58,7 @@ def cluster_capacity(
         taken[name][_PODS] += 1
         for resource, amount in requests(objects.mapping(pod, "spec")).items():
             taken[name][resource] += amount
-    return ClusterCapacity(tuple(_node(node, taken) for node in nodes if _is_ready(node)), read_at)
+    return ClusterCapacity(tuple(_node(node, taken) for node in nodes if is_ready(node)), read_at)
 
 
 def pods_that_fit(left: ClusterCapacity, pod: json.JsonObject) -> int:
@@ -107,7 +107,8 @@ def _node(body: json.JsonObject, taken: Mapping[str, Amounts]) -> Node:
     )
 
 
-def _is_ready(node: json.JsonObject) -> bool:
+def is_ready(node: json.JsonObject) -> bool:
+    """Say whether a node takes pods, as it says itself."""
     return any(
         condition.get("type") == "Ready" and condition.get("status") == "True"
         for condition in objects.mappings(node, "status", "conditions")

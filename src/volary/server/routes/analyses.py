@@ -3,9 +3,9 @@
 from starlette import requests, responses
 
 from volary.controller.api import analysis_representations
-from volary.model import errors
+from volary.server import server_state
 from volary.server.authorization import access
-from volary.server.http import paging
+from volary.server.http import encoding, paging
 from volary.server.permissions import Permission
 from volary.server.routes import response_schemas
 
@@ -20,7 +20,8 @@ async def get_analysis(
     request: requests.Request, run: str, stage: paging.Word = "", cluster: paging.Word = ""
 ) -> responses.Response:
     """Show what the analyses of a run measured over time, with bounds and verdicts."""
-    raise errors.TemporaryError("this is not served yet")
+    insights = server_state.of(request).service.insights
+    return encoding.one(request, await insights.analysis(run, stage=stage, cluster=cluster))
 
 
 @router.get(
@@ -29,7 +30,8 @@ async def get_analysis(
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def get_traffic(request: requests.Request, run: str) -> responses.Response:
     """Show how a run moved traffic: wanted and observed, by cluster."""
-    raise errors.TemporaryError("this is not served yet")
+    insights = server_state.of(request).service.insights
+    return encoding.one(request, await insights.traffic(run))
 
 
 @router.get(
@@ -40,4 +42,5 @@ async def get_comparison(
     request: requests.Request, run: str, before: paging.Word
 ) -> responses.Response:
     """Compare a run with an earlier one of the same application."""
-    raise errors.TemporaryError("this is not served yet")
+    insights = server_state.of(request).service.insights
+    return encoding.one(request, await insights.comparison(run, before))

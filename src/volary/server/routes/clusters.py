@@ -1,5 +1,8 @@
 """Clusters: how they are."""
 
+from collections import Counter
+
+from msgspec import structs
 from starlette import requests, responses
 
 from volary.controller import refusals
@@ -25,13 +28,55 @@ async def list_clusters(
 ) -> responses.Response:
     """List the registered clusters, in the order of the fleet."""
     labels = read_labels(label).items()
-    visible = await visibility.of(request).clusters()
+    person = visibility.of(request)
+    visible = await person.clusters()
     wanted = [
         cluster
         for cluster in visible.of(await server_state.of(request).service.fleet.list())
         if status in ("", cluster.status) and labels <= cluster.labels.items()
     ]
     page = paging.cut(wanted, lambda cluster: cluster.name, cursor, limit)
+    counts = await _application_counts(request, person)
+    counted = tuple(
+        structs.replace(cluster, applications=counts[cluster.name]) for cluster in page.items
+    )
+    return encoding.many(request, counted, page.cursor)
+
+
+async def _application_counts(
+    request: requests.Request, person: visibility.Visibility
+) -> Counter[str]:
+    """Return how many applications are on each cluster, of those that may be seen."""
+    counts: Counter[str] = Counter()
+    service = server_state.of(request).service
+    for application, clusters in await service.applications_by_cluster():
+        if person.shows(application):
+            counts.update(clusters)
+    return counts
+
+
+# Before the cluster itself, whose name takes every path.
+@router.get(
+    "/clusters/{cluster:path}/applications",
+    responses=response_schemas.many(cluster_service.ClusterApplication),
+)
+@access.needs(Permission.VIEW, access.Scope.OWN)
+async def list_cluster_applications(
+    request: requests.Request,
+    cluster: str,
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 50,
+) -> responses.Response:
+    """List what runs on a cluster, by name."""
+    service, person = server_state.of(request).service, visibility.of(request)
+    visible = (await person.clusters()).of([await service.fleet.get(cluster)])
+    refusals.required(next(iter(visible), None), "cluster", cluster)
+    there = [
+        shown
+        async for application, shown in service.applications_on(cluster)
+        if person.shows(application)
+    ]
+    page = paging.cut(there, lambda shown: shown.name, cursor, limit)
     return encoding.many(request, page.items, page.cursor)
 
 
@@ -39,6 +84,9 @@ async def list_clusters(
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def get_cluster(request: requests.Request, cluster: str) -> responses.Response:
     """Show one cluster: its status, since when, and its taints."""
-    visible = await visibility.of(request).clusters()
+    person = visibility.of(request)
+    visible = await person.clusters()
     found = visible.of([await server_state.of(request).service.fleet.get(cluster)])
-    return encoding.one(request, refusals.required(next(iter(found), None), "cluster", cluster))
+    shown = refusals.required(next(iter(found), None), "cluster", cluster)
+    counts = await _application_counts(request, person)
+    return encoding.one(request, structs.replace(shown, applications=counts[cluster]))

@@ -6,9 +6,9 @@ import fastapi
 from starlette import requests, responses
 
 from volary.controller.api import insight_representations
-from volary.model import errors
-from volary.server.authorization import access
-from volary.server.http import paging
+from volary.server import server_state
+from volary.server.authorization import access, visibility
+from volary.server.http import encoding, paging
 from volary.server.permissions import Permission
 from volary.server.routes import response_schemas
 
@@ -24,7 +24,10 @@ async def get_insights(
     days: Annotated[int, fastapi.Query(ge=1, le=366)] = 30,
 ) -> responses.Response:
     """Show deployment frequency, lead time, change failure rate and time to restore."""
-    raise errors.TemporaryError("this is not served yet")
+    visible = await visibility.of(request).narrowed(application)
+    insights = server_state.of(request).service.insights
+    figures = await insights.delivery(visible, project=project, application=application, days=days)
+    return encoding.one(request, figures)
 
 
 @router.get("/calendar", responses=response_schemas.one(insight_representations.Calendar))
@@ -35,4 +38,7 @@ async def get_calendar(
     days: Annotated[int, fastapi.Query(ge=1, le=366)] = 30,
 ) -> responses.Response:
     """Show when nothing begins where: the closed windows of the next days."""
-    raise errors.TemporaryError("this is not served yet")
+    visible = await visibility.of(request).narrowed(application)
+    calendars = server_state.of(request).service.calendars
+    calendar = await calendars.calendar(visible, application=application, days=days)
+    return encoding.one(request, calendar)

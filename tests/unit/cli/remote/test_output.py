@@ -35,7 +35,9 @@ def test_a_list_of_clusters_says_for_how_long_and_who_keeps_work_away(
     output.show_list("clusters", [CORDONED], forms.Form.JSON)
     plain = json.loads(capsys.readouterr().out)
 
-    assert re.fullmatch(r"eu +ready +\d+[smhd]\w* +volary\S+ +cordoned by ana: .*1\.36", row)
+    assert re.fullmatch(
+        r"eu +ready +\d+[smhd]\w* +- +- +- +volary\S+ +cordoned by ana: .*1\.36", row
+    )
     assert plain == [CORDONED]
 
 
@@ -181,3 +183,19 @@ def test_a_run_says_each_reason_once(capsys: pytest.CaptureFixture[str]) -> None
         "SYNC  cancelled",
         "  a and b  cancelled  not started: CANARY failed: eu",
     ]
+
+
+def test_a_list_of_clusters_says_what_they_are_made_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    room = {"pods": 110, "cpu": 8.0, "memory": 2**34}
+    facts = {"version": "v1.36.0", "capacity": room, "free": {**room, "pods": 12, "cpu": 3.25}}
+    counted = {**CORDONED, "facts": facts, "applications": 7}
+    output.show_list("clusters", [counted], forms.Form.WIDE)
+    _, row = capsys.readouterr().out.splitlines()
+    unknown = {**counted, "facts": {**facts, "free": None}}
+    output.show_list("clusters", [unknown], forms.Form.WIDE)
+    _, less = capsys.readouterr().out.splitlines()
+
+    assert "v1.36.0  7     12 of 110 pods, 3.2 of 8 cores, 16 of 16 GiB" in row
+    assert "? of 110 pods, ? of 8 cores, ? of 16 GiB" in less

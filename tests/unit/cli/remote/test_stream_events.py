@@ -29,6 +29,7 @@ EVENTS: tuple[feed.RunEvent, ...] = (
     feed.StageFinished(**STAGE, status=statuses.TaskStatus.FAILED, reason="w"),  # type: ignore[arg-type]
     feed.TaskStarted(**TASK, deadline=None),  # type: ignore[arg-type]
     feed.TaskProgressed(**TASK, sentence="s", ready=1, total=2, wanted_weights={"canary": 5}),  # type: ignore[arg-type]
+    feed.TaskTraffic(**TASK, wanted_weights={"canary": 5}, observed_weights={}),  # type: ignore[arg-type]
     feed.TaskLogged(**TASK, level=executor.LogLevel.INFO, line="l"),  # type: ignore[arg-type]
     feed.TaskFinding(**TASK, kind="verdict", metric="m", document={"values": [1.5]}),  # type: ignore[arg-type]
     feed.TaskTookOver(**TASK, object="Service default/shop", claimant="PipeCD"),  # type: ignore[arg-type] # by name

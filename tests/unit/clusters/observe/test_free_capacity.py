@@ -11,7 +11,7 @@ from fixed_clock import FixedClock
 from memory_client import PODS, MemoryCluster, kind
 from volary.clusters.api import api_errors
 from volary.clusters.client import client_pool
-from volary.clusters.observe import free_capacity
+from volary.clusters.observe import cluster_facts, free_capacity
 from volary.model import json
 from volary.placement.replicas import capacity
 
@@ -126,3 +126,40 @@ async def test_a_few_clusters_are_read_at_a_time() -> None:
 
     assert len(result.rooms) == 20
     assert Slow.most == 8
+
+
+# What a cluster is made of: bounded, so that of very many pods nobody says what they leave.
+
+
+async def facts_of(**clusters: object) -> cluster_facts.ClusterFacts:
+    pool = Pool(clusters)  # type: ignore[arg-type] # as it takes them
+    return await cluster_facts.read(pool, "us", patience=timedelta(seconds=1))  # type: ignore[arg-type] # a pool of its own
+
+
+async def test_a_node_that_is_not_ready_holds_nothing() -> None:
+    made = cluster()
+    broken = node("two")
+    broken["status"]["conditions"][0]["status"] = "False"
+    made.put(NODES, broken)
+    facts = await facts_of(us=made)
+
+    assert (facts.nodes, facts.ready_nodes) == (2, 1)
+    assert facts.capacity == cluster_facts.Resources(10, 4.0, 2**33)
+    assert facts.free == cluster_facts.Resources(9, 3.0, 2**33 - 2**30)
+
+
+async def test_too_many_pods_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_facts, "_MOST_PODS", 2)
+    made = cluster()
+    for number in range(3):
+        made.put(PODS, pod(f"more-{number}"))
+    facts = await facts_of(us=made)
+
+    assert (facts.capacity, facts.free) == (cluster_facts.Resources(10, 4.0, 2**33), None)
+    assert facts.problem == "there are more than 2 pods"
+
+
+async def test_a_cluster_without_a_client_says_why() -> None:
+    facts = await facts_of(us=client_pool.Unavailable("us", "no such context"))
+
+    assert (facts.version, facts.problem) == ("", "no such context")

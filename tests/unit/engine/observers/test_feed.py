@@ -78,4 +78,4 @@ def test_every_event_has_its_own_name() -> None:
     kinds = leaves(feed.RunEvent)
 
     assert set(kinds) == set(get_args(feed.AnyEvent))
-    assert len({kind.__struct_config__.tag for kind in kinds}) == 15
+    assert len({kind.__struct_config__.tag for kind in kinds}) == 16

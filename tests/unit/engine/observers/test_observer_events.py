@@ -193,3 +193,24 @@ def test_a_cluster_that_is_waited_for_says_why_once() -> None:
 
     assert told(running, waits) == [said]
     assert told(PLANNED, waits) == []
+
+
+def test_traffic_is_told_when_it_is_divided_otherwise() -> None:
+    wanted = state.Progress("moving", wanted_weights={"primary": 90, "canary": 10})
+    seen = replace(wanted, observed_weights={"primary": 90, "canary": 10})
+    before, moving, moved, said_otherwise, nothing_more = (
+        with_task(PLANNED, replace(RUNNING, progress=progress))
+        for progress in (None, wanted, seen, replace(seen, sentence="moved"), state.Progress("x"))
+    )
+    event = {"event": "TaskTraffic", "wanted_weights": {"primary": 90, "canary": 10}}
+
+    assert told(before, moving) == [{**event, "observed_weights": {}}]
+    assert told(moving, moved) == [{**event, "observed_weights": {"primary": 90, "canary": 10}}]
+    assert told(moved, said_otherwise) == []
+    assert told(moved, nothing_more) == []
+    ended = replace(RUNNING, status=TaskStatus.SUCCEEDED, reason="x", progress=seen)
+    # What was seen last is not lost when the task ends in the same step.
+    assert [each["event"] for each in told(moving, with_task(PLANNED, ended))] == [
+        "TaskTraffic",
+        "TaskFinished",
+    ]

@@ -22,15 +22,20 @@ class Events:
         self._limits = limits
 
     async def after(
-        self, run_id: str, number: int, *, limit: int = 500
+        self, run_id: str, number: int, *, names: Collection[str] = (), limit: int = 500
     ) -> tuple[records.FeedEvent, ...]:
-        """Return a run's events after the one with `number`, in order."""
+        """Return a run's events after the one with `number`, in order.
+
+        Only those of these `names`; empty: of every name.
+        """
         events = tables.events
         query = (
             sa.select(events)
             .where(events.c.run_id == run_id, events.c.number > number)
             .order_by(events.c.number)
         )
+        if names:
+            query = query.where(events.c.event.in_(sorted(names)))
         return await self._read(query, limit)
 
     async def all_after(

@@ -1,9 +1,11 @@
 """Runs in a database."""
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+import msgspec
 import sqlalchemy as sa
 
 from volary.model import statuses
@@ -41,6 +43,33 @@ _TASKS = (
     )
     .where(tables.tasks.c.run_id == sa.bindparam("run_id"))
     .order_by(tables.stages.c.position, tables.tasks.c.position)
+)
+#: The stage in which a run takes back what it did.
+_ROLLBACK = "rollback"
+#: What figures are made of.
+_ENDED = (
+    sa.select(
+        *(
+            tables.runs.c[name]
+            for name in ("id", "application", "status", "commit", "created", "started", "finished")
+        ),
+        sa.type_coerce(tables.runs.c.origin, sa.Text()).label("origin"),
+        sa.literal("").label("kind"),
+        tables.commits.c.seen,
+        tables.stages.c.started.label("rolled_back_from"),
+    )
+    .outerjoin(
+        tables.commits,
+        sa.and_(
+            tables.commits.c.application == tables.runs.c.application,
+            tables.commits.c.commit == tables.runs.c.commit,
+        ),
+    )
+    .outerjoin(
+        tables.stages,
+        sa.and_(tables.stages.c.run_id == tables.runs.c.id, tables.stages.c.id == _ROLLBACK),
+    )
+    .order_by(tables.runs.c.finished.desc(), tables.runs.c.created.desc(), tables.runs.c.id.desc())
 )
 _UNFINISHED = (
     sa.select(tables.runs.c.id)
@@ -139,6 +168,31 @@ class Runs:
         """Return the ids of runs that have not ended, the oldest first."""
         return tuple(row.id for row in await self._base.rows(_UNFINISHED))
 
+    async def ended(
+        self, since: datetime, *, applications: Collection[str] | None = None, most: int
+    ) -> tuple[tuple[records.EndedRun, ...], int]:
+        """Return the newest `most` runs that ended since then, in the order they ended.
+
+        Also returns how many older ones there are besides. What cannot be read is left out.
+
+        Args:
+            since: The earliest end.
+            applications: Only runs of these; None: of every one.
+            most: How many at most.
+        """
+        runs = tables.runs.c
+        conditions = [runs.finished >= since]
+        if applications is not None:
+            conditions.append(runs.application.in_(sorted(applications)))
+        found = await self._base.rows(_ENDED.where(*conditions).limit(most))
+        omitted = 0
+        if len(found) == most:
+            count = sa.select(sa.func.count()).select_from(tables.runs).where(*conditions)
+            row = await self._base.row(count)
+            omitted = (row[0] if row else most) - most
+        ended = (_ended(row) for row in reversed(found))
+        return tuple(run for run in ended if run is not None), omitted
+
     async def approvals(self, run_id: str) -> tuple[run_records.ApprovalRecord, ...]:
         """Return who approved or rejected what, in order."""
         approvals = tables.approvals
@@ -153,6 +207,25 @@ def _summary(row: sa.Row[Any]) -> records.RunSummary:
     head, trouble = _head(row)
     (origin,), broken = rows.documents(row, "origin")
     return records.RunSummary(head, row.version, origin, rows.joined(trouble, broken))
+
+
+class _Origin(msgspec.Struct):
+    """What figures need of an origin; the rest of it is passed over unread."""
+
+    kind: str = ""
+
+
+_read_origin = msgspec.json.Decoder(_Origin)
+
+
+def _ended(row: sa.Row[Any]) -> records.EndedRun | None:
+    """Return a run that has ended; None: it cannot be read."""
+    try:
+        kind = _read_origin.decode(row.origin).kind
+    except (msgspec.MsgspecError, ValueError, TypeError):
+        return None
+    run, why = rows.recover(records.EndedRun, row)
+    return None if why else replace(run, kind=kind)
 
 
 def _head(row: sa.Row[Any]) -> tuple[run_records.RunHead, str]:

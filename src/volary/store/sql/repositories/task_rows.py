@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 
@@ -109,3 +109,30 @@ class Findings(_TaskRows[records.Finding]):
         """Return a run's findings after `position`, those that are wanted, in order."""
         conditions = dataclasses.asdict(wanted or records.FindingFilter())
         return await self._after(run_id, position, limit, **conditions)
+
+    async def newest(
+        self, run_id: str, wanted: records.FindingFilter, most: int
+    ) -> tuple[int, int, int]:
+        """Return where a run's newest findings are: after which position, up to which, how many
+        are older.
+
+        Args:
+            run_id: The run.
+            wanted: Which of its findings count.
+            most: How many are the newest.
+        """
+        table, position = self._table, self._table.c.position
+        found = sa.and_(
+            table.c.run_id == run_id, *rows.matching(table, **dataclasses.asdict(wanted))
+        )
+        totals: list[sa.ColumnElement[Any]] = [
+            sa.func.count().label("many"),
+            sa.func.max(position).label("last"),
+        ]
+        row = await self._base.row(sa.select(*totals).select_from(table).where(found))
+        many, last = (row.many, row.last or 0) if row else (0, 0)
+        if many <= most:
+            return 0, last, 0
+        first = sa.select(position).where(found).order_by(position.desc()).limit(1).offset(most)
+        before = await self._base.row(first)
+        return (before.position if before else 0), last, many - most

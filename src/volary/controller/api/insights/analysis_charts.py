@@ -1,0 +1,305 @@
+"""What analyses measured over time, as series that a chart can draw. Pure.
+
+Of each stage on each cluster the newest attempt counts. A look's number is the middle of its
+values, or the share of its total: what judges decide by all values is said by their verdicts.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import median
+
+from volary.controller.api import analysis_representations
+from volary.engine.runs import state
+from volary.model import analysis, json, phrases
+from volary.stages.judgement import findings
+from volary.store import records
+
+#: Samples of all series of an answer, and of one series at least and at most.
+_MOST_SAMPLES = 40_000
+_LEAST_OF_SERIES, _MOST_OF_SERIES = 20, 400
+#: Verdicts of a metric, the newest.
+_MOST_VERDICTS = 100
+#: Metrics of an answer.
+_MOST_METRICS = 200
+_POOLED = ""
+#: What a verdict is called, from the worst to the best.
+_WORDS = {
+    analysis.Result.FAIL.value: "failure",
+    analysis.Result.INCONCLUSIVE.value: "inconclusive",
+    analysis.Result.PASS.value: "success",
+}
+_UNITS = {analysis.Kind.PROPORTION: "ratio", analysis.Kind.RATE: "perSecond"}
+#: Of the queries that Volary brings along.
+_BUILT_IN_UNITS = {"request-duration": "milliseconds", "request-success-rate": "percent"}
+
+
+@dataclass(slots=True)
+class _Metric:
+    """A metric of a stage, as its findings are read."""
+
+    stage: str
+    name: str
+    query: str = ""
+    samples: dict[tuple[str, str], list[analysis_representations.Sample]] = field(
+        default_factory=dict
+    )
+    verdicts: list[analysis_representations.MetricVerdict] = field(default_factory=list)
+    #: Of each cluster the newest verdict's document.
+    newest: dict[str, json.JsonObject] = field(default_factory=dict)
+
+
+def chart(
+    run_id: str,
+    found: Iterable[records.Finding],
+    rules: "Rules | None" = None,
+    *,
+    omitted: int = 0,
+) -> analysis_representations.RunAnalysis:
+    """Return what a run measured.
+
+    Args:
+        run_id: The run.
+        found: Its findings, in the order they were kept.
+        rules: What was to be measured; None: nobody knows any more.
+        omitted: Findings that were not read because there are too many.
+    """
+    metrics = _read(found)
+    series_count = sum(len(metric.samples) for metric in metrics)
+    most = _MOST_SAMPLES // max(1, series_count)
+    most = min(_MOST_OF_SERIES, max(_LEAST_OF_SERIES, most))
+    shown = metrics[:_MOST_METRICS]
+    return analysis_representations.RunAnalysis(
+        run_id,
+        _sentence(metrics),
+        tuple(_metric(metric, rules or Rules(), most) for metric in shown),
+        omitted=omitted,
+        metrics_omitted=len(metrics) - len(shown),
+    )
+
+
+# The rules.
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of a run's stages, by the stage's id and the metric's name."""
+
+    by_stage: dict[tuple[str, str], analysis.Rule] = field(default_factory=dict)
+
+    def of(self, stage: str, metric: str) -> analysis.Rule | None:
+        """Return the rule of a metric; None: the stage has none of that name."""
+        return self.by_stage.get((stage, metric))
+
+
+def rules_of(run: state.Run) -> Rules:
+    """Return the rules of a run's stages, wherever their options have some."""
+    stages = (*run.stages, *((run.rollback,) if run.rollback else ()))
+    return Rules(
+        {(stage.id, rule.name): rule for stage in stages for rule in _rules_in(stage.stage)}
+    )
+
+
+def _rules_in(value: object) -> Iterator[analysis.Rule]:
+    if isinstance(value, analysis.Rule):
+        yield value
+    elif isinstance(value, tuple):
+        for element in value:
+            yield from _rules_in(element)
+    elif dataclasses.is_dataclass(value):
+        for each in dataclasses.fields(value):
+            yield from _rules_in(getattr(value, each.name))
+
+
+# The findings.
+
+
+def _read(found: Iterable[records.Finding]) -> list[_Metric]:
+    attempts: dict[tuple[str, str], int] = {}
+    kept: dict[tuple[str, str], list[records.Finding]] = {}
+    for finding in found:
+        task = (finding.stage, finding.target)
+        if finding.attempt > attempts.get(task, -1):
+            attempts[task], kept[task] = finding.attempt, []
+        if finding.attempt == attempts[task]:
+            kept[task].append(finding)
+    metrics: dict[tuple[str, str], _Metric] = {}
+    for finding in sorted(
+        (finding for of_task in kept.values() for finding in of_task),
+        key=lambda finding: (finding.at, finding.position),
+    ):
+        key = (finding.stage, finding.metric)
+        _add(metrics.setdefault(key, _Metric(*key)), finding)
+    return [metrics[key] for key in sorted(metrics)]
+
+
+def _add(metric: _Metric, finding: records.Finding) -> None:
+    document = finding.document
+    if finding.kind == findings.MEASUREMENT:
+        # What is compared with other clusters is measured there.
+        cluster = str(document.get("target") or finding.target)
+        side = (cluster, str(document.get("variant", "")))
+        metric.query = metric.query or str(document.get("query", ""))
+        metric.samples.setdefault(side, []).append(_sample(finding))
+    elif finding.kind == findings.VERDICT:
+        metric.newest[finding.target] = document
+        metric.verdicts.extend(_verdicts(finding))
+
+
+def _sample(finding: records.Finding) -> analysis_representations.Sample:
+    values, totals = (_numbers(finding.document, key) for key in ("values", "totals"))
+    usable = [value for value in values if math.isfinite(value)]
+    counted: float = math.fsum(total for total in totals if math.isfinite(total))
+    if totals:
+        value = math.fsum(usable) / counted if counted > 0 else None
+    else:
+        value, counted = (median(usable) if usable else None), float(len(values))
+    return analysis_representations.Sample(finding.at, value, counted if values else None)
+
+
+def _numbers(document: json.JsonObject, key: str) -> list[float]:
+    listed = document.get(key)
+    if not isinstance(listed, list):
+        return []
+    return [number for number in map(_number, listed) if number is not None]
+
+
+def _number(value: object) -> float | None:
+    """Read a number; NaN and infinities are texts."""
+    try:
+        return float(value) if isinstance(value, int | float | str) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _verdicts(finding: records.Finding) -> Iterator[analysis_representations.MetricVerdict]:
+    document = finding.document
+    yield _verdict(finding.at, finding.target, document, _object(document, "numbers"))
+    if pooled := _object(document, "pooled"):
+        yield _verdict(finding.at, _POOLED, pooled, {})
+
+
+def _verdict(
+    at: datetime, cluster: str, document: json.JsonObject, numbers: json.JsonObject
+) -> analysis_representations.MetricVerdict:
+    result = _WORDS.get(str(document.get("result")), _WORDS[analysis.Result.INCONCLUSIVE.value])
+    sentence = str(document.get("sentence", ""))
+    return analysis_representations.MetricVerdict(at, cluster, result, sentence, numbers)
+
+
+def _object(document: json.JsonObject, key: str) -> json.JsonObject:
+    value = document.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+# The answer.
+
+
+def _metric(metric: _Metric, rules: Rules, most: int) -> analysis_representations.MetricAnalysis:
+    rule = rules.of(metric.stage, metric.name)
+    expected = rule.expected if rule and not rule.strategy.compares else None
+    return analysis_representations.MetricAnalysis(
+        stage=metric.stage,
+        metric=metric.name,
+        query=metric.query,
+        unit=_unit(metric.name, rule),
+        bounds=analysis_representations.Bounds(
+            expected.minimum if expected else None, expected.maximum if expected else None
+        ),
+        series=tuple(
+            _series(cluster, variant, samples, most)
+            for (cluster, variant), samples in sorted(metric.samples.items())
+        ),
+        verdicts=tuple(_newest_verdicts(metric)),
+        outlier=_outlier(metric),
+        strategy=rule.strategy.value if rule else "",
+    )
+
+
+def _unit(name: str, rule: analysis.Rule | None) -> str:
+    if rule is None:
+        return ""
+    if rule.built_in or not rule.query:
+        return _BUILT_IN_UNITS.get(rule.built_in or name, _UNITS.get(rule.kind, ""))
+    return _UNITS.get(rule.kind, "")
+
+
+def _series(
+    cluster: str, variant: str, samples: Sequence[analysis_representations.Sample], most: int
+) -> analysis_representations.Series:
+    kept = thin(samples, most)
+    return analysis_representations.Series(cluster, variant, kept, len(samples) - len(kept))
+
+
+def thin(
+    samples: Sequence[analysis_representations.Sample], most: int
+) -> tuple[analysis_representations.Sample, ...]:
+    """Return at most so many samples: of each stretch of time the least and the greatest.
+
+    So no peak gets lost. A stretch without any number keeps one sample, which shows the gap.
+    """
+    if len(samples) <= most:
+        return tuple(samples)
+    stretches = max(1, most // 2)
+    kept: list[analysis_representations.Sample] = []
+    for number in range(stretches):
+        begin, end = (len(samples) * place // stretches for place in (number, number + 1))
+        known = [place for place in range(begin, end) if samples[place].value is not None]
+        if known:
+            key = lambda place: samples[place].value or 0.0  # noqa: E731 - used twice, here only
+            places = sorted({min(known, key=key), max(known, key=key)})
+        else:
+            places = [begin]
+        kept += [samples[place] for place in places]
+    return tuple(kept)
+
+
+def _newest_verdicts(metric: _Metric) -> list[analysis_representations.MetricVerdict]:
+    """Return the newest first; what was said of all clusters at a moment is said once."""
+    newest_first = sorted(metric.verdicts, key=lambda verdict: verdict.at, reverse=True)
+    shown: dict[tuple[object, ...], analysis_representations.MetricVerdict] = {}
+    for verdict in newest_first:
+        moment = () if verdict.cluster == _POOLED else (verdict.at,)
+        shown.setdefault((verdict.cluster, verdict.sentence, *moment), verdict)
+    return list(shown.values())[:_MOST_VERDICTS]
+
+
+def _outlier(metric: _Metric) -> str:
+    """Return the cluster that the newest verdicts name most."""
+    named: dict[str, int] = {}
+    for document in metric.newest.values():
+        outliers = document.get("outliers")
+        for name in outliers if isinstance(outliers, list) else ():
+            named[str(name)] = named.get(str(name), 0) + 1
+    return min(named, key=lambda name: (-named[name], name), default="")
+
+
+def _sentence(metrics: Sequence[_Metric]) -> str:
+    """Say how it went: what failed first, else what is not decided, else how much passed."""
+    verdicts = [
+        (metric, cluster, document)
+        for metric in metrics
+        for cluster, document in metric.newest.items()
+        if not document.get("dryRun")
+    ]
+    for result, verb in (
+        (analysis.Result.FAIL.value, "failed"),
+        (analysis.Result.INCONCLUSIVE.value, "not decided"),
+    ):
+        said = [
+            str(document.get("sentence", ""))
+            for _, _, document in verdicts
+            if document.get("result") == result
+        ]
+        if said:
+            more = f", and {phrases.count(len(said) - 1, 'further verdict')}" if said[1:] else ""
+            return f"{verb}: {said[0]}{more}"
+    if not verdicts:
+        return ""
+    names = {(metric.stage, metric.name) for metric, _, _ in verdicts}
+    clusters = {cluster for _, cluster, _ in verdicts}
+    return (
+        f"{phrases.count(len(names), 'metric')} passed on {phrases.count(len(clusters), 'cluster')}"
+    )

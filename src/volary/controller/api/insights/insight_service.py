@@ -1,0 +1,215 @@
+"""What people see of runs as figures: the part of the service that reads them from the store.
+
+What many ask for at a time is read once, and kept until something new has happened. Everything
+read is bounded, and what is left out is counted in the answer.
+"""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass, field
+from typing import TypeVar, cast
+
+from volary.concurrency import single_flight, work_threads
+from volary.controller import refusals
+from volary.controller.api import (
+    analysis_representations,
+    conversions,
+    insight_representations,
+)
+from volary.controller.api.insights import (
+    analysis_charts,
+    delivery_figures,
+    run_comparisons,
+    traffic_charts,
+)
+from volary.engine.persistence import codec
+from volary.model import clocks, errors
+from volary.model.runs import run_records
+from volary.store import pagination, records, stores
+
+Answer = TypeVar("Answer")
+
+#: Findings of a run that are read for its charts, the newest.
+_MOST_FINDINGS = 50_000
+#: Events about traffic of a run that are read.
+_MOST_EVENTS = 20_000
+#: Runs that figures are made of, the newest.
+_MOST_RUNS = 20_000
+_PAGE = 1_000
+#: Answers that are kept.
+_MOST_KEPT = 32
+
+
+@dataclass(slots=True)
+class AnswerCache:
+    """Answers as they were when something happened last; each is made once for all who ask."""
+
+    _known: OrderedDict[Hashable, tuple[Hashable, object]] = field(default_factory=OrderedDict)
+    _flight: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)
+
+    async def get(
+        self, key: Hashable, moment: Hashable, make: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
+        """Return the answer of a key at a moment; the one before is forgotten."""
+        known = self._known.get(key)
+        if known is not None and known[0] == moment:
+            self._known.move_to_end(key)
+            return cast("Answer", known[1])
+        # Nobody stops waiting, so there is a result.
+        shared = await self._flight.do((key, moment), "", make)
+        assert shared is not None
+        self._known[key] = (moment, shared.value)
+        self._known.move_to_end(key)
+        while len(self._known) > _MOST_KEPT:
+            self._known.popitem(last=False)
+        return shared.value
+
+
+@dataclass(slots=True)
+class InsightService:
+    """See the module."""
+
+    store: stores.Store
+    clock: clocks.Clock
+    answers: AnswerCache = field(default_factory=AnswerCache)
+
+    async def analysis(
+        self, run_id: str, *, stage: str = "", cluster: str = ""
+    ) -> analysis_representations.RunAnalysis:
+        """Return what a run measured, of one stage or cluster where one is given.
+
+        Raises:
+            refusals.NotFound: There is no such run.
+        """
+        refusals.required(await self.store.runs.summary(run_id), "run", run_id)
+        wanted = records.FindingFilter(stage=stage, target=cluster)
+        after, last, omitted = await self.store.findings.newest(run_id, wanted, _MOST_FINDINGS)
+
+        async def make() -> analysis_representations.RunAnalysis:
+            found: list[records.Finding] = []
+            position = after
+            while page := await self.store.findings.after(
+                run_id, position, wanted=wanted, limit=_PAGE
+            ):
+                found += page
+                position = page[-1].position
+                if position >= last:
+                    break
+            rules = await self._rules(run_id)
+            return await work_threads.run_many(
+                found,
+                "charts of what was measured",
+                analysis_charts.chart,
+                run_id,
+                found,
+                rules,
+                omitted=omitted,
+            )
+
+        return await self.answers.get(("analysis", run_id, stage, cluster), (after, last), make)
+
+    async def traffic(self, run_id: str) -> analysis_representations.RunTraffic:
+        """Return how a run moved traffic.
+
+        Raises:
+            refusals.NotFound: There is no such run.
+        """
+        summary = refusals.required(await self.store.runs.summary(run_id), "run", run_id)
+
+        async def make() -> analysis_representations.RunTraffic:
+            events: list[records.FeedEvent] = []
+            number = 0
+            while len(events) < _MOST_EVENTS and (
+                page := await self.store.events.after(
+                    run_id, number, names=(traffic_charts.EVENT,), limit=_PAGE
+                )
+            ):
+                events += page
+                number = page[-1].number
+            return traffic_charts.chart(run_id, events)
+
+        return await self.answers.get(("traffic", run_id), summary.version, make)
+
+    async def comparison(self, run_id: str, before: str) -> analysis_representations.RunComparison:
+        """Return what differs between a run and another one of its application.
+
+        Raises:
+            refusals.NotFound: There is no such run, or the other one is of another application.
+            refusals.Conflict: What is stored of one of them cannot be read.
+        """
+        after_run, before_run = await self._stored(run_id), await self._stored(before)
+        if after_run.head.application != before_run.head.application:
+            # Not that it is there: who may see one application may not know of another.
+            raise refusals.not_found("run", before)
+        try:
+            shown = [conversions.of_run(each, ()) for each in (before_run, after_run)]
+        except errors.PermanentError as error:
+            raise refusals.conflict(str(error)) from error
+        return run_comparisons.compare(*shown)
+
+    async def delivery(
+        self,
+        visible: frozenset[str] | None,
+        *,
+        project: str = "",
+        application: str = "",
+        days: int,
+    ) -> insight_representations.Insights:
+        """Return the figures of delivery.
+
+        Args:
+            visible: The applications that count; None: every one.
+            project: Only those of this project; empty: of any.
+            application: Only this one; empty: any.
+            days: How many days, today among them.
+        """
+        names = await self._applications(visible, project, application)
+        until = self.clock.now()
+        since = delivery_figures.first_day(until, days)
+
+        async def make() -> insight_representations.Insights:
+            ended, omitted = await self.store.runs.ended(since, applications=names, most=_MOST_RUNS)
+            return await work_threads.run_many(
+                ended,
+                "figures of delivery",
+                delivery_figures.count,
+                ended,
+                since,
+                until,
+                project=project,
+                application=application,
+                omitted=omitted,
+            )
+
+        moment = (await self.store.events.position(), since)
+        return await self.answers.get(("delivery", names, project, application, days), moment, make)
+
+    async def _applications(
+        self, visible: frozenset[str] | None, project: str, application: str
+    ) -> frozenset[str] | None:
+        names = visible
+        if application:
+            names = frozenset({application}) if names is None else names & {application}
+        if not project:
+            return names
+        wanted = records.ApplicationFilter(project=project, with_removed=True)
+        of_project = {
+            known.name
+            async for known in pagination.every(
+                lambda cursor: self.store.applications.list(wanted, cursor=cursor, limit=_PAGE)
+            )
+        }
+        return frozenset(of_project if names is None else names & of_project)
+
+    async def _rules(self, run_id: str) -> analysis_charts.Rules | None:
+        """Return what a run was to measure; None: what is stored of it cannot be read."""
+        stored = await self.store.runs.load(run_id)
+        if stored is None:
+            return None
+        try:
+            return analysis_charts.rules_of(codec.read_run(stored))
+        except errors.PermanentError:
+            return None
+
+    async def _stored(self, run_id: str) -> run_records.StoredRun:
+        return refusals.required(await self.store.runs.load(run_id), "run", run_id)

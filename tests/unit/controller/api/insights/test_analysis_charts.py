@@ -1,0 +1,240 @@
+"""Findings of analyses as series for charts."""
+
+import dataclasses
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from volary.controller.api import analysis_representations
+from volary.controller.api.insights import analysis_charts
+from volary.engine.runs import run_builder
+from volary.model import analysis
+from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
+from volary.store import records
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+STAGE = "1-ANALYSIS"
+
+
+def finding(
+    position: int,
+    kind: str = "measurement",
+    *,
+    target: str = "us",
+    attempt: int = 1,
+    metric: str = "errors",
+    **document: Any,
+) -> records.Finding:
+    moment = AT + timedelta(minutes=position)
+    return records.Finding(
+        "run", STAGE, target, attempt, moment, kind, metric, document, position=position
+    )
+
+
+def verdict(position: int, result: str, sentence: str, **more: Any) -> records.Finding:
+    target = more.pop("target", "us")
+    return finding(position, "verdict", target=target, result=result, sentence=sentence, **more)
+
+
+def only(chart: analysis_representations.RunAnalysis) -> analysis_representations.MetricAnalysis:
+    (metric,) = chart.metrics
+    return metric
+
+
+def test_nothing_measured_is_an_empty_chart() -> None:
+    chart = analysis_charts.chart("run", ())
+
+    assert (chart.sentence, chart.metrics, chart.omitted) == ("", (), 0)
+
+
+def test_each_side_on_each_cluster_is_a_series() -> None:
+    chart = analysis_charts.chart(
+        "run",
+        [
+            finding(1, variant="canary", values=[1.0, 3.0, 2.0], query="sum(x)"),
+            finding(2, variant="primary", values=[5.0]),
+            finding(3, variant="canary", values=["NaN"]),
+            finding(4, variant="canary", values=[], message="no data"),
+            finding(5, variant="primary", values=[4.0], target="us", attempt=1),
+            finding(6, variant="primary", values=[7.0], target="eu"),
+        ],
+    )
+    metric = only(chart)
+    shown = {
+        (series.cluster, series.variant): [(item.value, item.count) for item in series.samples]
+        for series in metric.series
+    }
+
+    assert metric.query == "sum(x)"
+    assert shown == {
+        ("us", "canary"): [(2.0, 3.0), (None, 1.0), (None, None)],
+        ("us", "primary"): [(5.0, 1.0), (4.0, 1.0)],
+        ("eu", "primary"): [(7.0, 1.0)],
+    }
+
+
+def test_a_share_is_that_of_the_total_and_counts_it() -> None:
+    chart = analysis_charts.chart(
+        "run",
+        [
+            finding(1, variant="canary", values=[1.0, 2.0], totals=[40.0, 60.0]),
+            finding(2, variant="canary", values=[0.0], totals=[0.0]),
+        ],
+    )
+    samples = only(chart).series[0].samples
+
+    assert [(sample.value, sample.count) for sample in samples] == [(0.03, 100.0), (None, 0.0)]
+
+
+def test_what_is_measured_on_another_cluster_belongs_to_that_one() -> None:
+    chart = analysis_charts.chart(
+        "run",
+        [
+            finding(1, variant="primary", values=[1.0]),
+            records.Finding(
+                "run",
+                STAGE,
+                "us",
+                1,
+                AT,
+                "measurement",
+                "errors",
+                {"variant": "primary", "target": "asia", "values": [2.0]},
+                position=2,
+            ),
+        ],
+    )
+
+    assert [series.cluster for series in only(chart).series] == ["asia", "us"]
+
+
+def test_only_the_newest_attempt_of_a_task_counts() -> None:
+    chart = analysis_charts.chart(
+        "run",
+        [
+            finding(1, variant="canary", values=[1.0]),
+            verdict(2, "fail", "errors on us: too many"),
+            finding(3, variant="canary", values=[9.0], attempt=2),
+        ],
+    )
+
+    assert [item.value for item in only(chart).series[0].samples] == [9.0]
+    assert (only(chart).verdicts, chart.sentence) == ((), "")
+
+
+def test_verdicts_come_newest_first_with_those_over_all_clusters() -> None:
+    pooled = {"result": "pass", "sentence": "errors over 2 clusters: fine"}
+    chart = analysis_charts.chart(
+        "run",
+        [
+            verdict(1, "inconclusive", "errors on us: too few", numbers={"looks": 1}),
+            verdict(2, "pass", "errors on us: fine", pooled=pooled),
+            verdict(3, "pass", "errors on eu: fine", target="eu", pooled=pooled),
+        ],
+    )
+
+    assert [(item.cluster, item.result, item.sentence) for item in only(chart).verdicts] == [
+        ("eu", "success", "errors on eu: fine"),
+        ("", "success", "errors over 2 clusters: fine"),
+        ("us", "success", "errors on us: fine"),
+        ("us", "inconclusive", "errors on us: too few"),
+    ]
+    assert only(chart).verdicts[-1].numbers == {"looks": 1}
+    assert chart.sentence == "1 metric passed on 2 clusters"
+
+
+def test_the_worst_verdict_speaks_for_the_run() -> None:
+    bad = [
+        verdict(1, "fail", "errors on us: too many"),
+        verdict(2, "inconclusive", "errors on eu: too few", target="eu"),
+        verdict(3, "fail", "errors on asia: too many", target="asia"),
+    ]
+    shown = verdict(4, "fail", "it is only shown", target="test", dryRun=True)
+
+    assert analysis_charts.chart("run", [*bad, shown]).sentence == (
+        "failed: errors on us: too many, and 1 further verdict"
+    )
+    assert analysis_charts.chart("run", [bad[1], shown]).sentence == (
+        "not decided: errors on eu: too few"
+    )
+    assert analysis_charts.chart("run", [shown]).sentence == ""
+
+
+def test_the_cluster_that_most_newest_verdicts_name_is_the_outlier() -> None:
+    chart = analysis_charts.chart(
+        "run",
+        [
+            verdict(1, "pass", "fine", target="us", outliers=["eu", "us"]),
+            verdict(2, "pass", "fine", target="us", outliers=["asia"]),
+            verdict(3, "pass", "fine", target="eu", outliers=["asia"]),
+            verdict(4, "pass", "fine", target="asia"),
+        ],
+    )
+
+    assert only(chart).outlier == "asia"
+
+
+def test_bounds_and_units_are_those_of_the_rules() -> None:
+    rules = (
+        analysis.Rule("limit", query="x", expected=analysis.Range(maximum=5.0)),
+        analysis.Rule(
+            "compared",
+            query="x",
+            strategy=analysis.Strategy.CANARY_PRIMARY,
+            kind=analysis.Kind.PROPORTION,
+            expected=analysis.Range(1.0, 2.0),
+        ),
+        analysis.Rule("request-duration", built_in="request-duration"),
+    )
+    options = waiting_stages.AnalysisOptions(duration=timedelta(minutes=1), metrics=rules)
+    sync = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions(), beside=options)
+    spec = run_builder.RunSpec("shop", "new", run_builder.one_group(("us",)), (sync,))
+    run = run_builder.new_run("run", spec, AT)
+    found = [
+        dataclasses.replace(
+            finding(1, metric=metric, variant="canary", values=[1.0]), stage="1-K8S_SYNC"
+        )
+        for metric in ("limit", "compared", "request-duration", "unknown")
+    ]
+    chart = analysis_charts.chart("run", found, analysis_charts.rules_of(run))
+
+    assert {
+        metric.metric: (metric.bounds.least, metric.bounds.most, metric.unit, metric.strategy)
+        for metric in chart.metrics
+    } == {
+        "limit": (None, 5.0, "", "THRESHOLD"),
+        # A range is no bound of what is compared.
+        "compared": (None, None, "ratio", "CANARY_PRIMARY"),
+        "request-duration": (None, None, "milliseconds", "THRESHOLD"),
+        "unknown": (None, None, "", ""),
+    }
+
+
+def test_thinning_keeps_peaks_and_gaps_and_says_how_much_is_left_out() -> None:
+    found = [finding(number, variant="canary", values=[1.0]) for number in range(1, 1001)]
+    found[500] = finding(501, variant="canary", values=[99.0])
+    found[503] = finding(504, variant="canary", values=[-7.0])
+    for number in range(700, 720):
+        found[number] = finding(number + 1, variant="canary", values=[])
+    (series,) = only(analysis_charts.chart("run", found)).series
+
+    assert len(series.samples) <= 400
+    assert len(series.samples) + series.thinned == 1000
+    assert {99.0, -7.0, None} <= {sample.value for sample in series.samples}
+    assert [sample.at for sample in series.samples] == sorted(
+        {sample.at for sample in series.samples}
+    )
+
+
+def test_documents_of_another_shape_break_nothing() -> None:
+    chart = analysis_charts.chart(
+        "run",
+        [
+            finding(1, values="x", totals={"a": 1}),
+            finding(2, "verdict", pooled=[], numbers=3, outliers="us", result=4),
+            finding(3, "something"),
+        ],
+    )
+
+    assert only(chart).series[0].samples[0].value is None
+    assert only(chart).verdicts[0].result == "inconclusive"
