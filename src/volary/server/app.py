@@ -10,13 +10,14 @@ from starlette import responses
 from volary.controller.api import service
 from volary.model import clocks, errors, server_settings
 from volary.server import metrics, server_state
-from volary.server.authentication import logins, tokens
+from volary.server.authentication import logins, sessions, tokens
 from volary.server.authorization import access, guard
 from volary.server.connections import bounds, descriptors
 from volary.server.http import middleware, openapi, problems
 from volary.server.routes import (
     analyses,
     applications,
+    browser_logins,
     clusters,
     commands,
     drift,
@@ -49,6 +50,8 @@ ROUTERS = (
     commands.router,
     overview.router,
     people.router,
+    browser_logins.router,
+    browser_logins.pages,
     streaming.router,
 )
 
@@ -82,7 +85,13 @@ def build(
     here = server_state.ServerState(
         backing,
         settings,
-        logins.open_authenticator(settings, kept, clock, backing.current_projects),
+        logins.open_authenticator(
+            settings,
+            kept,
+            clock,
+            backing.current_projects,
+            sessions.Sessions(backing.store.sessions, settings.auth.sessions, clock),
+        ),
         clock,
         metrics.Metrics(clock),
         request_refresh,
@@ -137,7 +146,12 @@ class _Application(fastapi.FastAPI):
 
 def _answer_errors(made: fastapi.FastAPI) -> None:
     made.add_exception_handler(errors.VolaryError, problems.refused)
-    for refused in (logins.UnauthenticatedError, logins.TooManyError, guard.ForbiddenError):
+    for refused in (
+        logins.UnauthenticatedError,
+        logins.TooManyError,
+        guard.CrossSiteError,
+        guard.ForbiddenError,
+    ):
         made.add_exception_handler(refused, problems.unauthorized)
     made.add_exception_handler(exceptions.RequestValidationError, problems.malformed)
     made.add_exception_handler(starlette_exceptions.HTTPException, problems.http)
