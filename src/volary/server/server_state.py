@@ -12,7 +12,7 @@ from volary.concurrency import single_flight
 from volary.controller.api import service
 from volary.gitops import webhooks
 from volary.model import addresses, clocks, server_settings
-from volary.server import metrics, permissions
+from volary.server import metrics, permissions, web_files
 from volary.server.authentication import issuer_client, logins
 from volary.server.connections import bounds, budgets, request_rates
 
@@ -44,6 +44,8 @@ class ServerState:
     request_refresh: RequestRefresh
     bounds: bounds.Bounds
     patience: StreamTimeouts = field(default_factory=StreamTimeouts)
+    #: The web UI.
+    web: web_files.WebFiles = field(default_factory=web_files.WebFiles)
     #: Set when the server stops: streams end then.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     #: What many ask about the server at a time is looked for once.
