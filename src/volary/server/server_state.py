@@ -12,7 +12,7 @@ from volary.concurrency import single_flight
 from volary.controller.api import service
 from volary.gitops import webhooks
 from volary.model import addresses, clocks, server_settings
-from volary.server import metrics, permissions, web_files
+from volary.server import metrics, permissions, shared_reads, web_files
 from volary.server.authentication import issuer_client, logins
 from volary.server.connections import bounds, budgets, request_rates
 
@@ -53,6 +53,8 @@ class ServerState:
     rates: request_rates.RequestRates = field(default_factory=request_rates.RequestRates)
     #: Asks the issuer about logins in the browser; None: nobody logs in there.
     issuer_login: issuer_client.IssuerClient | None = field(init=False)
+    #: What viewers of streams read of the store.
+    reads: shared_reads.SharedReads = field(init=False)
     #: Bytes of bodies that are in memory now.
     bodies: budgets.Budget = field(init=False)
     #: Streams that are open now, by person and by address.
@@ -63,6 +65,7 @@ class ServerState:
         oidc = self.settings.auth.oidc
         has_client = oidc is not None and bool(oidc.client_id)
         self.issuer_login = issuer_client.IssuerClient(oidc) if oidc and has_client else None
+        self.reads = shared_reads.SharedReads(lambda: self.service.kept.count)
         self.bodies = budgets.Budget(self.bounds.bodies)
         self.streams = budgets.Budget(self.bounds.streams)
         self.streams_of_people = budgets.Budget(self.bounds.streams)
