@@ -1,6 +1,10 @@
 """Logins, seen from a real browser."""
 
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
+
+from aiohttp import web
 
 import browser_world
 import login_issuer
