@@ -1,6 +1,6 @@
 # Each command sets up .venv by itself and does nothing twice.
 .DEFAULT_GOAL := help
-.PHONY: help demo test simulation fuzz concurrency sbom audit pythons test-clusters check format bench mutants lock clients clean
+.PHONY: help demo web web-shots test simulation fuzz concurrency sbom audit pythons test-clusters check format bench mutants lock clients clean
 
 PYTHON ?= python3
 SEEDS ?= 1-1000
@@ -22,7 +22,14 @@ help: ## Show the commands
 demo: $(READY) ## Roll an example out over three sandbox clusters, canary first
 	@$(BIN)/volary demo
 
-test: $(READY) ## Run every test
+web: $(READY) ## Build the web UI (web/dist), with node from PyPI where there is none
+	@$(BIN)/python tools/build_web.py build
+
+web-shots: web ## Take pictures of every screen of a running release (web/shots), with chromium
+	@PYTHONPATH=tests:sandbox/tests $(BIN)/python tools/web_shots.py
+
+test: $(READY) web ## Run every test, those of the web UI too
+	@$(BIN)/python tools/build_web.py test
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 simulation: $(READY) ## Play simulated worlds (SEEDS=1-1000); a failure says how to play one again
@@ -51,6 +58,7 @@ test-clusters: $(READY) ## Run the scenarios that need nothing but clusters on y
 check: $(READY) ## Formatting, lint, types, import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/python tools/build_web.py check
 	@$(BIN)/lint-imports & imports=$$!; $(BIN)/mypy; types=$$?; wait $$imports && exit $$types
 
 format: $(READY) ## Format the code and mend what lint can mend
@@ -74,12 +82,14 @@ lock: ## Resolve dependencies again (needs uv)
 	  --python-version 3.11 --extra sandbox --extra traffic --extra postgres --group dev pyproject.toml -o requirements/dev.lock
 	@uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	  --python-version 3.11 --group clients -c requirements/dev.lock -o requirements/clients.lock
+	@uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	  --python-version 3.11 --group web -o requirements/web.lock
 
 clients: $(READY) ## Add stock Kubernetes clients, which the sandbox is tested with where they are
 	@PYTHON="$(PYTHON)" sh requirements/bootstrap.sh requirements/clients.lock
 
 clean: ## Remove everything that was built
-	@rm -rf .venv .venv-* dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf .venv .venv-* dist build web/dist web/node_modules web/shots .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements/dev.lock pyproject.toml sandbox/pyproject.toml requirements/bootstrap.sh

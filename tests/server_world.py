@@ -135,11 +135,13 @@ async def served(
     patience: server_state.StreamTimeouts | None = None,
     allowance: bounds.Bounds | None = None,
     members: fleets.Fleet | None = None,
+    web: Path | None = None,
     **more: Any,
 ) -> AsyncIterator[Served]:
     """Serve beside the block, with applications web (team shop) and pay (team money).
 
-    `members` are the clusters; no applications are there with them. `more` are settings.
+    `members` are the clusters; no applications are there with them. `web` is a build of the web
+    UI. `more` are settings.
     """
     settings = server_settings.Settings(
         "fleet.yaml",
@@ -172,6 +174,7 @@ async def served(
             request_refresh=lambda name, hint: hastened.append((name, hint)),
             patience=patience,
             allowance=allowance,
+            web=web,
         )
         url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         with serving.bound("127.0.0.1", 0) as listening:

@@ -1,6 +1,6 @@
 """Writes the bill of materials of the wheel: CycloneDX, of what the lock file says.
 
-A hook of the build: the wheel has it in ``.dist-info/sboms`` (PEP 770). The same lock and project
+The wheel has it in ``.dist-info/sboms`` (PEP 770), by `build_hook`. The same lock and project
 make the same bytes: there is no date, no number drawn, and no address a package came from.
 
     python tools/write_sbom.py FILE
@@ -16,8 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NAME = "volary.cdx.json"
 _LOCK = "requirements/dev.lock"
@@ -169,19 +167,20 @@ def write(root: Path, file: Path) -> None:
     file.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
 
 
-class SbomHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Puts the bill into a wheel that is built."""
+class Bill:
+    """The file of the bill, as long as a build needs it."""
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write it where the build looks for it."""
+    def __init__(self, root: Path) -> None:
+        self._root = root
         self._directory = tempfile.mkdtemp(prefix="volary-sbom-")
-        if version == "editable":
-            return
-        file = Path(self._directory, NAME)
-        write(Path(self.root), file)
-        build_data["sbom_files"].append(str(file))
 
-    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+    def write(self) -> Path:
+        """Write it where the build looks for it."""
+        file = Path(self._directory, NAME)
+        write(self._root, file)
+        return file
+
+    def remove(self) -> None:
         """Leave nothing behind."""
         shutil.rmtree(self._directory)
 

@@ -1,14 +1,9 @@
 """`volary server` in a process of its own, driven by Git and by the commands against it."""
 
 import asyncio
-import contextlib
 import json
 import re
-import shlex
 import signal
-import sys
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -16,100 +11,13 @@ import aiohttp
 import command_world
 import kubectl
 import process_time
-
-CANARY = "canary-5f2b1c77e9"
-SETTINGS = """\
-apiVersion: volary.dev/v1
-kind: Controller
-fleet: {fleet}
-listen: 127.0.0.1:0
-dataDirectory: {data}
-repositories:
-- name: shop
-  url: {repository}
-  interval: {interval}
-  webhook: {{provider: gitlab, secretFile: {data}/hook}}
-"""
-
-
-@dataclass
-class Team:
-    """A server, and somebody who is logged in."""
-
-    world: command_world.World
-    process: command_world.Started
-    url: str
-    token: str
-    data: Path
-
-    async def volary(self, *words: str) -> command_world.Ended:
-        return await self.world.volary(*words, VOLARY_SERVER=self.url, VOLARY_TOKEN=self.token)
-
-    async def type_what_is_said(self, verb: str, *more: str) -> command_world.Ended:
-        """Type the command that `volary explain` says, and `more`."""
-        explained = json.loads((await self.volary("explain", "simple", "-o", "json")).out)
-        said = [line for line in explained["nextCommands"] if line.startswith(f"volary {verb} ")]
-        return await self.volary(*shlex.split(said[0])[1:], *more)
-
-    async def request_refresh(self) -> None:
-        """A webhook of the Git host."""
-        headers = {"x-gitlab-token": f"hook-{CANARY}"}
-        async with (
-            aiohttp.ClientSession() as session,
-            session.post(f"{self.url}/webhooks/shop", headers=headers) as answer,
-        ):
-            assert answer.status == 202
-
-    async def pushed(self, commit: str) -> None:
-        """Wait until a commit has become a run."""
-        async with asyncio.timeout(process_time.HANG):
-            while True:
-                if f'"commit": "{commit}"' in (await self.volary("get", "runs", "-o", "json")).out:
-                    return
-                await self.request_refresh()
-                await asyncio.sleep(0.1)
-
-    async def log_in(self) -> int:
-        """Type `volary login` and the token; return its exit code."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "volary", "login", self.url),
-            env=self.world.environment,
-            stdin=asyncio.subprocess.PIPE,
-        )
-        await process.communicate(f"{self.token}\n".encode())
-        return process.returncode or 0
-
-    async def known(self) -> None:
-        """Wait until the application was found and its first run is over."""
-        async with asyncio.timeout(process_time.HANG):
-            while "synced" not in (await self.volary("get", "apps")).out:  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
-
-
-@contextlib.asynccontextmanager
-async def team(
-    base: Path, world: command_world.World, *, interval: str = "1s"
-) -> AsyncIterator[Team]:
-    data = base / "data"
-    data.mkdir(mode=0o700)
-    (data / "hook").write_text(f"hook-{CANARY}")
-    file = base / "volary-server.yaml"
-    settings = {"fleet": world.fleet, "data": data, "repository": world.directory}
-    file.write_text(SETTINGS.format(**settings, interval=interval))
-    made = await world.volary("token", "create", "ana", "--role", "admin", "--config", str(file))
-    assert made.code == 0, made
-    async with world.start("server", "--config", str(file)) as process:
-        await process.until("listening on http")
-        found = re.search(r"http://127\.0\.0\.1:\d+", process.said)
-        assert found
-        yield Team(world, process, found.group(), made.out.strip(), data)
+import team_world
 
 
 async def test_git_drives_and_people_steer(tmp_path: Path) -> None:
     async with (
         command_world.world(tmp_path, "us", "eu") as world,
-        team(tmp_path, world) as people,
+        team_world.team(tmp_path, world) as people,
     ):
         await people.known()
         first = await people.volary("status", "simple", "--wait")
@@ -156,7 +64,7 @@ async def test_a_script_waits_for_what_git_says(tmp_path: Path) -> None:
     """Never for the run before: right after a push, also of a commit that cannot be released."""
     async with (
         command_world.world(tmp_path, "us") as world,
-        team(tmp_path, world, interval="1h") as people,
+        team_world.team(tmp_path, world, interval="1h") as people,
     ):
         await people.known()
         good = world.edit("deployment.yaml", "simple:v1", "simple:v2")
@@ -193,7 +101,7 @@ async def test_the_cause_stays_on_the_screen_and_what_to_type_works(tmp_path: Pa
     first, always = "  pipeline:\n", "  planner: {alwaysUsePipeline: true}\n  pipeline:\n"
     async with (
         command_world.world(tmp_path, "us", "eu") as world,
-        team(tmp_path, world) as people,
+        team_world.team(tmp_path, world) as people,
     ):
         await people.known()
         world.running.clusters["eu"].faults.change({"images": {"*:v2": "never-ready"}})
@@ -240,7 +148,7 @@ async def test_a_refused_mass_deletion_is_no_green_run_without_a_word(tmp_path: 
     async with command_world.world(tmp_path, "us") as world:
         world.write(many)
         world.edit("app.pipecd.yaml", plugin, f"{plugin}      quickSync: {{prune: true}}\n")
-        async with team(tmp_path, world, interval="1h") as people:
+        async with team_world.team(tmp_path, world, interval="1h") as people:
             await people.known()
             for name in many:
                 (world.directory / name).unlink()
@@ -265,7 +173,7 @@ async def test_a_person_decides(tmp_path: Path) -> None:
     gate = "      - name: WAIT_APPROVAL\n        with:\n          approvers: ['token:ana']\n"
     async with (
         command_world.world(tmp_path, "us") as world,
-        team(tmp_path, world) as people,
+        team_world.team(tmp_path, world) as people,
     ):
         await people.known()
         head = world.edit("app.pipecd.yaml", first, always + first + gate, message="Ask first")
@@ -290,7 +198,7 @@ async def test_every_command_reaches_the_run(tmp_path: Path) -> None:
     gate = "      - name: WAIT_APPROVAL\n        with:\n          approvers: ['token:ana']\n"
     async with (
         command_world.world(tmp_path, "us", "eu") as world,
-        team(tmp_path, world) as people,
+        team_world.team(tmp_path, world) as people,
     ):
         await people.known()
         (began, *_) = json.loads((await people.volary("get", "runs", "-o", "json")).out)
@@ -342,12 +250,12 @@ async def test_every_command_reaches_the_run(tmp_path: Path) -> None:
 async def test_a_secret_is_never_seen(tmp_path: Path) -> None:
     secret = (
         "apiVersion: v1\nkind: Secret\nmetadata:\n  name: simple\n"
-        f'  annotations: {{"example.org/key": "{CANARY}"}}\n'
-        f"stringData: {{password: {CANARY}}}\n"
+        f'  annotations: {{"example.org/key": "{team_world.CANARY}"}}\n'
+        f"stringData: {{password: {team_world.CANARY}}}\n"
     )
     async with (
         command_world.world(tmp_path, "us") as world,
-        team(tmp_path, world) as people,
+        team_world.team(tmp_path, world) as people,
     ):
         await people.known()
         world.write({"secret.yaml": secret}, message="Use a secret")
@@ -362,11 +270,11 @@ async def test_a_secret_is_never_seen(tmp_path: Path) -> None:
         assert world.find("us", "Secret", "simple") is not None
 
     assert len(seen) > 15
-    assert [where for where, text in seen.items() if CANARY in text] == []
-    assert CANARY.encode() not in kept
+    assert [where for where, text in seen.items() if team_world.CANARY in text] == []
+    assert team_world.CANARY.encode() not in kept
 
 
-async def _everything(people: Team) -> dict[str, str]:
+async def _everything(people: team_world.Team) -> dict[str, str]:
     """Return what every path that can be read shows, and what refusals say."""
     headers = {"authorization": f"Bearer {people.token}"}
     seen = {}
@@ -383,12 +291,12 @@ async def _everything(people: Team) -> dict[str, str]:
                         seen[f"GET {filled}"] = await answer.text()
         for path, body in (
             ("plan", {}),
-            ("sync", {"commit": f"{CANARY}"[:3], "strategy": "no"}),
-            ("sync", {CANARY: 1}),
+            ("sync", {"commit": f"{team_world.CANARY}"[:3], "strategy": "no"}),
+            ("sync", {team_world.CANARY: 1}),
         ):
             async with session.post(f"/api/v1/applications/simple/{path}", json=body) as answer:
                 seen[f"POST {path} {len(body)}"] = await answer.text()
-        wrong = {"authorization": f"Bearer {CANARY}"}
+        wrong = {"authorization": f"Bearer {team_world.CANARY}"}
         async with session.get("/api/v1/runs", headers=wrong) as answer:
             seen["wrong token"] = await answer.text()
     return seen

@@ -7,6 +7,7 @@ import logging
 import signal
 import sys
 from collections.abc import Coroutine
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -53,9 +54,11 @@ class Formatter(logging.Formatter):
         return self._secrets.clean(super().format(record))
 
 
-async def serve(config: str) -> int:
-    """Run the controller with its server until SIGINT or SIGTERM."""
+async def serve(config: str, *, no_ui: bool = False) -> int:
+    """Run the controller with its server until SIGINT or SIGTERM; `no_ui` goes before settings."""
     settings = hosting.read_settings(config)
+    if no_ui:
+        settings = replace(settings, ui=False)
     descriptors.raise_limit()
     handler = log_output.LimitedHandler(sys.stderr)
     secrets = redaction.SecretValues()

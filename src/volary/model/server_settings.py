@@ -146,7 +146,9 @@ Algorithm = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Oidc:
-    """An issuer of bearer tokens."""
+    """An issuer of bearer tokens, and of logins in the browser where `client_id` is given."""
+
+    misplaced: ClassVar[Mapping[str, str]] = {"clientSecret": _SECRET}
 
     issuer: Annotated[options.Text, options.Option("The `iss` of its tokens, an https address.")]
     audience: Annotated[options.Text, options.Option("The `aud` tokens must carry.")]
@@ -164,13 +166,39 @@ class Oidc:
         "Signatures that are believed; empty list is an error. Left out: `RS256`, `ES256`.",
         ("RS256", "ES256"),
     )
+    client_id: str = options.option(
+        "This server as the issuer knows it: people then log in there from the browser; needs "
+        "`url`. Empty: no login in the browser but with an API token.",
+        "",
+    )
+    client_secret_file: options.File = options.option(
+        "A file with the secret that the issuer gave to `clientId`; empty: it gave none (a public "
+        "client).",
+        "",
+    )
+    scopes: tuple[options.Text, ...] = options.option(
+        "What the issuer is asked for at a login in the browser, besides `openid`: with many "
+        "issuers groups are in the ID token only if asked for.",
+        ("profile",),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """How long somebody stays logged in in a browser."""
+
+    idle: timedelta = options.option("Without a request.", timedelta(hours=12))
+    longest: timedelta = options.option(
+        "In any case; groups of `oidc` are those of the login until then.", timedelta(hours=24)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Auth:
     """Whose tokens are believed, besides the API tokens of the server itself."""
 
-    oidc: Oidc | None = options.option("An issuer of bearer tokens.", None)
+    oidc: Oidc | None = options.option("An issuer of bearer tokens and logins.", None)
+    sessions: Sessions = options.option("Logins in the browser.", Sessions())
 
 
 class Authentication(StrEnum):
@@ -424,6 +452,12 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8080
     tls: TlsFiles | None = options.option("Serve https.", None)
+    url: str = options.option(
+        "Where people open this server in their browser, such as `https://volary.example.org`: "
+        "needed for logins of `auth.oidc.clientId`, and behind a proxy that serves https.",
+        "",
+    )
+    ui: bool = options.option("Whether the web UI is served.", True)
     repositories: tuple[Repository, ...] = options.option(
         "The repositories that drive.", (), required=True
     )

@@ -1,5 +1,6 @@
 """Builds the application: routes, the guard around them, refusals, the description."""
 
+from pathlib import Path
 from typing import Any
 
 import fastapi
@@ -9,14 +10,15 @@ from starlette import responses
 
 from volary.controller.api import service
 from volary.model import clocks, errors, server_settings
-from volary.server import metrics, server_state
-from volary.server.authentication import logins, tokens
+from volary.server import metrics, server_state, web_files
+from volary.server.authentication import logins, sessions, tokens
 from volary.server.authorization import access, guard
 from volary.server.connections import bounds, descriptors
 from volary.server.http import middleware, openapi, problems
 from volary.server.routes import (
     analyses,
     applications,
+    browser_logins,
     clusters,
     commands,
     drift,
@@ -31,6 +33,7 @@ from volary.server.routes import (
     streaming,
     workspaces,
 )
+from volary.server.routes import web as web_routes
 
 #: Every route there is.
 ROUTERS = (
@@ -49,7 +52,11 @@ ROUTERS = (
     commands.router,
     overview.router,
     people.router,
+    browser_logins.router,
+    browser_logins.pages,
     streaming.router,
+    # Last: it takes every path that is left.
+    web_routes.router,
 )
 
 
@@ -62,6 +69,7 @@ def build(
     request_refresh: server_state.RequestRefresh,
     patience: server_state.StreamTimeouts | None = None,
     allowance: bounds.Bounds | None = None,
+    web: Path | None = None,
 ) -> fastapi.FastAPI:
     """Return the application, ready to be served.
 
@@ -74,20 +82,28 @@ def build(
         patience: How long streams wait.
         allowance: What connections may take; None: as the settings and the descriptors that this
             process may have say.
+        web: Where the web UI was built to; None: where it is installed, or in this checkout.
 
     Raises:
         access.UndeclaredError: A route does not say who may use it.
-        errors.UserError: It would stand open to other machines.
+        errors.UserError: It would stand open to other machines, or the UI cannot be read.
     """
     here = server_state.ServerState(
         backing,
         settings,
-        logins.open_authenticator(settings, kept, clock, backing.current_projects),
+        logins.open_authenticator(
+            settings,
+            kept,
+            clock,
+            backing.current_projects,
+            sessions.Sessions(backing.store.sessions, settings.auth.sessions, clock),
+        ),
         clock,
         metrics.Metrics(clock),
         request_refresh,
         allowance or bounds.derive(settings.limits, descriptors.limit()),
         patience or server_state.StreamTimeouts(),
+        web_files.load((web or web_files.directory()) if settings.ui else None),
     )
     made = _routed()
     made.state.server_state = here
@@ -137,7 +153,12 @@ class _Application(fastapi.FastAPI):
 
 def _answer_errors(made: fastapi.FastAPI) -> None:
     made.add_exception_handler(errors.VolaryError, problems.refused)
-    for refused in (logins.UnauthenticatedError, logins.TooManyError, guard.ForbiddenError):
+    for refused in (
+        logins.UnauthenticatedError,
+        logins.TooManyError,
+        guard.CrossSiteError,
+        guard.ForbiddenError,
+    ):
         made.add_exception_handler(refused, problems.unauthorized)
     made.add_exception_handler(exceptions.RequestValidationError, problems.malformed)
     made.add_exception_handler(starlette_exceptions.HTTPException, problems.http)

@@ -127,6 +127,8 @@ def _secret_files(settings: server_settings.Settings) -> Iterator[str]:
             yield from filter(None, (given.token_file, given.password_file, given.ssh_key_file))
         if repository.webhook:
             yield repository.webhook.secret_file
+    if settings.auth.oidc and settings.auth.oidc.client_secret_file:
+        yield settings.auth.oidc.client_secret_file
     for receiver in settings.notifications.receivers:
         yield from _secret_files_of(receiver)
 

@@ -1,6 +1,7 @@
 """What every request works with; one per server, in the application's state (`app.state`)."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
@@ -10,9 +11,9 @@ from starlette import requests
 from volary.concurrency import single_flight
 from volary.controller.api import service
 from volary.gitops import webhooks
-from volary.model import clocks, server_settings
-from volary.server import metrics, permissions
-from volary.server.authentication import logins
+from volary.model import addresses, clocks, server_settings
+from volary.server import metrics, permissions, shared_reads, web_files
+from volary.server.authentication import issuer_client, logins
 from volary.server.connections import bounds, budgets, request_rates
 
 #: Told the name of a repository and what a webhook said; returns at once.
@@ -43,11 +44,17 @@ class ServerState:
     request_refresh: RequestRefresh
     bounds: bounds.Bounds
     patience: StreamTimeouts = field(default_factory=StreamTimeouts)
+    #: The web UI.
+    web: web_files.WebFiles = field(default_factory=web_files.WebFiles)
     #: Set when the server stops: streams end then.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     #: What many ask about the server at a time is looked for once.
     looks: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)
     rates: request_rates.RequestRates = field(default_factory=request_rates.RequestRates)
+    #: Asks the issuer about logins in the browser; None: nobody logs in there.
+    issuer_login: issuer_client.IssuerClient | None = field(init=False)
+    #: What viewers of streams read of the store.
+    reads: shared_reads.SharedReads = field(init=False)
     #: Bytes of bodies that are in memory now.
     bodies: budgets.Budget = field(init=False)
     #: Streams that are open now, by person and by address.
@@ -55,9 +62,28 @@ class ServerState:
     streams: budgets.Budget = field(init=False)
 
     def __post_init__(self) -> None:
+        oidc = self.settings.auth.oidc
+        has_client = oidc is not None and bool(oidc.client_id)
+        self.issuer_login = issuer_client.IssuerClient(oidc) if oidc and has_client else None
+        self.reads = shared_reads.SharedReads(lambda: self.service.kept.count)
         self.bodies = budgets.Budget(self.bounds.bodies)
         self.streams = budgets.Budget(self.bounds.streams)
         self.streams_of_people = budgets.Budget(self.bounds.streams)
+
+    def has_cookie(self, request: requests.HTTPConnection) -> bool:
+        """Say whether a browser shows that it is logged in; not whether that is so."""
+        return bool(self.authenticator.browser_cookies.session.read(request))
+
+    def anonymous_wait(self, request: requests.HTTPConnection) -> float:
+        """Count a request without credentials.
+
+        Returns:
+            0; or the seconds that its address has to wait, as it sent too many.
+        """
+        address = logins.address_of(request)
+        if self.bounds.is_proxy(address):
+            return 0.0
+        return self.rates.wait(addresses.holder_of(address), time.monotonic())
 
 
 def of(request: requests.Request) -> ServerState:

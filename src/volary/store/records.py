@@ -263,6 +263,38 @@ class WorkspaceRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """The login of one browser. Nothing in it lets anybody in: of secrets there are hashes."""
+
+    id: str
+    #: Of what the browser has to show.
+    hash: str
+    #: As audit and roles have it.
+    by: str
+    #: A word of the caller: how they logged in.
+    source: str
+    #: Who or what was believed then: a name of the issuer, or the id of an API token.
+    credential: str
+    csrf_token: str
+    created: datetime
+    #: When `hash` was made.
+    rotated: datetime
+    #: When it was used last, give or take a minute.
+    seen: datetime
+    expires: datetime
+    #: Who said who they are; empty: this server.
+    issuer: str = ""
+    #: What else was said of them then.
+    document: json.JsonObject = field(default_factory=dict)
+    #: Of what the browser had to show before; empty: it was never changed.
+    previous: str = ""
+    #: With what was shown before makes what is shown now.
+    nonce: str = ""
+    #: When `previous` is no longer believed; None: when the present one has been seen.
+    previous_ends: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RequestRecord:
     """What a person requested, until the leader has answered."""
 

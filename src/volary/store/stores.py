@@ -2,7 +2,7 @@
 
 The leader shows its `fence` with every write; None says that the caller holds
 no lease and needs none (a one-shot run with a store of its own). What people do (requests,
-audit) needs no fence: it may come in through a standby process.
+audit, logins) needs no fence: it may come in through a standby process.
 
 Every method may raise `errors.TemporaryError` when the database is locked, full or gone:
 nothing was written then, or the same call can be made again with the same effect. Lists
@@ -27,6 +27,7 @@ from volary.store.sql.repositories import (
     requests,
     retention,
     runs,
+    sessions,
     task_rows,
     task_states,
     transitions,
@@ -65,6 +66,7 @@ class Store:
         self.notifications = notifications.Notifications(base)
         self.requests = requests.Requests(base, limits, clock)
         self.audit = audit.Audit(base, limits)
+        self.sessions = sessions.Sessions(base)
 
     def check_writes(self) -> None:
         """Say whether what was written last in this process was kept; does not ask the database.

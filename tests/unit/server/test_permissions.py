@@ -30,6 +30,7 @@ COMMANDS = {
     "/api/v1/tokens": ADMIN,
     "/api/v1/tokens/{token}/revoke": ADMIN,
     "/api/v1/workspaces/{workspace}/delete": ADMIN,
+    "/auth/logout": ALL,
     "/api/v1/runs/{run}/approve": APPROVE,
     "/api/v1/runs/{run}/reject": APPROVE,
     "/api/v1/runs/{run}/withdraw": APPROVE,
@@ -49,7 +50,10 @@ COMMANDS = {
         ADMIN,
     ),
 }
-PUBLIC = {"/healthz", "/readyz", "/webhooks/{repository}"}
+PUBLIC = {
+    *("/healthz", "/readyz", "/webhooks/{repository}"),
+    *("/api/v1/session", "/auth/token", "/auth/login", "/auth/callback"),
+}
 SEEN = {"seen": {"stage": "1-WAIT", "group": "", "version": 1}}
 BODIES: dict[str, dict[str, object]] = {
     "tokens": {"name": "made", "role": "viewer"},

@@ -75,14 +75,19 @@ def rebalance(
 
 
 @app.command("server")
-def serve(config: options.Config = "volary-server.yaml") -> None:
-    """Run the controller and its API server in one process.
+def serve(
+    config: options.Config = "volary-server.yaml",
+    no_ui: Annotated[
+        bool, typer.Option("--no-ui", help="Serve no web UI, as ui: false in the settings says.")
+    ] = False,
+) -> None:
+    """Run the controller, its API server and the web UI in one process.
 
     SIGTERM or Ctrl-C stops it; runs resume at the next start.
     """
     from volary.cli import server_process
 
-    options.finish(server_process.serve(config))
+    options.finish(server_process.serve(config, no_ui=no_ui))
 
 
 _TokenServer = Annotated[

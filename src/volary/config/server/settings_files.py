@@ -11,7 +11,7 @@ from pydantic import Field
 from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.fleet import provider_readers, provider_sections
 from volary.config.placement import wave_rules
-from volary.config.server import notification_routes
+from volary.config.server import browser_logins, notification_routes
 from volary.config.text import git_addresses, yaml
 from volary.model import addresses, identities, options, server_settings
 from volary.model.fleet import cluster_health
@@ -32,6 +32,7 @@ class ControllerFile(base_sections.Section, of=server_settings.Settings):
     )
     data_directory: base_sections.Text
     listen: base_sections.Text = options.option("Address and port of the server.", "127.0.0.1:8080")
+    url: str
     repositories: list[server_settings.Repository]
     applications: list[server_settings.ListedApplication]
     projects: server_settings.ProjectFiles
@@ -104,6 +105,7 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
     _check_repositories(reading, repositories)
     _check_limits(reading, read.limits)
     _check_auth(reading, read.auth.oidc)
+    browser_logins.check(reading, read.url, read.auth)
     if read.authentication is server_settings.Authentication.NONE:
         _check_open(reading, host, read.auth.oidc)
     for i, role in enumerate(read.roles):

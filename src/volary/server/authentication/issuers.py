@@ -85,8 +85,12 @@ class Issuer:
                 looked, self._looked = self._looked, asyncio.Event()
                 looked.set()
 
-    async def claims(self, token: str) -> Mapping[str, Any]:
+    async def claims(self, token: str, *, audience: str = "") -> Mapping[str, Any]:
         """Return the claims of a token that is believed.
+
+        Args:
+            token: As it was sent.
+            audience: Whom it has to be for; empty: as the settings say.
 
         Raises:
             RefusedError: It is not.
@@ -109,7 +113,7 @@ class Issuer:
                 token,
                 key.public,
                 algorithms=[algorithm],
-                audience=self._settings.audience,
+                audience=audience or self._settings.audience,
                 issuer=self._settings.issuer,
                 leeway=LEEWAY,
                 options={"require": ["exp", "iss", "aud", self._settings.subject_claim]},

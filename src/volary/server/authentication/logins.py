@@ -3,20 +3,22 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from starlette import requests
 
 from volary.model import addresses, clocks, errors, identities, server_settings
 from volary.server import permissions
-from volary.server.authentication import issuers, token_uses, tokens
+from volary.server.authentication import cookies, issuers, sessions, token_uses, tokens
 from volary.tenancy import membership
 
 _LOG = logging.getLogger(__name__)
-_Tokens = tuple[tokens.Token, ...]
+_Token = tokens.Token
+_Tokens = tuple[_Token, ...]
 #: So many failures within the window; further ones are told to wait until one is old enough.
 MOST, WINDOW = 10, timedelta(minutes=1)
 #: Addresses that are remembered; the one seen longest ago is dropped first.
@@ -53,6 +55,11 @@ class FailedLogins:
             self._failures.popitem(last=False)
         return wait
 
+    def wait(self, address: str, now: datetime) -> timedelta:
+        """Return how long this address has to wait before it may try again; zero: not at all."""
+        recent = self._recent(addresses.holder_of(address), now)
+        return recent[0] + WINDOW - now if len(recent) >= MOST else timedelta(0)
+
     def _recent(self, address: str, now: datetime) -> tuple[datetime, ...]:
         return tuple(
             moment for moment in self._failures.get(address, ()) if now - WINDOW < moment <= now
@@ -66,6 +73,10 @@ CLOSED = (
     "this server has no credentials yet: on its machine, volary token create NAME --role admin"
     " makes the first token"
 )
+
+#: What somebody is told whose login in the browser is over.
+OVER = "your login is over"
+_UNREADABLE = "the tokens of this server cannot be read; its log says why"
 
 
 class UnauthenticatedError(Exception):
@@ -94,10 +105,17 @@ class Authenticator:
     #: Counted apart: whoever guesses tokens shuts no Git host out, nor the other way round.
     failed_webhooks: FailedLogins = field(default_factory=FailedLogins)
     issuer: issuers.Issuer | None = None
+    #: Logins of browsers; None: there are none.
+    browsers: sessions.Sessions | None = None
     #: A token was seen: from then on this process is closed, whatever becomes of the file.
     _has_seen_tokens: bool = False
     #: Why the tokens cannot be read, as it was logged last; empty: they can.
     _complaint: str = ""
+    #: What browsers show.
+    browser_cookies: cookies.Cookies = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.browser_cookies = cookies.of(self.settings)
 
     @property
     def is_open(self) -> bool:
@@ -137,14 +155,99 @@ class Authenticator:
         """
         presented = _bearer(request)
         if not presented:
+            shown = "" if self.is_open else self.browser_cookies.session.read(request)
+            if shown and self.browsers is not None:
+                return await self._by_session(request, shown, self.browsers)
             return self._without_credentials(request)
         try:
             return await self._verify(presented)
         except UnauthenticatedError:
-            wait = self.failed.count(address_of(request), self.clock.now())
-            if wait:
-                raise TooManyError(wait) from None
+            self.count_failure(request)
             raise
+
+    def count_failure(self, request: requests.HTTPConnection) -> None:
+        """Remember that somebody's credentials were not good.
+
+        Raises:
+            TooManyError: Their address failed too often.
+        """
+        wait = self.failed.count(address_of(request), self.clock.now())
+        if wait:
+            raise TooManyError(wait) from None
+
+    async def login_by_token(self, presented: str) -> sessions.Login:
+        """Return whom an API token is of, so that a session can begin.
+
+        Raises:
+            UnauthenticatedError: It is none, or no longer.
+            errors.TemporaryError: It cannot be said now.
+        """
+        token = self._token(presented)
+        name = f"{identities.TOKEN_PREFIX}{token.full_name}"
+        source = permissions.Source.TOKEN
+        return sessions.Login(name, source, token.id, expires=token.expires)
+
+    def login_by_claims(self, claims: Mapping[str, Any]) -> sessions.Login:
+        """Return whom an issuer's token is of, by claims that are believed.
+
+        Raises:
+            UnauthenticatedError: It is for nobody whose name can be shown.
+        """
+        oidc = self.settings.auth.oidc
+        assert oidc is not None
+        subject, groups = claims.get(oidc.subject_claim), claims.get(oidc.groups_claim)
+        if not isinstance(subject, str) or not subject:
+            raise UnauthenticatedError("the token does not say who it is for")
+        if len(subject) > _LONGEST_NAME or not subject.isprintable():
+            raise UnauthenticatedError("the token is for somebody whose name cannot be shown")
+        listed = groups if isinstance(groups, list) else []
+        return sessions.Login(
+            f"{identities.PERSON_PREFIX}{subject}",
+            permissions.Source.OIDC,
+            subject,
+            oidc.issuer,
+            tuple(group for group in listed if isinstance(group, str)),
+        )
+
+    async def _by_session(
+        self, request: requests.Request, shown: str, kept: sessions.Sessions
+    ) -> permissions.Person:
+        """Return who is logged in; the request has their session then."""
+        known: sessions.Session | None = getattr(request.state, "session", None)
+        if known is None:
+            session = await kept.find(shown)
+        else:
+            # One that goes on for long: the secret it came with may have been changed meanwhile.
+            record = await kept.again(known.record.id)
+            session = None if record is None else sessions.Session(record)
+        if session is None:
+            raise UnauthenticatedError(OVER)
+        person = self.person_of(session)
+        if known is None:
+            request.state.session = session
+        return person
+
+    def person_of(self, session: sessions.Session) -> permissions.Person:
+        """Return who a session is of, with what they are given at this moment.
+
+        Raises:
+            UnauthenticatedError: What they logged in with is not believed any more.
+        """
+        login, now = session.login, self.clock.now()
+        if login.source is permissions.Source.TOKEN:
+            known = self._known_tokens()
+            if known is None:
+                raise errors.TemporaryError(_UNREADABLE)
+            token = next((one for one in known if one.id == login.credential), None)
+            if token is None or not token.is_valid(now):
+                raise UnauthenticatedError(OVER)
+            self.uses.note(token.id, now)
+            return replace(self._person_by(token), expires=session.record.expires)
+        oidc = self.settings.auth.oidc
+        if oidc is None or oidc.issuer != login.issuer:
+            raise UnauthenticatedError(OVER)
+        grants = self._grants(login.name, login.groups)
+        return permissions.Person(login.name, grants, login.source, login.expires)
 
     def _without_credentials(self, request: requests.Request) -> permissions.Person:
         if self.is_open:
@@ -193,19 +296,10 @@ class Authenticator:
             claims = await self.issuer.claims(presented)
         except issuers.RefusedError as error:
             raise UnauthenticatedError(str(error)) from error
-        oidc = self.settings.auth.oidc
-        assert oidc is not None
-        subject, groups = claims.get(oidc.subject_claim), claims.get(oidc.groups_claim)
-        if not isinstance(subject, str) or not subject:
-            raise UnauthenticatedError("the token does not say who it is for")
-        if len(subject) > _LONGEST_NAME or not subject.isprintable():
-            raise UnauthenticatedError("the token is for somebody whose name cannot be shown")
-        listed = groups if isinstance(groups, list) else []
-        named = [group for group in listed if isinstance(group, str)]
-        name = f"{identities.PERSON_PREFIX}{subject}"
+        login = self.login_by_claims(claims)
         return permissions.Person(
-            name,
-            self._grants(name, named),
+            login.name,
+            self._grants(login.name, login.groups),
             permissions.Source.OIDC,
             _moment(int(claims["exp"])),
         )
@@ -219,17 +313,22 @@ class Authenticator:
         )
 
     def _by_token(self, presented: str) -> permissions.Person:
+        token = self._token(presented)
+        return self._person_by(token)
+
+    def _token(self, presented: str) -> _Token:
         now = self.clock.now()
         try:
             token = self.tokens.find(presented, now)
         except errors.UserError as error:
             self._complain(error)
-            raise errors.TemporaryError(
-                "the tokens of this server cannot be read; its log says why"
-            ) from error
+            raise errors.TemporaryError(_UNREADABLE) from error
         if token is None:
             raise UnauthenticatedError("the token is not known, has expired or was revoked")
         self.uses.note(token.id, now)
+        return token
+
+    def _person_by(self, token: _Token) -> permissions.Person:
         name = f"{identities.TOKEN_PREFIX}{token.full_name}"
         own = permissions.Grant(
             token.role,
@@ -249,8 +348,11 @@ def open_authenticator(
     kept: tokens.TokenFile,
     clock: clocks.Clock,
     projects: Callable[[], membership.Projects] = membership.Projects,
+    browsers: sessions.Sessions | None = None,
 ) -> Authenticator:
     """Make the authenticator that the settings ask for; `projects` says which there are now.
+
+    Without `browsers` nobody is logged in in one.
 
     Raises:
         errors.UserError: The tokens cannot be read, or it would believe what must not be.
@@ -264,6 +366,7 @@ def open_authenticator(
         clock,
         projects,
         issuer=issuers.Issuer(oidc) if oidc else None,
+        browsers=browsers,
     )
 
 

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Callable, Coroutine
+from datetime import timedelta
 from typing import Any
 
 from fastapi import routing
@@ -11,7 +12,7 @@ from starlette import requests, responses
 from volary.controller import refusals
 from volary.model import errors
 from volary.server import permissions, server_state
-from volary.server.authentication import logins
+from volary.server.authentication import cross_site, logins, sessions
 from volary.server.authorization import access
 from volary.store import records
 
@@ -35,6 +36,13 @@ class ForbiddenError(Exception):
     """We know who this is, and they may not."""
 
 
+class CrossSiteError(Exception):
+    """A browser sent it with its cookie, and not one of our pages."""
+
+    def __init__(self) -> None:
+        super().__init__("this request does not show that it comes from a page of this server")
+
+
 class GuardedRoute(routing.APIRoute):
     """A route that checks before anything of the request is read.
 
@@ -53,7 +61,9 @@ class GuardedRoute(routing.APIRoute):
         async def guarded(request: requests.Request) -> responses.Response:
             request.state.access = self.access
             await authorize(request, self.access)
-            return await handle(request)
+            answer = await handle(request)
+            _renew(request, answer)
+            return answer
 
         return guarded
 
@@ -64,6 +74,7 @@ async def authorize(request: requests.Request, needed: access.Access) -> None:
     Raises:
         authentication.UnauthenticatedError: Nobody knows who this is.
         authentication.TooManyError: The address failed too often.
+        CrossSiteError: It comes with a cookie, and from elsewhere.
         ForbiddenError: They may not.
         refusals.NotFound: They may not even know that it exists.
     """
@@ -71,14 +82,14 @@ async def authorize(request: requests.Request, needed: access.Access) -> None:
         request.state.person = ANONYMOUS
         return
     here = server_state.of(request)
-    try:
-        person = await here.authenticator.identify(request)
-    except (logins.UnauthenticatedError, logins.TooManyError):
-        if "authorization" in request.headers:
-            here.metrics.failed_logins.inc()
-            _LOG.warning("a login failed from %s", logins.address_of(request))
-        raise
+    person = await identify(request)
     request.state.person = person
+    session: sessions.Session | None = getattr(request.state, "session", None)
+    if session is not None and cross_site.is_refused(
+        request.method, request.headers, session.record.csrf_token
+    ):
+        here.metrics.denied.inc()
+        raise CrossSiteError
     if needed.permission is permissions.Permission.KNOWN:
         return
     try:
@@ -87,6 +98,36 @@ async def authorize(request: requests.Request, needed: access.Access) -> None:
         here.metrics.denied.inc()
         await _audit(request, person, needed)
         raise
+
+
+async def identify(request: requests.Request) -> permissions.Person:
+    """Return who a request comes from; a failed login is counted.
+
+    Raises:
+        logins.UnauthenticatedError: Nobody knows who this is.
+        logins.TooManyError: The address failed too often, or asks too often.
+        errors.TemporaryError: It cannot be said now.
+    """
+    here = server_state.of(request)
+    try:
+        return await here.authenticator.identify(request)
+    except (logins.UnauthenticatedError, logins.TooManyError):
+        if "authorization" in request.headers:
+            here.metrics.failed_logins.inc()
+            _LOG.warning("a login failed from %s", logins.address_of(request))
+        # A cookie that is over is no credentials, so there is a limit for it.
+        elif here.has_cookie(request) and (wait := here.anonymous_wait(request)):
+            raise logins.TooManyError(timedelta(seconds=wait)) from None
+        raise
+
+
+def _renew(request: requests.Request, answer: responses.Response) -> None:
+    """Have the browser keep the new secret of its session, where it was changed."""
+    session: sessions.Session | None = getattr(request.state, "session", None)
+    here = server_state.of(request)
+    if session is not None and session.renewed:
+        left = session.record.expires - here.clock.now()
+        here.authenticator.browser_cookies.session.set(answer, session.renewed, left)
 
 
 async def check_again(request: requests.Request) -> bool:
@@ -102,14 +143,18 @@ async def check_again(request: requests.Request) -> bool:
         person = await server_state.of(request).authenticator.identify(request)
         request.state.person = person
         if needed.permission not in _OPEN:
-            await _check(request, person, needed)
+            await _check(request, person, needed, again=True)
     except (logins.UnauthenticatedError, logins.TooManyError, ForbiddenError, refusals.NotFound):
         return False
     return True
 
 
 async def _check(
-    request: requests.Request, person: permissions.Person, needed: access.Access
+    request: requests.Request,
+    person: permissions.Person,
+    needed: access.Access,
+    *,
+    again: bool = False,
 ) -> None:
     for kind, value in request.path_params.items():
         if not _FORMS.get(kind, _NAME).fullmatch(str(value)):
@@ -128,15 +173,26 @@ async def _check(
         if not person.projects(needed.permission):
             raise ForbiddenError(why_not(person, needed.permission))
         return
-    await _check_resource(request, person, needed)
+    await _check_resource(request, person, needed, again=again)
 
 
 async def _check_resource(
-    request: requests.Request, person: permissions.Person, needed: access.Access
+    request: requests.Request,
+    person: permissions.Person,
+    needed: access.Access,
+    *,
+    again: bool,
 ) -> None:
     """Let a request pass that is about an application or a run, or not."""
     try:
-        subject = await _subject(request, needed.scope)
+        if again:
+            # All viewers of it ask at the same time.
+            key = ("subject", *_resource_of(request, needed.scope))
+            subject = await server_state.of(request).reads.read(
+                key, lambda: _subject(request, needed.scope)
+            )
+        else:
+            subject = await _subject(request, needed.scope)
     except refusals.NotFound:
         if await _is_repetition(request, person, needed):
             return

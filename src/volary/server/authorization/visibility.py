@@ -22,7 +22,7 @@ from volary.controller.api import (
 )
 from volary.model import projects
 from volary.model.fleet import fleets, selectors
-from volary.server import permissions, server_state
+from volary.server import permissions, server_state, shared_reads
 from volary.store import records
 
 
@@ -33,6 +33,8 @@ class Visibility:
     person: permissions.Person
     service: service.Service
     permission: permissions.Permission = permissions.Permission.VIEW
+    #: For streams, whose viewers ask for the same at the same time.
+    reads: shared_reads.SharedReads | None = None
     _known: dict[str, bool] = field(default_factory=dict)
 
     @property
@@ -52,13 +54,20 @@ class Visibility:
         if self.is_unrestricted:
             return True
         if application not in self._known:
-            try:
-                known = await self.service.application(application)
-            except refusals.NotFound:
-                self._known[application] = False
-            else:
-                self._known[application] = self.shows(known)
+            known = await self._read(application)
+            self._known[application] = known is not None and self.shows(known)
         return self._known[application]
+
+    async def _read(self, application: str) -> representations.Application | None:
+        async def read() -> representations.Application | None:
+            try:
+                return await self.service.application(application)
+            except refusals.NotFound:
+                return None
+
+        if self.reads is None:
+            return await read()
+        return await self.reads.read(("application", application), read)
 
     async def names(self) -> frozenset[str] | None:
         """Return the applications that may be seen; None: all."""
@@ -179,3 +188,9 @@ def _named(seen: Visibility, destinations: tuple[projects.Destination, ...]) -> 
 def of(request: requests.Request) -> Visibility:
     """Return what the person behind a request may see."""
     return Visibility(server_state.person(request), server_state.of(request).service)
+
+
+def of(request: requests.Request, reads: shared_reads.SharedReads | None = None) -> Visibility:
+    """Return what the person behind a request may see; streams share what they read for that."""
+    here = server_state.of(request)
+    return Visibility(server_state.person(request), here.service, reads=reads)

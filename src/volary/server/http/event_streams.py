@@ -2,11 +2,13 @@
 
 A stream reads from the store at the pace of its reader, so nothing is dropped for a slow one
 and nothing piles up. A reader that takes nothing at all for a while is let go, with an event
-that says so and where to go on.
+that says so and where to go on. Readers who are at one place of one stream share what is read
+and how it is written: hundreds of them cost the store what one does (`shared`).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -26,7 +28,7 @@ _LONGEST = 3600.0
 _BATCH = 200
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StreamEvent:
     """One event of a stream."""
 
@@ -36,6 +38,11 @@ class StreamEvent:
     data: object
     #: Nothing comes after it.
     is_last: bool = False
+
+    @functools.cached_property
+    def text(self) -> bytes:
+        """How it is sent; written once for all who get it."""
+        return _write(self.event, self.data, self.id)
 
 
 #: Returns at most so many pieces after an id, and the id up to which it has looked.
@@ -77,6 +84,27 @@ class Source:
 def respond(request: requests.Request, source: Fetch | Source, start: int) -> responses.Response:
     """Answer with a stream of what a source, or only its `fetch`, finds from `start` on."""
     source = source if isinstance(source, Source) else Source(source)
+
+
+def shared(request: requests.Request, stream: Hashable, fetch: Fetch) -> Fetch:
+    """Return a fetch that reads once for all viewers who are at the same place of a stream.
+
+    Args:
+        request: Of one viewer.
+        stream: What the stream is, with all that decides what is in it. Who looks must not: what
+            somebody may not see is taken out afterwards.
+        fetch: Reads.
+    """
+    reads = server_state.of(request).reads
+
+    async def fetch_once(at: int, limit: int) -> tuple[list[StreamEvent], int]:
+        return await reads.read((stream, at, limit), lambda: fetch(at, limit))
+
+    return fetch_once
+
+
+def respond(request: requests.Request, fetch: Fetch, start: int) -> responses.Response:
+    """Answer with a stream of what `fetch` finds from `start` on."""
     here, person = server_state.of(request), server_state.person(request).name
     address = logins.address_of(request)
     place = _Place(here, person, address)
@@ -173,16 +201,16 @@ class EventStream(responses.Response):
     async def _texts(self) -> AsyncIterator[bytes]:
         loop, patience = asyncio.get_running_loop(), self._here.patience
         end, sign = loop.time() + _LONGEST, loop.time() + patience.heartbeat
-        check = loop.time() + patience.heartbeat
+        check = _next_tick(loop.time(), patience.heartbeat)
         yield b"retry: 2000\n\n"
         while not self._here.stopping.is_set() and loop.time() < end:
             if loop.time() >= check:
-                check = loop.time() + patience.heartbeat
+                check = _next_tick(loop.time(), patience.heartbeat)
                 if not await self._may_go_on():
                     break
             pieces, last = await self._next()
             for piece in pieces:
-                yield _write(piece.event, piece.data, piece.id)
+                yield piece.text
             if last:
                 return
             if pieces:
@@ -191,7 +219,8 @@ class EventStream(responses.Response):
             if loop.time() >= sign:
                 sign = loop.time() + patience.heartbeat
                 yield b": still here\n\n"
-            await self._rest(min(_POLL_INTERVAL, patience.heartbeat))
+            until = _next_tick(loop.time(), _POLL_INTERVAL) - loop.time()
+            await self._rest(min(until, patience.heartbeat))
         yield _write("closing", {"reason": "reconnect with the last id you received"})
 
     async def _may_go_on(self) -> bool:
@@ -218,6 +247,11 @@ class EventStream(responses.Response):
 async def _disconnected(receive: types.Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def _next_tick(now: float, interval: float) -> float:
+    """Return when all streams do something again: at the same time, to do it once for all."""
+    return (now // interval + 1) * interval
 
 
 def _write(event: str, data: object, identifier: int | None = None) -> bytes:

@@ -97,14 +97,11 @@ class HttpMiddleware:
             self.here.metrics.requests_limited.labels("connections").inc()
             later = {"retry-after": _LATER, "connection": "close"}
             return problems.problem(503, "no connection is free", hint="try again", headers=later)
-        address = logins.address_of(requests.HTTPConnection(scope))
-        if (
-            "authorization" in headers
-            or self.here.authenticator.is_open
-            or self.here.bounds.is_proxy(address)
-        ):
+        if "authorization" in headers or self.here.authenticator.is_open:
             return None
-        wait = self.here.rates.wait(addresses.holder_of(address), time.monotonic())
+        request = requests.HTTPConnection(scope)
+        # Who shows a cookie that is none is counted where that is found out.
+        wait = 0.0 if self.here.has_cookie(request) else self.here.anonymous_wait(request)
         if not wait:
             return None
         self.here.metrics.requests_limited.labels("rate").inc()
@@ -226,7 +223,10 @@ class _ResponseHeaders:
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             added = (*_HEADERS, _HSTS) if self._here.settings.tls else _HEADERS
-            message["headers"] = [*message.get("headers", ()), *added]
+            own = list(message.get("headers", ()))
+            # An answer may say otherwise for itself, as pages do.
+            said = {name for name, _ in own}
+            message["headers"] = [*own, *(entry for entry in added if entry[0] not in said)]
             self._count(message["status"])
         await self._send(message)
 

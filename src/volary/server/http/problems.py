@@ -88,6 +88,9 @@ async def unauthorized(_: requests.Request, error: Exception) -> responses.Respo
         case logins.TooManyError():
             seconds = str(max(1, int(error.wait.total_seconds()) + 1))
             return problem(429, str(error), hint="wait", headers={"retry-after": seconds})
+        case guard.CrossSiteError():
+            hint = "load the page again; programs send Authorization: Bearer TOKEN, and no cookie"
+            return problem(403, str(error), hint=hint)
         case guard.ForbiddenError():
             return problem(403, str(error), hint="ask an administrator for the role")
         case _:

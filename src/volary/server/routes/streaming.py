@@ -11,6 +11,8 @@ from volary.server.routes import response_schemas
 router = response_schemas.router("streams")
 #: The last event of a run's feed.
 _LAST = "run-finished"
+#: An event, and the application that it is about.
+_AppEvent = tuple[str, event_streams.StreamEvent]
 
 
 @router.get("/runs/{run}/events/stream", responses=response_schemas.stream())
@@ -38,7 +40,8 @@ async def stream_run(
         ]
         return pieces, events[-1].number if events else at
 
-    return event_streams.respond(request, fetch, start)
+    fetch_once = event_streams.shared(request, ("run", run), fetch)
+    return event_streams.respond(request, fetch_once, start)
 
 
 @router.get("/events/stream", responses=response_schemas.stream())
@@ -50,19 +53,24 @@ async def stream_all(
     service = server_state.of(request).service
     start = event_streams.start_of(request, await service.position() if after is None else after)
 
-    async def fetch(at: int, limit: int) -> tuple[list[event_streams.StreamEvent], int]:
-        # Who they are may change while the stream lasts.
-        seen = visibility.of(request)
-        asked = {application} if application else None
+    reads, asked = server_state.of(request).reads, {application} if application else None
+
+    async def fetch(at: int, limit: int) -> tuple[list[_AppEvent], int]:
         events = await service.all_events(at, applications=asked, limit=limit)
         pieces = [
-            event_streams.StreamEvent(event.position, event.event, event)
+            (event.application, event_streams.StreamEvent(event.position, event.event, event))
             for event in events
-            if await seen.can_see(event.application)
         ]
         return pieces, events[-1].position if events else at
 
-    return event_streams.respond(request, fetch, start)
+    async def fetch_visible(at: int, limit: int) -> tuple[list[event_streams.StreamEvent], int]:
+        key = ("all", application, at, limit)
+        events, last = await reads.read(key, lambda: fetch(at, limit))
+        # Who they are may change while the stream lasts.
+        seen = visibility.of(request, reads)
+        return [event for name, event in events if await seen.can_see(name)], last
+
+    return event_streams.respond(request, fetch_visible, start)
 
 
 @router.get("/runs/{run}/logs/stream", responses=response_schemas.stream())
@@ -91,4 +99,5 @@ async def stream_logs(
             )
         return pieces, at
 
-    return event_streams.respond(request, fetch, start)
+    stream = ("logs", run, stage, cluster)
+    return event_streams.respond(request, event_streams.shared(request, stream, fetch), start)

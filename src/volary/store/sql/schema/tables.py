@@ -341,6 +341,30 @@ leases = sa.Table(
     _at("expires"),
 )
 
+#: Logins of browsers; of the secret that a browser keeps there is only the hash.
+sessions = sa.Table(
+    "sessions",
+    METADATA,
+    _key("id"),
+    _words("hash", default=None),
+    _words("previous"),
+    _words("nonce"),
+    _words("csrf_token"),
+    _words("by"),
+    _words("source"),
+    _words("credential"),
+    _words("issuer"),
+    _document(),
+    _at("created"),
+    _at("rotated"),
+    _at("seen"),
+    _at("expires"),
+    _maybe("previous_ends"),
+    sa.Index("sessions_by_hash", "hash", unique=True),
+    sa.Index("sessions_by_previous", "previous"),
+    sa.Index("sessions_by_person", "by", "seen"),
+)
+
 #: Each entry has the hash of the one before: `audit_chain`. Positions have no gaps.
 audit = sa.Table(
     "audit",
