@@ -39,7 +39,6 @@ export const HeatStrip = memo(function HeatStrip({
   const paths = strip(lines);
   return (
     // A shortcut for the pointer; the keyboard has Home, End and the pages of the matrix itself.
-    // eslint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-static-element-interactions
     <div
       className="heat-strip no-print"
       aria-hidden="true"

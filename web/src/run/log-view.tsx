@@ -1,3 +1,5 @@
+/* eslint-disable jsx-a11y/no-noninteractive-tabindex, jsx-a11y/no-noninteractive-element-interactions --
+   a log scrolls by keyboard, so it takes the focus, and scrolling up ends following it */
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useCallback, useEffect, useRef, useState } from 'react';
 
@@ -61,8 +63,6 @@ export function LogLines({ state }: { state: LogState }) {
       {state.lines.length === 0 && (
         <p className="muted log-none">{state.ended ? 'It said nothing.' : 'Nothing was said yet.'}</p>
       )}
-      {/* Scrolls by keyboard, so it takes the focus. */}
-      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
       <div
         ref={scroller}
         className="log-lines"
