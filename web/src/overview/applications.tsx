@@ -115,7 +115,7 @@ function Table({
   const { density } = usePreferences();
   const height = density === 'compact' ? 28 : 36;
   const scroller = useRef<HTMLDivElement>(null);
-  const { items: shown, hold } = useHeldOrder(items, (item) => item.name);
+  const { items: shown, hold } = useHeldOrder(items, nameOf);
   const rows = useVirtualizer({
     count: shown.length,
     getScrollElement: () => scroller.current,
@@ -169,6 +169,10 @@ function Table({
   );
 }
 
+function nameOf(row: ApplicationRow): string {
+  return row.name;
+}
+
 function Row({ row, places }: { row: ApplicationRow; places: readonly string[] }) {
   const there = placesOf(row);
   const colours = rowColours(row);
@@ -207,7 +211,7 @@ function Place({ place, colours }: { place: PlaceCommit; colours: Map<string, nu
     <span className="row app-commits" title={placeSentence(place)}>
       <Commit commit={first} colour={colours.get(first)} />
       {others.length > 0 && (
-        <span className={`commit commit-${colours.get(others[0] ?? '') ?? 1}`}>+{others.length}</span>
+        <code className={`commit commit-${colours.get(others[0] ?? '') ?? 1}`}>+{others.length}</code>
       )}
       {trouble && <StateShape status={trouble} label={stateOf(trouble).word} />}
       <span className="spoken">{placeSentence(place)}</span>

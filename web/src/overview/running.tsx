@@ -9,7 +9,7 @@ import { Elapsed } from '../design/time';
 
 /** Runs under way, a line each. */
 export function Running({ items, omitted }: { items: readonly RunningRun[]; omitted: number }) {
-  const { items: shown, hold } = useHeldOrder(items, (item) => item.run);
+  const { items: shown, hold } = useHeldOrder(items, idOf);
   if (items.length === 0) return null;
   return (
     <section aria-labelledby="running" {...hold}>
@@ -54,6 +54,10 @@ export function Running({ items, omitted }: { items: readonly RunningRun[]; omit
       {omitted > 0 && <p className="muted small">and {omitted} more</p>}
     </section>
   );
+}
+
+function idOf(item: RunningRun): string {
+  return item.run;
 }
 
 /** A bar of one piece per stage, or a plain one where there are many. */

@@ -4,6 +4,7 @@ import 'uplot/dist/uPlot.min.css';
 
 import type { Bounds, Series } from '../api/types';
 import { usePreferences } from '../app/preferences';
+import { exact } from '../design/clock';
 import { aligned, sampleCount } from './chart-data';
 import './chart.css';
 
@@ -41,7 +42,7 @@ export function Chart({
         legend: { show: false },
         cursor: { drag: { x: false, y: false } },
         scales: { y: { range: (_, low, high) => rangeOf(low, high, bounds) } },
-        axes: [{ ...axis, size: 26 }, { ...axis, size: 48 }],
+        axes: [{ ...axis, size: 26, values: (_, ticks) => ticks.map(clockOf) }, { ...axis, size: 48 }],
         series: [
           {},
           ...names.split(' ').map((variant) => ({
@@ -93,6 +94,10 @@ export function Chart({
       </div>
     </figure>
   );
+}
+
+function clockOf(seconds: number): string {
+  return exact(seconds * 1000).slice(11, 19);
 }
 
 function lastValue(series: Series): string {

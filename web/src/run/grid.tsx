@@ -1,9 +1,10 @@
 /** The matrix on the screen: cluster × stage, only what is in sight. */
 
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { memo, useEffect, useId, useRef, useState } from 'react';
+import { memo, useEffect, useId, useMemo, useRef, useState } from 'react';
 
 import { useShortcuts } from '../app/shortcuts';
+import { useIsNarrow } from '../design/narrow';
 import { useNow } from '../design/now';
 import { useHeldOrder } from '../design/held-order';
 import { stateOf } from '../design/state';
@@ -38,10 +39,16 @@ const SIZES: Record<CellDensity, Size> = {
   figure: { row: 30, column: 118 },
   sentence: { row: 50, column: 210 },
 };
-const NAME = 190;
 const TRAFFIC = 190;
 const HEAD = 34;
 const GROUP = 34;
+const SCROLLBAR = 18;
+/** How tall the matrix is when all of it is seen, in pixels. */
+export function gridHeight(lines: readonly Line[], density: CellDensity): number {
+  const rows = lines.reduce((sum, line) => sum + (line.kind === 'group' ? GROUP : SIZES[density].row), 0);
+  return HEAD + rows + SCROLLBAR;
+}
+
 /** From so many clusters on a map of all cells stands at the left. */
 export const STRIP_FROM = 60;
 
@@ -68,9 +75,13 @@ export function Grid(props: Props) {
   const { items: shown, hold } = useHeldOrder(lines, lineKey);
   const size = SIZES[density];
   const scroller = useRef<HTMLDivElement>(null);
+  const name = useIsNarrow() ? 112 : 190;
   const [cursor, setCursor] = useState<Place | null>(open);
   const id = useId();
-  const hasTraffic = shown.some((line) => line.kind === 'row' && splitOf(line.row) !== null);
+  const hasTraffic = useMemo(
+    () => lines.some((line) => line.kind === 'row' && splitOf(line.row) !== null),
+    [lines],
+  );
   const traffic = hasTraffic ? TRAFFIC : 0;
 
   const rows = useVirtualizer({
@@ -79,6 +90,7 @@ export function Grid(props: Props) {
     estimateSize: (index) => (shown[index]?.kind === 'group' ? GROUP : size.row),
     getItemKey: (index) => lineKeyAt(shown, index),
     overscan: 6,
+    useFlushSync: false,
     scrollPaddingStart: HEAD,
     initialRect: { width: 1200, height: 700 },
   });
@@ -88,7 +100,8 @@ export function Grid(props: Props) {
     getScrollElement: () => scroller.current,
     estimateSize: () => size.column,
     overscan: 2,
-    scrollPaddingStart: NAME,
+    useFlushSync: false,
+    scrollPaddingStart: name,
     initialRect: { width: 1200, height: 700 },
   });
   useEffect(() => {
@@ -98,6 +111,16 @@ export function Grid(props: Props) {
   useEffect(() => {
     if (open) setCursor({ cluster: open.cluster, column: open.column });
   }, [open?.cluster, open?.column]); // eslint-disable-line react-hooks/exhaustive-deps -- the value, not the object
+
+  const isPlaced = useRef(false);
+  useEffect(() => {
+    // A link to a cell shows it; afterwards nothing scrolls by itself.
+    if (isPlaced.current || !open) return;
+    isPlaced.current = true;
+    const line = shown.findIndex((each) => each.kind === 'row' && each.row.cluster === open.cluster);
+    rows.scrollToIndex(Math.max(0, line), { align: 'center' });
+    across.scrollToIndex(Math.max(0, columns.findIndex((each) => each.key === open.column)), { align: 'auto' });
+  });
 
   const lineAt = cursor ? shown.findIndex((line) => line.kind === 'row' && line.row.cluster === cursor.cluster) : -1;
   const columnAt = cursor ? columns.findIndex((column) => column.key === cursor.column) : -1;
@@ -132,7 +155,7 @@ export function Grid(props: Props) {
   const visible = across.getVirtualItems();
   const first = visible[0]?.index ?? 0;
   const last = visible.at(-1)?.index ?? columns.length - 1;
-  const width = NAME + across.getTotalSize() + traffic;
+  const width = name + across.getTotalSize() + traffic;
   return (
     <div className="matrix-frame">
       {props.clusters >= STRIP_FROM && (
@@ -164,7 +187,7 @@ export function Grid(props: Props) {
       >
         <div role="presentation" style={{ width, height: rows.getTotalSize() + HEAD, position: 'relative' }}>
           <div role="row" aria-rowindex={1} className="matrix-head" style={{ height: HEAD, width }}>
-            <span role="columnheader" aria-colindex={1} className="matrix-name" style={{ width: NAME }}>
+            <span role="columnheader" aria-colindex={1} className="matrix-name" style={{ width: name }}>
               {props.clusters} clusters
             </span>
             {visible.map((at) => (
@@ -174,7 +197,7 @@ export function Grid(props: Props) {
                 aria-colindex={at.index + 2}
                 className="matrix-title truncate"
                 title={columns[at.index]?.name}
-                style={{ left: NAME + at.start, width: at.size }}
+                style={{ left: name + at.start, width: at.size }}
               >
                 {columns[at.index]?.title}
               </span>
@@ -184,7 +207,7 @@ export function Grid(props: Props) {
                 role="columnheader"
                 aria-colindex={columns.length + 2}
                 className="matrix-title"
-                style={{ left: NAME + across.getTotalSize(), width: traffic }}
+                style={{ left: name + across.getTotalSize(), width: traffic }}
               >
                 users now
               </span>
@@ -218,7 +241,8 @@ export function Grid(props: Props) {
                   cursor={cursor?.cluster === line.row.cluster ? cursor.column : ''}
                   open={open?.cluster === line.row.cluster ? open.column : ''}
                   id={id}
-                  traffic={hasTraffic ? NAME + across.getTotalSize() : -1}
+                  name={name}
+                  traffic={hasTraffic ? name + across.getTotalSize() : -1}
                   onOpen={onOpen}
                 />
               </div>
@@ -235,6 +259,8 @@ interface RowProps {
   first: number;
   last: number;
   width: number;
+  /** Width of the clusters' names. */
+  name: number;
   density: CellDensity;
   /** Column of the keyboard's place in this row; empty: it is elsewhere. */
   cursor: string;
@@ -251,7 +277,7 @@ const RowCells = memo(
     const split = props.traffic >= 0 ? splitOf(row) : null;
     return (
       <>
-        <span role="rowheader" aria-colindex={1} className="matrix-name" style={{ width: NAME }} title={row.leftOut || row.cluster}>
+        <span role="rowheader" aria-colindex={1} className="matrix-name" style={{ width: props.name }} title={row.leftOut || row.cluster}>
           <span className="truncate">{row.cluster}</span>
           {row.leftOut && <span className="muted small"> left out</span>}
         </span>
@@ -265,7 +291,7 @@ const RowCells = memo(
                 row={row}
                 cell={cell}
                 index={index}
-                left={NAME + index * props.width}
+                left={props.name + index * props.width}
                 width={props.width}
                 density={density}
                 isCursor={props.cursor === cell.column.key}

@@ -225,6 +225,16 @@ export function lineKey(line: Line): string {
   return line.kind === 'group' ? `group ${line.group.name}` : `row ${line.row.cluster}`;
 }
 
+/** From so many clusters on, what is done is out of the way. */
+const FOLDED_FROM = 24;
+
+/** Groups whose head alone is shown at first: waves that are done, while others are not. */
+export function foldedAtFirst(run: Run, cluster: string): ReadonlySet<string> {
+  if (run.targets.length < FOLDED_FROM || run.summary.finished !== null) return new Set();
+  const done = run.waves.filter((wave) => stageOf(run, wave.name) === null && !wave.clusters.includes(cluster));
+  return new Set(done.length < run.waves.length ? done.map((wave) => wave.name) : []);
+}
+
 /** How many cells are in which state, the worst first. */
 export function counts(group: Group): [string, number][] {
   const found = new Map<string, number>();

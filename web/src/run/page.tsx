@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { useMemo, useState } from 'react';
+import { useMemo, useState, type CSSProperties } from 'react';
 
 import { reading } from '../api/queries';
 import type { Actions } from '../api/types';
@@ -9,8 +9,8 @@ import { useShortcuts } from '../app/shortcuts';
 import { exact } from '../design/clock';
 import { Failed, Loading } from '../design/placeholders';
 import { CellDrawer } from './cell-drawer';
-import { Grid, type CellDensity } from './grid';
-import { asOf, columnKey, linesOf, matrixOf, type Cell, type Grouping, type Matrix, type Row } from './matrix';
+import { Grid, gridHeight, type CellDensity } from './grid';
+import { asOf, columnKey, foldedAtFirst, linesOf, matrixOf, type Cell, type Grouping, type Matrix, type Row } from './matrix';
 import { RunHead } from './run-head';
 import { TimeLineView } from './time-line';
 import { runPath, useRun, type Followed } from './use-run';
@@ -44,7 +44,7 @@ function RunScreen({ id, run, events, error }: Shown) {
   const search = route.useSearch();
   const change = useChangeSearch();
   const navigate = useNavigate();
-  const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
+  const [folded, setFolded] = useState<ReadonlySet<string>>(() => foldedAtFirst(run, search.cluster ?? ''));
   const [pointed, setPointed] = useState<number | null>(null);
   const isLive = run.summary.finished === null;
   const { data: actions, error: actionsError } = useQuery({
@@ -93,7 +93,7 @@ function RunScreen({ id, run, events, error }: Shown) {
             As it was at {exact(pointed)}
           </p>
         )}
-        <div className="run-matrix" style={{ '--lines': lines.length } as React.CSSProperties}>
+        <div className="run-matrix" style={{ '--matrix-height': `${gridHeight(lines, density)}px` } as CSSProperties}>
           <Grid
             lines={lines}
             columns={matrix.columns}

@@ -9,6 +9,8 @@ import { toast } from '../design/toasts';
 
 /** So many stand beside each other; the rest is behind "more". */
 const SHOWN = 4;
+/** What brings a run on stands out. */
+const FORWARD = new Set(['approve', 'promote', 'resume', 'retry']);
 const KEYS: Record<string, string[]> = {
   a: ['approve'],
   r: ['retry'],
@@ -39,7 +41,7 @@ export function RunActions({ actions, cluster }: { actions: readonly Action[]; c
   const sorted = [...whole].sort((one, other) => Number(other.enabled) - Number(one.enabled));
   const shown = sorted.slice(0, SHOWN);
   const more = sorted.slice(SHOWN);
-  const first = shown.find((action) => action.enabled && !action.isDestructive);
+  const first = shown.find((action) => action.enabled && FORWARD.has(action.verb));
   return (
     <div className="row wrap no-print">
       <ActionButtons actions={shown} primary={first?.verb ?? ''} />

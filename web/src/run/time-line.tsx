@@ -1,4 +1,4 @@
-import { useId } from 'react';
+import { useEffect, useId, useRef } from 'react';
 
 import type { Run } from '../api/types';
 import { duration, exact } from '../design/clock';
@@ -16,6 +16,12 @@ export function TimeLineView({ run, at, onAt }: { run: Run; at: number | null; o
   const now = useNow();
   const line = timeLine(run, now);
   const id = useId();
+  const frame = useRef<HTMLDivElement>(null);
+  const bars = line?.bars.length ?? 0;
+  useEffect(() => {
+    // What goes on now is at the end.
+    if (frame.current) frame.current.scrollTop = frame.current.scrollHeight;
+  }, [bars]);
   if (!line || line.bars.length === 0) return null;
   const span = line.until - line.from;
   const place = (time: number) => Math.min(100, Math.max(0, ((time - line.from) / span) * 100));
@@ -42,7 +48,7 @@ export function TimeLineView({ run, at, onAt }: { run: Run; at: number | null; o
           />
         </label>
       </div>
-      <div className="time-line-frame panel">
+      <div ref={frame} className="time-line-frame panel">
         <ul className="time-line-labels" style={{ width: LABEL }}>
           {line.bars.map((bar) => (
             <li key={bar.id} className="truncate" title={bar.label} style={{ height: BAR }}>
