@@ -24,17 +24,23 @@ def test_every_event_is_documented() -> None:
     assert missing == set()
 
 
-@pytest.mark.parametrize("name", ["cli", "api"])
-def test_a_generated_page_is_current(name: str) -> None:
-    """Else: ``python tools/write_cli_reference.py`` or ``write_api_reference.py``."""
-    tool = ROOT / f"tools/write_{name}_reference.py"
-    found = importlib.util.spec_from_file_location("write", tool)
+@pytest.mark.parametrize(
+    ("tool", "page"),
+    [
+        ("write_cli_reference", "docs/reference/cli.md"),
+        ("write_api_reference", "docs/reference/api.md"),
+        ("write_web_types", "web/src/api/types.ts"),
+    ],
+)
+def test_a_generated_page_is_current(tool: str, page: str) -> None:
+    """Else: ``python tools/TOOL.py``."""
+    found = importlib.util.spec_from_file_location("write", ROOT / f"tools/{tool}.py")
     assert found is not None
     assert found.loader is not None
     writer = importlib.util.module_from_spec(found)
     found.loader.exec_module(writer)
 
-    assert (DOCS / f"reference/{name}.md").read_text() == writer.page()
+    assert (ROOT / page).read_text() == writer.page()
 
 
 def test_the_application_file_of_the_readme_is_clean() -> None:

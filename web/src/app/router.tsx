@@ -1,0 +1,114 @@
+/** The screens and their addresses; each is loaded when it is first opened. */
+
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  type ErrorComponentProps,
+} from '@tanstack/react-router';
+
+import { activitySearch } from '../activity/search';
+import { applicationSearch } from '../application/search';
+import { Empty, Failed, Loading } from '../design/placeholders';
+import { fleetSearch } from '../fleet/search';
+import { insightsSearch } from '../insights/search';
+import { overviewSearch } from '../overview/search';
+import { planSearch } from '../plan/search';
+import { runSearch } from '../run/search';
+import { parseSearch, stringifySearch } from './search-params';
+import { Shell } from './shell';
+
+const root = createRootRoute({
+  component: Shell,
+  notFoundComponent: () => (
+    <div className="page">
+      <Empty title="There is no such page">
+        <a href="/">To the overview</a>
+      </Empty>
+    </div>
+  ),
+});
+
+const at = { getParentRoute: () => root } as const;
+
+const overview = createRoute({
+  ...at,
+  path: '/',
+  validateSearch: overviewSearch,
+  component: lazyRouteComponent(() => import('../overview/page'), 'OverviewPage'),
+});
+const run = createRoute({
+  ...at,
+  path: '/runs/$run',
+  validateSearch: runSearch,
+  component: lazyRouteComponent(() => import('../run/page'), 'RunPage'),
+});
+const application = createRoute({
+  ...at,
+  path: '/applications/$application',
+  validateSearch: applicationSearch,
+  component: lazyRouteComponent(() => import('../application/page'), 'ApplicationPage'),
+});
+const plan = createRoute({
+  ...at,
+  path: '/applications/$application/plan',
+  validateSearch: planSearch,
+  component: lazyRouteComponent(() => import('../plan/page'), 'PlanPage'),
+});
+const fleet = createRoute({
+  ...at,
+  path: '/fleet',
+  validateSearch: fleetSearch,
+  component: lazyRouteComponent(() => import('../fleet/page'), 'FleetPage'),
+});
+const activity = createRoute({
+  ...at,
+  path: '/activity',
+  validateSearch: activitySearch,
+  component: lazyRouteComponent(() => import('../activity/page'), 'ActivityPage'),
+});
+const insights = createRoute({
+  ...at,
+  path: '/insights',
+  validateSearch: insightsSearch,
+  component: lazyRouteComponent(() => import('../insights/page'), 'InsightsPage'),
+});
+
+export const routeTree = root.addChildren([
+  overview,
+  run,
+  application,
+  plan,
+  fleet,
+  activity,
+  insights,
+]);
+
+function Broken({ error, reset }: ErrorComponentProps) {
+  return (
+    <div className="page">
+      <Failed error={error} onRetry={reset} />
+    </div>
+  );
+}
+
+export const router = createRouter({
+  routeTree,
+  parseSearch,
+  stringifySearch,
+  defaultPreload: 'intent',
+  defaultErrorComponent: Broken,
+  defaultPendingComponent: () => (
+    <div className="page">
+      <Loading lines={6} />
+    </div>
+  ),
+  scrollRestoration: true,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

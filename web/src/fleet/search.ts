@@ -1,0 +1,3 @@
+import { words } from '../app/search-params';
+
+export const fleetSearch = words('search', 'region', 'state', 'cluster', 'wave');

@@ -1,0 +1,10 @@
+import { Loading } from '../design/placeholders';
+
+export function InsightsPage() {
+  return (
+    <div className="page">
+      <h1>Insights</h1>
+      <Loading />
+    </div>
+  );
+}

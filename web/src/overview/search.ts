@@ -1,0 +1,3 @@
+import { words } from '../app/search-params';
+
+export const overviewSearch = words('search', 'project', 'status', 'cluster', 'region');
