@@ -170,3 +170,31 @@ export function describeTree(tree: LiveTree): string {
 export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
+
+/** A node in its place on the screen. */
+export interface TreeRow {
+  node: LiveNode;
+  /** From 1. */
+  level: number;
+  /** Whether its children are shown; undefined: it has none. */
+  isOpen: boolean | undefined;
+}
+
+/** The rows of a tree: healthy branches are closed until somebody opens them. */
+export function visibleRows(
+  branches: readonly Branch[],
+  toggled: ReadonlyMap<string, boolean>,
+  level = 1,
+): TreeRow[] {
+  return branches.flatMap((branch) => {
+    const { node, children } = branch;
+    if (children.length === 0) return [{ node, level, isOpen: undefined }];
+    const isOpen = toggled.get(node.uid) ?? isTroubled(branch);
+    const below = isOpen ? visibleRows(children, toggled, level + 1) : [];
+    return [{ node, level, isOpen }, ...below];
+  });
+}
+
+function isTroubled({ node, children }: Branch): boolean {
+  return !['healthy', 'suspended'].includes(node.health.status) || children.some(isTroubled);
+}

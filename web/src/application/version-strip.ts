@@ -1,6 +1,6 @@
 /** Which version ran where and when, as far as runs tell. Plain values in, plain values out. */
 
-import type { RunSummary } from '../api/types';
+import type { Action, Application, Commit, RunSummary } from '../api/types';
 
 /** A time in which a cluster had one version. */
 export interface Segment {
@@ -92,4 +92,71 @@ export function versionsOf(runs: readonly RunSummary[]): Version[] {
     });
   }
   return [...found.values()];
+}
+
+/** A run, or a commit that was refused before there was one. */
+export interface HistoryEntry {
+  key: string;
+  commit: string;
+  subject: string;
+  status: string;
+  reason: string;
+  by: string;
+  at: string;
+  run: RunSummary | null;
+}
+
+/** What a commit became that no run was made for, and that a person should know of. */
+const REFUSED = new Set(['refused', 'broken', 'failed', 'unreadable']);
+
+/** Runs and refused commits in one order, the newest first. */
+export function mergeHistory(
+  runs: readonly RunSummary[],
+  commits: readonly Commit[],
+): HistoryEntry[] {
+  const ran = runs.map((run) => ({
+    key: run.id,
+    commit: run.commit,
+    subject: run.subject,
+    status: run.status,
+    reason: run.reason,
+    by: run.by || run.trigger,
+    at: run.finished ?? run.started ?? run.created,
+    run,
+  }));
+  const refused = commits
+    .filter((commit) => !commit.run && REFUSED.has(commit.status))
+    .map((commit) => ({
+      key: `${commit.commit} ${commit.seen}`,
+      commit: commit.commit,
+      subject: commit.subject,
+      status: commit.status === 'refused' ? 'failed' : commit.status,
+      reason: commit.reason,
+      by: commit.author,
+      at: commit.seen,
+      run: null,
+    }));
+  return [...ran, ...refused].sort((one, other) => time(other.at) - time(one.at));
+}
+
+/** What goes to the version of an entry; null: it is none to go to, or it runs already. */
+export function rollbackTo(
+  entry: HistoryEntry,
+  application: Application,
+  actions: readonly Action[],
+): Action | null {
+  const { run } = entry;
+  if (!run || !COMPLETED.has(run.status) || run.commit === application.runningCommit) return null;
+  const known = actions.find((action) => action.verb === 'rollback');
+  if (!known) return null;
+  const short = run.commit.slice(0, 7);
+  const subject = run.subject ? ` “${run.subject}”` : '';
+  const clusters = run.targets.join(', ');
+  return {
+    ...known,
+    clusters: [],
+    consequence: `starts a run that brings ${application.name} to ${short}${subject}, which ran on ${clusters}; Git stays as it is`,
+    command: `volary rollback ${application.name} --to ${run.commit}`,
+    body: { ...known.body, to: run.commit },
+  };
 }
