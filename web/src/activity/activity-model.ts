@@ -129,3 +129,29 @@ export function byDay<Item>(
   }
   return days;
 }
+
+/** A day as a heading. */
+export function nameDay(moment: Date): string {
+  return moment.toLocaleDateString('en-GB', {
+    weekday: 'long',
+    day: 'numeric',
+    month: 'long',
+    year: 'numeric',
+  });
+}
+
+/** What a list was narrowed to, as the end of a sentence. */
+export function describeFilter(filter: {
+  by?: string;
+  application?: string;
+  cluster?: string;
+  action?: string;
+}): string {
+  const parts = [
+    filter.by && `as ${filter.by}`,
+    filter.application && `to ${filter.application}`,
+    filter.cluster && `on ${filter.cluster}`,
+    filter.action && `called ${filter.action}`,
+  ].filter(Boolean);
+  return parts.length > 0 ? ` ${parts.join(' ')}` : ' yet';
+}

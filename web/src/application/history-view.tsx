@@ -45,7 +45,7 @@ export function HistoryView({
   if (runs.isPending) return <Loading lines={6} />;
   if (runs.isError) return <Failed error={runs.error} onRetry={() => void runs.refetch()} />;
   const { items } = runs.data;
-  const entries = mergeHistory(items, commits.data?.items ?? []);
+  const entries = mergeHistory(items, commits.data?.items ?? [], runs.data.cursor === '');
   if (entries.length === 0)
     return (
       <Empty title="It has no history yet">

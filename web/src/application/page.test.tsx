@@ -29,9 +29,9 @@ const refused = {
   seen: '2026-03-12T13:59:00Z',
   subject: 'Typo',
   author: 'bob',
-  status: 'broken',
+  status: 'failed',
   reason: 'spec.repicas is no field',
-  run: '',
+  run: 'run-that-never-was',
 };
 const ANSWERS: Answers = {
   'GET /applications/shop': application(),

@@ -22,6 +22,7 @@ import { PlacementView } from './placement-view';
 import { Standing } from './standing';
 import { useLiveTree } from './use-live-tree';
 import { WindowsView } from './windows-view';
+import '../design/layout.css';
 import './application.css';
 
 const AGAIN_MS = 10_000;

@@ -86,6 +86,7 @@ export function branchesOf(nodes: readonly LiveNode[]): Branch[] {
   return grow('').sort(
     (one, other) =>
       healthRank(one.node.health.status) - healthRank(other.node.health.status) ||
+      Number(other.node.total > 0) - Number(one.node.total > 0) ||
       nameOf(one.node).localeCompare(nameOf(other.node)),
   );
 }

@@ -106,13 +106,11 @@ export interface HistoryEntry {
   run: RunSummary | null;
 }
 
-/** What a commit became that no run was made for, and that a person should know of. */
-const REFUSED = new Set(['refused', 'broken', 'failed', 'unreadable']);
-
-/** Runs and refused commits in one order, the newest first. */
+/** Runs and refused commits in one order, the newest first. `isComplete`: there are no older runs. */
 export function mergeHistory(
   runs: readonly RunSummary[],
   commits: readonly Commit[],
+  isComplete: boolean,
 ): HistoryEntry[] {
   const ran = runs.map((run) => ({
     key: run.id,
@@ -124,13 +122,18 @@ export function mergeHistory(
     at: run.finished ?? run.started ?? run.created,
     run,
   }));
+  // A refused commit names the run that it would have had. One older than the runs that were read
+  // may have had one.
+  const ids = new Set(runs.map((run) => run.id));
+  const since = Math.min(...runs.map((run) => time(run.created)));
+  const mayHaveRun = (commit: Commit) => !isComplete && time(commit.seen) < since;
   const refused = commits
-    .filter((commit) => !commit.run && REFUSED.has(commit.status))
+    .filter((commit) => commit.status === 'failed' && !ids.has(commit.run) && !mayHaveRun(commit))
     .map((commit) => ({
       key: `${commit.commit} ${commit.seen}`,
       commit: commit.commit,
       subject: commit.subject,
-      status: commit.status === 'refused' ? 'failed' : commit.status,
+      status: commit.status,
       reason: commit.reason,
       by: commit.author,
       at: commit.seen,

@@ -3,7 +3,8 @@
  * run drawn over it. Plain values in, plain values out.
  */
 
-import type { Cluster, Run } from '../api/types';
+import type { Run } from '../api/types';
+import type { Cluster, Resources } from './cluster';
 
 /** How a cluster is, in one word that has a shape and a colour. */
 export type ClusterMark = 'unreachable' | 'not_ready' | 'unknown' | 'cordoned' | 'suspended' | 'ready';
@@ -154,4 +155,37 @@ export function wavesOf(run: Run): Wave[] {
 function stateOf(statuses: readonly string[]): Wave['state'] {
   if (statuses.every((status) => ENDED.has(status))) return 'done';
   return statuses.some((status) => status !== 'pending') ? 'running' : 'pending';
+}
+
+/** A share of what there is that is in use. */
+export interface Load {
+  name: string;
+  /** From 0 to 1. */
+  used: number;
+  /** In words: `12 of 16 cores`. */
+  text: string;
+}
+
+/** How full a cluster is; empty: nobody knows. */
+export function loadsOf(cluster: Cluster): Load[] {
+  const { capacity, free } = cluster.facts ?? {};
+  if (!capacity || !free) return [];
+  const load = (name: string, of: keyof Resources, write: (amount: number) => string): Load => {
+    const used = Math.max(0, capacity[of] - free[of]);
+    return {
+      name,
+      used: capacity[of] > 0 ? Math.min(1, used / capacity[of]) : 0,
+      text: `${write(used)} of ${write(capacity[of])}`,
+    };
+  };
+  return [
+    load('CPU', 'cpu', (cores) => `${Math.round(cores * 10) / 10}`),
+    load('Memory', 'memory', writeBytes),
+    load('Pods', 'pods', String),
+  ];
+}
+
+function writeBytes(bytes: number): string {
+  const gibibytes = bytes / 2 ** 30;
+  return gibibytes >= 1 ? `${Math.round(gibibytes)} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`;
 }
