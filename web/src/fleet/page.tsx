@@ -171,7 +171,7 @@ function WaveLegend({ waves }: { waves: readonly Wave[] }) {
         <li key={wave.name} className="row">
           <WaveBadge wave={wave} />
           <span>{wave.name}</span>
-          <span className="muted">{`${wave.clusters.length} clusters, ${WAVE_WORDS[wave.state]}`}</span>
+          <span className="muted">{`${wave.clusters.length} ${wave.clusters.length === 1 ? 'cluster' : 'clusters'}, ${WAVE_WORDS[wave.state]}`}</span>
         </li>
       ))}
     </ol>
