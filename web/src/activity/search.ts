@@ -1,3 +1,4 @@
 import { words } from '../app/search-params';
 
-export const activitySearch = words('by', 'application', 'cluster', 'action', 'entry', 'tab');
+/** `entry` is the position of the entry that is open. */
+export const activitySearch = words('tab', 'by', 'application', 'cluster', 'action', 'entry', 'status');

@@ -1,10 +1,239 @@
-import { Loading } from '../design/placeholders';
+import { useQuery } from '@tanstack/react-query';
+import { useSearch } from '@tanstack/react-router';
 
+import { getAll, type Page, segment } from '../api/client';
+import { reading } from '../api/queries';
+import type { Run, RunSummary } from '../api/types';
+import { useChangeSearch } from '../app/search-params';
+import { Empty, Failed, Loading } from '../design/placeholders';
+import { Sentence } from '../design/sentence';
+import { useStillOrder } from '../design/still-order';
+import { Time } from '../design/time';
+import type { Cluster } from './cluster';
+import { ClusterDrawer } from './cluster-drawer';
+import {
+  describeFleet,
+  filterClusters,
+  isTroubled,
+  markOf,
+  regionsOf,
+  wavesOf,
+  type Region,
+  type Wave,
+} from './fleet-model';
+import { Tile } from './tile';
+import { WAVE_WORDS, WaveBadge } from './wave-badge';
+import '../design/layout.css';
+import './fleet.css';
+
+const AGAIN_MS = 5_000;
+const MOST_TILES = 600;
+
+/** The clusters by region, trouble first, with a run's waves drawn over them. */
 export function FleetPage() {
+  const search = useSearch({ from: '/fleet' });
+  const change = useChangeSearch();
+  const fleet = useQuery({
+    queryKey: ['/clusters', 'all'],
+    queryFn: ({ signal }) => getAll<Cluster>('/clusters', {}, signal),
+    refetchInterval: AGAIN_MS,
+  });
+  const run = useQuery({
+    ...reading<Run>(`/runs/${segment(search.wave ?? '')}`),
+    enabled: Boolean(search.wave),
+    refetchInterval: AGAIN_MS,
+  });
+  if (!fleet.data)
+    return (
+      <div className="page">
+        <h1>Fleet</h1>
+        {fleet.isError ? (
+          <Failed error={fleet.error} onRetry={() => void fleet.refetch()} />
+        ) : (
+          <Loading lines={8} label="Reading the fleet" />
+        )}
+      </div>
+    );
+  const clusters = fleet.data;
+  const shown = filterClusters(clusters, search);
+  const waves = search.wave && run.data ? wavesOf(run.data) : [];
+  const opened = clusters.find((cluster) => cluster.name === search.cluster);
+  const worst = clusters.find(isTroubled);
   return (
-    <div className="page">
-      <h1>Fleet</h1>
-      <Loading />
+    <div className="with-drawer">
+      <div className="page">
+        <h1>Fleet</h1>
+        <Sentence status={clusters.length === 0 ? 'pending' : worst ? markOf(worst) : 'ready'}>
+          {describeFleet(clusters)}
+        </Sentence>
+        <Filters clusters={clusters} shown={shown.length} at={fleet.dataUpdatedAt} />
+        {waves.length > 0 && <WaveLegend waves={waves} />}
+        {search.wave && run.data && waves.length === 0 && (
+          <p className="muted">{`${run.data.summary.application}’s run has no waves.`}</p>
+        )}
+        {clusters.length === 0 && (
+          <Empty title="No cluster is registered yet">
+            A fleet file names them: <code>volary server --fleet fleet.yaml</code>
+          </Empty>
+        )}
+        {clusters.length > 0 && shown.length === 0 && (
+          <Empty title="No cluster is like that">Take a filter away to see the others.</Empty>
+        )}
+        <Regions
+          regions={regionsOf(shown.slice(0, MOST_TILES))}
+          waves={waves}
+          chosen={search.cluster ?? ''}
+          onOpen={(cluster) => change({ cluster })}
+        />
+        {shown.length > MOST_TILES && (
+          <p className="muted">{`${shown.length - MOST_TILES} clusters more: narrow them by region or search`}</p>
+        )}
+      </div>
+      {opened && <ClusterDrawer key={opened.name} cluster={opened} at={fleet.dataUpdatedAt} />}
     </div>
+  );
+}
+
+function Filters({
+  clusters,
+  shown,
+  at,
+}: {
+  clusters: readonly Cluster[];
+  shown: number;
+  at: number;
+}) {
+  const search = useSearch({ from: '/fleet' });
+  const change = useChangeSearch();
+  const runs = useQuery({ ...reading<Page<RunSummary>>('/runs', { limit: 50 }), refetchInterval: AGAIN_MS });
+  const regions = [...new Set(clusters.map((cluster) => cluster.region))].filter(Boolean).sort();
+  const states = [...new Set(clusters.map(markOf))];
+  const under = (runs.data?.items ?? []).filter((run) => !run.finished || run.id === search.wave);
+  const isUnknown = search.wave && !under.some((run) => run.id === search.wave);
+  return (
+    <div className="row wrap fleet-filters">
+      <label className="row">
+        <span className="spoken">Search clusters</span>
+        <input
+          data-search
+          type="search"
+          placeholder="Name, label, taint"
+          value={search.search ?? ''}
+          maxLength={200}
+          onChange={(event) => change({ search: event.target.value }, { replace: true })}
+        />
+      </label>
+      <label className="row">
+        <span>Region</span>
+        <select value={search.region ?? ''} onChange={(event) => change({ region: event.target.value })}>
+          <option value="">all</option>
+          {regions.map((region) => (
+            <option key={region}>{region}</option>
+          ))}
+        </select>
+      </label>
+      <label className="row">
+        <span>State</span>
+        <select value={search.state ?? ''} onChange={(event) => change({ state: event.target.value })}>
+          <option value="">all</option>
+          {states.map((state) => (
+            <option key={state} value={state}>
+              {state.replaceAll('_', ' ')}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label className="row">
+        <span>Waves of</span>
+        <select value={search.wave ?? ''} onChange={(event) => change({ wave: event.target.value })}>
+          <option value="">no run</option>
+          {isUnknown && <option value={search.wave}>{search.wave}</option>}
+          {under.map((run) => (
+            <option key={run.id} value={run.id}>
+              {`${run.application} ${run.commit.slice(0, 7)}`}
+            </option>
+          ))}
+        </select>
+      </label>
+      <span className="grow" />
+      <span className="muted small">
+        {`${shown} of ${clusters.length}, observed `}
+        <Time at={new Date(at).toISOString()} />
+      </span>
+    </div>
+  );
+}
+
+function WaveLegend({ waves }: { waves: readonly Wave[] }) {
+  return (
+    <ol className="row wrap" aria-label="Waves">
+      {waves.map((wave) => (
+        <li key={wave.name} className="row">
+          <WaveBadge wave={wave} />
+          <span>{wave.name}</span>
+          <span className="muted">{`${wave.clusters.length} ${wave.clusters.length === 1 ? 'cluster' : 'clusters'}, ${WAVE_WORDS[wave.state]}`}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Regions({
+  regions,
+  waves,
+  chosen,
+  onOpen,
+}: {
+  regions: readonly Region[];
+  waves: readonly Wave[];
+  chosen: string;
+  onOpen: (cluster: string) => void;
+}) {
+  const { items, still } = useStillOrder(regions, (region) => region.name);
+  return (
+    <div className="stack" {...still}>
+      {items.map((region) => (
+        <RegionTiles key={region.name} region={region} waves={waves} chosen={chosen} onOpen={onOpen} />
+      ))}
+    </div>
+  );
+}
+
+function RegionTiles({
+  region,
+  waves,
+  chosen,
+  onOpen,
+}: {
+  region: Region;
+  waves: readonly Wave[];
+  chosen: string;
+  onOpen: (cluster: string) => void;
+}) {
+  const { items, still } = useStillOrder(region.clusters, (cluster) => cluster.name);
+  const name = region.name || 'No region';
+  return (
+    <section aria-label={name} className="stack">
+      <h2>
+        {name}{' '}
+        <span className="muted">
+          {region.troubled > 0
+            ? `${region.troubled} of ${region.clusters.length} need a look`
+            : region.clusters.length}
+        </span>
+      </h2>
+      <ul className="tiles" {...still}>
+        {items.map((cluster) => (
+          <li key={cluster.name}>
+            <Tile
+              cluster={cluster}
+              wave={waves.find((wave) => wave.clusters.includes(cluster.name))}
+              isChosen={cluster.name === chosen}
+              onOpen={() => onOpen(cluster.name)}
+            />
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }

@@ -1,0 +1,198 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { describe, expect, it } from 'vitest';
+
+import { violations } from '../../tests/axe';
+import { openScreen, Refusal, Stream, type Answers } from '../../tests/open-screen';
+import {
+  action,
+  application,
+  BEFORE,
+  cluster,
+  drift,
+  HEAD,
+  liveObject,
+  run,
+  tree,
+  workload,
+} from './application-fixtures';
+
+const runs = {
+  items: [
+    run(),
+    run({ id: 'run-1', commit: BEFORE, subject: 'Smaller <i>cart</i>', runningCommit: '', finished: '2026-03-01T10:00:00Z', started: '2026-03-01T09:00:00Z' }),
+  ],
+  cursor: '',
+};
+const refused = {
+  commit: 'bad0000000000000000000000000000000000000',
+  seen: '2026-03-12T13:59:00Z',
+  subject: 'Typo',
+  author: 'bob',
+  status: 'failed',
+  reason: 'spec.repicas is no field',
+  run: 'run-that-never-was',
+};
+const ANSWERS: Answers = {
+  'GET /applications/shop': application(),
+  'GET /applications/shop/actions': { version: 1, items: [action()] },
+  'GET /applications/shop/drift': drift(),
+  'GET /applications/shop/tree': tree(),
+  'GET /runs': runs,
+  'GET /applications/shop/commits': { items: [refused], cursor: '' },
+  'GET /applications/shop/clusters/eu/object': liveObject(),
+};
+
+describe('the application', () => {
+  it('says what is the matter first, and breaks no rule of accessibility', async () => {
+    const { container } = openScreen('/applications/shop', ANSWERS);
+
+    await screen.findByText(/^eu is degraded: Deployment shop\/web: 1 of 3 pods ready; 7 of 9 pods ready on 3 clusters/);
+    const runs = within(screen.getByRole('region', { name: 'Runs' }));
+    expect(runs.getByText('on 2 clusters')).toBeTruthy();
+    expect(screen.getByText('out of sync in eu: replicas 4, Git 3 (kubectl-scale)')).toBeTruthy();
+    expect(await violations(container)).toEqual([]);
+  });
+
+  it('sums objects over clusters, trouble first, and leads to the one in trouble', async () => {
+    const user = userEvent.setup();
+    const { address } = openScreen('/applications/shop', ANSWERS);
+
+    const table = within(await screen.findByRole('region', { name: 'Objects over all clusters' }));
+    const [, first, second] = table.getAllByRole('row');
+    expect(first?.textContent).toContain('Deployment shop/web');
+    expect(first?.textContent).toContain('7 of 9');
+    expect(second?.textContent).toContain('Service shop/web');
+    await user.click(within(first as HTMLElement).getAllByRole('button', { name: 'eu' })[0] as HTMLElement);
+
+    expect(await screen.findByRole('complementary')).toBeTruthy();
+    expect(address()).toContain('cluster=eu&object=apps%2FDeployment%2Fshop%2Fweb');
+  });
+
+  it('shows the tree of a cluster with the events of what is ill, walked by arrows', async () => {
+    const user = userEvent.setup();
+    const { container, address } = openScreen('/applications/shop?cluster=eu', ANSWERS);
+
+    const items = await screen.findAllByRole('treeitem');
+    expect(items.map((item) => item.getAttribute('aria-level'))).toEqual(['1', '2', '3', '3', '3', '1']);
+    expect(screen.getAllByText(/Back-off restarting failed container web <b>now<\/b>/)).toHaveLength(2);
+    items[0]?.focus();
+    await user.keyboard('{ArrowDown}{ArrowLeft}');
+    expect(screen.getAllByRole('treeitem')).toHaveLength(3);
+    await user.keyboard('{ArrowLeft}{Enter}');
+
+    expect(address()).toContain('object=apps%2FDeployment%2Fshop%2Fweb');
+    expect(await violations(container)).toEqual([]);
+  });
+
+  it('follows what changes, and goes on from what it has', async () => {
+    const change = {
+      application: 'shop',
+      version: 8,
+      cluster: cluster({ name: 'eu', ready: 3, total: 3, nodes: workload(HEAD) }),
+      removed: [],
+    };
+    openScreen('/applications/shop', {
+      ...ANSWERS,
+      'GET /applications/shop/tree/stream': new Stream([{ id: 8, event: 'change', data: change }]),
+    });
+
+    expect(await screen.findByText('9 of 9')).toBeTruthy();
+  });
+
+  it('shows an object in a drawer that Escape closes', async () => {
+    const user = userEvent.setup();
+    const { container, address } = openScreen(
+      '/applications/shop?cluster=eu&object=apps/Deployment/shop/web&view=diff',
+      ANSWERS,
+    );
+
+    const drawer = within(await screen.findByRole('complementary'));
+    await drawer.findByText('spec.replicas');
+    expect(drawer.getByText(/set by kubectl-scale/)).toBeTruthy();
+    await user.click(drawer.getByRole('tab', { name: 'Live' }));
+    expect(drawer.getByText(/revisionHistoryLimit: 10/)).toBeTruthy();
+    expect(await violations(container)).toEqual([]);
+    await user.keyboard('{Escape}');
+
+    expect(screen.queryByRole('complementary')).toBeNull();
+    expect(address()).toBe('/applications/shop?cluster=eu');
+  });
+
+  it('streams the log of a pod', async () => {
+    openScreen('/applications/shop?cluster=eu&object=apps/Deployment/shop/web&view=logs', {
+      ...ANSWERS,
+      'GET /applications/shop/clusters/eu/logs/stream': new Stream([
+        { event: 'line', data: { text: '<script>alert(1)</script> started' } },
+      ]),
+    });
+
+    const log = await screen.findByRole('log');
+    await waitFor(() => expect(log.textContent).toContain('<script>alert(1)</script> started'));
+    expect(log.querySelector('script')).toBeNull();
+  });
+
+  it('shows drift with who did it, trouble first', async () => {
+    const { container } = openScreen('/applications/shop?tab=drift', ANSWERS);
+
+    const table = await screen.findByRole('table', { name: /spec.replicas/ });
+    expect(within(table).getAllByRole('row').map((row) => row.textContent)).toEqual([
+      '1−removed: 3',
+      '1+added: 4',
+    ]);
+    expect(screen.getByText(/set by kubectl-scale/)).toBeTruthy();
+    expect(screen.getAllByRole('heading', { level: 2 }).map((head) => head.textContent).slice(-2)).toEqual(['eu', 'us']);
+    expect(await violations(container)).toEqual([]);
+  });
+
+  it('rolls back to a version that ran, after it has said what that means', async () => {
+    const user = userEvent.setup();
+    const { asked, container } = openScreen('/applications/shop?tab=history', {
+      ...ANSWERS,
+      'POST /applications/shop/rollback': { run: 'run-3', reason: 'run-3 begins' },
+    });
+
+    expect(await screen.findByText('spec.repicas is no field')).toBeTruthy();
+    expect(await violations(container)).toEqual([]);
+    await user.click(screen.getByRole('button', { name: 'Roll back to 7be2104' }));
+    const dialog = within(screen.getByRole('dialog'));
+    expect(dialog.getByText(/brings shop to 7be2104 “Smaller <i>cart<\/i>”, which ran on eu, us/)).toBeTruthy();
+    await user.click(dialog.getByRole('button', { name: 'Roll back' }));
+
+    await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+    const sent = asked.filter(({ method }) => method === 'POST');
+    expect(sent.map(({ path, body }) => [path, body])).toEqual([
+      ['/applications/shop/rollback', { to: BEFORE }],
+    ]);
+  });
+
+  it('keeps a button that cannot be pressed, with the reason', async () => {
+    openScreen('/applications/shop?tab=history', {
+      ...ANSWERS,
+      'GET /applications/shop/actions': {
+        version: 1,
+        items: [action({ enabled: false, disabledReason: 'you may only look at shop' })],
+      },
+    });
+
+    const button = await screen.findByRole('button', { name: 'Roll back to 7be2104' });
+    expect(button.getAttribute('aria-disabled')).toBe('true');
+  });
+
+  it('teaches where there is nothing, and says what cannot be read', async () => {
+    openScreen('/applications/shop', {
+      ...ANSWERS,
+      'GET /applications/shop/tree': tree({ clusters: [] }),
+      'GET /applications/shop/drift': new Refusal(503, 'no cluster was compared yet'),
+    });
+
+    expect(await screen.findByText('volary sync shop')).toBeTruthy();
+    expect(screen.getByText('Drift is not known yet')).toBeTruthy();
+  });
+
+  it('says that there is no such application', async () => {
+    openScreen('/applications/none', { 'GET /applications/none': new Refusal(404, 'there is no application none') });
+
+    expect((await screen.findByRole('alert')).textContent).toContain('there is no application none');
+  });
+});
