@@ -80,6 +80,10 @@ class Service:
     overview: overview_service.OverviewService = field(init=False)
     #: What may be done next.
     actions: action_service.ActionService = field(init=False)
+    #: Runs as figures.
+    insights: insight_service.InsightService = field(init=False)
+    #: When nothing begins.
+    calendars: calendar_service.CalendarService = field(init=False)
 
     def __post_init__(self) -> None:
         store, dependencies = self.store, self.dependencies
@@ -87,15 +91,8 @@ class Service:
             store, dependencies.clock, self.fleet, self.kept
         )
         self.actions = action_service.ActionService(store, dependencies, self.fleet.register)
-
-    #: Runs as figures.
-    insights: insight_service.InsightService = field(init=False)
-    #: When nothing begins.
-    calendars: calendar_service.CalendarService = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.insights = insight_service.InsightService(self.store, self.dependencies.clock)
-        self.calendars = calendar_service.CalendarService(self.store, self.dependencies)
+        self.insights = insight_service.InsightService(store, dependencies.clock)
+        self.calendars = calendar_service.CalendarService(store, dependencies)
 
     # Looking.
 

@@ -185,11 +185,6 @@ def _named(seen: Visibility, destinations: tuple[projects.Destination, ...]) -> 
     }
 
 
-def of(request: requests.Request) -> Visibility:
-    """Return what the person behind a request may see."""
-    return Visibility(server_state.person(request), server_state.of(request).service)
-
-
 def of(request: requests.Request, reads: shared_reads.SharedReads | None = None) -> Visibility:
     """Return what the person behind a request may see; streams share what they read for that."""
     here = server_state.of(request)

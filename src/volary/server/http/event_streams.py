@@ -81,11 +81,6 @@ class Source:
     close: Callable[[], Awaitable[None]] = _nothing
 
 
-def respond(request: requests.Request, source: Fetch | Source, start: int) -> responses.Response:
-    """Answer with a stream of what a source, or only its `fetch`, finds from `start` on."""
-    source = source if isinstance(source, Source) else Source(source)
-
-
 def shared(request: requests.Request, stream: Hashable, fetch: Fetch) -> Fetch:
     """Return a fetch that reads once for all viewers who are at the same place of a stream.
 
@@ -103,8 +98,9 @@ def shared(request: requests.Request, stream: Hashable, fetch: Fetch) -> Fetch:
     return fetch_once
 
 
-def respond(request: requests.Request, fetch: Fetch, start: int) -> responses.Response:
-    """Answer with a stream of what `fetch` finds from `start` on."""
+def respond(request: requests.Request, source: Fetch | Source, start: int) -> responses.Response:
+    """Answer with a stream of what a source, or only its `fetch`, finds from `start` on."""
+    source = source if isinstance(source, Source) else Source(source)
     here, person = server_state.of(request), server_state.person(request).name
     address = logins.address_of(request)
     place = _Place(here, person, address)
