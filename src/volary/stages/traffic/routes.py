@@ -42,9 +42,14 @@ async def return_to_primary(
     route_objects: Sequence[live_routes.RouteObject],
     source: Sequence[manifest.Manifest],
 ) -> None:
-    """Give primary all the traffic that other variants get, as soon as it can take it."""
+    """Give primary all the traffic that other variants get, as soon as it can take it.
+
+    What was read back is told, else canary would be shown with users that it has no more.
+    """
     for route_object in live_routes.diverted(route_objects):
-        await route_writes.move(work, route_object, _return, source)
+        _, after = await route_writes.move(work, route_object, _return, source)
+        shares = weights.observed(after).shares
+        work.context.weights("traffic is back at primary", division.PRIMARY.shares, shares)
 
 
 def _return(route_object: live_routes.RouteObject) -> weights.Change:
@@ -121,7 +126,8 @@ async def give_back(work: execution.Work, source: Sequence[manifest.Manifest]) -
         route_object = await read(work, source)
         if not weights.is_diverted(route_object.weights):
             return False
-        await divide(work, source, division.PRIMARY, known=route_object)
+        seen = await divide(work, source, division.PRIMARY, known=route_object)
+        work.context.weights("traffic is back at primary", division.PRIMARY.shares, seen.shares)
     except errors.VolaryError as error:
         work.caution(f"canary's traffic could not be given back yet: {error}")
         return False
