@@ -232,7 +232,7 @@ def attention_of(
         )
     if not kind:
         return None
-    if kind == "failed" and summary is None:
+    if kind == "failed" and (summary is None or summary.head.started is None):
         kind = "refusedCommit"
     ended = summary.head.finished if summary is not None else None
     return _attention(

@@ -234,6 +234,14 @@ def test_a_rollback_can_only_be_broken_off() -> None:
     assert not find(found, "pause").enabled
 
 
+def test_of_a_commit_that_was_refused_nothing_is_tried_again() -> None:
+    refused = run_builder.refused_run("run-1", "shop", "new7777", "", "no such stage", BEGINNING)
+
+    [retry] = offered(refused)
+
+    assert retry.disabled_reason == "a run that is failed cannot be tried again"
+
+
 def test_what_may_be_copied_is_a_command_that_there_is() -> None:
     rule = policies.ApprovalRule(count=1, timeout=timedelta(hours=1))
     waiting = run_builder.RunSpec(
