@@ -175,13 +175,18 @@ def _of_whole_run(run: state.Run) -> Iterator[_Wish]:
 def _cancels(run: state.Run) -> Iterator[_Wish]:
     """Yield the ways to end a run: going back, leaving everything, or breaking off."""
 
-    def cancel(body: json.JsonObject, options: str = "") -> _Wish:
+    def cancel(body: json.JsonObject, options: str = "", clusters: tuple[str, ...] = ()) -> _Wish:
         return _Wish(
-            "cancel", body=body, reason_field="reason", is_destructive=True, options=options
+            "cancel",
+            clusters=clusters,
+            body=body,
+            reason_field="reason",
+            is_destructive=True,
+            options=options,
         )
 
     if run.rollback is None:
-        yield cancel({"rollback": True, "now": False})
+        yield cancel({"rollback": True, "now": False}, clusters=run.touched)
         yield cancel({"rollback": False, "now": False}, " --keep")
     if run.rollback is not None or run.ending is not None:
         goes_back = run.ending is None or run.ending.rollback
