@@ -163,6 +163,7 @@ def test_going_back_says_which_clusters_go_to_which_commit_and_which_stay() -> N
     )
     assert keep.consequence == ("ends the run as cancelled; what was written on us and eu stays")
     assert back.is_destructive
+    assert (back.title, keep.title) == ("Cancel and roll back", "Cancel and keep")
     assert (back.command, keep.command) == ("volary cancel run-1", "volary cancel run-1 --keep")
     assert (back.reason_field, back.needs_reason) == ("reason", False)
 
@@ -174,6 +175,7 @@ def test_trying_again_and_going_without_say_what_begins_and_what_stays() -> None
     retry, skip = find(found, "retry"), find(found, "skip", "us")
 
     assert retry.clusters == ("us",)
+    assert (retry.title, skip.title) == ("Retry us", "Skip us")
     assert retry.consequence == (
         "tries K8S_CANARY_ROLLOUT again on us; K8S_CANARY_ROLLOUT begins on us and asia"
     )
