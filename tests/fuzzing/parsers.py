@@ -926,7 +926,13 @@ def _signed_token(data: bytes) -> Iterable[str]:
 def _cursor(data: bytes) -> Iterable[str]:
     raw = base64.urlsafe_b64encode(data).decode().rstrip("=")
     for text in (raw, _words_of(data)):
-        for read in (pagination.by_time, pagination.by_name, pagination.by_position):
+        for read in (
+            pagination.by_time,
+            pagination.by_name,
+            pagination.by_rank,
+            pagination.by_pair,
+            pagination.by_position,
+        ):
             _accepted(read, text)
     return ()
 

@@ -12,6 +12,7 @@ import command_world
 import kubectl
 import process_time
 import team_world
+from team_world import CANARY, Team, team
 
 
 async def test_git_drives_and_people_steer(tmp_path: Path) -> None:

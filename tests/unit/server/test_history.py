@@ -1,5 +1,6 @@
 """Runs and the commits that were refused before one began, as one list."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -87,3 +88,29 @@ async def test_page_by_page_it_is_the_same_list(tmp_path: Path, limit: int) -> N
 
     assert walked == names(whole["items"])
     assert garbage == 400
+
+
+async def test_a_file_that_cannot_be_used_comes_first_as_long_as_it_cannot(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        await fill(world)
+        known = await world.service.store.applications.get("shop")
+        assert known is not None
+        document = {**known.document, "unusable_at": "garbage"}
+        broken = replace(known, status="broken", reason="line 3: no mapping", document=document)
+        await world.service.store.applications.keep(broken, fence=None)
+        _, page = await world.ask("GET", f"{API}/applications/shop/history?limit=3")
+        _, alone = await world.ask("GET", f"{API}/applications/shop/history?limit=1")
+        _, after = await world.ask(
+            "GET", f"{API}/applications/shop/history?limit=1&cursor={alone['cursor']}"
+        )
+        _, next_page = await world.ask(
+            "GET", f"{API}/applications/shop/history?limit=3&cursor={page['cursor']}"
+        )
+
+    assert names(page["items"]) == ["garbage", *NEWEST_FIRST[:2]]
+    assert (page["items"][0]["status"], page["items"][0]["reason"]) == (
+        "broken",
+        "line 3: no mapping",
+    )
+    assert names(next_page["items"])[0] == NEWEST_FIRST[2]
+    assert names(alone["items"]) + names(after["items"]) == ["garbage", "newest"]

@@ -1,13 +1,14 @@
 """The first screen over HTTP: what needs a person, what runs where, and never what is another's."""
 
 import asyncio
+import collections
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import server_world
-from volary.controller.api import overview_service
+from volary.controller.api import overview, overview_service
 from volary.model.fleet import fleets
 from volary.store import records
 
@@ -188,22 +189,74 @@ async def test_what_was_stored_before_somebody_asked_is_in_the_answer(tmp_path: 
             assert len(broken) == round_number + 1
 
 
-async def test_two_hundred_viewers_cost_one_reading(tmp_path: Path) -> None:
-    async with fleet_of_two_teams(tmp_path) as world:
-        applications = world.service.store.applications
-        read, count = applications.list, 0
+class Counted:
+    """What is asked of a store's part, by the names of its methods."""
+
+    def __init__(self, part: Any) -> None:
+        self._part = part
+        self.asked: collections.Counter[str] = collections.Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._part, name)
 
         async def counted(*given: Any, **more: Any) -> Any:
-            nonlocal count
-            count += 1
-            return await read(*given, **more)
+            self.asked[name] += 1
+            return await method(*given, **more)
 
-        applications.list = counted  # type: ignore[method-assign]
+        return counted
+
+
+async def look(world: server_world.Served) -> int:
+    service = world.service.overview
+    shown = await service.get(overview_service.EVERYBODY)
+    page = await service.rows(overview_service.EVERYBODY, overview.Narrowing())
+    return id(shown) + id(page)
+
+
+async def test_two_hundred_viewers_cost_as_much_as_one(tmp_path: Path) -> None:
+    async with fleet_of_two_teams(tmp_path) as world:
+        store = world.service.store
+        store.applications = applications = Counted(store.applications)  # type: ignore[assignment]
+        store.runs = runs = Counted(store.runs)  # type: ignore[assignment]
+        await look(world)
+        one = applications.asked + runs.asked
+        applications.asked.clear(), runs.asked.clear()
         world.service.kept.notify_all()
-        answers = await asyncio.gather(
-            *(world.service.overview.get(visible) for visible in [overview_service.EVERYBODY] * 200)
-        )
+        looked = await asyncio.gather(*(look(world) for _ in range(200)))
+        many = applications.asked + runs.asked
 
-    # One may have begun before the last of them came.
-    assert count <= 2
-    assert len({id(answer) for answer in answers}) <= 2
+    # One reading may have begun before the last of them came.
+    assert all(many[name] <= 2 * one[name] for name in many), (one, many)
+    assert len(set(looked)) <= 2
+
+
+async def test_of_a_thousand_applications_only_runs_under_way_are_read(tmp_path: Path) -> None:
+    members = fleets.Fleet(tuple(fleets.Cluster(f"c{number}") for number in range(20)))
+    async with server_world.served(tmp_path, members=members) as world:
+        commits = {cluster.name: OLD for cluster in members.clusters}
+        for first in range(0, 1000, 250):
+            await asyncio.gather(
+                *(
+                    keep(
+                        world,
+                        f"app-{number:04}",
+                        status="failed" if number % 50 == 0 else "synced",
+                        run=f"run-{number}",
+                        commits=commits,
+                    )
+                    for number in range(first, first + 250)
+                )
+            )
+        for number in (1, 2, 3):
+            await world.keep_run(f"run-{number}", f"app-{number:04}", ended=False)
+        store = world.service.store
+        store.applications = applications = Counted(store.applications)  # type: ignore[assignment]
+        store.runs = runs = Counted(store.runs)  # type: ignore[assignment]
+        shown = await world.service.overview.get(overview_service.EVERYBODY)
+        await look(world)
+
+    assert shown.sentence == "20 of 1000 applications need you; 3 runs are under way"
+    assert len(shown.places) == 12
+    # Two full pages and the end; one list of runs, one of those that failed, one for the rows.
+    assert applications.asked == {"list": 2}
+    assert runs.asked == {"list": 1, "summaries": 1, "load": 3, "last_good_ends": 1}

@@ -49,6 +49,8 @@ class _Wish:
     is_destructive: bool = False
     #: Options of the command besides the name and the reason.
     options: str = ""
+    #: What a button says; empty: the verb, and the clusters where it is about some only.
+    title: str = ""
 
 
 def _action(
@@ -71,9 +73,17 @@ def _action(
         command=f"{command}{wish.options}{reason}",
         path=f"/api/v1/{parse.quote(path)}/{wish.verb}",
         body=wish.body,
+        title=wish.title or _title(wish),
     )
 
 
+def _title(wish: _Wish) -> str:
+    verb = _TITLES.get(wish.verb, wish.verb.capitalize())
+    is_about_some = wish.verb in ("retry", "skip") and wish.clusters
+    return f"{verb} {phrases.join_names(wish.clusters)}" if is_about_some else verb
+
+
+_TITLES = {"rollback": "Roll back", "unfreeze": "Open windows", "withdraw": "Withdraw approval"}
 #: Commands that are not called as their verbs.
 _SPOKEN = {
     ("run", "withdraw"): "approve --withdraw",
@@ -150,6 +160,7 @@ def _of_whole_run(run: state.Run) -> Iterator[_Wish]:
             "skip",
             stage=stage,
             body={**seen, "stage": stage},
+            title=f"Skip the rest of {run.current.stage.name}",
             reason_field="reason",
             needs_reason=True,
             options=f" --stage {stage}",
@@ -160,6 +171,7 @@ def _of_whole_run(run: state.Run) -> Iterator[_Wish]:
             "promote",
             stage=stage,
             body={**seen, "wave": wave or run.waves[0].name},
+            title=f"Promote wave {wave or run.waves[0].name}",
             reason_field="reason",
             needs_reason=True,
             options=f" --wave {shlex.quote(wave or run.waves[0].name)}",
@@ -175,17 +187,23 @@ def _of_whole_run(run: state.Run) -> Iterator[_Wish]:
 def _cancels(run: state.Run) -> Iterator[_Wish]:
     """Yield the ways to end a run: going back, leaving everything, or breaking off."""
 
-    def cancel(body: json.JsonObject, options: str = "") -> _Wish:
+    def cancel(title: str, body: json.JsonObject, options: str = "") -> _Wish:
         return _Wish(
-            "cancel", body=body, reason_field="reason", is_destructive=True, options=options
+            "cancel",
+            title=title,
+            body=body,
+            reason_field="reason",
+            is_destructive=True,
+            options=options,
         )
 
     if run.rollback is None:
-        yield cancel({"rollback": True, "now": False})
-        yield cancel({"rollback": False, "now": False}, " --keep")
+        yield cancel("Cancel and roll back", {"rollback": True, "now": False})
+        yield cancel("Cancel and keep", {"rollback": False, "now": False}, " --keep")
     if run.rollback is not None or run.ending is not None:
         goes_back = run.ending is None or run.ending.rollback
         yield cancel(
+            "Break off",
             {**_seen(run), "rollback": goes_back, "now": True},
             " --now" if goes_back else " --keep --now",
         )
@@ -551,6 +569,7 @@ def back_to(
         body={"to": run.id},
         is_destructive=True,
         options=f" --to {run.id}",
+        title=f"Roll back to {run.commit[:7]}",
     )
     said = (
         f"applies commit {run.commit[:7]} again on all clusters that {application} is for, at once"
@@ -602,7 +621,14 @@ def of_cluster(
         if taint.key not in (mark.key for mark in (known.cordon, known.drain) if mark):
             said[title] = f"applications that do not tolerate {title} may come to {name} again"
             wishes.append(
-                _Wish("untaint", "cluster", body=body, reason_field="reason", options=f" {title}")
+                _Wish(
+                    "untaint",
+                    "cluster",
+                    body=body,
+                    reason_field="reason",
+                    options=f" {title}",
+                    title=f"Remove taint {title}",
+                )
             )
     made = []
     for wish in wishes:

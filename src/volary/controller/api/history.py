@@ -1,17 +1,20 @@
 """An application's runs, and the commits that never became one, as one list.
 
-A commit can be refused before there is a run of it: its file has errors, or what it would apply
-is not allowed. Whoever looks for it looks among the runs.
+A commit that is refused before anything was planned is kept as a run that has failed, unless
+nothing was requested yet: its file cannot be used, or a newer commit came first. Whoever looks
+for it looks among the runs all the same.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from volary.controller.api import conversions, overview_representations
+from volary.controller.status import application_statuses
 from volary.store import pagination, records, stores
 
 #: In a cursor: of this list there is nothing more.
 _OVER = "-"
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +32,24 @@ async def page(
 ) -> records.Page[overview_representations.HistoryEntry]:
     """Return runs and refused commits, the newest first; a page may hold fewer than `limit`.
 
+    The first one begins with the commit whose file cannot be used, where that is so now.
+
     Raises:
         errors.UserError: The cursor is none of this list.
     """
+    first = await _unusable(store, application) if not cursor else None
+    if first is None:
+        return await _page(store, application, cursor, limit)
+    # It is about the newest there is, and how it is now.
+    if limit == 1:
+        return records.Page((first,), pagination.write(("", "")))
+    rest = await _page(store, application, "", limit - 1)
+    return records.Page((first, *rest.items), rest.cursor)
+
+
+async def _page(
+    store: stores.Store, application: str, cursor: str, limit: int
+) -> records.Page[overview_representations.HistoryEntry]:
     of_runs, of_commits = pagination.by_pair(cursor) or ("", "")
     runs = await _runs(store, application, of_runs, limit)
     commits = await _commits(store, application, of_commits, limit)
@@ -55,6 +73,25 @@ async def page(
         tuple(entry for _, entry in shown[:limit]),
         "" if follows == (_OVER, _OVER) else pagination.write(follows),
     )
+
+
+async def _unusable(
+    store: stores.Store, application: str
+) -> overview_representations.HistoryEntry | None:
+    """Return the newest commit where the application's file cannot be used; None: it can be."""
+    known = await store.applications.get(application)
+    if known is None or application_statuses.why_unreadable(known):
+        return None
+    commit = application_statuses.from_document(known.document).unusable_at
+    if known.status != application_statuses.StatusWord.BROKEN or not commit:
+        return None
+    of_commit = records.RunFilter(frozenset({application}), commit=commit)
+    if (await store.runs.list(of_commit, limit=1)).items:
+        return None
+    refused = records.CommitRecord(
+        application, commit, known.updated or _NEVER, status=known.status, reason=known.reason
+    )
+    return _of_commit(refused)
 
 
 def _rest(piece: _Piece, cursor: str, until: tuple[datetime, str] | None) -> str:

@@ -144,21 +144,21 @@ def of_record(known: records.ApplicationRecord) -> ApplicationLine:
 class ClusterFacts(Protocol):
     """What is seen in clusters of applications, besides what was released."""
 
-    def health(self, application: str, cluster: str) -> str:
+    def health(self, line: ApplicationLine, cluster: str) -> str:
         """Return how it is there, as in the live tree; ``unknown``: nobody looks."""
 
-    def drift(self, application: str, cluster: str) -> str:
+    def drift(self, line: ApplicationLine, cluster: str) -> str:
         """Return ``inSync``, ``outOfSync`` or ``unknown``."""
 
 
 class NothingSeen:
     """Nobody looks into clusters here: what is there is not known."""
 
-    def health(self, application: str, cluster: str) -> str:
+    def health(self, line: ApplicationLine, cluster: str) -> str:
         """Return that it is not known."""
         return "unknown"
 
-    def drift(self, application: str, cluster: str) -> str:
+    def drift(self, line: ApplicationLine, cluster: str) -> str:
         """Return that it is not known."""
         return "unknown"
 
@@ -232,7 +232,7 @@ def attention_of(
         )
     if not kind:
         return None
-    if kind == "failed" and summary is None:
+    if kind == "failed" and (summary is None or summary.head.started is None):
         kind = "refusedCommit"
     ended = summary.head.finished if summary is not None else None
     return _attention(
@@ -442,8 +442,8 @@ class Narrowing:
     team: str = ""
     cluster: str = ""
     region: str = ""
-    #: As ``key=value``, all of them.
-    labels: Mapping[str, str] = field(default_factory=dict)
+    #: Labels with their values, all of them.
+    labels: tuple[tuple[str, str], ...] = ()
 
     def takes(self, line: ApplicationLine, regions: Mapping[str, str]) -> bool:
         """Say whether an application is wanted; `regions` are those of clusters."""
@@ -453,7 +453,7 @@ class Narrowing:
             and self.team in ("", line.labels.get(_TEAM))
             and (not self.cluster or self.cluster in line.clusters)
             and (not self.region or any(regions.get(one) == self.region for one in line.clusters))
-            and self.labels.items() <= line.labels.items()
+            and set(self.labels) <= line.labels.items()
             and (not self.search or _matches(line, self.search.lower()))
         )
 
@@ -510,7 +510,7 @@ def row(
         run=line.run,
         released=released,
         places=tuple(
-            _place(line.name, place, by_place[place], commits, newest, seen)
+            _place(line, place, by_place[place], commits, newest, seen)
             for place in places.names
             if place in by_place
         ),
@@ -518,7 +518,7 @@ def row(
 
 
 def _place(
-    application: str,
+    line: ApplicationLine,
     place: str,
     clusters: Sequence[str],
     commits: Mapping[str, str],
@@ -534,8 +534,8 @@ def _place(
         commits=tuple(order),
         clusters=len(clusters),
         current=counted[latest] if latest else 0,
-        health=_worst((seen.health(application, one) for one in clusters), _WORST_HEALTH),
-        drift=_worst((seen.drift(application, one) for one in clusters), _WORST_DRIFT),
+        health=_worst((seen.health(line, one) for one in clusters), _WORST_HEALTH),
+        drift=_worst((seen.drift(line, one) for one in clusters), _WORST_DRIFT),
     )
 
 

@@ -120,7 +120,8 @@ class HistoryEntry(representations.Representation, frozen=True):
     run: str
     commit: str
     subject: str
-    #: Of the run; of a commit ``failed``, ``queued``, ``superseded`` or ``reverted``.
+    #: Of the run; of a commit ``failed``, ``broken`` (its file cannot be used), ``queued``,
+    #: ``superseded`` or ``reverted``.
     status: str
     #: Why it has this status: of a commit that was refused, why it was.
     reason: str

@@ -5,9 +5,10 @@ What somebody sees of it is put together once for everybody who may see the same
 those are read that wait for a person, and those that are shown as under way.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar
 
 from volary.concurrency import single_flight
 from volary.controller import refusals
@@ -29,6 +30,12 @@ _MOST_WAITING = 200
 #: which hears of everything, and elsewhere.
 _LIFETIME, _LIFETIME_UNHEARD = 10.0, 1.0
 _PAGE = 500
+
+
+#: Pages that are kept of one moment for an audience.
+_MOST_PAGES = 64
+Built = TypeVar("Built")
+_Rows = records.Page[overview_representations.ApplicationRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,8 @@ class _View:
     shown: overview_representations.Overview
     #: By application: the kind of trouble it is in.
     troubles: dict[str, str]
+    #: Pages of rows that somebody has asked for.
+    pages: dict[Hashable, _Rows] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -110,7 +119,7 @@ class OverviewService:
         *,
         cursor: str = "",
         limit: int = 100,
-    ) -> records.Page[overview_representations.ApplicationRow]:
+    ) -> _Rows:
         """Return applications with what of them runs where: trouble first, then by name.
 
         Raises:
@@ -118,6 +127,22 @@ class OverviewService:
         """
         moment = await self._reading.get()
         view = await self._view(moment, audience)
+        key = (audience.key, wanted, cursor, limit)
+        if key in view.pages:
+            return view.pages[key]
+
+        async def build() -> _Rows:
+            page = await self._page(moment, view, wanted, cursor, limit)
+            if len(view.pages) >= _MOST_PAGES:
+                view.pages.clear()
+            view.pages[key] = page
+            return page
+
+        return await _once(moment.flight, key, build)
+
+    async def _page(
+        self, moment: _Moment, view: "_View", wanted: overview.Narrowing, cursor: str, limit: int
+    ) -> _Rows:
         regions = overview.regions_of(view.members)
         keyed = sorted(
             (overview.row_key(line, view.troubles.get(line.name, "")), line)
@@ -219,16 +244,16 @@ class OverviewService:
 
     # What somebody sees of it.
 
-    async def _view(self, moment: _Moment, audience: Audience) -> _View:
-        while audience.key not in moment.views:
+    async def _view(self, moment: _Moment, audience: Audience) -> "_View":
+        if audience.key in moment.views:
+            return moment.views[audience.key]
 
-            async def build() -> _View:
-                view = await self._build(moment, audience)
-                moment.views[audience.key] = view
-                return view
+        async def build() -> _View:
+            view = await self._build(moment, audience)
+            moment.views[audience.key] = view
+            return view
 
-            await moment.flight.do(audience.key, "", build)
-        return moment.views[audience.key]
+        return await _once(moment.flight, audience.key, build)
 
     async def _build(self, moment: _Moment, audience: Audience) -> _View:
         lines = tuple(
@@ -297,6 +322,16 @@ class OverviewService:
             for summary in summaries[:MOST_RUNNING]
         ]
         return sorted(shown, key=overview.by_trouble), len(summaries) - len(shown)
+
+
+async def _once(
+    flight: single_flight.SingleFlight, key: Hashable, build: Callable[[], Awaitable[Built]]
+) -> Built:
+    """Return what is built, once for all who ask for the same at a time."""
+    while True:
+        done = await flight.do(key, "", build)
+        if done is not None:
+            return done.value
 
 
 def _line(

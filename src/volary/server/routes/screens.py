@@ -51,7 +51,8 @@ async def list_rows(
     `search` is a part of the name, the project or a label, or the beginning of a commit.
     """
     service, audience = server_state.of(request).service, visibility.of(request).audience()
-    wanted = overview.Narrowing(search, project, status, team, cluster, region, read_labels(label))
+    labels = tuple(sorted(read_labels(label).items()))
+    wanted = overview.Narrowing(search, project, status, team, cluster, region, labels)
     page = await service.overview.rows(audience, wanted, cursor=cursor, limit=limit)
     return encoding.many(request, page.items, page.cursor)
 

@@ -163,6 +163,7 @@ def test_going_back_says_which_clusters_go_to_which_commit_and_which_stay() -> N
     )
     assert keep.consequence == ("ends the run as cancelled; what was written on us and eu stays")
     assert back.is_destructive
+    assert (back.title, keep.title) == ("Cancel and roll back", "Cancel and keep")
     assert (back.command, keep.command) == ("volary cancel run-1", "volary cancel run-1 --keep")
     assert (back.reason_field, back.needs_reason) == ("reason", False)
 
@@ -174,6 +175,7 @@ def test_trying_again_and_going_without_say_what_begins_and_what_stays() -> None
     retry, skip = find(found, "retry"), find(found, "skip", "us")
 
     assert retry.clusters == ("us",)
+    assert (retry.title, skip.title) == ("Retry us", "Skip us")
     assert retry.consequence == (
         "tries K8S_CANARY_ROLLOUT again on us; K8S_CANARY_ROLLOUT begins on us and asia"
     )
@@ -232,6 +234,14 @@ def test_a_rollback_can_only_be_broken_off() -> None:
     assert cancel.consequence.startswith("breaks the rollback off")
     assert find(found, "skip", "us").consequence.startswith("us is not taken back")
     assert not find(found, "pause").enabled
+
+
+def test_of_a_commit_that_was_refused_nothing_is_tried_again() -> None:
+    refused = run_builder.refused_run("run-1", "shop", "new7777", "", "no such stage", BEGINNING)
+
+    [retry] = offered(refused)
+
+    assert retry.disabled_reason == "a run that is failed cannot be tried again"
 
 
 def test_what_may_be_copied_is_a_command_that_there_is() -> None:
