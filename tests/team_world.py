@@ -2,7 +2,6 @@
 
 The server is a process of its own, driven by Git; the clusters live in the test's process.
 """
-"""A server in a process of its own, and somebody who is logged in to it."""
 
 import asyncio
 import contextlib
@@ -99,8 +98,6 @@ async def team(
     arguments: tuple[str, ...] = (),
 ) -> AsyncIterator[Team]:
     """Serve beside the block; `more` are settings, and `arguments` are those of the server."""
-    base: Path, world: command_world.World, *, interval: str = "1s"
-) -> AsyncIterator[Team]:
     data = base / "data"
     data.mkdir(mode=0o700)
     (data / "hook").write_text(f"hook-{CANARY}")
@@ -110,10 +107,6 @@ async def team(
     made = await world.volary("token", "create", "ana", "--role", "admin", "--config", str(file))
     assert made.code == 0, made
     async with world.start("server", "--config", str(file), *arguments) as process:
-    file.write_text(SETTINGS.format(**settings, interval=interval))
-    made = await world.volary("token", "create", "ana", "--role", "admin", "--config", str(file))
-    assert made.code == 0, made
-    async with world.start("server", "--config", str(file)) as process:
         await process.until("listening on http")
         found = re.search(r"http://127\.0\.0\.1:\d+", process.said)
         assert found
