@@ -100,6 +100,7 @@ class ClusterFollower:
         self._not_served: set[sources.Source] = set()
         #: Everything that was wanted has been listed once with this client.
         self._is_complete = False
+        self._once_listed: set[tuple[str, str]] = set()
         self._look_again = asyncio.Event()
         #: When something was heard of it last.
         self.observed: datetime | None = None
@@ -114,6 +115,11 @@ class ClusterFollower:
                 kind = (place.source.group, place.source.kind)
                 whole[kind] = whole.get(kind, True) and followed.is_listed
         return {kind for kind, is_whole in whole.items() if is_whole}
+
+    @property
+    def once_listed(self) -> Collection[tuple[str, str]]:
+        """The kinds of applied objects of which all is known, or was when it fell silent."""
+        return self._once_listed
 
     async def follow(self) -> None:
         """Follow the cluster until cancelled."""
@@ -197,6 +203,7 @@ class ClusterFollower:
             self._followed.pop(place).task.cancel()
             if not any(_covers(one, place) for one in wanted):
                 self._known.drop(place.source, place.namespace)
+                self._once_listed.discard((place.source.group, place.source.kind))
         for place in wanted:
             if place not in self._followed:
                 work = self._follow_place(client, place)
@@ -275,6 +282,7 @@ class ClusterFollower:
                 self.observed = self._around.clock.now()
                 if not followed.is_listed:
                     followed.is_listed = True
+                    self._once_listed.update(self.listed)
                     self._look_again.set()
                 elif source.role is sources.Role.INVENTORIES:
                     self._look_again.set()

@@ -197,7 +197,7 @@ class LiveState:
         known = self._followed.get(cluster)
         if known is None:
             return live_trees.LiveTree(), _NOT_FOLLOWED
-        return known.known.tree(owner, known.follower.listed), known.follower.status
+        return known.known.tree(owner, known.follower.once_listed), known.follower.status
 
     # Applied objects.
 
