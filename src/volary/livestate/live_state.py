@@ -27,7 +27,7 @@ from volary.model import clocks, json
 from volary.model.objects import manifest, ownership
 
 #: Seconds between a change and the moment that it is told, together with others.
-_COALESCED = 0.15
+COALESCED = 0.15
 #: Seconds between two looks at which clusters there are.
 _TICK = 1.0
 #: A cluster is not followed by this process.
@@ -119,7 +119,7 @@ class LiveState:
         """Put together what has changed, and tell it, as often as it is worth it."""
         while True:
             await self._dirty.wait()
-            await asyncio.sleep(_COALESCED)
+            await asyncio.sleep(COALESCED)
             self._dirty.clear()
             await self.tell()
 
