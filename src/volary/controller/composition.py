@@ -217,7 +217,11 @@ class Controller:
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(leading, name="leading")
-            group.create_task(self.live.keep_following(), name="live state")
+            following = self.live.keep_following
+            backoff = self._parts.rules.backoff
+            # Whatever a cluster has answered: who leads goes on.
+            watched = context.keep_running(following, "live state", backoff)
+            group.create_task(watched, name="live state")
             if self.projects.written.repository:
                 loading = self.projects.keep_loading(lambda: self._is_driving)
                 group.create_task(loading, name="projects")

@@ -92,6 +92,8 @@ class LiveState:
                     self._choose(group)
                     await asyncio.sleep(_TICK)
         finally:
+            for left in self._followed.values():
+                left.known.clear()
             self._followed.clear()
 
     def _choose(self, group: asyncio.TaskGroup) -> None:
