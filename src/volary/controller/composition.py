@@ -26,7 +26,7 @@ from volary.controller.api import (
     status_service,
     workspace_service,
 )
-from volary.controller.fleet import cluster_registry, surveys
+from volary.controller.fleet import cluster_registry, project_clients, surveys
 from volary.controller.leadership import context, election, tenures
 from volary.controller.persistence import change_signal, notification_outbox, redaction, retention
 from volary.controller.projects import project_registry
@@ -155,7 +155,11 @@ class Controller:
             workspaces=self._workspaces,
         )
         #: What applications have in the clusters, followed in a process that stands by too.
-        self.live = live_state.LiveState(clusters, parts.clock)
+        behalf = project_clients.ProjectClients(
+            clusters,
+            lambda: dependencies.projects(),  # noqa: PLW0108 - as they are then
+        )
+        self.live = live_state.LiveState(clusters, parts.clock, behalf=behalf)
         asker = command_client.CommandClient(
             store,
             parts.clock,

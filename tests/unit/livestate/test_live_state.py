@@ -15,6 +15,7 @@ from volary.livestate import live_state
 from volary.model import errors
 from volary.model.fleet import fleets
 from volary.model.objects import ownership
+from volary.model.statuses import HealthStatus
 
 pytestmark = pytest.mark.looptime
 
@@ -212,3 +213,52 @@ async def test_a_cluster_that_leaves_the_fleet_is_forgotten() -> None:
 async def test_no_more_watches_are_opened_than_there_may_be() -> None:
     async with following(MemoryFleet({"us": shop()}), most_watches=2) as live:
         await until(live, lambda: any("2 watches are open" in one for one in live.warnings("us")))
+
+
+class Refusing(MemoryCluster):
+    """A cluster that its reader may not read as a whole, and in one namespace may."""
+
+    def __init__(self, *allowed: str) -> None:
+        super().__init__()
+        self.allowed = allowed
+
+    def watch(self, resource: Any, **options: Any) -> Any:
+        if options.get("namespace") not in self.allowed:
+            raise api_errors.Forbidden(f"{resource.plural} are forbidden", status=403)
+        return super().watch(resource, **options)
+
+
+class OfTeam:
+    """Reads the namespace of a team on behalf of that team."""
+
+    def __init__(self, fleet: MemoryFleet) -> None:
+        self.fleet = fleet
+
+    def namespaces(self, cluster: str) -> tuple[str, ...]:
+        return ("default",)
+
+    def clients(self, cluster: str, namespace: str) -> Any:
+        return self.fleet
+
+
+async def test_who_may_read_nothing_reads_namespaces_on_behalf_of_their_teams() -> None:
+    mine, of_team = Refusing(), Refusing("default")
+    of_team.put(
+        stored(("apps", "Deployment", "web")),
+        applied("Deployment", "web"),
+        pod("web-1", "uid-Deployment-web"),
+    )
+    behalf = OfTeam(MemoryFleet({"us": of_team}))
+    async with following(MemoryFleet({"us": mine}), behalf=behalf) as live:
+        await until(live, lambda: "web-1" in names(live.tree("us", OWNER).tree))
+        assert live.is_current("us")
+
+
+async def test_of_what_nobody_may_read_nothing_is_called_missing() -> None:
+    async with following(MemoryFleet({"us": Refusing()})) as live:
+        await until(live, lambda: any("may not be read" in one for one in live.warnings("us")))
+
+        view = live.tree("us", OWNER)
+
+        assert (view.tree.nodes, view.tree.health.status) == ((), HealthStatus.UNKNOWN)
+        assert not live.follows("us", "apps", "Deployment")
