@@ -159,8 +159,7 @@ class LiveState:
                 # Others have their turn between two of many.
                 await asyncio.sleep(0)
         if has_changed:
-            self._changed.set()
-            self._changed = asyncio.Event()
+            self._wake()
 
     # Trees.
 
@@ -192,6 +191,15 @@ class LiveState:
                 await waited.wait()
         except TimeoutError:
             return
+
+    def mark(self, cluster: str, owner: ownership.Owner) -> None:
+        """Have a tree told anew: what is said of its objects elsewhere, as their drift, changed."""
+        if self._views.mark((cluster, owner.id)):
+            self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def observed(self, cluster: str) -> datetime | None:
         """Return when a cluster was followed last; None: never."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -203,6 +203,49 @@ async def test_what_compares_says_the_drift_of_each_object() -> None:
             "web": "differs",
             "web-1": "",
         }
+
+
+async def test_readers_are_told_when_what_compares_comes_to_another_result() -> None:
+    async with world() as given:
+        await given.current()
+        tree = await given.service.tree("shop")
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(given.live.changed(3600))
+            await asyncio.sleep(1)
+            given.live.mark("us", OWNER)
+
+        changed = await given.service.changes("shop", tree.version)
+        assert isinstance(changed, tuple)
+        assert [change.cluster.name for change in changed] == ["us"]
+        assert len(changed[0].cluster.nodes) == len(tree.clusters[0].nodes)
+
+
+class Counts(live_service.NoComparison):
+    """Says nothing, and for which clusters it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def words(self, application: str, cluster: str) -> Mapping[manifest.ResourceKey, str]:
+        self.asked.append(cluster)
+        return {}
+
+
+async def test_two_hundred_readers_of_one_tree_cost_one_look() -> None:
+    async with world() as given:
+        await given.current()
+        tree = await given.service.tree("shop")
+        given.service.comparison = compares = Counts()
+        given.fleet.clusters["eu"].put(pod("web-2", "uid-Deployment-web"))
+        await given.live.changed(60)
+
+        told = await asyncio.gather(
+            *(given.service.changes("shop", tree.version) for _ in range(200))
+        )
+
+        assert len({id(each) for each in told}) == 1
+        assert compares.asked == ["eu"]
 
 
 class Log:
