@@ -19,6 +19,7 @@ import msgspec
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+import live_fleet
 from fuzzing import changes
 from fuzzing.trials import CANARY, Parser
 from volary import secret_files
@@ -47,6 +48,7 @@ from volary.controller.projects import project_registry
 from volary.controller.workspaces import workspace_states
 from volary.gitops import webhooks
 from volary.http_client import answers
+from volary.livestate import cluster_objects, entries, secret_digests, sources
 from volary.manifests import redaction
 from volary.manifests.health import assessment
 from volary.manifests.loading import documents
@@ -981,6 +983,10 @@ def _of_clusters() -> Iterator[Parser]:
     yield Parser("live object", _files("health/*/object.yaml"), _live_object)
     lines = [b'{"type":"ADDED","object":' + one + b"}" for one in recorded[:60]]
     yield Parser("watch", lines, _watch_line)
+    tracked = [live_fleet.applied(kind, "web", spec={}) for kind in ("Deployment", "Secret")]
+    stored = live_fleet.stored(("apps", "Deployment", "web"))
+    ours = [json.dumps(one).encode() for one in (*tracked, stored, live_fleet.pod("a", "b"))]
+    yield Parser("followed object", [*ours, *recorded[:60]], _followed_object)
     dates = (b"120", b"Wed, 21 Oct 2026 07:28:00 GMT", b"Fri, 31 Dec 9999 23:59:59 -2400")
     yield Parser(
         "retry after", dates, _retry_after, words=("9" * 12, "GMT", ":", ",", "-9999", " ")
@@ -1096,6 +1102,19 @@ def _live_object(data: bytes) -> Iterable[str]:
         said.append(health.reason)
         said.append(str(manifest.Manifest(body).key))
     return said
+
+
+def _followed_object(data: bytes) -> Iterable[str]:
+    body = transports._decode(data, "watch deployments.apps")
+    known = cluster_objects.ClusterObjects()
+    reading = entries.Reading(mask=lambda whole: secret_digests.with_digests(whole, b"key"))
+    for role in sources.Role:
+        source = sources.Source(role, "apps", "Deployment")
+        known.replace(source, "", entries.read_all(source, [body], reading).entries)
+        for owner in tuple(known.owners):
+            tree = known.tree(owner, known.kinds)
+            yield from (placed.node.reason for placed in tree.nodes)
+            known.bodies(owner)
 
 
 def _watch_line(data: bytes) -> Iterable[str]:

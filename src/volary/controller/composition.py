@@ -28,7 +28,7 @@ from volary.controller.api import (
     workspace_service,
 )
 from volary.controller.drift import comparer
-from volary.controller.fleet import cluster_registry, surveys
+from volary.controller.fleet import cluster_registry, project_clients, surveys
 from volary.controller.leadership import context, election, tenures
 from volary.controller.persistence import change_signal, notification_outbox, redaction, retention
 from volary.controller.projects import project_registry
@@ -161,7 +161,11 @@ class Controller:
             workspaces=self._workspaces,
         )
         #: What applications have in the clusters, followed in a process that stands by too.
-        self.live = live_state.LiveState(clusters, parts.clock)
+        behalf = project_clients.ProjectClients(
+            clusters,
+            lambda: dependencies.projects(),  # noqa: PLW0108 - as they are then
+        )
+        self.live = live_state.LiveState(clusters, parts.clock, behalf=behalf)
         asker = command_client.CommandClient(
             store,
             parts.clock,
@@ -224,7 +228,11 @@ class Controller:
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(leading, name="leading")
-            group.create_task(self.live.keep_following(), name="live state")
+            following = self.live.keep_following
+            backoff = self._parts.rules.backoff
+            # Whatever a cluster has answered: who leads goes on.
+            watched = context.keep_running(following, "live state", backoff)
+            group.create_task(watched, name="live state")
             if self.projects.written.repository:
                 loading = self.projects.keep_loading(lambda: self._is_driving)
                 group.create_task(loading, name="projects")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 from volary.clusters.api import api_errors, discovery
 from volary.clusters.client import clients, fleet_clients
@@ -70,11 +71,39 @@ class _Followed:
     problem: str = ""
 
 
+class Behalf(Protocol):
+    """On whose behalf clusters are read in single namespaces, where not as a whole."""
+
+    def namespaces(self, cluster: str) -> Collection[str]:
+        """Return namespaces in which something may be, also where no inventory tells of it."""
+        ...
+
+    def clients(self, cluster: str, namespace: str) -> fleet_clients.FleetClients:
+        """Return the clients that read a namespace."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OwnBehalf:
+    """Everything is read with the same clients."""
+
+    own: fleet_clients.FleetClients
+
+    def namespaces(self, cluster: str) -> Collection[str]:
+        """Return none."""
+        return ()
+
+    def clients(self, cluster: str, namespace: str) -> fleet_clients.FleetClients:
+        """Return these clients."""
+        return self.own
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a follower works with."""
 
     clusters: fleet_clients.FleetClients
+    behalf: Behalf
     clock: clocks.Clock
     reading: entries.Reading
     #: Called when something has changed.
@@ -100,8 +129,9 @@ class ClusterFollower:
         self._not_served: set[sources.Source] = set()
         #: Everything that was wanted has been listed once with this client.
         self._is_complete = False
+        self._once_listed: set[tuple[str, str]] = set()
         self._look_again = asyncio.Event()
-        #: When something was heard of it last.
+        #: When it was known last to be there.
         self.observed: datetime | None = None
         self.status = ClusterStatus()
 
@@ -114,6 +144,11 @@ class ClusterFollower:
                 kind = (place.source.group, place.source.kind)
                 whole[kind] = whole.get(kind, True) and followed.is_listed
         return {kind for kind, is_whole in whole.items() if is_whole}
+
+    @property
+    def once_listed(self) -> Collection[tuple[str, str]]:
+        """The kinds of applied objects of which all is known, or was when it fell silent."""
+        return self._once_listed
 
     async def follow(self) -> None:
         """Follow the cluster until cancelled."""
@@ -154,6 +189,7 @@ class ClusterFollower:
         try:
             async with asyncio.TaskGroup() as group:
                 while not (why := await self._why_ended(client)):
+                    self.observed = self._around.clock.now()
                     self._choose(client, group)
                     self._set_status("")
                     self._look_again.clear()
@@ -197,6 +233,7 @@ class ClusterFollower:
             self._followed.pop(place).task.cancel()
             if not any(_covers(one, place) for one in wanted):
                 self._known.drop(place.source, place.namespace)
+                self._once_listed.discard((place.source.group, place.source.kind))
         for place in wanted:
             if place not in self._followed:
                 work = self._follow_place(client, place)
@@ -207,7 +244,8 @@ class ClusterFollower:
     def _namespaces(self) -> frozenset[str]:
         """The namespaces whose pods count."""
         member = self._around.clusters.member(self._name)
-        return self._known.namespaces.union(member.namespaces if member else ())
+        allowed = member.namespaces if member else ()
+        return self._known.namespaces.union(allowed, self._around.behalf.namespaces(self._name))
 
     def _places(self, source: sources.Source, client: clients.Client) -> list[_Place]:
         """Return where a source is followed."""
@@ -215,10 +253,10 @@ class ClusterFollower:
         allowed = member.namespaces if member else ()
         scope: frozenset[str] = frozenset()
         if source.role in (sources.Role.CHILDREN, sources.Role.EVENTS):
-            scope = self._namespaces
+            scope = self._known.namespaces
         if not allowed and source not in self._refused:
             return [_Place(source, "", scope)]
-        named = allowed or sorted({*self._known.namespaces, client.namespace} - {""})
+        named = allowed or sorted(self._namespaces or {client.namespace})
         # What is in one namespace does not depend on which others count.
         return [_Place(source, namespace) for namespace in named[:_MOST_NAMESPACES]]
 
@@ -229,7 +267,7 @@ class ClusterFollower:
             followed = self._followed[place]
             try:
                 with self._around.watches.one():
-                    await self._listen(client, place, followed)
+                    await self._listen(await self._reader(client, place), place, followed)
             except watch_budget.NoWatchLeftError:
                 followed.problem = (
                     f"{place.source.kind} is not followed: {self._around.watches.most} watches are "
@@ -249,6 +287,20 @@ class ClusterFollower:
             followed.is_listed = False
             await asyncio.sleep(pause * (0.5 + self._around.chance()))
             pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _reader(self, client: clients.Client, place: _Place) -> clients.Client:
+        """Return with which client a place is read.
+
+        Raises:
+            errors.TemporaryError: There is none now.
+        """
+        if not place.namespace:
+            return client
+        chosen = self._around.behalf.clients(self._name, place.namespace)
+        reached = await chosen.client(self._name)
+        if isinstance(reached, fleet_clients.Unavailable):
+            raise errors.TemporaryError(reached.reason)
+        return reached
 
     async def _listen(self, client: clients.Client, place: _Place, followed: _Followed) -> None:
         source = place.source
@@ -272,9 +324,9 @@ class ClusterFollower:
             async for event in events:
                 await self._take(place, event)
                 followed.problem = ""
-                self.observed = self._around.clock.now()
                 if not followed.is_listed:
                     followed.is_listed = True
+                    self._once_listed.update(self.listed)
                     self._look_again.set()
                 elif source.role is sources.Role.INVENTORIES:
                     self._look_again.set()
@@ -320,9 +372,10 @@ class ClusterFollower:
             self._known.remove(source, objects.uid(event.body))
 
     def _counts(self, place: _Place, body: json.JsonObject) -> bool:
-        if place.source.role not in (sources.Role.CHILDREN, sources.Role.EVENTS):
+        is_narrow = place.source.role in (sources.Role.CHILDREN, sources.Role.EVENTS)
+        if place.namespace or not is_narrow:
             return True
-        return objects.text(body, "metadata", "namespace") in self._namespaces
+        return objects.text(body, "metadata", "namespace") in place.scope
 
     def _has_rules(self, source: sources.Source) -> bool:
         return any(

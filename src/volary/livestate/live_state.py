@@ -9,7 +9,7 @@ import asyncio
 import random
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from volary.clusters.client import fleet_clients
@@ -24,14 +24,17 @@ from volary.livestate import (
     watch_budget,
 )
 from volary.model import clocks, json
-from volary.model.objects import manifest, ownership
+from volary.model.objects import manifest, object_health, ownership
+from volary.model.statuses import HealthStatus
 
 #: Seconds between a change and the moment that it is told, together with others.
-_COALESCED = 0.15
+COALESCED = 0.15
 #: Seconds between two looks at which clusters there are.
 _TICK = 1.0
 #: A cluster is not followed by this process.
 _NOT_FOLLOWED = cluster_follower.ClusterStatus("it is not followed")
+#: Nothing is known, so nothing is missing.
+_UNREAD = object_health.Health(HealthStatus.UNKNOWN, "nothing of it has been read")
 #: Versions of a process begin at its start in microseconds: fewer changes than that happen, so no
 #: other process has counted to where it is. Exact in JavaScript, too.
 _PER_SECOND = 1_000_000
@@ -54,6 +57,7 @@ class LiveState:
         clusters: fleet_clients.FleetClients,
         clock: clocks.Clock,
         *,
+        behalf: cluster_follower.Behalf | None = None,
         bounds: cluster_objects.Bounds | None = None,
         most_watches: int | None = None,
         chance: Callable[[], float] = random.random,
@@ -63,12 +67,14 @@ class LiveState:
         Args:
             clusters: Its clients, of the server itself.
             clock: Tells when something was seen.
+            behalf: On whose behalf namespaces are read singly; None: the server's own.
             bounds: What is kept of one cluster.
             most_watches: Of all clusters; None: as the file descriptors of this process allow.
             chance: Spreads what would happen in the same moment.
         """
         self._clusters = clusters
         self._clock = clock
+        self._behalf = behalf or cluster_follower.OwnBehalf(clusters)
         self._bounds = bounds or cluster_objects.Bounds()
         self._totals = cluster_objects.Totals()
         self._watches = watch_budget.WatchBudget(most_watches)
@@ -92,6 +98,8 @@ class LiveState:
                     self._choose(group)
                     await asyncio.sleep(_TICK)
         finally:
+            for left in self._followed.values():
+                left.known.clear()
             self._followed.clear()
 
     def _choose(self, group: asyncio.TaskGroup) -> None:
@@ -109,7 +117,13 @@ class LiveState:
         known = cluster_objects.ClusterObjects(self._bounds, self._totals)
         reading = entries.Reading(self._clusters.fleet.health, self.masked)
         around = cluster_follower.Surroundings(
-            self._clusters, self._clock, reading, self._dirty.set, self._watches, self._chance
+            clusters=self._clusters,
+            behalf=self._behalf,
+            clock=self._clock,
+            reading=reading,
+            on_change=self._dirty.set,
+            watches=self._watches,
+            chance=self._chance,
         )
         follower = cluster_follower.ClusterFollower(name, known, around)
         task = group.create_task(follower.follow(), name=f"following {name}")
@@ -119,7 +133,7 @@ class LiveState:
         """Put together what has changed, and tell it, as often as it is worth it."""
         while True:
             await self._dirty.wait()
-            await asyncio.sleep(_COALESCED)
+            await asyncio.sleep(COALESCED)
             self._dirty.clear()
             await self.tell()
 
@@ -145,8 +159,7 @@ class LiveState:
                 # Others have their turn between two of many.
                 await asyncio.sleep(0)
         if has_changed:
-            self._changed.set()
-            self._changed = asyncio.Event()
+            self._wake()
 
     # Trees.
 
@@ -179,8 +192,17 @@ class LiveState:
         except TimeoutError:
             return
 
+    def mark(self, cluster: str, owner: ownership.Owner) -> None:
+        """Have a tree told anew: what is said of its objects elsewhere, as their drift, changed."""
+        if self._views.mark((cluster, owner.id)):
+            self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
     def observed(self, cluster: str) -> datetime | None:
-        """Return when something was heard of a cluster's objects last; None: never."""
+        """Return when a cluster was followed last; None: never."""
         known = self._followed.get(cluster)
         return known.follower.observed if known else None
 
@@ -196,8 +218,11 @@ class LiveState:
     ) -> tuple[live_trees.LiveTree, cluster_follower.ClusterStatus]:
         known = self._followed.get(cluster)
         if known is None:
-            return live_trees.LiveTree(), _NOT_FOLLOWED
-        return known.known.tree(owner, known.follower.listed), known.follower.status
+            return live_trees.LiveTree(health=_UNREAD), _NOT_FOLLOWED
+        tree = known.known.tree(owner, known.follower.once_listed)
+        if not tree.nodes and not known.follower.once_listed:
+            tree = replace(tree, health=_UNREAD)
+        return tree, known.follower.status
 
     # Applied objects.
 

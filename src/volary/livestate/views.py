@@ -115,6 +115,19 @@ class Views:
         kept.tree, kept.status, kept.shown, kept.version = tree, status, shown, self.version
         return True
 
+    def mark(self, key: Key) -> bool:
+        """Count every node of a tree as changed: what is said of them elsewhere is another thing.
+
+        Returns whether somebody looks at it.
+        """
+        kept = self._kept.get(key)
+        if kept is None:
+            return False
+        self.version += 1
+        kept.version = self.version
+        kept.changed = dict.fromkeys(kept.changed, self.version)
+        return True
+
     def forget_unasked(self, now: float) -> None:
         """Forget what nobody has asked for in a while, and what there is no room for."""
         ordered = sorted(self._kept.items(), key=lambda item: item[1].asked)

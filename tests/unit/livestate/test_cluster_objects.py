@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from volary.clusters.inventory import inventory
-from volary.livestate import cluster_objects, entries, secret_digests, sources
+from volary.livestate import (
+    cluster_follower,
+    cluster_objects,
+    entries,
+    secret_digests,
+    sources,
+    views,
+)
 from volary.manifests.ownership import tracking
 from volary.model.objects import manifest, ownership
 from volary.model.statuses import HealthStatus
@@ -255,3 +262,24 @@ def test_the_newest_warnings_of_an_object_are_kept() -> None:
     [web] = known.tree(OWNER.id, ()).nodes
 
     assert [event.reason for event in web.events] == ["Reason5", "Reason4", "Reason3"]
+
+
+def test_of_an_application_of_two_thousand_objects_only_what_changed_is_told() -> None:
+    known = Known()
+    known.take(CONFIG, *(applied("ConfigMap", f"c{number:04}") for number in range(2000)))
+    status = cluster_follower.ClusterStatus("")
+    seen = views.Views(lambda _, owner: (known.tree(owner, ()), status), 1)
+    whole = seen.whole("us", OWNER.id, 0.0)
+
+    known.take(CONFIG, applied("ConfigMap", "c1000", data={"a": "b"}))
+    known.remove(CONFIG, "uid-c0007")
+    changed = applied("ConfigMap", "c1234")
+    changed["metadata"]["deletionTimestamp"] = "2026-06-01T12:00:00Z"
+    known.take(CONFIG, changed)
+    seen.refresh(("us", OWNER.id))
+    change = seen.since("us", OWNER.id, whole.version, 0.0)
+
+    assert len(whole.tree.nodes) == 2000
+    assert change is not None
+    assert [placed.node.name for placed in change.tree.nodes] == ["c1234"]
+    assert change.removed == ("uid-c0007",)

@@ -38,12 +38,13 @@ class LiveNode(representations.Representation, frozen=True):
     created: datetime | None
     #: It is being deleted since then.
     deleted: datetime | None
-    #: Of what runs pods: ready ones of all; 0 of 0 for everything else.
+    #: Of what runs pods: ready ones of all. Of a pod: its containers; of an EndpointSlice: its
+    #: endpoints. 0 of 0 for everything else.
     ready: int
     total: int
     restarts: int
     images: tuple[str, ...]
-    #: ``primary``, ``canary``, ``baseline``, or empty.
+    #: ``primary``, ``canary``, ``baseline``, or empty; what it belongs to decides for it.
     variant: str
     #: The commit that it was applied from; empty: it was not applied.
     commit: str
@@ -60,7 +61,7 @@ class LiveCluster(representations.Representation, frozen=True):
     """An application's objects in one cluster."""
 
     name: str
-    #: When something was heard of them last; none: never.
+    #: When they were followed last: just now, unless there is a `stale_reason`; none: never.
     observed: datetime | None
     #: Why what is shown may be old; empty: it is followed.
     stale_reason: str

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from volary.clusters.api import api_errors
 from volary.clusters.client import client_pool, clients, resource_mapping
+from volary.concurrency import single_flight
 from volary.controller import refusals
 from volary.controller.api import live_representations as shapes
 from volary.controller.api import pod_logs, status_representations
@@ -83,6 +84,9 @@ class LiveService:
     live: live_state.LiveState
     #: Compares live objects with Git.
     comparison: Comparison = field(default_factory=NoComparison)
+    _asked: single_flight.SingleFlight = field(
+        default_factory=single_flight.SingleFlight, init=False
+    )
 
     async def tree(self, name: str, cluster: str = "") -> shapes.LiveTree:
         """Return an application's objects in its clusters, or in one.
@@ -99,9 +103,19 @@ class LiveService:
     ) -> shapes.LiveTree | tuple[shapes.LiveChange, ...]:
         """Return what changed after a version, in its order; the whole tree where that is unknown.
 
+        What many ask at the same moment, as those who look at one tree do, is put together once.
+
         Raises:
             refusals.NotFound: as `tree`.
         """
+        key = (name, after, cluster, self.live.version)
+        shared = await self._asked.do(key, "", lambda: self._changes(name, after, cluster))
+        assert shared is not None  # nobody stops waiting by a signal
+        return shared.value
+
+    async def _changes(
+        self, name: str, after: int, cluster: str
+    ) -> shapes.LiveTree | tuple[shapes.LiveChange, ...]:
         subject = await self._subject(name, cluster)
         owners = {one: owner for one, owner in subject.owners.items() if owner is not None}
         is_known = (self.live.is_known(one, owner, after) for one, owner in owners.items())
