@@ -13,14 +13,16 @@ import command_world
 import kubectl
 import process_time
 from controller_world import ANA, RULES, SPEED, Controlled, controlled
+from volary.controller import inputs
 from volary.controller.api import live_representations, representations
-from volary.model import drift_rules
 from volary.store import records
 
 pytestmark = kubectl.needed
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
-QUICK = {"rules": replace(RULES, drift_period=timedelta(seconds=1))}
+QUICK = replace(RULES, drift_period=timedelta(seconds=1))
+#: As good as never, but for what is heard to have changed.
+HEARD = replace(RULES, drift_period=timedelta(days=1), drift_gap=timedelta(seconds=0.5))
 IMAGE = 'spec.template.spec.containers[name="simple"].image'
 WEB = "deployment/simple"
 Drift = live_representations.Drift
@@ -31,13 +33,13 @@ async def released(
     tmp_path: Path,
     *names: str,
     files: dict[str, str] | None = None,
-    mode: drift_rules.DriftMode = drift_rules.DriftMode.REPORT,
+    rules: inputs.Rules = QUICK,
 ) -> AsyncIterator[Controlled]:
     """Given: an application that a server has released, and compares again and again."""
     async with command_world.world(tmp_path, *names, tls=True, speed=SPEED) as world:
         if files:
             world.write(files, message="As this test needs it")
-        async with controlled(world, parts=QUICK, drift_detection=mode) as given:
+        async with controlled(world, parts={"rules": rules}) as given:
             await given.until_application(lambda each: each.status == "synced")
             yield given
 
@@ -122,6 +124,19 @@ async def test_a_change_by_hand_is_said_and_taken_back_by_hand(tmp_path: Path) -
     assert [action for action, _ in noted] == ["drift.found", "drift.gone"]
     assert noted[0][1]["clusters"] == ["us"]
     assert after.run == before.run
+
+
+async def test_what_is_heard_to_change_is_compared_at_once(tmp_path: Path) -> None:
+    """Nobody asks clusters again and again: their watches say when there is something to see."""
+    async with released(tmp_path, "us", "eu", rules=HEARD) as given:
+        await until_drift(given, "inSync")
+        await hand(given, "eu", "set", "image", WEB, f"simple={V2}")
+        told = await until_told(given, "out_of_sync", "drift: eu: Deployment default/simple")
+        await hand(given, "eu", "set", "image", WEB, f"simple={V1}")
+        after = await until_told(given, "synced")
+
+    assert told.reason.endswith("(by kubectl-set)")
+    assert after.run == told.run
 
 
 async def test_scaling_by_hand_a_lost_object_and_one_too_many_are_drift(tmp_path: Path) -> None:

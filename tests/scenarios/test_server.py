@@ -14,6 +14,7 @@ from pathlib import Path
 import aiohttp
 
 import command_world
+import kubectl
 import process_time
 
 CANARY = "canary-5f2b1c77e9"
@@ -391,3 +392,44 @@ async def _everything(people: Team) -> dict[str, str]:
         async with session.get("/api/v1/runs", headers=wrong) as answer:
             seen["wrong token"] = await answer.text()
     return seen
+
+
+async def test_the_tree_of_an_application_is_shown_and_followed(tmp_path: Path) -> None:
+    async with (
+        command_world.world(tmp_path, "us", "eu", tls=True) as world,
+        team(tmp_path, world) as people,
+    ):
+        await people.known()
+        tree = ("get", "app", "simple", "--tree")
+        async with asyncio.timeout(process_time.HANG):
+            while "Pod × 4" not in (summed := await people.volary(*tree)).out:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        one = await people.volary("get", "app", "simple", "--tree", "--cluster", "eu")
+        document = await people.volary("get", "app", "simple", "--tree", "-o", "json")
+        nowhere = await people.volary("get", "app", "simple", "--tree", "--cluster", "asia")
+        senseless = await people.volary("get", "apps", "--tree")
+
+        following = ("get", "app", "simple", "--tree", "--watch", "-o", "json")
+        environment = {"VOLARY_SERVER": people.url, "VOLARY_TOKEN": people.token}
+        async with world.start(*following, **environment) as watching:
+            first = json.loads(await watching.process.stdout.readline())
+            pods = [
+                pod["metadata"]["name"]
+                for pod in world.running.clusters["us"].view.list("Pod", "default")
+            ]
+            await kubectl.run(world.running.clusters["us"], "delete", "pod", pods[0])
+            async with asyncio.timeout(process_time.HANG):
+                while not (change := json.loads(await watching.process.stdout.readline()))[
+                    "removed"
+                ]:
+                    pass
+
+    assert "READY" in summed.out, summed
+    assert "4/4" in summed.out, summed
+    assert "└─ ReplicaSet simple-" in one.out, one
+    assert "Pod × " not in one.out, one
+    assert [cluster["name"] for cluster in json.loads(document.out)["clusters"]] == ["us", "eu"]
+    assert "there is no cluster that simple is on, called asia" in nowhere.err, nowhere
+    assert "--tree belongs to `get app`" in senseless.err, senseless
+    assert first["event"] == "tree"
+    assert change["cluster"]["name"] == "us"

@@ -20,6 +20,7 @@ from volary.controller.api import (
     cluster_service,
     command_client,
     drift_service,
+    live_service,
     placement_service,
     project_service,
     service,
@@ -33,6 +34,7 @@ from volary.controller.persistence import change_signal, notification_outbox, re
 from volary.controller.projects import project_registry
 from volary.controller.runs import ready_runs
 from volary.controller.workspaces import workspace_keeper
+from volary.livestate import live_state
 from volary.model import clocks, metric_providers, server_settings
 from volary.model.fleet import fleets
 from volary.model.runs import run_records
@@ -146,6 +148,8 @@ class Controller:
         compares = comparer.Comparer(
             store, dependencies, settings.drift_detection, status_service.away(known)
         )
+        #: What applications have in the clusters, followed in a process that stands by too.
+        self.live = live_state.LiveState(clusters, parts.clock)
         self._manager = control_loops.ControlLoops(
             store,
             dependencies,
@@ -156,6 +160,7 @@ class Controller:
             notifier=notifier,
             projects=self.projects,
             comparer=compares,
+            watched=self.live,
             workspaces=self._workspaces,
         )
         asker = command_client.CommandClient(
@@ -187,6 +192,7 @@ class Controller:
             project_service.ProjectService(store, dependencies, self.projects),
             workspace_service.WorkspaceService(store, known, asker, audit),
             drift_service.DriftService(store, compares),
+            live_service.LiveService(store, dependencies, self.live),
         )
         self._is_driving = False
 
@@ -217,12 +223,12 @@ class Controller:
         leading = election.lead(
             self._store, owner, self._drive, timing=self._parts.timing, tenure=self._tenure
         )
-        if not self.projects.written.repository:
-            await leading
-            return
         async with asyncio.TaskGroup() as group:
             group.create_task(leading, name="leading")
-            group.create_task(self.projects.keep_loading(lambda: self._is_driving), name="projects")
+            group.create_task(self.live.keep_following(), name="live state")
+            if self.projects.written.repository:
+                loading = self.projects.keep_loading(lambda: self._is_driving)
+                group.create_task(loading, name="projects")
 
     async def _drive(self, fence: run_records.Fence) -> None:
         self._is_driving = True

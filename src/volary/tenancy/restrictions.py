@@ -101,6 +101,18 @@ def refusal_of_bookkeeping(
     )
 
 
+def refusal_of_place(project: projects.Project, cluster: fleets.Cluster, namespace: str) -> str:
+    """Return why a project has nothing in a namespace of a cluster; empty: it may have.
+
+    Args:
+        project: Whose.
+        cluster: Where.
+        namespace: Empty: of the whole cluster.
+    """
+    refusal = refusal_of_cluster(project, cluster)
+    return refusal or (_refusal_of_namespace(project, cluster, namespace) if namespace else "")
+
+
 def named_namespaces(project: projects.Project) -> tuple[str, ...]:
     """Return the namespaces that a project's destinations name, without those of patterns."""
     names = [name for destination in project.destinations for name in destination.namespaces]

@@ -191,6 +191,16 @@ def login(server: Annotated[str, typer.Argument(metavar="URL", help="The server.
     options.finish(commands.log_in(server))
 
 
+def _check_tree(noun: forms.Noun, *, tree: bool, narrowed: bool, direct: bool) -> None:
+    """Refuse options that would mean nothing."""
+    if tree and noun != "app":
+        raise typer.BadParameter("--tree belongs to `get app`")
+    if tree and direct:
+        raise typer.BadParameter("--tree asks a server; leave --fleet and --contexts out")
+    if narrowed and not tree:
+        raise typer.BadParameter("--cluster and --watch belong to `get app NAME --tree`")
+
+
 @app.command()
 def get(
     noun: Annotated[forms.Noun, typer.Argument(help="What to show.")],
@@ -208,6 +218,15 @@ def get(
         str, typer.Option("--fleet", metavar="FILE", help="Of `app`: ask these clusters directly.")
     ] = "",
     contexts: options.Contexts = "",
+    tree: Annotated[
+        bool, typer.Option("--tree", help="Of `app`: its live objects, down to the pods.")
+    ] = False,
+    cluster: Annotated[
+        str, typer.Option(metavar="NAME", help="With --tree: in one cluster. Default: summed.")
+    ] = "",
+    watch: Annotated[
+        bool, typer.Option("--watch", help="With --tree: go on with what changes.")
+    ] = False,
     server: options.Server = "",
     output: options.Output = forms.Form.TEXT,
 ) -> None:
@@ -215,7 +234,9 @@ def get(
 
     `-o wide` also shows each cluster, `-o json` everything.
     """
-    from volary.cli.remote import queries
+    from volary.cli.remote import application_tree, queries
+
+    _check_tree(noun, tree=tree, narrowed=bool(cluster or watch), direct=bool(fleet or contexts))
 
     if removed and noun != "apps":
         raise typer.BadParameter("--removed belongs to `get apps`")
@@ -225,6 +246,8 @@ def get(
         )
     if noun == "app" and (fleet or contexts):
         options.finish(queries.survey_app(name, app_name, fleet, contexts, output))
+    if tree:
+        options.ask(server, application_tree.show, name or app_name, cluster, output, watch=watch)
     if noun == "app":
         options.ask(server, queries.get_app, name or app_name, output)
     if name or fleet or contexts:

@@ -130,6 +130,46 @@ def list_page(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class LogRange:
+    """Which part of a container's log."""
+
+    #: Empty: the only container of the pod.
+    container: str = ""
+    #: Lines from its end; None: all from `since` on.
+    tail: int | None = None
+    #: From this time on, as RFC 3339; empty: from its beginning.
+    since: str = ""
+    #: Of the container before it was restarted last.
+    previous: bool = False
+    #: Bytes after which it ends.
+    most_bytes: int = 4 << 20
+
+
+def pod_log(pod: str, *, namespace: str, wanted: LogRange) -> Request:
+    """Follow the log of a container; each line begins with its time."""
+    query = {
+        "timestamps": "true",
+        "limitBytes": str(wanted.most_bytes),
+        # What has ended says nothing more.
+        "follow": "false" if wanted.previous else "true",
+        "previous": "true" if wanted.previous else "false",
+    }
+    given = {"container": wanted.container, "sinceTime": wanted.since}
+    query |= {key: value for key, value in given.items() if value}
+    if wanted.tail is not None:
+        query["tailLines"] = str(wanted.tail)
+    parts = ("namespaces", quote(namespace, safe=""), "pods", quote(pod, safe=""), "log")
+    return Request(
+        "GET",
+        "/api/v1/" + "/".join(parts),
+        query,
+        accept="*/*",
+        what=f"get pods/log {namespace}/{pod}",
+        idempotent=True,
+    )
+
+
 def watch(
     resource: discovery.Resource, selection: Selection, *, resource_version: str, seconds: int
 ) -> Request:

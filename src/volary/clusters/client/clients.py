@@ -8,7 +8,7 @@ credentials or settings.
 
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 from volary.clusters.api import api_errors, discovery, requests
 from volary.clusters.client import discoverer, recent_objects, watches, write_rules
@@ -21,6 +21,8 @@ from volary.model import clocks, json
 __all__ = ["Client", "ObjectList", "WatchEvent", "WatchKind", "open_client"]
 
 FIELD_MANAGER = "volary"
+#: Seconds without a line after which a log is read anew, and bytes of one line.
+_LOG_SILENCE, _LONGEST_LOG_LINE = 3600.0, 1 << 20
 
 
 class Client:
@@ -231,6 +233,29 @@ class Client:
             resource_version=resource_version,
             chance=self._chance,
         )
+
+    async def follow_log(
+        self, pod: str, *, namespace: str, wanted: requests.LogRange
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the lines of a container's log, each after its time, until the container ends.
+
+        Raises:
+            api_errors.NotFound: There is no such pod, or no such container before.
+            api_errors.RequestError: The container has not started, or is none of the pod's.
+            api_errors.TooLarge: A line is longer than any that is shown.
+        """
+        for part in (pod, namespace):
+            if not part or not requests.is_name(part):
+                raise api_errors.Refused(f"get pods/log: {part!r} is not a name")
+        request = requests.pod_log(pod, namespace=namespace, wanted=wanted)
+        async with (
+            self._sender.stream(
+                request, silence=_LOG_SILENCE, longest_line=_LONGEST_LOG_LINE
+            ) as lines,
+            aclosing(lines),
+        ):
+            async for line in lines:
+                yield line
 
     async def apply(
         self,

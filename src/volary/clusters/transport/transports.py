@@ -219,17 +219,20 @@ class Transport:
 
     @asynccontextmanager
     async def stream(
-        self, request: requests.Request, *, silence: float
+        self, request: requests.Request, *, silence: float, longest_line: int = 0
     ) -> AsyncIterator[AsyncGenerator[bytes, None]]:
-        """Open an endless answer and yield its lines; `silence` seconds without a byte end it."""
+        """Open an endless answer and yield its lines; `silence` seconds without a byte end it.
+
+        A line of more than `longest_line` bytes is an error; 0: of more than an answer may have.
+        """
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=self.limits.connect_timeout, sock_read=silence
         )
         async with self._answer(request, timeout) as answer:
-            yield self._lines(answer, request.what)
+            yield self._lines(answer, request.what, longest_line or self.limits.largest_answer)
 
     async def _lines(
-        self, answer: aiohttp.ClientResponse, what: str
+        self, answer: aiohttp.ClientResponse, what: str, longest_line: int
     ) -> AsyncGenerator[bytes, None]:
         rest = b""
         async for chunk in answer.content.iter_any():
@@ -237,7 +240,7 @@ class Transport:
             for line in lines:
                 if line.strip():
                     yield line
-            if len(rest) > self.limits.largest_answer:
+            if len(rest) > longest_line:
                 raise _too_large(what)
 
     @asynccontextmanager

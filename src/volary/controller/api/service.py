@@ -18,6 +18,7 @@ from volary.controller.api import (
     command_client,
     conversions,
     drift_service,
+    live_service,
     placement_service,
     plan_representations,
     project_service,
@@ -69,6 +70,8 @@ class Service:
     workspaces: workspace_service.WorkspaceService
     #: What is not as Git says.
     drift: drift_service.DriftService
+    #: What applications have in the clusters now.
+    live: live_service.LiveService
 
     # Looking.
 

@@ -34,8 +34,6 @@ _BY = "volary"
 _AT_ONCE = 4
 #: Seconds between two looks at whose turn it is, at most.
 _LONGEST_PAUSE = 5.0
-#: Seconds after which what changed is looked at, at most.
-_SOON = 10.0
 #: Periods between two comparisons where every change is heard of.
 _RARELY = 10
 _Word = drift_states.SyncWord
@@ -56,6 +54,21 @@ class _Turn:
     compared: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often applications are compared."""
+
+    #: Between two comparisons of one, where not every change is heard of.
+    period: timedelta
+    #: Within which time, and after which at the earliest, what has changed is compared.
+    gap: timedelta
+
+    @property
+    def gap_seconds(self) -> float:
+        """The same, never longer than a period."""
+        return min(self.gap, self.period).total_seconds()
+
+
 @dataclass(slots=True)
 class DriftLoop:
     """One leader's.
@@ -64,22 +77,21 @@ class DriftLoop:
         leader: What is shared while this process is the leader.
         all_reconcilers: Those of the leader.
         comparer: Asks the clusters.
-        period: Between two comparisons of an application.
-        watched: Says what has changed; where it hears of everything, comparisons are rare. None:
-            nobody watches.
+        watched: Says what has changed; where it hears of everything, comparisons are rare.
+        pace: How often they happen.
     """
 
     leader: context.LeaderContext
     all_reconcilers: Callable[[], Iterable[reconcilers.ApplicationReconciler]]
     comparer: comparer.Comparer
-    period: timedelta
-    watched: watched_objects.WatchedObjects | None = None
+    watched: watched_objects.WatchedObjects
+    pace: Pace
     _turns: dict[str, _Turn] = field(default_factory=dict, init=False)
     _hastened: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def keep_running(self) -> None:
         """Compare until cancelled."""
-        pause = min(_LONGEST_PAUSE, self.period.total_seconds() / 10)
+        pause = min(_LONGEST_PAUSE, self.pace.gap_seconds / 2)
         while True:
             await self.look()
             self._hastened.clear()
@@ -91,8 +103,6 @@ class DriftLoop:
 
     async def keep_listening(self) -> None:
         """Have what is heard to have changed compared soon, until cancelled."""
-        if self.watched is None:
-            return
         listener = self.watched.listen()
         try:
             while True:
@@ -103,7 +113,7 @@ class DriftLoop:
     def hasten(self, changes: Collection[watched_objects.Change]) -> None:
         """Have applications compared soon whose objects have changed."""
         now = asyncio.get_running_loop().time()
-        gap = min(_SOON, self.period.total_seconds())
+        gap = self.pace.gap_seconds
         for reconciler in self.all_reconcilers():
             turn, owners = self._turns.get(reconciler.name), reconciler.status.owners
             if turn is None or not any(
@@ -134,9 +144,9 @@ class DriftLoop:
         known = application_state.ApplicationState(reconciler.record, reconciler.status)
         signature = comparer.signature_of(known)
         turn = self._turns.get(reconciler.name)
-        seconds = self.period.total_seconds()
+        seconds = self.pace.period.total_seconds()
         # After a start not all of them at once, and after a run not in the same moment.
-        soon = now + random.uniform(0.5, 1.0) * min(seconds, _SOON)
+        soon = now + random.uniform(0.5, 1.0) * self.pace.gap_seconds
         if turn is None:
             turn = self._turns[reconciler.name] = _Turn(soon, signature)
         if signature != turn.signature:
@@ -150,10 +160,7 @@ class DriftLoop:
 
     def _is_watched(self, reconciler: reconcilers.ApplicationReconciler) -> bool:
         """Say whether every change of its objects is heard of."""
-        watched = self.watched
-        return watched is not None and all(
-            watched.is_current(cluster) for cluster in reconciler.status.owners
-        )
+        return all(self.watched.is_current(cluster) for cluster in reconciler.status.owners)
 
     async def _look(self, reconciler: reconcilers.ApplicationReconciler) -> None:
         known = application_state.ApplicationState(reconciler.record, reconciler.status)
@@ -178,7 +185,7 @@ class DriftLoop:
         if decision.targets:
             await self._request(reconciler, decision, now)
         elif decision.reason and not decision.gives_up:
-            self._look_again(reconciler.name, (decision.after or now + self.period) - now)
+            self._look_again(reconciler.name, (decision.after or now + self.pace.period) - now)
 
     def _look_again(self, name: str, after: timedelta) -> None:
         """Have an application compared after a while at the latest: something is to be done."""

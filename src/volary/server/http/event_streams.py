@@ -58,13 +58,30 @@ def start_of(request: requests.Request, default: int) -> int:
     return int(given)
 
 
-def respond(request: requests.Request, fetch: Fetch, start: int) -> responses.Response:
-    """Answer with a stream of what `fetch` finds from `start` on."""
+async def _nothing() -> None:
+    """Let go of nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a stream reads from."""
+
+    fetch: Fetch
+    #: Returns when there may be more, at the latest after so many seconds; None: when something
+    #: was stored.
+    changed: Callable[[float], Awaitable[None]] | None = None
+    #: Called once when the stream has ended, however it did.
+    close: Callable[[], Awaitable[None]] = _nothing
+
+
+def respond(request: requests.Request, source: Fetch | Source, start: int) -> responses.Response:
+    """Answer with a stream of what a source, or only its `fetch`, finds from `start` on."""
+    source = source if isinstance(source, Source) else Source(source)
     here, person = server_state.of(request), server_state.person(request).name
     address = logins.address_of(request)
     place = _Place(here, person, address)
     if place.take():
-        return EventStream(request, fetch, start, place)
+        return EventStream(request, source, start, place)
     here.metrics.requests_limited.labels("streams").inc()
     later = {"retry-after": "10"}
     if here.streams.taken >= here.bounds.streams:
@@ -107,12 +124,14 @@ class EventStream(responses.Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, request: requests.Request, fetch: Fetch, start: int, place: _Place) -> None:
+    def __init__(
+        self, request: requests.Request, source: Source, start: int, place: _Place
+    ) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._request = request
         self._here = server_state.of(request)
-        self._fetch = fetch
+        self._source = source
         self._at = start
         self._place = place
 
@@ -124,6 +143,7 @@ class EventStream(responses.Response):
         finally:
             self._place.leave()
             self._here.metrics.streams.dec()
+            await self._source.close()
 
     async def _send_events(self, send: types.Send) -> None:
         await send(
@@ -183,7 +203,7 @@ class EventStream(responses.Response):
 
     async def _next(self) -> tuple[list[StreamEvent], bool]:
         try:
-            pieces, self._at = await self._fetch(self._at, _BATCH)
+            pieces, self._at = await self._source.fetch(self._at, _BATCH)
         except errors.TemporaryError:
             # The store is away; the reader sees heartbeats until it is back.
             return [], False
@@ -191,7 +211,8 @@ class EventStream(responses.Response):
 
     async def _rest(self, seconds: float) -> None:
         """Wait for a change, or for the server's stop."""
-        await races.first(self._here.service.changed(seconds), self._here.stopping.wait())
+        changed = self._source.changed or self._here.service.changed
+        await races.first(changed(seconds), self._here.stopping.wait())
 
 
 async def _disconnected(receive: types.Receive) -> None:

@@ -16,6 +16,7 @@ from volary.controller.api import (
     command_client,
     command_handler,
     drift_service,
+    live_service,
     placement_service,
     project_service,
     representations,
@@ -28,6 +29,7 @@ from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.persistence import change_signal, redaction
 from volary.controller.projects import project_registry
 from volary.controller.status import application_statuses, cluster_releases, run_requests
+from volary.livestate import live_state
 from volary.model import drift_rules, errors, statuses
 from volary.model.fleet import cluster_health, fleets, taints
 from volary.model.runs import run_records
@@ -88,6 +90,9 @@ async def served() -> AsyncIterator[Served]:
                 comparer.Comparer(
                     store, dependencies, drift_rules.DriftMode.REPORT, lambda _: False
                 ),
+            ),
+            live_service.LiveService(
+                store, dependencies, live_state.LiveState(dependencies.clusters, clock)
             ),
         )
         await leader.register.enter(given.MEMBERS, fence=None)

@@ -1,0 +1,133 @@
+"""What is kept of an object that a cluster sent, by the source that it came from. Pure.
+
+Objects may have any shape: what is no object of Kubernetes is told apart here, once.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from volary.clusters.inventory import inventory
+from volary.livestate import nodes, packing, sources
+from volary.livestate.nodes import Event, Node
+from volary.manifests import objects
+from volary.manifests.ownership import tracking
+from volary.model import json
+from volary.model.objects import object_health
+
+#: Bytes of one packed object; of a larger one only what a tree shows is kept.
+LARGEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An object that bears our labels."""
+
+    node: Node
+    #: Id of whose it is.
+    owner: str
+    #: Its resourceVersion.
+    version: str
+    #: Empty: it was too large to be kept.
+    packed: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An inventory, as far as it is needed here."""
+
+    uid: str
+    #: Id of whose it is.
+    owner: str
+    #: Where it is.
+    namespace: str
+    kinds: frozenset[tuple[str, str]]
+    namespaces: frozenset[str]
+    #: The object that it was read from.
+    packed: bytes
+
+
+Entry = Applied | Node | Stored | Event
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How objects are read."""
+
+    #: The user's, of health.
+    rules: tuple[object_health.Rule, ...] = ()
+    #: Takes the values out of Secrets.
+    mask: Callable[[json.JsonObject], json.JsonObject] = lambda body: body
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was made of some objects."""
+
+    entries: tuple[Entry, ...] = ()
+    #: Objects that are none.
+    unreadable: int = 0
+
+
+def read_all(source: sources.Source, bodies: Sequence[json.JsonObject], reading: Reading) -> Read:
+    """Return what is kept of objects; may be called in a thread."""
+    entries: list[Entry] = []
+    unreadable = 0
+    for body in bodies:
+        try:
+            entry = _read(source, body, reading)
+        except (TypeError, ValueError, AttributeError, LookupError, RecursionError):
+            unreadable += 1
+            continue
+        if entry is not None:
+            entries.append(entry)
+    return Read(tuple(entries), unreadable)
+
+
+def references(stored: Stored) -> frozenset[inventory.Reference]:
+    """Return what an inventory says was applied."""
+    known = inventory.from_object(packing.unpack(stored.packed))
+    return known.references if known else frozenset()
+
+
+def _read(source: sources.Source, body: json.JsonObject, reading: Reading) -> Entry | None:
+    if source.role is sources.Role.EVENTS:
+        event = nodes.event_of(body)
+        return event if event.about else None
+    if not objects.uid(body) or not objects.text(body, "metadata", "name"):
+        raise ValueError("it has no name or no uid")
+    match source.role:
+        case sources.Role.INVENTORIES:
+            return _inventory(body)
+        case sources.Role.APPLIED:
+            return _applied(body, reading)
+        case sources.Role.CHILDREN:
+            # What was applied comes with its own source.
+            is_ours = tracking.owner_of(body) is not None
+            if is_ours or nodes.is_idle(body):
+                return None
+            # Annotations of a Deployment go to its ReplicaSets, which nobody applied.
+            return replace(nodes.of_body(body, reading.rules), commit="")
+
+
+def _applied(body: json.JsonObject, reading: Reading) -> Applied | None:
+    owner = tracking.owner_of(body)
+    if owner is None:
+        return None
+    node = nodes.of_body(body, reading.rules)
+    packed = packing.pack(reading.mask(body))
+    version = objects.text(body, "metadata", "resourceVersion")
+    return Applied(node, owner.id, version, packed if len(packed) <= LARGEST else b"")
+
+
+def _inventory(body: json.JsonObject) -> Stored | None:
+    known = inventory.from_object(body)
+    if known is None or objects.text(body, "metadata", "name") != inventory.name(known.owner):
+        return None
+    return Stored(
+        objects.uid(body),
+        known.owner.id,
+        known.namespace,
+        frozenset(known.kinds),
+        frozenset(known.namespaces),
+        packing.pack(body),
+    )

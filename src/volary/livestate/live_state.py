@@ -1,0 +1,245 @@
+"""What all applications have in all clusters now; one per process, and it only reads.
+
+`keep_following` has a follower for each cluster of the fleet. What followers hear is put together
+a moment later, once for many changes, so that a storm in the clusters is a breeze here: whoever
+looks at a tree hears of it, and whoever compares applied objects (`live_objects`).
+"""
+
+import asyncio
+import random
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from volary.clusters.client import fleet_clients
+from volary.livestate import (
+    cluster_follower,
+    cluster_objects,
+    entries,
+    live_objects,
+    live_trees,
+    secret_digests,
+    views,
+    watch_budget,
+)
+from volary.model import clocks, json
+from volary.model.objects import manifest, ownership
+
+#: Seconds between a change and the moment that it is told, together with others.
+_COALESCED = 0.15
+#: Seconds between two looks at which clusters there are.
+_TICK = 1.0
+#: A cluster is not followed by this process.
+_NOT_FOLLOWED = cluster_follower.ClusterStatus("it is not followed")
+#: Versions of a process begin at its start in microseconds: fewer changes than that happen, so no
+#: other process has counted to where it is. Exact in JavaScript, too.
+_PER_SECOND = 1_000_000
+
+
+@dataclass(slots=True)
+class _Cluster:
+    known: cluster_objects.ClusterObjects
+    follower: cluster_follower.ClusterFollower
+    task: "asyncio.Task[None]"
+    #: As it was told last.
+    status: cluster_follower.ClusterStatus = field(default_factory=cluster_follower.ClusterStatus)
+
+
+class LiveState:
+    """See the module; a `live_objects.LiveObjects`."""
+
+    def __init__(
+        self,
+        clusters: fleet_clients.FleetClients,
+        clock: clocks.Clock,
+        *,
+        bounds: cluster_objects.Bounds | None = None,
+        most_watches: int | None = None,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """Make one for a fleet.
+
+        Args:
+            clusters: Its clients, of the server itself.
+            clock: Tells when something was seen.
+            bounds: What is kept of one cluster.
+            most_watches: Of all clusters; None: as the file descriptors of this process allow.
+            chance: Spreads what would happen in the same moment.
+        """
+        self._clusters = clusters
+        self._clock = clock
+        self._bounds = bounds or cluster_objects.Bounds()
+        self._totals = cluster_objects.Totals()
+        self._watches = watch_budget.WatchBudget(most_watches)
+        self._chance = chance
+        self._digest_key = secrets.token_bytes(32)
+        self._followed: dict[str, _Cluster] = {}
+        self._listeners: set[live_objects.Listener] = set()
+        first = int(clock.now().timestamp() * _PER_SECOND)
+        self._views = views.Views(self._build, first)
+        self._dirty = asyncio.Event()
+        self._changed = asyncio.Event()
+
+    # Following.
+
+    async def keep_following(self) -> None:
+        """Follow every cluster of the fleet until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._keep_telling(), name="telling of live state")
+                while True:
+                    self._choose(group)
+                    await asyncio.sleep(_TICK)
+        finally:
+            self._followed.clear()
+
+    def _choose(self, group: asyncio.TaskGroup) -> None:
+        names = self._clusters.fleet.names
+        for name in [name for name in self._followed if name not in names]:
+            left = self._followed.pop(name)
+            left.task.cancel()
+            left.known.clear()
+            self._dirty.set()
+        for name in names:
+            if name not in self._followed:
+                self._follow(name, group)
+
+    def _follow(self, name: str, group: asyncio.TaskGroup) -> None:
+        known = cluster_objects.ClusterObjects(self._bounds, self._totals)
+        reading = entries.Reading(self._clusters.fleet.health, self.masked)
+        around = cluster_follower.Surroundings(
+            self._clusters, self._clock, reading, self._dirty.set, self._watches, self._chance
+        )
+        follower = cluster_follower.ClusterFollower(name, known, around)
+        task = group.create_task(follower.follow(), name=f"following {name}")
+        self._followed[name] = _Cluster(known, follower, task)
+
+    async def _keep_telling(self) -> None:
+        """Put together what has changed, and tell it, as often as it is worth it."""
+        while True:
+            await self._dirty.wait()
+            await asyncio.sleep(_COALESCED)
+            self._dirty.clear()
+            await self.tell()
+
+    async def tell(self) -> None:
+        """Tell everybody what has changed since the last time."""
+        self._views.forget_unasked(_now())
+        changed: set[views.Key] = set()
+        applied: set[live_objects.Change] = set()
+        for name, cluster in self._followed.items():
+            taken = cluster.known.take_changes()
+            changed |= {(name, owner) for owner in taken.trees}
+            applied |= {(name, owner) for owner in taken.applied}
+            if cluster.status != cluster.follower.status:
+                cluster.status = cluster.follower.status
+                changed |= {key for key in self._views.keys if key[0] == name}
+        changed |= {key for key in self._views.keys if key[0] not in self._followed}
+        for listener in tuple(self._listeners):
+            listener.add(applied)
+        has_changed = False
+        for number, key in enumerate(sorted(changed & set(self._views.keys))):
+            has_changed = self._views.refresh(key) or has_changed
+            if number % 16 == 15:
+                # Others have their turn between two of many.
+                await asyncio.sleep(0)
+        if has_changed:
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    # Trees.
+
+    @property
+    def version(self) -> int:
+        """The newest version of all trees that somebody looks at."""
+        return self._views.version
+
+    def tree(self, cluster: str, owner: ownership.Owner) -> views.View:
+        """Return an application's tree in a cluster, as it is now."""
+        return self._views.whole(cluster, owner.id, _now())
+
+    def changes(self, cluster: str, owner: ownership.Owner, after: int) -> views.View | None:
+        """Return what changed in a tree after a version; None: nothing did.
+
+        Where that is not known any more it is the whole tree: `is_known` tells.
+        """
+        return self._views.since(cluster, owner.id, after, _now())
+
+    def is_known(self, cluster: str, owner: ownership.Owner, after: int) -> bool:
+        """Say whether the differences since a version are known."""
+        return self._views.is_known(cluster, owner.id, after)
+
+    async def changed(self, seconds: float) -> None:
+        """Return when a tree that somebody looks at has changed, at the latest after `seconds`."""
+        waited = self._changed
+        try:
+            async with asyncio.timeout(seconds):
+                await waited.wait()
+        except TimeoutError:
+            return
+
+    def observed(self, cluster: str) -> datetime | None:
+        """Return when something was heard of a cluster's objects last; None: never."""
+        known = self._followed.get(cluster)
+        return known.follower.observed if known else None
+
+    def find(
+        self, cluster: str, owner: ownership.Owner, key: manifest.ResourceKey
+    ) -> json.JsonObject | None:
+        """Return one applied object, as `bodies` has it; None: it is not there."""
+        known = self._followed.get(cluster)
+        return known.known.find_body(owner.id, key) if known else None
+
+    def _build(
+        self, cluster: str, owner: str
+    ) -> tuple[live_trees.LiveTree, cluster_follower.ClusterStatus]:
+        known = self._followed.get(cluster)
+        if known is None:
+            return live_trees.LiveTree(), _NOT_FOLLOWED
+        return known.known.tree(owner, known.follower.once_listed), known.follower.status
+
+    # Applied objects.
+
+    def bodies(self, cluster: str, owner: ownership.Owner) -> tuple[json.JsonObject, ...]:
+        """Return the objects that were applied for an owner; see `live_objects`."""
+        known = self._followed.get(cluster)
+        return known.known.bodies(owner.id) if known else ()
+
+    def missing_bodies(
+        self, cluster: str, owner: ownership.Owner
+    ) -> tuple[manifest.ResourceKey, ...]:
+        """Return the objects that are there and not among `bodies`."""
+        known = self._followed.get(cluster)
+        return known.known.without_bodies(owner.id) if known else ()
+
+    def masked(self, body: json.JsonObject) -> json.JsonObject:
+        """Return an object as `bodies` would have it: a Secret with digests for its values."""
+        return secret_digests.with_digests(body, self._digest_key)
+
+    def is_current(self, cluster: str) -> bool:
+        """Say whether a cluster is followed now, and everything wanted was listed once."""
+        return not self.why_stale(cluster)
+
+    def why_stale(self, cluster: str) -> str:
+        """Return why what is known of a cluster may be old; empty: it is current."""
+        known = self._followed.get(cluster)
+        return (known.follower.status if known else _NOT_FOLLOWED).stale_reason
+
+    def warnings(self, cluster: str) -> Sequence[str]:
+        """Return what of a cluster cannot be read."""
+        known = self._followed.get(cluster)
+        return known.follower.status.warnings if known else ()
+
+    def follows(self, cluster: str, group: str, kind: str) -> bool:
+        """Say whether what is here of a kind is all that there is of it with our labels."""
+        known = self._followed.get(cluster)
+        return known is not None and (group, kind) in known.follower.listed
+
+    def listen(self) -> live_objects.Listener:
+        """Return a new listener; it hears of what changes from now on."""
+        return live_objects.Listener(self._listeners)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,277 @@
+"""What people are shown of live objects: where their project may have something, and no secret."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+
+from live_fleet import OWNER, MemoryFleet, applied, pod, stored
+from memory_cluster import MemoryCluster
+from volary.controller import refusals
+from volary.controller.api import live_representations, live_service, pod_logs
+from volary.controller.persistence import redaction
+from volary.controller.runs import ready_runs
+from volary.controller.status import application_statuses
+from volary.livestate import live_state
+from volary.model import projects
+from volary.model.objects import manifest
+from volary.store import factory, records
+from volary.tenancy import membership
+
+pytestmark = pytest.mark.looptime
+VALUE = "hunter2-canary"
+
+
+@dataclass
+class World:
+    """Two clusters, an application on both, and what shows it."""
+
+    fleet: MemoryFleet
+    live: live_state.LiveState
+    service: live_service.LiveService
+    secrets: redaction.SecretValues
+    by_name: dict[str, projects.Project]
+
+    async def current(self) -> None:
+        async with asyncio.timeout(60):
+            while not all(map(self.live.is_current, self.fleet.clusters)):
+                await self.live.changed(0.5)
+
+
+def shop() -> MemoryCluster:
+    cluster = MemoryCluster()
+    cluster.put(
+        stored(
+            ("apps", "Deployment", "web"), ("", "Secret", "keys"), ("", "ConfigMap", "settings")
+        ),
+        applied("ConfigMap", "settings"),
+        applied("Deployment", "web"),
+        applied("Secret", "keys", data={"password": "aHVudGVyMi1jYW5hcnk="}),
+        applied("ConfigMap", "elsewhere", namespace="theirs"),
+        pod("web-1", "uid-Deployment-web"),
+    )
+    return cluster
+
+
+@contextlib.asynccontextmanager
+async def world() -> AsyncIterator[World]:
+    fleet = MemoryFleet({"us": shop(), "eu": shop()})
+    clients = cast("Any", fleet)
+    by_name: dict[str, projects.Project] = {}
+    secrets = redaction.SecretValues()
+    dependencies = ready_runs.Dependencies(
+        cast("Any", None),
+        clients,
+        fleet.clock,
+        secrets=secrets,
+        projects=lambda: membership.Projects(by_name),
+    )
+    live = live_state.LiveState(clients, fleet.clock, chance=lambda: 0.5)
+    status = application_statuses.ApplicationStatus(owners={"us": OWNER, "eu": OWNER})
+    record = records.ApplicationRecord(
+        "shop",
+        "repository",
+        "volary.yaml",
+        project="team",
+        document=application_statuses.to_document(status),
+    )
+    async with (
+        factory.open_store("memory:", clock=fleet.clock) as store,
+        asyncio.TaskGroup() as group,
+    ):
+        await store.applications.keep(record, fence=None)
+        service = live_service.LiveService(store, dependencies, live)
+        following = group.create_task(live.keep_following())
+        yield World(fleet, live, service, secrets, by_name)
+        following.cancel()
+
+
+def names(cluster: live_representations.LiveCluster) -> list[str]:
+    return [node.name for node in cluster.nodes]
+
+
+async def test_clusters_come_in_the_order_of_the_fleet_and_one_can_be_asked_for() -> None:
+    async with world() as given:
+        await given.current()
+
+        tree = await given.service.tree("shop")
+        one = await given.service.tree("shop", "eu")
+
+        assert [cluster.name for cluster in tree.clusters] == ["us", "eu"]
+        assert [cluster.name for cluster in one.clusters] == ["eu"]
+        assert names(one.clusters[0]) == ["settings", "elsewhere", "keys", "web", "web-1"]
+        [web] = [node for node in one.clusters[0].nodes if node.name == "web"]
+        assert (web.commit, web.drift, web.restarts) == ("c0ffee", "unknown", 1)
+
+
+async def test_nothing_of_a_namespace_or_cluster_that_the_project_may_not_have_is_shown() -> None:
+    async with world() as given:
+        destination = projects.Destination(namespaces=("default",))
+        given.by_name["team"] = projects.Project("team", destinations=(destination,))
+        await given.current()
+
+        [us, _] = (await given.service.tree("shop")).clusters
+
+        assert "elsewhere" not in names(us)
+        assert us.omitted == 1
+        key = manifest.ResourceKey("", "ConfigMap", "theirs", "elsewhere")
+        with pytest.raises(refusals.NotFound):
+            await given.service.object("shop", "us", key)
+        given.by_name["team"] = projects.Project("team")
+        [us, _] = (await given.service.tree("shop")).clusters
+        assert names(us) == []
+        with pytest.raises(refusals.NotFound):
+            await given.service.log("shop", "us", pod_logs.Wanted("default", "web-1"))
+
+
+async def test_a_secret_is_shown_without_its_values_wherever_they_stand() -> None:
+    async with world() as given:
+        given.secrets.learn_of("shop", [VALUE])
+        message = f"it logs in with {VALUE}"
+        given.fleet.clusters["us"].put(
+            applied("Deployment", "web", metadata_note=message, spec={"paused": message})
+        )
+        await given.current()
+
+        secret = await given.service.object(
+            "shop", "us", manifest.ResourceKey("", "Secret", "default", "keys")
+        )
+        deployment = await given.service.object(
+            "shop", "us", manifest.ResourceKey("apps", "Deployment", "default", "web")
+        )
+
+        assert secret.live["data"] == {"password": "*****"}
+        assert deployment.live["spec"] == {"paused": "it logs in with *****"}
+
+
+async def test_an_object_of_a_silent_cluster_is_as_it_was_seen_last() -> None:
+    async with world() as given:
+        await given.current()
+        given.fleet.unavailable["us"] = "it does not answer"
+        key = manifest.ResourceKey("apps", "Deployment", "default", "web")
+
+        shown = await given.service.object("shop", "us", key)
+        secret = await given.service.object(
+            "shop", "us", manifest.ResourceKey("", "Secret", "default", "keys")
+        )
+
+        assert shown.live["metadata"]["name"] == "web"
+        assert secret.live["data"] == {"password": "*****"}
+
+
+async def test_only_differences_come_after_a_version() -> None:
+    async with world() as given:
+        await given.current()
+        whole = await given.service.changes("shop", 0)
+        assert isinstance(whole, live_representations.LiveTree)
+        assert await given.service.changes("shop", whole.version) == ()
+
+        given.fleet.clusters["eu"].put(pod("web-2", "uid-Deployment-web"))
+        given.fleet.clusters["eu"].remove("Pod", "web-1")
+        await given.live.changed(60)
+
+        changed = await given.service.changes("shop", whole.version)
+        assert isinstance(changed, tuple)
+        [change] = changed
+        assert change.cluster.name == "eu"
+        assert "web-2" in names(change.cluster)
+        assert "keys" not in names(change.cluster)
+        assert change.removed == ("uid-Pod-web-1",)
+        # Another process, or one that was restarted, is told everything.
+        again = await given.service.changes("shop", 17)
+        assert isinstance(again, live_representations.LiveTree)
+
+
+async def test_what_compares_says_the_drift_of_each_object() -> None:
+    class Compares(live_service.NoComparison):
+        def words(self, application: str, cluster: str) -> dict[manifest.ResourceKey, str]:
+            return {manifest.ResourceKey("apps", "Deployment", "default", "web"): "differs"}
+
+    async with world() as given:
+        await given.current()
+        given.service.comparison = Compares()
+
+        [us, _] = (await given.service.tree("shop")).clusters
+
+        assert {node.name: node.drift for node in us.nodes} == {
+            "elsewhere": "unknown",
+            "settings": "unknown",
+            "keys": "unknown",
+            "web": "differs",
+            "web-1": "",
+        }
+
+
+class Log:
+    """A client that has a log, and says what was asked for."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = lines
+        self.asked: list[Any] = []
+        self.read = 0
+
+    async def follow_log(self, pod: str, **options: Any) -> AsyncIterator[bytes]:
+        self.asked.append(options["wanted"])
+        for line in self.lines:
+            self.read += 1
+            yield line.encode()
+
+
+async def read(log: pod_logs.PodLog) -> list[Any]:
+    taken: list[Any] = []
+    async with asyncio.timeout(60):
+        while not (taken and isinstance(taken[-1], pod_logs.PodLogEnd)):
+            taken += log.take(100)
+            await log.changed(0.1)
+    await log.close()
+    return taken
+
+
+def pod_log(client: Log, **wanted: Any) -> pod_logs.PodLog:
+    secrets = redaction.SecretValues([VALUE])
+    asked = pod_logs.Wanted("default", "web-1", **wanted)
+    return pod_logs.PodLog(cast("Any", client), asked, secrets.masker())
+
+
+async def test_lines_have_their_times_and_no_secret() -> None:
+    client = Log(
+        "2026-06-01T12:00:00.123456789Z started",
+        "2026-06-01T12:00:00.123456999Z \x1b[31mwith hunter2-canary",
+        "2026-06-01T12:00:01Z " + "x" * 9000,
+        "no time at all",
+    )
+
+    *lines, end = await read(pod_log(client, container="web", tail=10))
+
+    assert [line.text for line in lines[:2]] == ["started", "\ufffd[31mwith *****"]
+    assert len(lines[2].text) == 8000
+    assert (lines[3].text, lines[3].at) == ("no time at all", None)
+    positions = [line.position for line in lines]
+    assert positions == sorted(set(positions))
+    assert "has ended" in end.reason
+    assert client.asked[0].tail == 10
+
+
+async def test_a_reader_goes_on_behind_the_last_line_that_it_has() -> None:
+    lines = [f"2026-06-01T12:00:0{number}Z line {number}" for number in range(5)]
+    first = (await read(pod_log(Log(*lines))))[2]
+    client = Log(*lines[2:])
+
+    *again, _ = await read(pod_log(client, after=first.position))
+
+    assert [line.text for line in again] == ["line 3", "line 4"]
+    assert (client.asked[0].since, client.asked[0].tail) == ("2026-06-01T12:00:02Z", None)
+
+
+async def test_no_more_is_read_than_a_reader_takes() -> None:
+    client = Log(*(f"2026-06-01T12:00:00.{number:06}Z {number}" for number in range(5000)))
+    log = pod_log(client)
+
+    assert log.take(100) == ()
+    await asyncio.sleep(10)
+
+    assert client.read <= 501
+    await log.close()
