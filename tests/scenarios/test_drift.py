@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json as json_text
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
@@ -13,14 +14,16 @@ import command_world
 import kubectl
 import process_time
 from controller_world import ANA, RULES, SPEED, Controlled, controlled
+from volary.controller import inputs
 from volary.controller.api import live_representations, representations
-from volary.model import drift_rules
 from volary.store import records
 
 pytestmark = kubectl.needed
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
-QUICK = {"rules": replace(RULES, drift_period=timedelta(seconds=1))}
+QUICK = replace(RULES, drift_period=timedelta(seconds=1))
+#: As good as never, but for what is heard to have changed.
+HEARD = replace(RULES, drift_period=timedelta(days=1), drift_gap=timedelta(seconds=0.5))
 IMAGE = 'spec.template.spec.containers[name="simple"].image'
 WEB = "deployment/simple"
 Drift = live_representations.Drift
@@ -31,13 +34,13 @@ async def released(
     tmp_path: Path,
     *names: str,
     files: dict[str, str] | None = None,
-    mode: drift_rules.DriftMode = drift_rules.DriftMode.REPORT,
+    rules: inputs.Rules = QUICK,
 ) -> AsyncIterator[Controlled]:
     """Given: an application that a server has released, and compares again and again."""
     async with command_world.world(tmp_path, *names, tls=True, speed=SPEED) as world:
         if files:
             world.write(files, message="As this test needs it")
-        async with controlled(world, parts=QUICK, drift_detection=mode) as given:
+        async with controlled(world, parts={"rules": rules}) as given:
             await given.until_application(lambda each: each.status == "synced")
             yield given
 
@@ -122,6 +125,19 @@ async def test_a_change_by_hand_is_said_and_taken_back_by_hand(tmp_path: Path) -
     assert [action for action, _ in noted] == ["drift.found", "drift.gone"]
     assert noted[0][1]["clusters"] == ["us"]
     assert after.run == before.run
+
+
+async def test_what_is_heard_to_change_is_compared_at_once(tmp_path: Path) -> None:
+    """Nobody asks clusters again and again: their watches say when there is something to see."""
+    async with released(tmp_path, "us", "eu", rules=HEARD) as given:
+        await until_drift(given, "inSync")
+        await hand(given, "eu", "set", "image", WEB, f"simple={V2}")
+        told = await until_told(given, "out_of_sync", "drift: eu: Deployment default/simple")
+        await hand(given, "eu", "set", "image", WEB, f"simple={V1}")
+        after = await until_told(given, "synced")
+
+    assert told.reason.endswith("(by kubectl-set)")
+    assert after.run == told.run
 
 
 async def test_scaling_by_hand_a_lost_object_and_one_too_many_are_drift(tmp_path: Path) -> None:
@@ -295,3 +311,70 @@ async def test_a_cluster_that_is_silent_is_neither_in_nor_out_of_sync(tmp_path: 
     ]
     # What was known of it stays said.
     assert known.status == "out_of_sync"
+
+
+SETTINGS = """\
+apiVersion: volary.dev/v1
+kind: Controller
+fleet: {fleet}
+listen: 127.0.0.1:0
+dataDirectory: {data}
+driftDetection: report
+repositories:
+- {{name: shop, url: {repository}, interval: 1s}}
+"""
+
+
+async def test_volary_diff_exits_as_kubectl_diff_does(tmp_path: Path) -> None:
+    """A server in a process of its own, and somebody who types."""
+    async with command_world.world(tmp_path, "us", "eu", tls=True, speed=SPEED) as world:
+        (data := tmp_path / "data").mkdir(mode=0o700)
+        file = tmp_path / "volary-server.yaml"
+        file.write_text(SETTINGS.format(fleet=world.fleet, data=data, repository=world.directory))
+        words = ("token", "create", "ana", "--role", "viewer", "--config", str(file))
+        made = await world.volary(*words)
+        async with world.start("server", "--config", str(file)) as process:
+            await process.until("listening on http")
+            found = re.search(r"http://127\.0\.0\.1:\d+", process.said)
+            assert found
+            given = {"VOLARY_SERVER": found.group(), "VOLARY_TOKEN": made.out.strip()}
+
+            async def until(code: int, *more: str) -> command_world.Ended:
+                async with asyncio.timeout(process_time.HANG):
+                    while True:
+                        ended = await world.volary("diff", "simple", *more, **given)
+                        if ended.code == code:
+                            return ended
+                        await asyncio.sleep(0.1)
+
+            same = await until(0)
+            us = world.running.clusters["us"]
+            await kubectl.run(us, "set", "image", WEB, f"simple={V2}")
+            await kubectl.run(us, "delete", "configmap/simple")
+            differs = await until(1)
+            whole = await until(1, "-o", "json")
+            other = await until(0, "--cluster", "eu")
+            wrong = await until(2, "--cluster", "ue")
+            nobody = await world.volary("diff", "nothing", **given)
+            world.running.clusters["eu"].faults.change({"lost": "refuse"})
+            unclear = await until(5, "--cluster", "eu")
+
+    assert same.out.splitlines()[1:] == [
+        "us: in sync: 3 objects as Git says",
+        "eu: in sync: 3 objects as Git says",
+    ]
+    lines = differs.out.splitlines()
+    assert lines[0].startswith("simple ")
+    assert "out of sync" in lines[0]
+    assert "us: out of sync" in lines
+    assert "  + missing ConfigMap default/simple (Git has it, and the cluster lacks it)" in lines
+    assert "  ~ differs Deployment default/simple" in lines
+    place = lines.index(f"      -{V2}")
+    assert lines[place - 1].startswith(f"      @@ {IMAGE} @@ kubectl-set, ")
+    assert lines[place + 1] == f"      +{V1}"
+    assert lines[-1] == "eu: in sync: 3 objects as Git says"
+    assert json_text.loads(whole.out)["status"] == "outOfSync"
+    assert "us" not in other.out
+    assert "hint: known here: us, eu" in wrong.err
+    assert nobody.code == 2
+    assert "eu: unknown: " in unclear.out

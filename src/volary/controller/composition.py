@@ -148,6 +148,8 @@ class Controller:
         compares = comparer.Comparer(
             store, dependencies, settings.drift_detection, status_service.away(known)
         )
+        #: What applications have in the clusters, followed in a process that stands by too.
+        self.live = live_state.LiveState(clusters, parts.clock)
         self._manager = control_loops.ControlLoops(
             store,
             dependencies,
@@ -158,6 +160,7 @@ class Controller:
             notifier=notifier,
             projects=self.projects,
             comparer=compares,
+            watched=self.live,
             workspaces=self._workspaces,
         )
         #: What applications have in the clusters, followed in a process that stands by too.
@@ -196,6 +199,8 @@ class Controller:
             workspace_service.WorkspaceService(store, known, asker, audit),
             live_service.LiveService(store, dependencies, self.live),
             drift_service.DriftService(store, compares),
+            drift_service.DriftService(store, compares),
+            live_service.LiveService(store, dependencies, self.live),
         )
         self._is_driving = False
 

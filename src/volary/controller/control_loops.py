@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from volary.controller import inputs, notifications
 from volary.controller.api import command_handler
 from volary.controller.applications import registry
-from volary.controller.drift import comparer, drift_loop
+from volary.controller.drift import comparer, drift_loop, watched_objects
 from volary.controller.fleet import cluster_facts_reader, cluster_registry, health_probe
 from volary.controller.leadership import context, planner_slots
 from volary.controller.persistence import change_signal, retry
@@ -51,6 +51,8 @@ class ControlLoops:
     projects: project_registry.ProjectRegistry
     #: Compares clusters with Git.
     comparer: comparer.Comparer
+    #: Hears what changes in clusters.
+    watched: watched_objects.WatchedObjects
     #: As they are written.
     workspaces: workspace_keeper.WrittenWorkspaces = field(
         default_factory=workspace_keeper.WrittenWorkspaces
@@ -100,7 +102,11 @@ class ControlLoops:
             )
             catching_up = backfill_loop.BackfillLoop(leader, application_registry.all)
             drift = drift_loop.DriftLoop(
-                leader, application_registry.all, self.comparer, self.rules.drift_period
+                leader,
+                application_registry.all,
+                self.comparer,
+                self.watched,
+                drift_loop.Pace(self.rules.drift_period, self.rules.drift_gap),
             )
             moves = health_probe.RoundListener(mover.look)
             backfills = health_probe.RoundListener(catching_up.look)
@@ -118,6 +124,7 @@ class ControlLoops:
                 "backfill": backfills.keep_running,
                 "moves": moves.keep_running,
                 "drift": drift.keep_running,
+                "drift's changes": drift.keep_listening,
                 "clusters": probe.keep_probing,
                 "cluster facts": facts.keep_running,
                 "requests": commands.keep_handling,

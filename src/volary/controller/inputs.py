@@ -114,6 +114,8 @@ class Rules:
     workspace_period: timedelta = timedelta(minutes=1)
     #: How often clusters are compared with Git, where no change was seen.
     drift_period: timedelta = timedelta(minutes=3)
+    #: Within which time, and after which at the earliest, what has changed is compared again.
+    drift_gap: timedelta = timedelta(seconds=10)
     #: How much is moved away from lost clusters.
     failover: failover_rules.FailoverLimits = field(default_factory=failover_rules.FailoverLimits)
     #: Values that must never be seen, besides those of the manifests.

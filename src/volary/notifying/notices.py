@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Self
 
+from volary.config.server import notification_routes
 from volary.model import applications, phrases, statuses
 
 
@@ -48,8 +49,7 @@ class Event(StrEnum):
     @property
     def group(self) -> str:
         """``DEPLOYMENT``, ``STAGE``, ``APPLICATION_SYNC``, ``FAILOVER`` or ``CLUSTER``."""
-        name = self.value.partition("_")[0]
-        return "APPLICATION_SYNC" if name == "APPLICATION" else name
+        return notification_routes.group_of(self.value)
 
 
 #: Events that somebody should hear of even while looking elsewhere.

@@ -284,7 +284,9 @@ def workspace_page() -> str:
 
 def _events(group: str) -> str:
     return ", ".join(
-        f"`{name}`" for name in notification_routes.EVENTS if name.startswith(f"{group}_")
+        f"`{name}`"
+        for name in notification_routes.EVENTS
+        if notification_routes.group_of(name) == group
     )
 
 

@@ -29,8 +29,15 @@ EVENTS = (
     "CLUSTER_LOST",
     "CLUSTER_READY",
 )
+#: Where the events of a group do not begin with its name.
+_PREFIXES = {"APPLICATION_SYNC": "APPLICATION"}
 GROUPS = ("DEPLOYMENT", "STAGE", "APPLICATION_SYNC", "FAILOVER", "CLUSTER")
 _AT = ("notifications",)
+
+
+def group_of(event: str) -> str:
+    """Return the group of an event: what its name begins with."""
+    return next((group for group in GROUPS if event.startswith(_PREFIXES.get(group, group))), "")
 
 
 def check(reading: readings.Reading, read: server_settings.Notifications) -> None:

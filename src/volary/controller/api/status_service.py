@@ -197,6 +197,7 @@ def of_survey(
         clusters=tuple(_cluster(cluster, masker) for cluster in seen.whole.clusters),
         problem="",
         warnings=(),
+        drift={},
     )
 
 

@@ -2,13 +2,13 @@
 
 What changed is written down with the application, told, and, where that is wished, repaired. Each
 application has its turn once in a period, give or take a tenth; sooner when what counts for it
-changed (a run ended), or when somebody who watches its objects says so (`hasten`).
+changed (a run ended), or when somebody who watches its objects hears of a change.
 """
 
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -16,7 +16,7 @@ from volary.concurrency import fan_out
 from volary.config.crosscheck import eligibility
 from volary.controller import notifications
 from volary.controller.applications import reconcilers
-from volary.controller.drift import comparer, comparisons, repair_rules
+from volary.controller.drift import comparer, comparisons, repair_rules, watched_objects
 from volary.controller.leadership import context
 from volary.controller.placement import backfill_rules
 from volary.controller.status import (
@@ -34,8 +34,8 @@ _BY = "volary"
 _AT_ONCE = 4
 #: Seconds between two looks at whose turn it is, at most.
 _LONGEST_PAUSE = 5.0
-#: Seconds after which what changed is looked at, at most.
-_SOON = 10.0
+#: Periods between two comparisons where every change is heard of.
+_RARELY = 10
 _Word = drift_states.SyncWord
 _Status = application_statuses.StatusWord
 #: How an application stands when it is compared: what its last run left is settled.
@@ -50,6 +50,23 @@ class _Turn:
     due: float
     #: What counted when it was compared last.
     signature: object = None
+    #: When it was compared last, likewise.
+    compared: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often applications are compared."""
+
+    #: Between two comparisons of one, where not every change is heard of.
+    period: timedelta
+    #: Within which time, and after which at the earliest, what has changed is compared.
+    gap: timedelta
+
+    @property
+    def gap_seconds(self) -> float:
+        """The same, never longer than a period."""
+        return min(self.gap, self.period).total_seconds()
 
 
 @dataclass(slots=True)
@@ -60,19 +77,21 @@ class DriftLoop:
         leader: What is shared while this process is the leader.
         all_reconcilers: Those of the leader.
         comparer: Asks the clusters.
-        period: Between two comparisons of an application.
+        watched: Says what has changed; where it hears of everything, comparisons are rare.
+        pace: How often they happen.
     """
 
     leader: context.LeaderContext
     all_reconcilers: Callable[[], Iterable[reconcilers.ApplicationReconciler]]
     comparer: comparer.Comparer
-    period: timedelta
+    watched: watched_objects.WatchedObjects
+    pace: Pace
     _turns: dict[str, _Turn] = field(default_factory=dict, init=False)
     _hastened: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def keep_running(self) -> None:
         """Compare until cancelled."""
-        pause = min(_LONGEST_PAUSE, self.period.total_seconds() / 10)
+        pause = min(_LONGEST_PAUSE, self.pace.gap_seconds / 2)
         while True:
             await self.look()
             self._hastened.clear()
@@ -82,11 +101,27 @@ class DriftLoop:
             except TimeoutError:
                 continue
 
-    def hasten(self, application: str) -> None:
-        """Have an application compared soon: something of it changed in a cluster."""
-        turn = self._turns.get(application)
-        if turn is not None:
-            turn.due = 0.0
+    async def keep_listening(self) -> None:
+        """Have what is heard to have changed compared soon, until cancelled."""
+        listener = self.watched.listen()
+        try:
+            while True:
+                self.hasten(await listener.changed())
+        finally:
+            listener.close()
+
+    def hasten(self, changes: Collection[watched_objects.Change]) -> None:
+        """Have applications compared soon whose objects have changed."""
+        now = asyncio.get_running_loop().time()
+        gap = self.pace.gap_seconds
+        for reconciler in self.all_reconcilers():
+            turn, owners = self._turns.get(reconciler.name), reconciler.status.owners
+            if turn is None or not any(
+                (cluster, owner.id) in changes for cluster, owner in owners.items()
+            ):
+                continue
+            # What changes all the time is not compared all the time.
+            turn.due = min(turn.due, max(now, turn.compared + gap))
             self._hastened.set()
 
     async def look(self) -> None:
@@ -109,25 +144,34 @@ class DriftLoop:
         known = application_state.ApplicationState(reconciler.record, reconciler.status)
         signature = comparer.signature_of(known)
         turn = self._turns.get(reconciler.name)
-        seconds = self.period.total_seconds()
+        seconds = self.pace.period.total_seconds()
         # After a start not all of them at once, and after a run not in the same moment.
-        soon = now + random.uniform(0.5, 1.0) * min(seconds, _SOON)
+        soon = now + random.uniform(0.5, 1.0) * self.pace.gap_seconds
         if turn is None:
             turn = self._turns[reconciler.name] = _Turn(soon, signature)
         if signature != turn.signature:
             turn.signature, turn.due = signature, min(turn.due, soon)
         if now < turn.due or reconciler.status.under_way:
             return False
-        turn.due = now + seconds * random.uniform(0.9, 1.1)
+        turn.compared = now
+        times = _RARELY if self._is_watched(reconciler) else 1
+        turn.due = now + times * seconds * random.uniform(0.9, 1.1)
         return True
+
+    def _is_watched(self, reconciler: reconcilers.ApplicationReconciler) -> bool:
+        """Say whether every change of its objects is heard of."""
+        return all(self.watched.is_current(cluster) for cluster in reconciler.status.owners)
 
     async def _look(self, reconciler: reconcilers.ApplicationReconciler) -> None:
         known = application_state.ApplicationState(reconciler.record, reconciler.status)
         if known.status.under_way or not known.status.releases.running:
             return
         compared = await self.comparer.compare(known, memory=timedelta(0))
-        if reconciler.status.under_way or (compared.problem and compared.mode is not _OFF):
+        meanwhile = application_state.ApplicationState(reconciler.record, reconciler.status)
+        if comparer.signature_of(meanwhile) != comparer.signature_of(known):
             return  # A run began meanwhile: what was seen may be half of it.
+        if compared.problem and compared.mode is not _OFF:
+            return
         now = self.leader.dependencies.clock.now()
         state = _after(known.status.drift, compared, now)
         decision = await self._decide(reconciler, compared, state, now)
@@ -140,6 +184,15 @@ class DriftLoop:
             await reconciler.amend(lambda status: replace(status, repair=None))
         if decision.targets:
             await self._request(reconciler, decision, now)
+        elif decision.reason and not decision.gives_up:
+            self._look_again(reconciler.name, (decision.after or now + self.pace.period) - now)
+
+    def _look_again(self, name: str, after: timedelta) -> None:
+        """Have an application compared after a while at the latest: something is to be done."""
+        turn = self._turns.get(name)
+        if turn is not None:
+            soon = asyncio.get_running_loop().time() + after.total_seconds()
+            turn.due = min(turn.due, soon)
 
     async def _keep(
         self,

@@ -126,3 +126,13 @@ def test_a_plain_directorys_commit_is_told_from_another() -> None:
     found = list(application_status.lines(shown(releases=releases), wide=False))
 
     assert "release:    files-0123456 in 7 clusters: 0, 1, 2, 3, 4 and 2 more" in found
+
+
+def test_what_drifted_is_said_with_what_to_type() -> None:
+    drifted = {name: f"Deployment web/{name} is missing" for name in "abcdefg"}
+    lines = list(application_status.lines(shown(cluster("eu"), drift=drifted), wide=False))
+
+    assert [line for line in lines if line.startswith("drift:")] == [
+        *(f"drift:      {name}: Deployment web/{name} is missing" for name in "abcde"),
+        "drift:      2 clusters more; type volary diff shop",
+    ]

@@ -15,6 +15,7 @@ from volary.controller.api import (
     cluster_service,
     command_client,
     command_handler,
+    drift_service,
     live_service,
     placement_service,
     project_service,
@@ -23,12 +24,13 @@ from volary.controller.api import (
     status_service,
     workspace_service,
 )
+from volary.controller.drift import comparer
 from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.persistence import change_signal, redaction
 from volary.controller.projects import project_registry
 from volary.controller.status import application_statuses, cluster_releases, run_requests
 from volary.livestate import live_state
-from volary.model import errors, statuses
+from volary.model import drift_rules, errors, statuses
 from volary.model.fleet import cluster_health, fleets, taints
 from volary.model.runs import run_records
 from volary.placement.failover import move_plans, situations
@@ -83,6 +85,12 @@ async def served() -> AsyncIterator[Served]:
                 project_registry.ProjectRegistry(store, clock, leader.change_signal),
             ),
             workspace_service.WorkspaceService(store, leader.register, asker, audit),
+            drift_service.DriftService(
+                store,
+                comparer.Comparer(
+                    store, dependencies, drift_rules.DriftMode.REPORT, lambda _: False
+                ),
+            ),
             live_service.LiveService(
                 store, dependencies, live_state.LiveState(dependencies.clusters, clock)
             ),
