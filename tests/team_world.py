@@ -52,6 +52,20 @@ class Team:
         said = [line for line in explained["nextCommands"] if line.startswith(f"volary {verb} ")]
         return await self.volary(*shlex.split(said[0])[1:], *more)
 
+    async def read(self, path: str, last: str) -> str:
+        """Return what a stream says until an event of that name has come."""
+        headers = {"authorization": f"Bearer {self.token}"}
+        said = ""
+        async with (
+            asyncio.timeout(process_time.HANG),
+            aiohttp.ClientSession(headers=headers, read_bufsize=1 << 22) as session,
+            session.get(f"{self.url}/api/v1{path}") as answer,
+        ):
+            assert answer.status == 200, await answer.text()
+            while f"event: {last}\n" not in said or not said.endswith("\n\n"):
+                said += (await answer.content.readline()).decode()
+        return said
+
     async def request_refresh(self) -> None:
         """A webhook of the Git host."""
         headers = {"x-gitlab-token": f"hook-{CANARY}"}

@@ -12,109 +12,6 @@ import command_world
 import kubectl
 import process_time
 import team_world
-from team_world import CANARY, Team, team
-
-CANARY = "canary-5f2b1c77e9"
-SETTINGS = """\
-apiVersion: volary.dev/v1
-kind: Controller
-fleet: {fleet}
-listen: 127.0.0.1:0
-dataDirectory: {data}
-repositories:
-- name: shop
-  url: {repository}
-  interval: {interval}
-  webhook: {{provider: gitlab, secretFile: {data}/hook}}
-"""
-
-
-@dataclass
-class Team:
-    """A server, and somebody who is logged in."""
-
-    world: command_world.World
-    process: command_world.Started
-    url: str
-    token: str
-    data: Path
-
-    async def volary(self, *words: str) -> command_world.Ended:
-        return await self.world.volary(*words, VOLARY_SERVER=self.url, VOLARY_TOKEN=self.token)
-
-    async def type_what_is_said(self, verb: str, *more: str) -> command_world.Ended:
-        """Type the command that `volary explain` says, and `more`."""
-        explained = json.loads((await self.volary("explain", "simple", "-o", "json")).out)
-        said = [line for line in explained["nextCommands"] if line.startswith(f"volary {verb} ")]
-        return await self.volary(*shlex.split(said[0])[1:], *more)
-
-    async def read(self, path: str, last: str) -> str:
-        """Return what a stream says until an event of that name has come."""
-        headers = {"authorization": f"Bearer {self.token}"}
-        said = ""
-        async with (
-            asyncio.timeout(process_time.HANG),
-            aiohttp.ClientSession(headers=headers, read_bufsize=1 << 22) as session,
-            session.get(f"{self.url}/api/v1{path}") as answer,
-        ):
-            assert answer.status == 200, await answer.text()
-            while f"event: {last}\n" not in said or not said.endswith("\n\n"):
-                said += (await answer.content.readline()).decode()
-        return said
-
-    async def request_refresh(self) -> None:
-        """A webhook of the Git host."""
-        headers = {"x-gitlab-token": f"hook-{CANARY}"}
-        async with (
-            aiohttp.ClientSession() as session,
-            session.post(f"{self.url}/webhooks/shop", headers=headers) as answer,
-        ):
-            assert answer.status == 202
-
-    async def pushed(self, commit: str) -> None:
-        """Wait until a commit has become a run."""
-        async with asyncio.timeout(process_time.HANG):
-            while True:
-                if f'"commit": "{commit}"' in (await self.volary("get", "runs", "-o", "json")).out:
-                    return
-                await self.request_refresh()
-                await asyncio.sleep(0.1)
-
-    async def log_in(self) -> int:
-        """Type `volary login` and the token; return its exit code."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "volary", "login", self.url),
-            env=self.world.environment,
-            stdin=asyncio.subprocess.PIPE,
-        )
-        await process.communicate(f"{self.token}\n".encode())
-        return process.returncode or 0
-
-    async def known(self) -> None:
-        """Wait until the application was found and its first run is over."""
-        async with asyncio.timeout(process_time.HANG):
-            while "synced" not in (await self.volary("get", "apps")).out:  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
-
-
-@contextlib.asynccontextmanager
-async def team(
-    base: Path, world: command_world.World, *, interval: str = "1s"
-) -> AsyncIterator[Team]:
-    data = base / "data"
-    data.mkdir(mode=0o700)
-    (data / "hook").write_text(f"hook-{CANARY}")
-    file = base / "volary-server.yaml"
-    settings = {"fleet": world.fleet, "data": data, "repository": world.directory}
-    file.write_text(SETTINGS.format(**settings, interval=interval))
-    made = await world.volary("token", "create", "ana", "--role", "admin", "--config", str(file))
-    assert made.code == 0, made
-    async with world.start("server", "--config", str(file)) as process:
-        await process.until("listening on http")
-        found = re.search(r"http://127\.0\.0\.1:\d+", process.said)
-        assert found
-        yield Team(world, process, found.group(), made.out.strip(), data)
 
 
 async def test_git_drives_and_people_steer(tmp_path: Path) -> None:
@@ -384,22 +281,17 @@ async def test_a_secret_is_never_seen(tmp_path: Path) -> None:
         assert world.find("us", "Secret", "simple") is not None
 
     assert len(seen) > 15
-    assert [where for where, text in seen.items() if team_world.CANARY in text] == []
-    assert team_world.CANARY.encode() not in kept
-
-
-async def _everything(people: team_world.Team) -> dict[str, str]:
     assert '"password":"*****"' in seen["object"]
     assert '"kind":"Secret"' in seen["tree"]
-    assert [where for where, text in seen.items() if CANARY in text] == []
-    assert CANARY.encode() not in kept
+    assert [where for where, text in seen.items() if team_world.CANARY in text] == []
+    assert team_world.CANARY.encode() not in kept
 
 
 #: Streams that go on for as long as somebody listens.
 _ENDLESS = ("/api/v1/events/stream", "/api/v1/applications/simple/tree/stream")
 
 
-async def _everything(people: Team) -> dict[str, str]:
+async def _everything(people: team_world.Team) -> dict[str, str]:
     """Return what every path that can be read shows, and what refusals say."""
     headers = {"authorization": f"Bearer {people.token}"}
     seen = {}
@@ -430,7 +322,7 @@ async def _everything(people: Team) -> dict[str, str]:
 async def test_the_tree_of_an_application_is_shown_and_followed(tmp_path: Path) -> None:
     async with (
         command_world.world(tmp_path, "us", "eu", tls=True) as world,
-        team(tmp_path, world) as people,
+        team_world.team(tmp_path, world) as people,
     ):
         await people.known()
         tree = ("get", "app", "simple", "--tree")

@@ -148,8 +148,12 @@ class Controller:
         compares = comparer.Comparer(
             store, dependencies, settings.drift_detection, status_service.away(known)
         )
+        behalf = project_clients.ProjectClients(
+            clusters,
+            lambda: dependencies.projects(),  # noqa: PLW0108 - as they are then
+        )
         #: What applications have in the clusters, followed in a process that stands by too.
-        self.live = live_state.LiveState(clusters, parts.clock)
+        self.live = live_state.LiveState(clusters, parts.clock, behalf=behalf)
         self._manager = control_loops.ControlLoops(
             store,
             dependencies,
@@ -163,12 +167,6 @@ class Controller:
             watched=self.live,
             workspaces=self._workspaces,
         )
-        #: What applications have in the clusters, followed in a process that stands by too.
-        behalf = project_clients.ProjectClients(
-            clusters,
-            lambda: dependencies.projects(),  # noqa: PLW0108 - as they are then
-        )
-        self.live = live_state.LiveState(clusters, parts.clock, behalf=behalf)
         asker = command_client.CommandClient(
             store,
             parts.clock,
@@ -199,8 +197,6 @@ class Controller:
             workspace_service.WorkspaceService(store, known, asker, audit),
             live_service.LiveService(store, dependencies, self.live),
             drift_service.DriftService(store, compares),
-            drift_service.DriftService(store, compares),
-            live_service.LiveService(store, dependencies, self.live),
         )
         self._is_driving = False
 

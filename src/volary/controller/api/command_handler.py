@@ -19,7 +19,7 @@ from volary.controller.leadership import context
 from volary.controller.persistence import change_signal, retry
 from volary.controller.placement import rebalancing
 from volary.controller.runs import commit_history, ready_runs, release_plans, rollbacks
-from volary.controller.status import application_requests, run_admission, run_requests
+from volary.controller.status import application_requests, run_requests
 from volary.engine.execution import runners
 from volary.engine.observers import explanations
 from volary.engine.persistence import codec

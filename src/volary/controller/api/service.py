@@ -94,11 +94,6 @@ class Service:
         self.insights = insight_service.InsightService(store, dependencies.clock)
         self.calendars = calendar_service.CalendarService(store, dependencies)
 
-    #: What is not as Git says.
-    drift: drift_service.DriftService
-    #: What applications have in the clusters now.
-    live: live_service.LiveService
-
     # Looking.
 
     def current_projects(self) -> membership.Projects:
