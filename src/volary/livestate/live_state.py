@@ -47,6 +47,8 @@ class _Cluster:
     task: "asyncio.Task[None]"
     #: As it was told last.
     status: cluster_follower.ClusterStatus = field(default_factory=cluster_follower.ClusterStatus)
+    #: By owner: how an application is there, until something changes.
+    healths: dict[str, HealthStatus] = field(default_factory=dict)
 
 
 class LiveState:
@@ -145,9 +147,12 @@ class LiveState:
         for name, cluster in self._followed.items():
             taken = cluster.known.take_changes()
             changed |= {(name, owner) for owner in taken.trees}
+            for owner in taken.trees:
+                cluster.healths.pop(owner, None)
             applied |= {(name, owner) for owner in taken.applied}
             if cluster.status != cluster.follower.status:
                 cluster.status = cluster.follower.status
+                cluster.healths.clear()
                 changed |= {key for key in self._views.keys if key[0] == name}
         changed |= {key for key in self._views.keys if key[0] not in self._followed}
         for listener in tuple(self._listeners):
@@ -171,6 +176,19 @@ class LiveState:
     def tree(self, cluster: str, owner: ownership.Owner) -> views.View:
         """Return an application's tree in a cluster, as it is now."""
         return self._views.whole(cluster, owner.id, _now())
+
+    def health(self, cluster: str, owner: ownership.Owner) -> HealthStatus:
+        """Return how an application is in a cluster; it is unknown where that may be old.
+
+        Put together once until something changes there: lists ask for many.
+        """
+        known = self._followed.get(cluster)
+        if known is None or known.follower.status.stale_reason:
+            return HealthStatus.UNKNOWN
+        healths = known.healths
+        if owner.id not in healths:
+            healths[owner.id] = self._build(cluster, owner.id)[0].health.status
+        return healths[owner.id]
 
     def changes(self, cluster: str, owner: ownership.Owner, after: int) -> views.View | None:
         """Return what changed in a tree after a version; None: nothing did.

@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from typing import cast
 
 from volary.controller import refusals
-from volary.controller.api import live_representations
+from volary.controller.api import live_representations, live_service
 from volary.controller.drift import comparer, comparisons
 from volary.controller.status import application_state, application_statuses, drift_states
-from volary.model import drift_rules, json
+from volary.model import drift_rules, errors, json
+from volary.model.objects import manifest
 from volary.store import pagination, records, stores
+
+#: How a cluster is that was compared.
+_COMPARED = (drift_states.SyncWord.IN_SYNC, drift_states.SyncWord.OUT_OF_SYNC)
 
 
 @dataclass(slots=True)
@@ -33,6 +37,39 @@ class DriftService:
         status = application_statuses.from_document(known.document)
         state = application_state.ApplicationState(known, status)
         return of_comparison(await self.comparer.compare(state), status)
+
+    def words(self, known: records.ApplicationRecord, cluster: str) -> live_service.DriftWords:
+        """Return how an application's objects in a cluster compared last."""
+        compared = self._of_cluster(known, cluster)
+        if compared is None or compared.status not in _COMPARED:
+            return live_service.DriftWords()
+        drifted = {one.key: one.verb.value for one in compared.objects}
+        return live_service.DriftWords(drifted, drift_states.SyncWord.IN_SYNC.value)
+
+    async def compared(
+        self, known: records.ApplicationRecord, cluster: str, key: manifest.ResourceKey
+    ) -> live_service.Compared:
+        """Return what Git says of one object, redacted, and what differed when it was compared."""
+        last = self._of_cluster(known, cluster)
+        found = next((one for one in last.objects if one.key == key), None) if last else None
+        differences = tuple(map(_difference, found.differences)) if found else ()
+        status = application_statuses.from_document(known.document)
+        state = application_state.ApplicationState(known, status)
+        try:
+            found_in_git = await self.comparer.wanted(state, cluster, key)
+        except (errors.UserError, errors.TemporaryError):
+            found_in_git = None  # The object is shown all the same.
+        if found_in_git is None:
+            return live_service.Compared({}, differences)
+        item, masker = found_in_git
+        return live_service.Compared(live_service.shown_body(item.body, masker), differences)
+
+    def _of_cluster(
+        self, known: records.ApplicationRecord, cluster: str
+    ) -> comparisons.ClusterComparison | None:
+        last = self.comparer.last(known.project, known.name)
+        clusters = last.clusters if last else ()
+        return next((one for one in clusters if one.name == cluster), None)
 
     async def counts(self) -> live_representations.DriftCounts:
         """Return how many clusters of applications were out of sync when they were compared last.

@@ -35,6 +35,16 @@ _UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
+class DriftWords:
+    """How an application's objects in a cluster compare with Git: words of `LiveNode.drift`."""
+
+    #: Of those that are not as Git says.
+    drifted: Mapping[manifest.ResourceKey, str] = field(default_factory=dict)
+    #: Of all others.
+    others: str = _UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
 class Compared:
     """One object as Git says."""
 
@@ -45,11 +55,13 @@ class Compared:
 class Comparison(Protocol):
     """What compares live objects with Git."""
 
-    def words(self, application: str, cluster: str) -> Mapping[manifest.ResourceKey, str]:
-        """Return the drift of an application's objects, a word of `LiveNode.drift` for each."""
+    def words(self, known: records.ApplicationRecord, cluster: str) -> DriftWords:
+        """Return how an application's objects in a cluster compared last."""
         ...
 
-    async def compared(self, application: str, cluster: str, key: manifest.ResourceKey) -> Compared:
+    async def compared(
+        self, known: records.ApplicationRecord, cluster: str, key: manifest.ResourceKey
+    ) -> Compared:
         """Return what Git says of one object, redacted, and what differs."""
         ...
 
@@ -57,11 +69,13 @@ class Comparison(Protocol):
 class NoComparison:
     """Nobody compares: what was applied is neither in sync nor out of it."""
 
-    def words(self, application: str, cluster: str) -> Mapping[manifest.ResourceKey, str]:
-        """Return nothing."""
-        return {}
+    def words(self, known: records.ApplicationRecord, cluster: str) -> DriftWords:
+        """Return that nothing is known."""
+        return DriftWords()
 
-    async def compared(self, application: str, cluster: str, key: manifest.ResourceKey) -> Compared:
+    async def compared(
+        self, known: records.ApplicationRecord, cluster: str, key: manifest.ResourceKey
+    ) -> Compared:
         """Return nothing."""
         return Compared()
 
@@ -145,11 +159,11 @@ class LiveService:
         node = self._find(subject, cluster, key)
         masker = self.dependencies.secrets.masker(name)
         body, events = await self._read(subject, cluster, node.node)
-        compared = await self.comparison.compared(name, cluster, key)
+        compared = await self.comparison.compared(subject.known, cluster, key)
         return shapes.LiveObject(
             cluster=cluster,
-            node=_node(node, masker, self._drift(name, cluster, node.node)),
-            live=_shown_body(body, masker),
+            node=_node(node, masker, self._drift(subject, cluster, node.node)),
+            live=shown_body(body, masker),
             wanted=compared.wanted,
             differences=compared.differences,
             events=_shown_events(events or node.events, masker),
@@ -224,7 +238,7 @@ class LiveService:
             return shapes.LiveCluster(cluster, None, "", _health(health, masker), 0, 0, (), 0, ())
         may_show = self._may_show(subject, cluster)
         permitted = [node for node in view.tree.nodes if may_show(node.node)]
-        words = self.comparison.words(name, cluster)
+        words = self.comparison.words(subject.known, cluster)
         return shapes.LiveCluster(
             name=cluster,
             observed=self.live.observed(cluster),
@@ -237,8 +251,8 @@ class LiveService:
             warnings=tuple(map(masker.clean, view.status.warnings)),
         )
 
-    def _drift(self, name: str, cluster: str, node: nodes.Node) -> str:
-        return _word(self.comparison.words(name, cluster), node)
+    def _drift(self, subject: Subject, cluster: str, node: nodes.Node) -> str:
+        return _word(self.comparison.words(subject.known, cluster), node)
 
     async def _client(self, subject: Subject, cluster: str) -> clients.Client:
         clusters = self.dependencies.acting_for(subject.known.project).clusters
@@ -284,11 +298,11 @@ async def _events(client: clients.Client, node: nodes.Node) -> tuple[nodes.Event
     return tuple(newest[:_MOST_EVENTS])
 
 
-def _word(words: Mapping[manifest.ResourceKey, str], node: nodes.Node) -> str:
+def _word(words: DriftWords, node: nodes.Node) -> str:
     """Return the drift of a node: nothing of what was not applied."""
     if node.health is HealthStatus.MISSING:
-        return words.get(node.key, "missing")
-    return words.get(node.key, _UNKNOWN) if node.commit else ""
+        return words.drifted.get(node.key, "missing")
+    return words.drifted.get(node.key, words.others) if node.commit else ""
 
 
 def _health(
@@ -337,7 +351,7 @@ def _shown_events(
     )
 
 
-def _shown_body(body: json.JsonObject, masker: redaction.Masker) -> json.JsonObject:
+def shown_body(body: json.JsonObject, masker: redaction.Masker) -> json.JsonObject:
     """Return an object as people may see it."""
     if not body:
         return {}

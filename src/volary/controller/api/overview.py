@@ -17,6 +17,7 @@ from volary.engine.runs import rollback, state
 from volary.engine.state_machine import deadlines, failures
 from volary.model import phrases, statuses
 from volary.model.fleet import cluster_health, fleets
+from volary.model.objects import ownership
 from volary.model.statuses import RunStatus, TaskStatus
 from volary.store import records
 
@@ -96,6 +97,10 @@ class ApplicationLine:
     clusters: frozenset[str] = frozenset()
     #: Clusters that have not got the last completed release, and why.
     missing: Mapping[str, str] = field(default_factory=dict)
+    #: By cluster: whose its objects are there.
+    owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
+    #: Clusters that were not as Git says when they were compared last.
+    drifted: frozenset[str] = frozenset()
 
     @property
     def trouble(self) -> str:
@@ -138,6 +143,8 @@ def of_record(known: records.ApplicationRecord) -> ApplicationLine:
         {name: one.commit for name, one in status.releases.clusters.items() if one.commit},
         status.present_on | missing.keys(),
         missing,
+        dict(status.owners),
+        frozenset(status.drift.clusters),
     )
 
 

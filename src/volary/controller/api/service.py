@@ -16,6 +16,7 @@ from volary.controller import refusals
 from volary.controller.api import (
     action_service,
     audit_states,
+    cluster_facts,
     cluster_service,
     command_client,
     conversions,
@@ -88,8 +89,13 @@ class Service:
     def __post_init__(self) -> None:
         store, dependencies = self.store, self.dependencies
         self.overview = overview_service.OverviewService(
-            store, dependencies.clock, self.fleet, self.kept
+            store,
+            dependencies.clock,
+            self.fleet,
+            self.kept,
+            cluster_facts.SeenFacts(self.live.live, self.drift.comparer),
         )
+        self.live.comparison = self.drift
         self.actions = action_service.ActionService(store, dependencies, self.fleet.register)
         self.insights = insight_service.InsightService(store, dependencies.clock)
         self.calendars = calendar_service.CalendarService(store, dependencies)

@@ -96,6 +96,37 @@ class Comparer:
             entry.signature = signature
             return entry.last
 
+    def last(self, project: str, name: str) -> comparisons.Comparison | None:
+        """Return what was found out last, however long ago; None: nothing yet in this process."""
+        entry = self._entries.get((project, name))
+        return entry.last if entry else None
+
+    async def wanted(
+        self, known: application_state.ApplicationState, cluster: str, key: manifest.ResourceKey
+    ) -> tuple[manifest.Manifest, redaction.Masker] | None:
+        """Return one object as Git says for a cluster, and what masks it; None: Git has it not.
+
+        Raises:
+            errors.UserError: The application's file cannot be read, or cannot be rendered.
+            errors.TemporaryError: It may work later.
+        """
+        commit, owner = _commit_on(known, cluster), known.status.owners.get(cluster)
+        if not commit or owner is None:
+            return None
+        dependencies = self._dependencies.acting_for(known.record.project)
+        place = ready_runs.source_of(known)
+        opened = await ready_runs.open_application(dependencies, place, commit)
+        questions = cluster_questions.ClusterQuestions(dependencies.clusters, dependencies.patience)
+        one = _One(dependencies, known, {commit: opened}, questions, self._confirmations)
+        masker = ready_runs.masker(dependencies, application=known.record.name)
+        sought = await one.sought(opened, cluster, owner, masker)
+        for item in (item for each in sought.sets for item in each):
+            if item.key == key or (
+                not item.namespace and replace(item.key, namespace=key.namespace) == key
+            ):
+                return item, masker
+        return None
+
     async def _compare(self, known: application_state.ApplicationState) -> comparisons.Comparison:
         now, name, status = self._dependencies.clock.now(), known.record.name, known.status
         commit = status.releases.running
@@ -176,7 +207,7 @@ class _One:
         if divides and status.releases.is_divided and not status.releases.of(name).shares:
             return _unknown(name, "replicas are divided, and it has no share yet", commit)
         try:
-            sought = await self._sought(opened, name, owner, masker)
+            sought = await self.sought(opened, name, owner, masker)
         except (errors.UserError, errors.TemporaryError) as error:
             return _unknown(name, masker.clean(str(error)), commit)
 
@@ -191,7 +222,7 @@ class _One:
             "redacting what differs", _told, name, commit, answer, masker, now
         )
 
-    async def _sought(
+    async def sought(
         self,
         opened: opened_applications.OpenedApplication,
         name: str,
