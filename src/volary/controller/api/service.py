@@ -301,8 +301,11 @@ class Service:
         *,
         commit: str = "",
         strategy: str = "",
+        grouped: bool = False,
     ) -> plan_representations.Plan:
         """Return what a sync would do now; writes nothing but that somebody asked.
+
+        `grouped` leaves the objects out of each cluster: the groups of clusters have them.
 
         Raises:
             refusals.NotFound: There is no such application.
@@ -313,7 +316,11 @@ class Service:
         async with self.audit_trail.noting(
             asker, "application.plan", application=application, document={"commit": commit}
         ):
-            return await self._plan(known, commit, release_plans.parse_strategy(strategy))
+            planned = await self._plan(known, commit, release_plans.parse_strategy(strategy))
+        if not grouped:
+            return planned
+        clusters = (structs.replace(cluster, objects=()) for cluster in planned.clusters)
+        return structs.replace(planned, clusters=tuple(clusters))
 
     async def fetch(self, application: str) -> representations.Fetched:
         """Ask the host of an application's repository now; what is new is looked at soon.
