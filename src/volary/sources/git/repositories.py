@@ -169,6 +169,14 @@ class Repository:
         """
         return await self._read(self._changed_paths, old, new)
 
+    async def is_part_of(self, commit: str, head: str) -> bool:
+        """Say whether a commit is in the history that ends with another one, as far as it is here.
+
+        Raises:
+            UserError: One of the commits does not exist.
+        """
+        return await self._read(self._is_part_of, commit, head)
+
     async def uncommitted(self, directory: str = "") -> tuple[str, ...]:
         """Return files below `directory` whose checked-out state is not the commit's.
 
@@ -208,6 +216,16 @@ class Repository:
             difference = self._opened.diff(self._commit(old), self._commit(new))
             pairs = [(delta.old_file.path, delta.new_file.path) for delta in difference.deltas]
         return tuple(sorted({path for pair in pairs for path in pair if path}))
+
+    def _is_part_of(self, commit: str, head: str) -> bool:
+        with self._lock:
+            known, newest = self._commit(commit).id, self._commit(head).id
+            if known == newest:
+                return True
+            try:
+                return bool(self._opened.descendant_of(newest, known))
+            except (KeyError, ValueError, pygit2.GitError):
+                return False  # the history in between is not here
 
     def _uncommitted(self, directory: str) -> tuple[str, ...]:
         if self._opened.is_bare:
