@@ -168,6 +168,15 @@ async def test_a_drained_cluster_gives_its_replicas_away_and_gets_them_back_on_r
     async with spread_out(tmp_path, DIVIDED, ("eu", "us")) as given:
         world, service = given.world, given.service
         assert pods(world) == {"eu": 1, "us": 1}
+        foreseen = await service.placements.preview("drain", "eu", ("simple",))
+        cordoned = await service.placements.preview("cordon", "eu", ("simple",))
+        assert foreseen.sentence == (
+            "nothing new begins on eu; of 1 application there 1 would move"
+        )
+        assert [(each.moves, each.replacements, each.reason) for each in foreseen.applications] == [
+            (True, ("us",), "its replicas go to us")
+        ]
+        assert [each.moves for each in cordoned.applications] == [False]
 
         await service.fleet.ask("drain", "eu", ANA, reason="1.36")
         drained = await until_placed(given, lambda each: each.away and not each.leaving)

@@ -197,6 +197,9 @@ async def test_clusters_say_what_they_are_made_of_and_what_is_there(tmp_path: Pa
             for path, headers in (("us", everything), ("us", shop), ("eu/west", shop))
         ]
         unknown, _ = await world.ask("GET", f"{API}/clusters/x/applications", headers=everything)
+        path = f"{API}/clusters/us/preview?action=cordon"
+        _, all_of_them = await world.ask("GET", path, headers=everything)
+        _, own = await world.ask("GET", path, headers=shop)
 
     us, eu = listed["items"]
     assert (us["applications"], eu["applications"], mine["applications"]) == (2, 1, 1)
@@ -212,6 +215,9 @@ async def test_clusters_say_what_they_are_made_of_and_what_is_there(tmp_path: Pa
     assert names == [[("pay", "c2"), ("web", "c1")], [("web", "c1")], [("web", "c2")]]
     assert there[0][1]["items"][0]["completed"] == "c2"
     assert unknown == 404
+    assert [each["application"] for each in all_of_them["applications"]] == ["pay", "web"]
+    assert [each["application"] for each in own["applications"]] == ["web"]
+    assert own["sentence"].startswith("nothing new begins on us; 1 application there")
 
 
 WINDOWS = """\

@@ -5,14 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from volary.cli import console
+from volary.cli import console, sparklines
 from volary.model import json
 
-_BARS = "▁▂▃▄▅▆▇█"
-#: A look that has no number.
-_HOLE = "·"
-#: Looks that a sparkline shows.
-_WIDTH = 32
 _VERDICT, _MEASUREMENT = "verdict", "measurement"
 
 
@@ -90,22 +85,6 @@ def _middle(document: json.JsonObject) -> float | None:
     return median(usable) if usable else None
 
 
-def sparkline(values: Sequence[float | None], width: int = _WIDTH) -> str:
-    """Return the newest values as bars, from the least to the greatest of them."""
-    shown = values[-width:]
-    known = [value for value in shown if value is not None]
-    if not known:
-        return _HOLE * len(shown)
-    low, high = min(known), max(known)
-    return "".join(_HOLE if value is None else _bar(value, low, high) for value in shown)
-
-
-def _bar(value: float, low: float, high: float) -> str:
-    if high == low:
-        return _BARS[0]
-    return _BARS[round((value - low) / (high - low) * (len(_BARS) - 1))]
-
-
 def table(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
     """Return the lines of a table; a metric that compares has a row for each side."""
     rows = [("METRIC", "CLUSTER", "VARIANT", "LOOKS", "FAILED", "LAST", "VERDICT", "")]
@@ -116,7 +95,7 @@ def table(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
             shown = "-" if last is None else f"{last:.4g}"
             head = (judged.metric, judged.target) if first else ("", "")
             tail = (str(line.failed), shown, judged.result or "-") if first else ("", shown, "")
-            row = (*head, line.variant, str(len(line.values)), *tail, sparkline(line.values))
+            row = (*head, line.variant, str(len(line.values)), *tail, sparklines.draw(line.values))
             rows.append(row)
             first = False
     return list(console.aligned(rows))

@@ -51,8 +51,17 @@ def cordon(name: _Name, reason: options.Reason = "", server: options.Server = ""
 
 
 @app.command()
-def drain(name: _Name, reason: options.Reason = "", server: options.Server = "") -> None:
+def drain(
+    name: _Name,
+    reason: options.Reason = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would move.")] = False,
+    server: options.Server = "",
+) -> None:
     """Cordon a cluster, and have what runs there moved where applications allow it."""
+    from volary.cli.remote import clusters
+
+    if dry_run:
+        options.ask(server, clusters.preview, name, "drain")
     _ask(name, "drain", {"reason": reason}, server)
 
 

@@ -11,6 +11,7 @@ from volary.cli.commands import (
     audit,
     clusters,
     convert,
+    insights,
     options,
     projects,
     remote,
@@ -379,4 +380,5 @@ app.add_typer(workspaces.app, name="workspace")
 app.add_typer(applications.app, name="application")
 app.add_typer(projects.app, name="project")
 app.add_typer(audit.app, name="audit")
+app.add_typer(insights.app)
 app.add_typer(remote.app)

@@ -1,10 +1,10 @@
 """Commands about the clusters of a server."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from volary.cli import console, exit_codes, forms
 from volary.cli.remote import client, output
-from volary.model import errors, json
+from volary.model import errors, json, phrases
 from volary.model.fleet import taints
 
 _HINT = "write KEY=VALUE:NoSchedule, KEY:NoExecute, or KEY- to remove it"
@@ -20,6 +20,26 @@ async def send(server: client.Client, name: str, verb: str, body: json.JsonObjec
     """Ask something of a cluster and say how it is marked then."""
     _print_status(await server.post("clusters", name, verb, body=body))
     return exit_codes.Exit.DONE
+
+
+async def preview(server: client.Client, name: str, action: str) -> int:
+    """Say what cordoning or draining a cluster would do to what runs there."""
+    console.write_lines(preview_lines(await server.get("clusters", name, "preview", action=action)))
+    return exit_codes.Exit.DONE
+
+
+def preview_lines(preview: json.JsonObject) -> Iterator[str]:
+    """Yield what would happen, and what would become of each application."""
+    yield preview["sentence"]
+    if preview["applications"]:
+        rows = [("APPLICATION", "MOVES", "REASON")]
+        rows += [
+            (each["application"], "yes" if each["moves"] else "no", each["reason"])
+            for each in preview["applications"]
+        ]
+        yield from console.aligned(rows)
+    if preview["omitted"]:
+        yield f"{phrases.count(preview['omitted'], 'further application')} not looked at"
 
 
 async def taint(server: client.Client, name: str, marks: Sequence[str], reason: str) -> int:

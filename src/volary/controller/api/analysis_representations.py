@@ -93,7 +93,8 @@ class RunTraffic(representations.Representation, frozen=True):
 
     run: str
     samples: tuple[WeightSample, ...]
-    #: As it is now, by cluster.
+    #: The newest of each cluster, as stages said it last: where traffic comes back to primary
+    #: because canary goes, no stage says so.
     now: tuple[WeightSample, ...]
     #: Samples beyond the bound, between the first ones and the newest.
     omitted: int

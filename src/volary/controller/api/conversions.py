@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 
 from volary.controller.api import cluster_service, plan_representations, representations
-from volary.controller.preview import previews
+from volary.controller.preview import previews, target_groups
 from volary.controller.runs import moves
 from volary.controller.status import (
     application_statuses,
@@ -201,6 +201,36 @@ def of_plan(shown: previews.Preview) -> plan_representations.Plan:
         ),
         clusters=tuple(map(_planned_cluster, shown.targets)),
         replicas=of_assignment(shown.replicas),
+        groups=_planned_groups(shown),
+        variations=tuple(
+            plan_representations.PlannedVariation(str(item.key), item.sentence)
+            for item in shown.variations
+        ),
+    )
+
+
+def _planned_groups(shown: previews.Preview) -> tuple[plan_representations.PlannedGroup, ...]:
+    by_name = {target.target: target for target in shown.targets}
+    return tuple(_planned_group(group, by_name[group.targets[0]]) for group in shown.groups)
+
+
+def _planned_group(
+    group: target_groups.TargetGroup, first: previews.TargetPreview
+) -> plan_representations.PlannedGroup:
+    reason = first.unreachable_reason
+    return plan_representations.PlannedGroup(
+        group.targets,
+        first.status.value,
+        created=first.count(previews.Verb.CREATED),
+        changed=first.count(previews.Verb.CHANGED),
+        pruned=first.count(previews.Verb.PRUNED),
+        kept=first.count(previews.Verb.KEPT),
+        diffs=tuple(
+            plan_representations.ObjectDiff(str(item.key), item.verb, item.text, item.omitted)
+            for item in group.diffs
+        ),
+        omitted=group.omitted,
+        problems=(*first.problems, *([reason] if reason else [])),
     )
 
 

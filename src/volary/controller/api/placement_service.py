@@ -1,21 +1,24 @@
 """What people see and ask of where applications are: the part of the service that is about it."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from volary.concurrency import fan_out
 from volary.controller import refusals
 from volary.controller.api import audit_states, command_client, representations
 from volary.controller.fleet import cluster_registry
-from volary.controller.placement import rebalancing
+from volary.controller.placement import drain_previews, rebalancing
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_state, application_statuses
+from volary.model import errors, phrases
 from volary.model.placement import failover_rules
 from volary.placement.failover import eviction_limits
 from volary.store import pagination, records, stores
 
 _PAGE = 200
+_CORDON = "cordon"
 
 
 class Eviction(representations.Representation, frozen=True):
@@ -68,6 +71,37 @@ class Rebalance(representations.Representation, frozen=True):
     off: tuple[str, ...]
     #: Clusters that it would not be on.
     left_out: tuple[PlacementReason, ...]
+
+
+class ClusterMove(representations.Representation, frozen=True):
+    """An application on a cluster that somebody thinks of draining."""
+
+    application: str
+    #: Whether it would leave the cluster.
+    moves: bool
+    #: Clusters that it would be on besides then.
+    replacements: tuple[str, ...]
+    #: Why it would move, or stay, one sentence.
+    reason: str
+
+
+class ClusterPreview(representations.Representation, frozen=True):
+    """What cordoning or draining a cluster would do to what runs there."""
+
+    cluster: str
+    #: ``cordon`` or ``drain``.
+    action: str
+    #: What would happen, one sentence.
+    sentence: str
+    #: By name.
+    applications: tuple[ClusterMove, ...]
+    #: Applications that were not looked at, because there are too many.
+    omitted: int
+
+
+#: Applications that are looked at for a preview, and at the same time.
+_MOST_LOOKED_AT, _AT_ONCE = 100, 2
+_CORDONED = "what runs there stays, and misses what is released until the cluster is uncordoned"
 
 
 @dataclass(slots=True)
@@ -127,6 +161,55 @@ class PlacementService:
             asker, "application.rebalance", application=application, document={"dryRun": True}
         ):
             return await self._plan(known, asker.by)
+
+    async def preview(
+        self, action: str, cluster: str, applications: Sequence[str]
+    ) -> ClusterPreview:
+        """Return what cordoning or draining a cluster would do now; changes nothing.
+
+        Args:
+            action: ``cordon`` or ``drain``.
+            cluster: A cluster of the fleet.
+            applications: Those on it that are looked at, by name.
+        """
+        if not self.register.is_leader:
+            await self.register.load()
+        looked = applications[:_MOST_LOOKED_AT]
+        moves = await fan_out.run_all(
+            looked, lambda name: self._move(action, cluster, name), at_once=_AT_ONCE
+        )
+        leaving = sum(move.moves for move in moves)
+        there = phrases.count(len(applications), "application")
+        said = f"nothing new begins on {cluster}; of {there} there {leaving} would move"
+        if action == _CORDON:
+            said = f"nothing new begins on {cluster}; {there} there: {_CORDONED}"
+        return ClusterPreview(
+            cluster, action, said, tuple(moves), max(0, len(applications) - len(looked))
+        )
+
+    async def _move(self, action: str, cluster: str, name: str) -> ClusterMove:
+        if action == _CORDON:
+            return ClusterMove(name, False, (), _CORDONED)
+        masker = self.dependencies.secrets.masker(name)
+        try:
+            known = await self._application(name)
+            status = application_statuses.of_record(known)
+            place = ready_runs.source_of(application_state.ApplicationState(known, status))
+            effect = await drain_previews.of_drain(
+                self.dependencies.acting_for(known.project),
+                place,
+                status,
+                self.register,
+                cluster,
+                project=known.project,
+                limits=self.limits,
+            )
+        except errors.UserError as error:
+            reason = masker.clean(refusals.sentence(error))
+            return ClusterMove(name, False, (), f"it is not known: {reason}")
+        except errors.VolaryError as error:
+            return ClusterMove(name, False, (), f"it is not known: {masker.clean(str(error))}")
+        return ClusterMove(name, effect.moves, effect.replacements, masker.clean(effect.reason))
 
     async def rebalance(
         self, application: str, asker: representations.Actor

@@ -49,6 +49,43 @@ class PlannedCluster(representations.Representation, frozen=True):
     prune_refusal: str
 
 
+class ObjectDiff(representations.Representation, frozen=True):
+    """What would change of one object, as a unified diff of its YAML."""
+
+    object: str
+    #: ``created``, ``changed``, ``pruned`` or ``kept``.
+    action: str
+    #: Redacted and bounded; empty: there is nothing to compare.
+    diff: str
+    #: Lines beyond the bound.
+    omitted: int
+
+
+class PlannedGroup(representations.Representation, frozen=True):
+    """Clusters that would change alike."""
+
+    clusters: tuple[str, ...]
+    #: As of each of them.
+    status: str
+    created: int
+    changed: int
+    pruned: int
+    kept: int
+    diffs: tuple[ObjectDiff, ...]
+    #: Objects without a diff, because there are too many.
+    omitted: int
+    #: Why they would refuse, or why the first of them could not be asked.
+    problems: tuple[str, ...]
+
+
+class PlannedVariation(representations.Representation, frozen=True):
+    """An object that would not become the same on all clusters."""
+
+    object: str
+    #: How it differs, one sentence.
+    sentence: str
+
+
 class Plan(representations.Representation, frozen=True):
     """What a sync would do now: the same as ``volary plan --output json`` says."""
 
@@ -71,3 +108,7 @@ class Plan(representations.Representation, frozen=True):
     warnings: tuple[str, ...] = ()
     #: Of what is divided over the clusters.
     replicas: tuple[representations.WorkloadReplicas, ...] = ()
+    #: The clusters once more, those that would change alike together.
+    groups: tuple[PlannedGroup, ...] = ()
+    #: What differs between clusters.
+    variations: tuple[PlannedVariation, ...] = ()

@@ -32,6 +32,7 @@ from volary.controller.api import (
 )
 from volary.controller.api.insights import calendar_service, insight_service
 from volary.controller.persistence import change_signal
+from volary.controller.planning import project_checks
 from volary.controller.preview import previews
 from volary.controller.runs import ready_runs, release_plans
 from volary.controller.status import application_state, application_statuses, run_requests
@@ -324,8 +325,11 @@ class Service:
         *,
         commit: str = "",
         strategy: str = "",
+        grouped: bool = False,
     ) -> plan_representations.Plan:
         """Return what a sync would do now; writes nothing but that somebody asked.
+
+        `grouped` leaves the objects out of each cluster: the groups of clusters have them.
 
         Raises:
             refusals.NotFound: There is no such application.
@@ -336,7 +340,11 @@ class Service:
         async with self.audit_trail.noting(
             asker, "application.plan", application=application, document={"commit": commit}
         ):
-            return await self._plan(known, commit, release_plans.parse_strategy(strategy))
+            planned = await self._plan(known, commit, release_plans.parse_strategy(strategy))
+        if not grouped:
+            return planned
+        clusters = (structs.replace(cluster, objects=()) for cluster in planned.clusters)
+        return structs.replace(planned, clusters=tuple(clusters))
 
     async def fetch(self, application: str) -> representations.Fetched:
         """Ask the host of an application's repository now; what is new is looked at soon.
@@ -459,6 +467,8 @@ class Service:
         work_threads.claim(known.repository)
         try:
             dependencies = self.dependencies.acting_for(known.project)
+            if commit:
+                await self._refuse_commit(known, commit, status.head)
             prepared = await release_plans.plan(dependencies, application, run_request)
             shown = await previews.preview_run(
                 prepared,
@@ -472,6 +482,19 @@ class Service:
                 raise
             raise masker.clean_error(error) from None
         return conversions.of_plan(shown)
+
+    async def _refuse_commit(
+        self, known: records.ApplicationRecord, commit: str, head: str
+    ) -> None:
+        """Refuse to plan a commit of a branch whose files the application's project does not take.
+
+        Raises:
+            errors.UserError: It is of such a branch, or does not exist.
+        """
+        project = project_checks.require(self.dependencies.projects(), known.project)
+        repository = await self.dependencies.repositories.repository(known.repository)
+        place = membership.Place(known.repository, known.path, known.branch)
+        await project_checks.refuse_commit(project, place, repository, commit, head)
 
     async def _application(self, name: str) -> records.ApplicationRecord:
         return refusals.required(await self.store.applications.get(name), "application", name)

@@ -7,8 +7,9 @@ Volary puts on its objects, which change with every commit. What would be pruned
 as the stage decides it. Values of Secrets are masked wherever they stand.
 """
 
+import hashlib
 import json as json_text
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -17,6 +18,7 @@ from volary.clusters.apply import dry_runs
 from volary.clusters.client import client_pool
 from volary.concurrency import work_threads
 from volary.controller.planning import cluster_questions, preflight, preparation
+from volary.controller.preview import target_groups
 from volary.manifests import redaction
 from volary.manifests.diff import value_diff
 from volary.manifests.ownership import tracking
@@ -147,6 +149,10 @@ class Preview:
     warnings: tuple[str, ...] = ()
     #: Who would get how many replicas of what is divided.
     replicas: assignment.Assignment = assignment.EMPTY
+    #: The clusters once more, those that would change alike together.
+    groups: tuple[target_groups.TargetGroup, ...] = ()
+    #: What does not become the same on all of them.
+    variations: tuple[target_groups.Variation, ...] = ()
 
     @property
     def has_changes(self) -> bool:
@@ -204,6 +210,9 @@ def of(
         )
     opened, decided = prepared.opened, prepared.plan
     rules = executor.with_rules(opened.application, prepared.members).health
+    targets = tuple(_target(trial, masker, rules) for trial in trials)
+    grouped = _grouped(trials, targets, masker)
+    changing = [(names, sides) for (names, sides), status in grouped if status in _WOULD_CHANGE]
     return Preview(
         application=opened.application.name,
         commit=opened.commit,
@@ -214,10 +223,95 @@ def of(
         reason=masker.clean(decided.summary),
         images=tuple(masker.clean(version.image) for version in decided.versions),
         stages=_stages(decided),
-        targets=tuple(_target(trial, masker, rules) for trial in trials),
+        targets=targets,
         warnings=tuple(masker.clean(str(warning)) for warning in prepared.warnings),
         replicas=prepared.numbers.now,
+        groups=tuple(target_groups.group(names, sides) for (names, sides), _ in grouped),
+        variations=target_groups.variations(changing),
     )
+
+
+#: Of a cluster that refuses or does not answer nobody knows what would differ there.
+_WOULD_CHANGE = (TargetStatus.CHANGES, TargetStatus.UNCHANGED, TargetStatus.NOT_PRUNED)
+_Members = tuple[list[str], tuple[target_groups.ObjectSides, ...]]
+
+
+def _grouped(
+    trials: Sequence[preflight.Trial], targets: Sequence[TargetPreview], masker: redaction.Masker
+) -> list[tuple[_Members, TargetStatus]]:
+    """Return the clusters that would change alike, in the order of the first of each.
+
+    Whole objects are put together for the first one only: of the others they are the same.
+    """
+    groups: dict[tuple[object, ...], tuple[_Members, TargetStatus]] = {}
+    for trial, target in zip(trials, targets, strict=True):
+        key = _sameness(trial, target)
+        if key not in groups:
+            groups[key] = (([], tuple(_sides(trial, target, masker))), target.status)
+        groups[key][0][0].append(target.target)
+    return list(groups.values())
+
+
+def _sameness(trial: preflight.Trial, target: TargetPreview) -> tuple[object, ...]:
+    """Return what is the same for clusters that would change alike."""
+    if target.status is TargetStatus.UNREACHABLE:
+        return (target.status,)
+    created = {item.key for item in target.objects if item.verb is Verb.CREATED}
+    # What is changed has defaults that are the cluster's own, such as addresses.
+    whole = [
+        json_text.dumps(_substance(item.after), sort_keys=True, default=str)
+        for item in trial.previewed
+        if item.change.key in created and item.after is not None
+    ]
+    digest = hashlib.blake2b("\n".join(whole).encode(), digest_size=16).hexdigest()
+    said = (target.status, repr(target.objects), target.problems, target.prune_refusal)
+    return (*said, digest)
+
+
+def _sides(
+    trial: preflight.Trial, target: TargetPreview, masker: redaction.Masker
+) -> Iterator[target_groups.ObjectSides]:
+    previewed = {item.change.key: item for item in trial.previewed}
+    for shown in target.objects:
+        found = previewed.get(shown.key)
+        before, after = (found.before, found.after) if found else (None, None)
+        if found is None or shown.verb not in (Verb.CREATED, Verb.CHANGED):
+            yield target_groups.ObjectSides(shown.key, shown.verb.value)
+            continue
+        old, new = (None if side is None else _substance(side) for side in (before, after))
+        hidden = frozenset(
+            item.path
+            for item in value_diff.compare(old or {}, new or {}, value_diff.PLAIN)
+            if after is not None and redaction.is_redacted(after, item.path)
+        )
+        yield target_groups.ObjectSides(
+            shown.key,
+            shown.verb.value,
+            None if old is None else _masked(old, masker),
+            None if new is None else _masked(new, masker, hidden if old else frozenset()),
+            shown.differences,
+        )
+
+
+def _masked(
+    body: json.JsonObject,
+    masker: redaction.Masker,
+    changed: frozenset[value_diff.Path] = frozenset(),
+) -> json.JsonObject:
+    """Return an object to be shown; what is masked and becomes another value says so."""
+
+    def shown(value: object, path: value_diff.Path) -> object:
+        if redaction.is_redacted(body, path) and not isinstance(value, dict):
+            return f"{redaction.MASK} (another value)" if path in changed else redaction.MASK
+        if isinstance(value, dict):
+            return {
+                masker.clean(str(key)): shown(inner, (*path, key)) for key, inner in value.items()
+            }
+        if isinstance(value, list):
+            return [shown(element, (*path, place)) for place, element in enumerate(value)]
+        return _bounded(value, masker)
+
+    return {str(key): shown(value, (key,)) for key, value in body.items()}
 
 
 def _stages(decided: run_plans.Plan) -> tuple[StagePreview, ...]:

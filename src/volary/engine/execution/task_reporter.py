@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from volary.engine import executor
@@ -22,7 +22,8 @@ class TaskReporter:
     """An `executor.Reporter` that falls silent once its task has ended.
 
     Progress for the run is coalesced: while one is waiting to be taken, newer ones
-    take its place. So a chatty task cannot flood the run. Observers are told everything at once.
+    take its place. So a chatty task cannot flood the run. How traffic is divided stays until it is
+    divided otherwise, whatever else is said meanwhile. Observers are told everything at once.
     """
 
     run_id: str
@@ -34,6 +35,8 @@ class TaskReporter:
     #: Puts an event into the run's inbox.
     post: Callable[[events.Event], None]
     _latest: state.Progress | None = None
+    #: What said last how traffic is divided.
+    _traffic: state.Progress | None = None
     _waiting: bool = False
     _timer: asyncio.TimerHandle | None = None
     _open: bool = True
@@ -51,6 +54,8 @@ class TaskReporter:
         if not self._open or progress == self._latest:
             return
         self._latest = progress
+        if progress.wanted_weights:
+            self._traffic = progress
         self.tell(
             feed.TaskProgressed(
                 **self._said(),
@@ -106,7 +111,13 @@ class TaskReporter:
             self.post(self._event(self._latest))
 
     def _event(self, progress: state.Progress) -> events.TaskProgressed:
-        command = self.command
+        command, traffic = self.command, self._traffic
+        if traffic is not None and not progress.wanted_weights:
+            progress = replace(
+                progress,
+                wanted_weights=traffic.wanted_weights,
+                observed_weights=traffic.observed_weights,
+            )
         return events.TaskProgressed(
             self.clock.now(), command.stage, command.target, command.attempt, progress
         )

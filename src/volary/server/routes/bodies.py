@@ -39,6 +39,12 @@ class Sync(Body):
 class PlanRequest(Sync):
     """Say what a sync would do."""
 
+    grouped: bool = pydantic.Field(
+        False,
+        description="Leave the objects out of each cluster: `groups` has them once for all clusters"
+        " that would change alike.",
+    )
+
 
 class RollbackRequest(Body):
     """Go back."""

@@ -1,12 +1,14 @@
 """Clusters: how they are."""
 
 from collections import Counter
+from typing import Annotated, Literal
 
+import fastapi
 from msgspec import structs
 from starlette import requests, responses
 
 from volary.controller import refusals
-from volary.controller.api import cluster_service
+from volary.controller.api import cluster_service, placement_service
 from volary.server import server_state
 from volary.server.authorization import access, visibility
 from volary.server.http import encoding, paging
@@ -78,6 +80,28 @@ async def list_cluster_applications(
     ]
     page = paging.cut(there, lambda shown: shown.name, cursor, limit)
     return encoding.many(request, page.items, page.cursor)
+
+
+@router.get(
+    "/clusters/{cluster:path}/preview",
+    responses=response_schemas.one(placement_service.ClusterPreview),
+)
+@access.needs(Permission.VIEW, access.Scope.OWN)
+async def preview_cluster(
+    request: requests.Request,
+    cluster: str,
+    action: Annotated[Literal["cordon", "drain"], fastapi.Query()] = "drain",
+) -> responses.Response:
+    """Show what cordoning or draining a cluster would do to the applications there."""
+    service, person = server_state.of(request).service, visibility.of(request)
+    visible = (await person.clusters()).of([await service.fleet.get(cluster)])
+    refusals.required(next(iter(visible), None), "cluster", cluster)
+    names = [
+        shown.name
+        async for application, shown in service.applications_on(cluster)
+        if person.shows(application)
+    ]
+    return encoding.one(request, await service.placements.preview(action, cluster, names))
 
 
 @router.get("/clusters/{cluster:path}", responses=response_schemas.one(cluster_service.Cluster))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from volary.cli import sparklines
 from volary.cli.analysis import findings_table
 
 
@@ -52,7 +53,7 @@ def verdict(result: str, sentence: str, *, target: str = "us", **document: Any) 
     ],
 )
 def test_sparklines(values: list[float | None], shown: str) -> None:
-    made = findings_table.sparkline(values)
+    made = sparklines.draw(values)
 
     assert len(made) == len(shown)
     if len(values) < 10:

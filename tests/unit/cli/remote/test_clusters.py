@@ -88,3 +88,17 @@ async def test_what_is_no_taint_is_refused_before_anything_is_asked(text: str) -
     async with client.Client.open(login.Target("http://127.0.0.1:1", "")) as nobody:
         with pytest.raises(errors.UserError, match="is no taint"):
             await clusters.taint(nobody, "us", ["a-", text], "")
+
+
+def test_a_preview_says_what_would_move_and_why_the_rest_stays() -> None:
+    move = {"application": "web", "moves": True, "replacements": ["us"], "reason": "it goes to us"}
+    stay = {**move, "application": "payments", "moves": False, "reason": "nothing is divided"}
+    shown = {"sentence": "of 3 there 1 would move", "applications": [move, stay], "omitted": 1}
+
+    assert list(clusters.preview_lines(shown)) == [
+        "of 3 there 1 would move",
+        "APPLICATION  MOVES  REASON",
+        "web          yes    it goes to us",
+        "payments     no     nothing is divided",
+        "1 further application not looked at",
+    ]

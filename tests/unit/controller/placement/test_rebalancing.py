@@ -11,9 +11,10 @@ import command_world
 import git_feed
 import reconciler_fixtures as given
 from volary.controller import refusals
-from volary.controller.placement import rebalancing
+from volary.controller.placement import drain_previews, rebalancing
 from volary.controller.status import application_statuses, cluster_releases
 from volary.model.fleet import cluster_health
+from volary.model.placement import failover_rules
 from volary.placement.failover import move_plans, situations
 from volary.store import records
 
@@ -152,3 +153,30 @@ async def test_what_was_never_released_has_no_place(tmp_path: Path) -> None:
 
         with pytest.raises(refusals.Conflict, match="no release of it was completed yet"):
             await shop.rebalance()
+
+
+async def test_what_a_drain_would_not_move_is_said_beforehand(tmp_path: Path) -> None:
+    async with placed(tmp_path, situations.PlacementState(("us", "eu"))) as shop:
+        leader = shop.world.leader
+
+        async def drained(
+            status: application_statuses.ApplicationStatus,
+        ) -> drain_previews.DrainEffect:
+            return await drain_previews.of_drain(
+                leader.dependencies,
+                shop.world.shop.place,
+                status,
+                leader.register,
+                "us",
+                project="",
+                limits=failover_rules.FailoverLimits(),
+            )
+
+        effect = await drained(await shop.status())
+        nothing = await drained(application_statuses.ApplicationStatus())
+        mark = leader.register.of("us").drain
+
+    stays = "its replicas are not divided, so nothing moves"
+    assert effect == drain_previews.DrainEffect(False, reason=stays)
+    assert nothing.reason == "no release of it was completed yet: nothing moves"
+    assert mark is None, "it is only a preview"

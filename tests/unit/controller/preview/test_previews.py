@@ -104,3 +104,61 @@ async def test_nothing_would_be_written_where_a_part_is_refused(tmp_path: Path) 
         previews.TargetPreview("eu", unreachable_reason="it is gone", warnings=("look again",)),
     )
     assert (preview.has_changes, preview.failed) == (False, True)
+
+
+async def test_clusters_that_would_change_alike_are_shown_once(tmp_path: Path) -> None:
+    def trial(target: str, word: str, address: str) -> preflight.Trial:
+        """One that changes an object, which has an address of its own, and creates another."""
+        change = apply_results.Change(key("words"), Action.CONFIGURED)
+        new = apply_results.Change(key("more"), Action.CREATED)
+        before = body("words", address=address, word="old")
+        after = body("words", address=address, word="new")
+        previewed = (
+            dry_runs.ObjectPreview(change, before, after),
+            dry_runs.ObjectPreview(new, None, body("more", word=word)),
+        )
+        return preflight.Trial(target, apply_results.ChangeSet((change, new)), previewed=previewed)
+
+    away = [preflight.Trial(name, unreachable_reason=f"{name} is gone") for name in ("a", "b")]
+    preview = await shown(
+        tmp_path,
+        trial("us", "one", "10.0.0.1"),
+        trial("eu", "two", "10.0.0.2"),
+        trial("asia", "one", "10.0.0.3"),
+        *away,
+    )
+
+    assert [group.targets for group in preview.groups] == [("us", "asia"), ("eu",), ("a", "b")]
+    changed, created = preview.groups[0].diffs
+    assert "-  word: old\n+  word: new" in changed.text
+    assert "+  word: one" in created.text
+    # Neither the addresses, nor those of whom nobody knows anything.
+    assert [(item.key.name, item.sentence) for item in preview.variations] == [
+        ("more", "data.word: one on us and asia, two on eu")
+    ]
+
+
+async def test_secrets_are_masked_in_whole_objects_too(tmp_path: Path) -> None:
+    change = apply_results.Change(key("login", "Secret"), Action.CONFIGURED)
+    sides = [
+        body("login", "Secret", password=value, user="YW5h")
+        for value in ("Y29ycmVjdCBob3JzZQ==", "YmF0dGVyeSBzdGFwbGU=")
+    ]
+    told = apply_results.Change(key("words"), Action.CREATED)
+    previewed = (
+        dry_runs.ObjectPreview(change, sides[0], sides[1]),
+        dry_runs.ObjectPreview(told, None, body("words", word=f"it is {PASSWORD}")),
+    )
+    preview = await shown(
+        tmp_path,
+        preflight.Trial("us", apply_results.ChangeSet((change, told)), previewed=previewed),
+    )
+
+    secret, words = (item.text for item in preview.groups[0].diffs)
+    text = str(preview)
+    assert "-  password: '*****'\n+  password: '***** (another value)'" in secret
+    assert "   user: '*****'" in secret
+    assert f"+  word: it is {redaction.MASK}" in words
+    assert not [
+        word for word in (PASSWORD, "Y29ycm", "YmF0dGVy", "battery", "YW5h") if word in text
+    ]

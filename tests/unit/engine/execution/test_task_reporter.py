@@ -1,6 +1,7 @@
 """What a task says goes to the observers at once, and to its run in time."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -105,11 +106,14 @@ async def test_the_run_hears_of_it_at_the_next_tick_and_of_the_newest() -> None:
     assert heard.posted == []
 
     await asyncio.sleep(0.5)
-    assert heard.posted == [events.TaskProgressed(NOON, START.stage, "us", 2, whole)]
+    # How traffic is divided stays.
+    known = {"wanted_weights": {"canary": 10}, "observed_weights": {"canary": 5}}
+    shown = replace(whole, **known)  # type: ignore[arg-type] # both are weights
+    assert heard.posted == [events.TaskProgressed(NOON, START.stage, "us", 2, shown)]
     last = state.Progress("done")
     heard.reporter.progress(last)
     taken = heard.reporter.newest(events.TaskProgressed(NOON, START.stage, "us", 2, whole))
-    assert taken.progress == last
+    assert taken.progress == replace(last, **known)  # type: ignore[arg-type] # both are weights
 
     await asyncio.sleep(0.5)
     assert len(heard.posted) == 1, "what was taken before is not posted again"
@@ -143,3 +147,20 @@ async def test_what_a_task_was_said_to_do_stays_until_it_says_something_itself()
     event = events.TaskProgressed(NOON, START.stage, "us", 2, HALF)
 
     assert Listener().reporter.newest(event) == event
+
+
+async def test_how_traffic_is_divided_stays_whatever_is_said_besides() -> None:
+    heard = Listener()
+    heard.reporter.progress(HALF)
+    heard.reporter.progress(state.Progress("2 of 2 pods", 2, 2))
+    heard.reporter.close()
+
+    [last] = [each.progress for each in heard.posted if isinstance(each, events.TaskProgressed)]
+    assert last == state.Progress("2 of 2 pods", 2, 2, {"canary": 10}, {"canary": 5})
+    # Observers are told what was said.
+    assert [
+        each.wanted_weights for each in heard.told if isinstance(each, feed.TaskProgressed)
+    ] == [
+        {"canary": 10},
+        {},
+    ]
