@@ -155,7 +155,7 @@ def install(web: Path, node: Node) -> None:
     except subprocess.CalledProcessError as error:
         raise MissingError(
             "the packages of the web UI could not be installed (npm ci)",
-            "npm's registry has to be reachable; a mirror is named by"
+            "npm says above why; its registry has to be reachable, and a mirror is named by"
             " npm config set registry ADDRESS, or NPM_CONFIG_REGISTRY",
         ) from error
     stamp.write_text(lock)

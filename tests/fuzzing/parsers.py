@@ -58,7 +58,7 @@ from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import catalog
 from volary.model.schedules import cron, recurrence
-from volary.server.authentication import issuers, tokens
+from volary.server.authentication import authorization_code, issuers, tokens
 from volary.server.routes import applications as application_routes
 from volary.sources.decryption import ciphertexts, sops_files, templates
 from volary.sources.git import branch_listing, git_hosts, ssh_remote
@@ -925,6 +925,16 @@ def _signed_token(data: bytes) -> Iterable[str]:
     return _believed(_jwt(claims, header).decode())
 
 
+def _login_cookie(data: bytes) -> Iterable[str]:
+    """Read what a browser sends of a login that began, and where it wants to go then."""
+    text, now = _words_of(data), datetime(2030, 1, 1, tzinfo=UTC)
+    attempt = authorization_code.read(text, now)
+    for page in (authorization_code.page(text), attempt.next if attempt else "/"):
+        assert page.startswith("/"), "not a path"
+        assert not page.startswith(("//", "/\\")), "a host"
+    return ()
+
+
 def _cursor(data: bytes) -> Iterable[str]:
     raw = base64.urlsafe_b64encode(data).decode().rstrip("=")
     for text in (raw, _words_of(data)):
@@ -961,6 +971,9 @@ def _of_requests() -> Iterator[Parser]:
     refused = (issuers.RefusedError, errors.TemporaryError)
     yield Parser("token", (*tokens, deep), _token, refused)
     yield Parser("signed token", (b"1",), _signed_token, refused, has_secret=True)
+    begun = authorization_code.begin(datetime(2030, 1, 1, tzinfo=UTC), "/runs/a?tab=log")
+    pages = (authorization_code.write(begun).encode(), b"/fleet?region=eu", b"//evil.example")
+    yield Parser("login cookie", pages, _login_cookie, words=("/", "\\", "%2f", ".", "@", ":"))
     cursors = (b'["web"]', b'["2026-11-20T12:00:00Z","01K"]', b"[4711]")
     yield Parser(
         "cursor", cursors, _cursor, words=("[", "]", '"', "1e400", "-", "9" * 19, "\\u0000")

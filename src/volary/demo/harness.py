@@ -46,6 +46,8 @@ EnvironmentT = TypeVar("EnvironmentT", bound=Environment)
 OpenEnvironment = Callable[
     [rich_console.Console, Path], contextlib.AbstractAsyncContextManager[EnvironmentT]
 ]
+#: What goes on beside while a scenario stays up, in a directory of its own; says what to open.
+GoesOn = Callable[[EnvironmentT, Path], contextlib.AbstractAsyncContextManager[list[str]]]
 
 
 async def play(
@@ -53,8 +55,12 @@ async def play(
     steps: Callable[[EnvironmentT], Awaitable[bool]],
     *,
     keep: bool,
+    goes_on: GoesOn[EnvironmentT] | None = None,
 ) -> int:
-    """Play a scenario; 0 when it ended as expected. With `keep` it stays up until Ctrl-C."""
+    """Play a scenario; 0 when it ended as expected.
+
+    With `keep` it stays up until Ctrl-C, and `goes_on` as long as it does.
+    """
     messages = console.results()
     with tempfile.TemporaryDirectory(prefix="volary-demo-") as base:
         async with opens(messages, Path(base)) as environment:
@@ -64,11 +70,29 @@ async def play(
                 _ignore_interrupts(messages)
                 return exit_codes.Exit.INTERRUPTED
             if keep:
-                messages.print("\nthe clusters stay up until Ctrl-C:")
-                for line in environment.manual_commands():
-                    messages.print(f"  {line}", markup=False, soft_wrap=True)
-                await _wait_for_interrupt(messages)
+                await _stay_up(messages, environment, Path(base), goes_on)
     return exit_codes.Exit.DONE if is_as_expected else exit_codes.Exit.FAILED
+
+
+async def _stay_up(
+    messages: rich_console.Console,
+    environment: EnvironmentT,
+    base: Path,
+    goes_on: GoesOn[EnvironmentT] | None,
+) -> None:
+    """Say what may be looked at, until Ctrl-C."""
+    async with contextlib.AsyncExitStack() as stack:
+        pages: list[str] = []
+        try:
+            if goes_on is not None:
+                pages = await stack.enter_async_context(goes_on(environment, base))
+        except asyncio.CancelledError:
+            _ignore_interrupts(messages)
+            return
+        messages.print("\nthe clusters stay up until Ctrl-C:")
+        for line in (*pages, *environment.manual_commands()):
+            messages.print(f"  {line}", markup=False, soft_wrap=True)
+        await _wait_for_interrupt(messages)
 
 
 async def _wait_for_interrupt(messages: rich_console.Console) -> None:

@@ -16,6 +16,7 @@ from rich import console as rich_console
 from kube_sandbox import fleet as fleets
 from volary.demo import git_repository, harness
 from volary.model import errors, json
+from volary.server import web_files
 
 _VOLARY = (sys.executable, "-m", "volary")
 _START = 60.0
@@ -115,6 +116,14 @@ class DemoServer:
         return out.decode(errors="replace")
 
 
+def page_of(url: str, path: str = "/", *, token: str = "") -> list[str]:
+    """Return the lines that say where the web UI is, and how to log in."""
+    if web_files.directory() is None:
+        return ["the web UI was not built: make web"]
+    lines = [f"open {url}{path}"]
+    return [*lines, f"  and log in with the API token {token}"] if token else lines
+
+
 def free_port() -> int:
     """Return a port that is free at the moment."""
     with socket.socket() as taken:
@@ -135,7 +144,8 @@ class ServerEnvironment:
     def manual_commands(self) -> list[str]:
         """Return what a person may type to look around."""
         shown = harness.manual_commands(self.sandbox, *self.repositories.values())
-        return [*shown, f"volary --server {self.server.url} get apps"]
+        pages = page_of(self.server.url, token=self.server.token)
+        return [*pages, *shown, f"volary --server {self.server.url} get apps"]
 
 
 @contextlib.asynccontextmanager

@@ -242,7 +242,7 @@ async def test_a_mistake_of_ours_is_answered_without_a_word_about_it(
 async def test_numbers_name_routes_not_paths(tmp_path: Path) -> None:
     async with server_world.served(tmp_path) as world:
         await world.ask("GET", f"{API}/runs/run-web")
-        await world.ask("GET", "/nowhere/else")
+        await world.ask("GET", "/api/nowhere/else")
         _, text = await world.ask("GET", "/metrics")
 
     assert 'route="/api/v1/runs/{run}",status="200"' in text

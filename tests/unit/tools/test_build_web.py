@@ -120,7 +120,7 @@ def test_without_npms_registry_it_is_said_what_is_missing(
     with pytest.raises(build_web.MissingError, match="could not be installed") as refused:
         build_web.build(web, build_web.find_node(20))
 
-    assert "npm's registry has to be reachable" in str(refused.value)
+    assert "its registry has to be reachable" in str(refused.value)
 
 
 def test_packages_are_installed_once_for_each_lock(web: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ _APPROVAL = f"      - name: WAIT_APPROVAL\n        with: {{approvers: ['token:{_
 
 async def run(*, keep: bool) -> int:
     """Play the scenario; 0 when it ended as expected."""
-    return await harness.play(_open, _play, keep=keep)
+    return await harness.play(_open, _play, keep=keep, goes_on=_go_on)
 
 
 @contextlib.asynccontextmanager
@@ -80,6 +80,19 @@ async def _play_releases(environment: server_process.ServerEnvironment, api: cli
     await _reach(environment, api, "waiting", after=done)
     _release(environment, "v3", "v2", subject='Revert "Release simple v3"')
     await _reach(environment, api, "rolled_back", after=done)
+
+
+@contextlib.asynccontextmanager
+async def _go_on(
+    environment: server_process.ServerEnvironment, _: Path
+) -> AsyncIterator[list[str]]:
+    """Push one version more, whose run waits for somebody who looks at it in the browser."""
+    server = environment.server
+    async with client.Client.open(login.Target(server.url, server.token)) as api:
+        last = (await api.get("runs"))["items"][0]
+        _release(environment, "v2", "v4")
+        run = await _reach(environment, api, "waiting", after=last)
+    yield server_process.page_of(server.url, f"/runs/{run['id']}")
 
 
 def _release(

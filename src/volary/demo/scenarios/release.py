@@ -5,7 +5,7 @@ import functools
 
 from kube_sandbox import fleet
 from kube_sandbox.crds import definitions as crd_definitions
-from volary.demo import definitions, harness, snapshots
+from volary.demo import definitions, harness, kept_runs, snapshots
 from volary.engine.runs import state
 from volary.model import statuses
 
@@ -20,7 +20,7 @@ async def run(scenario: str, *, keep: bool) -> int:
     crds = crd_definitions.istio() if chosen.needs_istio else ()
     settings = fleet.Settings(speed=_SPEED, crds=crds)
     opens = functools.partial(harness.open_sandbox, chosen, NAMES, settings)
-    return await harness.play(opens, _play, keep=keep)
+    return await harness.play(opens, _play, keep=keep, goes_on=kept_runs.one_more_release)
 
 
 async def _play(environment: harness.ReleaseEnvironment) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kube_sandbox import fleet
 from volary.clusters.client import client_pool
-from volary.demo import definitions, harness
+from volary.demo import definitions, harness, kept_runs
 from volary.engine.observers import feed
 from volary.model import errors, statuses
 
@@ -55,7 +55,7 @@ async def run(*, keep: bool) -> int:
     labels = {name: {"region": name.partition("-")[0]} for name in NAMES}
     settings = fleet.Settings(speed=_SPEED, labels=labels)
     opens = functools.partial(harness.open_sandbox, _SCENARIO, NAMES, settings)
-    return await harness.play(opens, _play, keep=keep)
+    return await harness.play(opens, _play, keep=keep, goes_on=kept_runs.one_more_release)
 
 
 async def _play(environment: harness.ReleaseEnvironment) -> bool:

@@ -7,6 +7,7 @@ longer: answers get lost, and requests overtake each other. Shown later than tha
 has a copy, and the login is over for everybody.
 """
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -15,6 +16,7 @@ import secrets
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from volary.concurrency import single_flight
 from volary.model import clocks, errors, server_settings
 from volary.server import permissions
 from volary.store import records
@@ -83,6 +85,8 @@ class Sessions:
         self._store = store
         self._settings = settings
         self._clock = clock
+        #: What the next question about sessions of streams is asked about.
+        self._asked: _Question | None = None
 
     async def begin(self, login: Login) -> Session:
         """Begin a login; the session has what the browser is to show.
@@ -136,8 +140,20 @@ class Sessions:
         Raises:
             errors.TemporaryError: It cannot be said now.
         """
-        known = await self._store.get(session)
+        known = await self._together(session)
         return known if known is not None and self._holds(known) else None
+
+    async def _together(self, session: str) -> records.SessionRecord | None:
+        """Return what is kept of a session; whoever asks at the same time asks in one question."""
+        if self._asked is None:
+            self._asked = _Question(self._store)
+        asked = self._asked
+        asked.ids.add(session)
+        # All streams look at the same time: let those that are due now join.
+        await asyncio.sleep(0)
+        if self._asked is asked:
+            self._asked = None
+        return (await asked.answer()).get(session)
 
     async def end(self, session: str) -> None:
         """End the login of this id.
@@ -170,6 +186,27 @@ class Sessions:
             if changed.hash != expected:
                 raise
             return True
+
+
+class _Question:
+    """One look at the sessions of several streams; whoever wants its answer first has it asked."""
+
+    def __init__(self, store: session_store.Sessions) -> None:
+        self._store = store
+        self._flight = single_flight.SingleFlight()
+        self.ids: set[str] = set()
+
+    async def answer(self) -> dict[str, records.SessionRecord]:
+        """Return the sessions that there are, by id.
+
+        Raises:
+            errors.TemporaryError: It cannot be said now.
+        """
+        shared = await self._flight.do(
+            "sessions", "", lambda: self._store.get(self.ids), is_kept=lambda _: True
+        )
+        assert shared is not None
+        return shared.value
 
 
 def digest(secret: str) -> str:

@@ -1,5 +1,6 @@
 """The logins of browsers, in a database: every server of this store knows them."""
 
+from collections.abc import Collection
 from datetime import timedelta
 
 import sqlalchemy as sa
@@ -19,7 +20,7 @@ _BY_HASH = (
     )
     .limit(1)
 )
-_BY_ID = sa.select(_TABLE).where(_TABLE.c.id == sa.bindparam("wanted"))
+_BY_IDS = sa.select(_TABLE).where(_TABLE.c.id.in_(sa.bindparam("wanted", expanding=True)))
 
 
 class Sessions:
@@ -61,10 +62,10 @@ class Sessions:
         row = await self._base.row(_BY_HASH, {"wanted": digest})
         return None if row is None else rows.read(records.SessionRecord, row)
 
-    async def get(self, session: str) -> records.SessionRecord | None:
-        """Return the one of this id; None: there is none."""
-        row = await self._base.row(_BY_ID, {"wanted": session})
-        return None if row is None else rows.read(records.SessionRecord, row)
+    async def get(self, ids: Collection[str]) -> dict[str, records.SessionRecord]:
+        """Return those of these ids that there are, by id."""
+        known = await self._base.rows(_BY_IDS, {"wanted": sorted(ids)})
+        return {row.id: rows.read(records.SessionRecord, row) for row in known}
 
     @database.finished
     async def change(self, session: records.SessionRecord, *, expected: str) -> bool:
