@@ -32,7 +32,6 @@ from volary.controller.api import (
 )
 from volary.controller.api.insights import calendar_service, insight_service
 from volary.controller.persistence import change_signal
-from volary.controller.planning import project_checks
 from volary.controller.preview import previews
 from volary.controller.runs import ready_runs, release_plans
 from volary.controller.status import application_state, application_statuses, run_requests
@@ -467,8 +466,6 @@ class Service:
         work_threads.claim(known.repository)
         try:
             dependencies = self.dependencies.acting_for(known.project)
-            if commit:
-                await self._refuse_commit(known, commit, status.head)
             prepared = await release_plans.plan(dependencies, application, run_request)
             shown = await previews.preview_run(
                 prepared,
@@ -482,19 +479,6 @@ class Service:
                 raise
             raise masker.clean_error(error) from None
         return conversions.of_plan(shown)
-
-    async def _refuse_commit(
-        self, known: records.ApplicationRecord, commit: str, head: str
-    ) -> None:
-        """Refuse to plan a commit of a branch whose files the application's project does not take.
-
-        Raises:
-            errors.UserError: It is of such a branch, or does not exist.
-        """
-        project = project_checks.require(self.dependencies.projects(), known.project)
-        repository = await self.dependencies.repositories.repository(known.repository)
-        place = membership.Place(known.repository, known.path, known.branch)
-        await project_checks.refuse_commit(project, place, repository, commit, head)
 
     async def _application(self, name: str) -> records.ApplicationRecord:
         return refusals.required(await self.store.applications.get(name), "application", name)

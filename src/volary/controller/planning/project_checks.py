@@ -15,7 +15,6 @@ from volary.model import applications, errors, projects
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
-from volary.sources.git import repositories
 from volary.tenancy import application_rules, membership, restrictions
 
 Manifests = Mapping[str, Sequence[manifest.Manifest]]
@@ -37,33 +36,6 @@ def require(known: membership.Projects, name: str) -> projects.Project | None:
             hint="the platform team says which application files belong to which project",
         )
     return standing.project
-
-
-async def refuse_commit(
-    project: projects.Project | None,
-    place: membership.Place,
-    repository: repositories.Repository,
-    commit: str,
-    head: str,
-) -> None:
-    """Refuse to plan a commit of a branch whose files a project does not take.
-
-    Where its sources name branches, only what the watched branch has, or had, is planned: anybody
-    may push to other branches.
-
-    Raises:
-        errors.UserError: It is not part of the watched branch, or it does not exist.
-    """
-    if project is None or membership.takes(project, replace(place, branch="")):
-        return
-    found = await repository.resolve(commit)
-    if head and await repository.is_part_of(found.id, head):
-        return
-    raise errors.user_error(
-        f"commit {found.id[:7]} is not known to be on the branch {place.branch}, and project"
-        f" {project.name} takes no files of other branches",
-        hint="`volary plan` shows what it would change, from a checkout",
-    )
 
 
 def seen_fleet(project: projects.Project | None, members: fleets.Fleet) -> fleets.Fleet:

@@ -180,14 +180,6 @@ class Repository:
             return False
         return await work_threads.run("reading Git", self._has_in_history, head, commit)
 
-    async def is_part_of(self, commit: str, head: str) -> bool:
-        """Say whether a commit is in the history that ends with another one, as far as it is here.
-
-        Raises:
-            UserError: One of the commits does not exist.
-        """
-        return await self._read(self._is_part_of, commit, head)
-
     async def uncommitted(self, directory: str = "") -> tuple[str, ...]:
         """Return files below `directory` whose checked-out state is not the commit's.
 
@@ -239,16 +231,6 @@ class Repository:
             return False  # what is here ends before it
         finally:
             opened.free()
-
-    def _is_part_of(self, commit: str, head: str) -> bool:
-        with self._lock:
-            known, newest = self._commit(commit).id, self._commit(head).id
-            if known == newest:
-                return True
-            try:
-                return bool(self._opened.descendant_of(newest, known))
-            except (KeyError, ValueError, pygit2.GitError):
-                return False  # the history in between is not here
 
     def _uncommitted(self, directory: str) -> tuple[str, ...]:
         if self._opened.is_bare:

@@ -1,11 +1,7 @@
 """How many clusters a run of a project changes at once, and which of the fleet it sees."""
 
-from pathlib import Path
-
-import pygit2
 import pytest
 
-import command_world
 from volary.controller.planning import project_checks
 from volary.engine.runs import policies, run_builder
 from volary.model import errors, projects
@@ -13,7 +9,6 @@ from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import added_stages, rollout_stages, stage_kind
 from volary.model.placement import rollouts
-from volary.sources.git import repositories
 from volary.tenancy import membership
 
 SYNC = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
@@ -73,39 +68,3 @@ def test_a_project_that_is_not_known_yet_is_no_mistake_of_the_application() -> N
     assert project_checks.require(membership.Projects(), "default") is None
     with pytest.raises(errors.UserError, match="nothing may be deployed: there is no project"):
         project_checks.require(membership.Projects({"team-b": team()}), "team-a")
-
-
-async def test_of_other_branches_nothing_is_planned_where_a_project_names_branches(
-    tmp_path: Path,
-) -> None:
-    def shop(*branches: str) -> projects.Project:
-        return projects.Project("shop", sources=(projects.Source("shop", branches=branches),))
-
-    (tmp_path / "a.yaml").write_text("a: 1\n")
-    first = command_world.commit(tmp_path, "First")
-    made = pygit2.Repository(str(tmp_path))
-    made.branches.local.create("fork", made[first])  # type: ignore[arg-type] # a commit
-    (tmp_path / "a.yaml").write_text("a: 2\n")
-    head = command_world.commit(tmp_path, "Second")
-    made.checkout("refs/heads/fork")
-    (tmp_path / "b.yaml").write_text("b: 1\n")
-    other = command_world.commit(tmp_path, "Elsewhere")
-    repository = await repositories.open_repository(str(tmp_path))
-    place = membership.Place("shop", "a.yaml", "main")
-
-    async def refusal(project: projects.Project | None, commit: str, seen: str = head) -> str:
-        try:
-            await project_checks.refuse_commit(project, place, repository, commit, seen)
-        except errors.UserError as error:
-            return error.problems[0].message
-        return ""
-
-    assert [await refusal(shop("main"), commit) for commit in (first, head)] == ["", ""]
-    assert await refusal(shop("main"), other) == (
-        f"commit {other[:7]} is not known to be on the branch main, and project shop takes no"
-        " files of other branches"
-    )
-    assert [await refusal(project, other) for project in (None, shop(), shop("*"))] == [""] * 3
-    # Nothing was seen of the branch yet, so nothing is known to be on it.
-    assert "is not known to be on the branch main" in await refusal(shop("main"), first, "")
-    assert "no commit" in await refusal(shop("main"), "nothing")
