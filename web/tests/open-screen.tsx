@@ -2,7 +2,7 @@
 
 import { QueryClientProvider } from '@tanstack/react-query';
 import { createMemoryHistory, createRouter, RouterProvider } from '@tanstack/react-router';
-import { render, type RenderResult } from '@testing-library/react';
+import { configure, render, type RenderResult } from '@testing-library/react';
 import { afterEach, vi } from 'vitest';
 
 import { queryClient } from '../src/api/queries';
@@ -46,6 +46,14 @@ export class Stream {
       .join('');
   }
 }
+
+// Only a hang reaches these: no verdict depends on how busy the machine is.
+configure({ asyncUtilTimeout: 20_000 });
+vi.setConfig({ testTimeout: 60_000 });
+
+// jsdom lays nothing out; lists that draw what is in sight only need a size.
+for (const [name, size] of [['offsetWidth', 800], ['offsetHeight', 600]] as const)
+  Object.defineProperty(HTMLElement.prototype, name, { configurable: true, get: () => size });
 
 afterEach(() => vi.unstubAllGlobals());
 

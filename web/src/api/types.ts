@@ -882,6 +882,7 @@ export interface Run {
   seen: Sighting;
   replicas: WorkloadReplicas[];
   warnings: string[];
+  waves: RunWave[];
 }
 
 /** Everything that a run measured. */
@@ -936,6 +937,17 @@ export interface RunTraffic {
   run: string;
   samples: WeightSample[];
   now: WeightSample[];
+}
+
+/** Clusters that a run changes together, and what it puts up with among them. */
+export interface RunWave {
+  name: string;
+  clusters: string[];
+  failures: number;
+  unreachable: number;
+  failed: number;
+  lost: number;
+  onFailure: string;
 }
 
 /** A run under way, as a line. */

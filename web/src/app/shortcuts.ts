@@ -17,11 +17,14 @@ function set(next: readonly Shortcut[]): void {
   for (const listener of listeners) listener();
 }
 
-/** Whether keys go into a text there. */
+/** Whether keys are taken there: by a text, or by something that scrolls. */
 export function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
-    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+    (target.isContentEditable ||
+      /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) ||
+      // Scrolls by its own keys.
+      target.closest('[data-own-keys]') !== null)
   );
 }
 

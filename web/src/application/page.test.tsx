@@ -123,7 +123,7 @@ describe('the application', () => {
     openScreen('/applications/shop?cluster=eu&object=apps/Deployment/shop/web&view=logs', {
       ...ANSWERS,
       'GET /applications/shop/clusters/eu/logs/stream': new Stream([
-        { event: 'line', data: { text: '<script>alert(1)</script> started' } },
+        { id: 5, event: 'line', data: { position: 5, at: null, text: '<script>alert(1)</script> started' } },
       ]),
     });
 

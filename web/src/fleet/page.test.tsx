@@ -104,7 +104,8 @@ describe('the fleet', () => {
       'wave 1, donefirst1 cluster, done',
       'wave 2, to comesecond1 cluster, to come',
     ]);
-    expect(screen.getByRole('button', { name: /^eu-west ?wave ?1, done/ })).toBeTruthy();
+    const tile = screen.getByRole('button', { name: /^eu-west/ });
+    expect(tile.textContent).toContain('wave 1, done');
   });
 
   it('teaches where there is no cluster', async () => {

@@ -16,7 +16,7 @@ from volary.controller.status import (
 )
 from volary.engine.observers import explanations
 from volary.engine.persistence import codec
-from volary.engine.runs import state
+from volary.engine.runs import policies, state
 from volary.engine.state_machine import deadlines, failures, requests, sightings
 from volary.manifests.diff import value_diff
 from volary.model import json
@@ -123,6 +123,20 @@ def of_run(
         move=moves.waiting_reason(application_status, run.id) if application_status else "",
         seen=representations.build(representations.Sighting, sightings.of_run(run)),
         replicas=of_assignment(origin.assigned),
+        waves=tuple(_wave(run, rule) for rule in run.waves),
+    )
+
+
+def _wave(run: state.Run, rule: policies.WaveRule) -> representations.RunWave:
+    spent = [run.cluster(name) for name in rule.targets]
+    left_out = [cluster.left_out_for for cluster in spent if cluster]
+    return representations.build(
+        representations.RunWave,
+        rule,
+        clusters=rule.targets,
+        failed=left_out.count(state.LeftOut.FAILED),
+        lost=left_out.count(state.LeftOut.UNREACHABLE),
+        on_failure=rule.on_failure.value,
     )
 
 

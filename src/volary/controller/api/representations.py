@@ -235,6 +235,21 @@ class WorkloadReplicas(Representation, frozen=True):
     clusters: tuple[ClusterReplicas, ...]
 
 
+class RunWave(Representation, frozen=True):
+    """Clusters that a run changes together, and what it puts up with among them."""
+
+    name: str
+    clusters: tuple[str, ...]
+    #: How many may fail, or be unreachable, before the wave has failed.
+    failures: int
+    unreachable: int
+    #: How many have, and the run went on without them.
+    failed: int
+    lost: int
+    #: What follows when it has failed: ``rollback``, ``rollback-wave``, ``hold`` or ``stop``.
+    on_failure: str
+
+
 class Sighting(Representation, frozen=True):
     """Where a run is: what a request about it names, so that it acts on that and nothing else."""
 
@@ -279,6 +294,8 @@ class Run(Representation, frozen=True):
     replicas: tuple[WorkloadReplicas, ...] = ()
     #: What the application's file says that is not carried out, or worth a thought.
     warnings: tuple[str, ...] = ()
+    #: In the order they are changed; empty: the run does not move in waves.
+    waves: tuple[RunWave, ...] = ()
 
 
 class Event(Representation, frozen=True):
