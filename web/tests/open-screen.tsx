@@ -51,10 +51,6 @@ export class Stream {
 configure({ asyncUtilTimeout: 20_000 });
 vi.setConfig({ testTimeout: 60_000 });
 
-// jsdom lays nothing out; lists that draw what is in sight only need a size.
-for (const [name, size] of [['offsetWidth', 800], ['offsetHeight', 600]] as const)
-  Object.defineProperty(HTMLElement.prototype, name, { configurable: true, get: () => size });
-
 afterEach(() => vi.unstubAllGlobals());
 
 /** Open `path` of the screens; what has no answer is not found. */

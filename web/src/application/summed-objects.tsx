@@ -68,8 +68,8 @@ function SummedRow({ object, clusters }: { object: SummedObject; clusters: reado
           <div className="muted">{`and ${object.troubled.length - MOST_CLUSTERS} more`}</div>
         )}
         {object.drifted.length > 0 && (
-          <div>
-            <StateWord status="differs" word="differs from Git in" />{' '}
+          <div className="row wrap">
+            <StateWord status="differs" word="differs from Git in" />
             {object.drifted.slice(0, MOST_CLUSTERS).map((cluster) => (
               <button key={cluster} type="button" className="link" onClick={() => open(cluster)}>
                 {cluster}
