@@ -218,7 +218,7 @@ function RegionTiles({
         {name}{' '}
         <span className="muted">
           {region.troubled > 0
-            ? `${region.troubled} of ${region.clusters.length} need a look`
+            ? `${region.troubled} of ${region.clusters.length} ${region.troubled === 1 ? 'needs' : 'need'} a look`
             : region.clusters.length}
         </span>
       </h2>
