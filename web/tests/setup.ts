@@ -1,9 +1,11 @@
 /** What jsdom lacks and the screens use; kept to what the standard says. */
 
-import { cleanup } from '@testing-library/react';
+import { cleanup, configure } from '@testing-library/react';
 import { afterEach } from 'vitest';
 
 afterEach(cleanup);
+// Only a hang takes so long.
+configure({ asyncUtilTimeout: 20_000 });
 
 HTMLDialogElement.prototype.showModal = function showModal() {
   this.open = true;
@@ -33,3 +35,9 @@ globalThis.ResizeObserver = class {
     return undefined;
   }
 };
+// Nothing is laid out here: every element is as large as a window, so that lists show some rows.
+Object.defineProperties(HTMLElement.prototype, {
+  clientHeight: { get: () => 600 },
+  clientWidth: { get: () => 1200 },
+});
+HTMLCanvasElement.prototype.getContext = () => null;
