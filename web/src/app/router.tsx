@@ -76,7 +76,7 @@ const insights = createRoute({
   component: lazyRouteComponent(() => import('../insights/page'), 'InsightsPage'),
 });
 
-const routeTree = root.addChildren([
+export const routeTree = root.addChildren([
   overview,
   run,
   application,

@@ -24,7 +24,7 @@ test('each shape is drawn differently', () => {
   const statuses = ['succeeded', 'running', 'waiting', 'paused', 'failed', 'rolled_back', 'skipped', 'cancelled', 'unreachable', 'pending', 'differs', 'unknown'];
   const drawings = statuses.map((status) => {
     const { container, unmount } = render(<StateShape status={status} />);
-    const drawing = container.querySelector('svg')?.innerHTML.replaceAll(/[«:][^"]*/g, '');
+    const drawing = container.querySelector('svg')?.outerHTML.replaceAll(/[«:][^"]*/g, '');
     unmount();
     return drawing;
   });
