@@ -1,15 +1,15 @@
 import { useSyncExternalStore } from 'react';
 
+/** The width from which on the sheets of style lay things out below each other. */
 const NARROW = '(max-width: 760px)';
 
-/** Whether there is room for one thing beside another no longer: a phone. */
+function subscribe(listener: () => void): () => void {
+  const query = window.matchMedia(NARROW);
+  query.addEventListener('change', listener);
+  return () => query.removeEventListener('change', listener);
+}
+
+/** Whether there is no room for two things beside each other. */
 export function useIsNarrow(): boolean {
-  return useSyncExternalStore(
-    (listener) => {
-      const query = window.matchMedia(NARROW);
-      query.addEventListener('change', listener);
-      return () => query.removeEventListener('change', listener);
-    },
-    () => window.matchMedia(NARROW).matches,
-  );
+  return useSyncExternalStore(subscribe, () => window.matchMedia(NARROW).matches);
 }
