@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { describe, expect, it } from 'vitest';
 
 import { violations } from '../../tests/axe';
-import { openScreen, Refusal, Stream, type Asked } from '../../tests/open-screen';
+import { openScreen, Refusal, type Asked } from '../../tests/open-screen';
 import { run } from '../application/application-fixtures';
 import { entry, event } from './activity-fixtures';
 
@@ -61,13 +61,12 @@ describe('activity', () => {
   });
 
   it('shows what happens now, without what is too fine', async () => {
-    const { container } = openScreen('/activity?tab=now', {
-      'GET /events/stream': new Stream([
-        { id: 12, event: 'task-finished', data: event() },
-        { id: 13, event: 'task-logged', data: event({ position: 13, event: 'task-logged' }) },
-        { id: 14, event: 'run-finished', data: event({ position: 14, event: 'run-finished', document: { status: 'rolled_back' } }) },
-      ]),
-    });
+    const { container, send } = openScreen('/activity?tab=now', {});
+    await send('/events/stream', [
+      { id: 12, event: 'task-finished', data: event() },
+      { id: 13, event: 'task-logged', data: event({ position: 13, event: 'task-logged' }) },
+      { id: 14, event: 'run-finished', data: event({ position: 14, event: 'run-finished', document: { status: 'rolled_back' } }) },
+    ]);
 
     await screen.findByText('run finished — rolled back');
     expect(screen.getAllByRole('listitem').map((item) => item.textContent)).toEqual([
