@@ -10,6 +10,7 @@ import {
   foldedAtFirst,
   linesOf,
   matrixOf,
+  sentenceOf,
   spokenCell,
   type Cell,
 } from './matrix';
@@ -63,6 +64,17 @@ test('waves keep their order, and over all of them trouble comes first where tha
   expect(byWave.groups.map((group) => group.name)).toEqual(['first', 'second', 'third', 'rest']);
   expect(byTrouble.groups[0]?.rows[0]?.cell?.task.status).toBe('failed');
   expect(byTrouble.groups[0]?.rows.length).toBe(40);
+});
+
+test('what people are asked about waits, and says for whom', () => {
+  const waiting = stage('1-WAIT_APPROVAL', 'WAIT_APPROVAL', [task('asia')], {
+    status: 'waiting',
+    reason: 'awaiting approval: 0 of 1',
+  });
+  const rows = matrixOf({ ...smallRun(), stages: [waiting] }).groups[0]?.rows ?? [];
+  const asked = rows.find((row) => row.cluster === 'asia')?.cells[0];
+
+  expect(asked && [asked.status, sentenceOf(asked)]).toEqual(['waiting', 'awaiting approval: 0 of 1']);
 });
 
 test('a cell without a task is none', () => {
