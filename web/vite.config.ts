@@ -29,6 +29,7 @@ export default defineConfig({
     setupFiles: ['tests/setup.ts'],
     include: ['src/**/*.test.{ts,tsx}', 'tests/**/*.test.ts'],
     restoreMocks: true,
+    testTimeout: 60_000,
     // jsdom and a pool of two: this runs on small machines beside other things.
     maxWorkers: 2,
     minWorkers: 1,

@@ -5,7 +5,7 @@ import { createRoot } from 'react-dom/client';
 
 import { queryClient } from './api/queries';
 import { startPreferences } from './app/preferences';
-import { router } from './app/router';
+import { makeRouter } from './app/router';
 import './design/tokens.css';
 import './design/base.css';
 import { SessionGate } from './session/gate';
@@ -17,7 +17,7 @@ createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queryClient()}>
       <SessionGate>
-        <RouterProvider router={router} />
+        <RouterProvider router={makeRouter()} />
       </SessionGate>
     </QueryClientProvider>
   </StrictMode>,

@@ -8,7 +8,7 @@ import { useStream } from '../app/use-stream';
 import { Empty } from '../design/placeholders';
 import { StateShape } from '../design/state-shape';
 import { Time } from '../design/time';
-import { useStillOrder } from '../design/still-order';
+import { useHeldOrder } from '../design/held-order';
 import { describeEvent, isNotable, toneOf } from './activity-model';
 import { FilterField } from './filter-field';
 
@@ -33,7 +33,7 @@ export function LiveEvents() {
 function Followed({ url }: { url: string }) {
   const [events, setEvents] = useState<readonly Event[]>([]);
   useStream(url, (pieces) => setEvents((known) => takeEvents(known, pieces)));
-  const { items, still } = useStillOrder(events, (event) => String(event.position));
+  const { items, hold } = useHeldOrder(events, (event) => String(event.position));
   if (items.length === 0)
     return (
       <Empty title="Nothing has happened since this page was opened">
@@ -41,7 +41,7 @@ function Followed({ url }: { url: string }) {
       </Empty>
     );
   return (
-    <ul {...still}>
+    <ul {...hold}>
       {items.map((event) => (
         <li key={event.position} className="activity-entry activity-run">
           <StateShape status={STATUS[toneOf(event)]} label={toneOf(event)} />

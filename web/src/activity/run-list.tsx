@@ -9,7 +9,7 @@ import { Commit } from '../design/commit';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
 import { Elapsed, Time } from '../design/time';
-import { useStillOrder } from '../design/still-order';
+import { useHeldOrder } from '../design/held-order';
 import { FilterField } from './filter-field';
 
 const PAGE = 50;
@@ -32,7 +32,7 @@ export function RunList() {
     (run) =>
       (!search.by || run.by === search.by) && (!search.cluster || run.targets.includes(search.cluster)),
   );
-  const { items, still } = useStillOrder(shown, (run) => run.id);
+  const { items, hold } = useHeldOrder(shown, (run) => run.id);
   return (
     <div className="stack">
       <div className="row wrap activity-filters">
@@ -51,7 +51,7 @@ export function RunList() {
           A push begins one, and so does <code>volary sync APPLICATION</code>.
         </Empty>
       )}
-      <ul {...still}>
+      <ul {...hold}>
         {items.map((run) => (
           <li key={run.id} className="activity-entry activity-run">
             <StateWord status={run.status} />

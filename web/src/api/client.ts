@@ -51,6 +51,24 @@ export function reportUnauthenticated(): void {
   for (const listener of unauthenticated) listener();
 }
 
+let logins = 0;
+const authenticated = new Set<Listener>();
+
+/** Tell everybody who listens that somebody has logged in again. */
+export function reportAuthenticated(): void {
+  logins += 1;
+  for (const listener of authenticated) listener();
+}
+
+/** How often that happened since the page was opened; what ended for want of a login begins anew. */
+export const loginCount = {
+  subscribe: (listener: Listener) => {
+    authenticated.add(listener);
+    return () => authenticated.delete(listener);
+  },
+  get: () => logins,
+};
+
 /** Build the address of a route; parts of `path` that come from data are encoded by `segment`. */
 export function address(path: string, query: Query = {}): string {
   const words = new URLSearchParams();

@@ -16,8 +16,10 @@ function Lost({ since }: { since: number }) {
   useNow();
   return (
     <div className="connection-bar">
-      Connection lost <span aria-hidden="true">{duration((Date.now() - since) / 1000)} ago</span>: this
-      shows what was known then. It is tried again by itself.
+      <span className="connection-words">
+        Connection lost <span aria-hidden="true">{duration((Date.now() - since) / 1000)} ago</span>: this
+        shows what was known then. It is tried again by itself.
+      </span>
     </div>
   );
 }

@@ -6,6 +6,7 @@ import {
   createRouter,
   lazyRouteComponent,
   type ErrorComponentProps,
+  type RouterHistory,
 } from '@tanstack/react-router';
 
 import { activitySearch } from '../activity/search';
@@ -93,22 +94,26 @@ function Broken({ error, reset }: ErrorComponentProps) {
   );
 }
 
-export const router = createRouter({
-  routeTree,
-  parseSearch,
-  stringifySearch,
-  defaultPreload: 'intent',
-  defaultErrorComponent: Broken,
-  defaultPendingComponent: () => (
-    <div className="page">
-      <Loading lines={6} />
-    </div>
-  ),
-  scrollRestoration: true,
-});
+/** Make the router, on the browser's history unless another is given. */
+export function makeRouter(history?: RouterHistory) {
+  return createRouter({
+    routeTree,
+    parseSearch,
+    stringifySearch,
+    defaultPreload: 'intent',
+    defaultErrorComponent: Broken,
+    defaultPendingComponent: () => (
+      <div className="page">
+        <Loading lines={6} />
+      </div>
+    ),
+    scrollRestoration: true,
+    ...(history ? { history } : {}),
+  });
+}
 
 declare module '@tanstack/react-router' {
   interface Register {
-    router: typeof router;
+    router: ReturnType<typeof makeRouter>;
   }
 }

@@ -1,5 +1,6 @@
-import { useEffect, useId, useRef } from 'react';
+import { useEffect, useId, useRef, useSyncExternalStore } from 'react';
 
+import { loginCount } from '../api/client';
 import { follow } from '../api/streams';
 import type { StreamEvent } from '../api/stream-parser';
 import { reportConnection } from './connection';
@@ -15,6 +16,7 @@ export function useStream(
   after = '',
 ): void {
   const id = useId();
+  const login = useSyncExternalStore(loginCount.subscribe, loginCount.get);
   const handler = useRef(onEvents);
   const start = useRef(after);
   useEffect(() => {
@@ -33,5 +35,5 @@ export function useStream(
       stop();
       reportConnection(id, 'ended');
     };
-  }, [url, id]);
+  }, [url, id, login]);
 }

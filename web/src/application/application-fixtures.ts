@@ -219,8 +219,9 @@ export function run(fields: Partial<RunSummary> = {}): RunSummary {
 }
 
 export function action(fields: Partial<Action> = {}): Action {
-  return {
+  const known = {
     verb: 'rollback',
+    title: 'Roll back',
     noun: 'application',
     stage: '',
     clusters: [],
@@ -233,6 +234,6 @@ export function action(fields: Partial<Action> = {}): Action {
     command: 'volary rollback shop',
     path: '/api/v1/applications/shop/rollback',
     body: {},
-    ...fields,
   };
+  return { ...known, ...fields };
 }

@@ -7,7 +7,7 @@ import { Button } from '../design/button';
 import { Commit } from '../design/commit';
 import { StateShape, StateWord } from '../design/state-shape';
 import { stateOf } from '../design/state';
-import { useStillOrder } from '../design/still-order';
+import { useHeldOrder } from '../design/held-order';
 import { Time } from '../design/time';
 import { writeObject } from './object-address';
 import { branchesOf, visibleRows, type TreeRow } from './tree-model';
@@ -23,7 +23,7 @@ export function ClusterTree({ cluster }: { cluster: LiveCluster }) {
   const [most, setMost] = useState(MOST_ROWS);
   const [focused, setFocused] = useState('');
   const list = useRef<HTMLUListElement>(null);
-  const { items: branches, still } = useStillOrder(branchesOf(cluster.nodes), (branch) => branch.key);
+  const { items: branches, hold } = useHeldOrder(branchesOf(cluster.nodes), (branch) => branch.key);
   const rows = visibleRows(branches, toggled);
   const shown = rows.slice(0, most);
   const current = shown.find((row) => row.node.uid === focused) ?? shown[0];
@@ -57,7 +57,7 @@ export function ClusterTree({ cluster }: { cluster: LiveCluster }) {
   };
 
   return (
-    <div {...still}>
+    <div {...hold}>
       <ul ref={list} role="tree" aria-label={`Objects in ${cluster.name}`} className="tree" onKeyDown={move}>
         {shown.map((row) => (
           <li

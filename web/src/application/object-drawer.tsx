@@ -129,7 +129,7 @@ function ObjectHead({ object, at }: { object: LiveObject; at: number }) {
       <div className="row wrap">
         <StateWord status={node.health.status} />
         <span className="breakable">{node.health.reason}</span>
-        {node.total > 0 && <span>{`${node.ready} of ${node.total} pods ready`}</span>}
+        {node.total > 0 && !node.health.reason && <span>{`${node.ready} of ${node.total} pods ready`}</span>}
       </div>
       <p className="muted small">
         Observed <Time at={new Date(at).toISOString()} />; created <Time at={node.created} />

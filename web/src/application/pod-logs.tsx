@@ -1,15 +1,12 @@
 import { useSearch } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { useState } from 'react';
 
 import { address, segment } from '../api/client';
 import type { LiveNode } from '../api/types';
 import { useChangeSearch } from '../app/search-params';
 import { useStream } from '../app/use-stream';
-import { Button } from '../design/button';
-import { appendLines, EMPTY, type Log } from './log-model';
-
-/** How near to its end a log counts as followed, in pixels. */
-const NEAR = 24;
+import { addLines, NO_LINES, type LogEntry, type LogState } from '../run/log-lines';
+import { LogLines } from '../run/log-view';
 
 /** The log of one container, followed from its last lines on. */
 export function PodLogs({
@@ -76,47 +73,32 @@ export function PodLogs({
   );
 }
 
-function FollowedLog({ url }: { url: string }) {
-  const [log, setLog] = useState<Log>(EMPTY);
-  useStream(url, (events) => setLog((known) => appendLines(known, events)));
-  return <LogLines log={log} />;
+/** A line as the server sends it. */
+interface PodLine {
+  position: number;
+  at: string | null;
+  text: string;
 }
 
-/** Lines that stay where they are once somebody scrolls up, and say how many are new. */
-export function LogLines({ log }: { log: Log }) {
-  const scroller = useRef<HTMLDivElement>(null);
-  const [seen, setSeen] = useState<number | null>(null);
-  const total = log.dropped + log.lines.length;
-  useEffect(() => {
-    const element = scroller.current;
-    if (element && seen === null) element.scrollTop = element.scrollHeight;
-  }, [total, seen]);
-  const look = () => {
-    const element = scroller.current;
-    if (!element) return;
-    const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
-    setSeen(isNear ? null : (known) => known ?? total);
-  };
-  const fresh = seen === null ? 0 : total - seen;
+function FollowedLog({ url }: { url: string }) {
+  const [log, setLog] = useState<LogState>(NO_LINES);
+  const [ended, setEnded] = useState('');
+  useStream(url, (events) => {
+    const of = (kind: string) => events.filter((event) => event.event === kind);
+    const lines = of('line').map((event) => entryOf(JSON.parse(event.data) as PodLine));
+    const [end] = of('end').map((event) => JSON.parse(event.data) as { reason: string });
+    if (end) setEnded(end.reason);
+    setLog((known) => ({ ...addLines(known, lines), ended: known.ended || end !== undefined }));
+  });
   return (
-    <div className="log-frame">
-      {/* Scrolls by keyboard. A log is read line by line only where somebody asks for it. */}
-      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      <div ref={scroller} className="log" tabIndex={0} role="log" aria-live="off" aria-label="Log" onScroll={look}>
-        {log.dropped > 0 && <div className="muted">{`${log.dropped} earlier lines are not kept here`}</div>}
-        {log.lines.map((line) => (
-          <div key={line.number} className="log-line">
-            {line.text}
-          </div>
-        ))}
-        {log.lines.length === 0 && <div className="muted">{log.ended || 'No line yet'}</div>}
-        {log.lines.length > 0 && log.ended && <div className="muted">{log.ended}</div>}
-      </div>
-      {fresh > 0 && (
-        <Button className="log-fresh" onClick={() => setSeen(null)}>
-          {fresh === 1 ? '1 new line' : `${fresh} new lines`}
-        </Button>
-      )}
-    </div>
+    <>
+      <LogLines state={log} />
+      {ended && <p className="muted small">{ended}</p>}
+    </>
   );
+}
+
+/** What a container writes has no level, and belongs to no stage. */
+function entryOf({ position, at, text }: PodLine): LogEntry {
+  return { position, at: at ?? '', text, level: '', stage: '', target: '', attempt: 0 };
 }

@@ -2,7 +2,8 @@ import { Link } from '@tanstack/react-router';
 
 import type { Application, Drift, LiveTree } from '../api/types';
 import { Commit, commitColours } from '../design/commit';
-import { StateWord } from '../design/state-shape';
+import { StateShape, StateWord } from '../design/state-shape';
+import { stateOf } from '../design/state';
 import { Time } from '../design/time';
 import { runningCommits } from './application-model';
 import { count } from './tree-model';
@@ -95,8 +96,16 @@ function Difference({ application, drift }: { application: Application; drift: D
       )}
       {drift ? (
         <p className="breakable">
-          <StateWord status={drift.status === 'off' ? 'unknown' : drift.status} {...(drift.status === 'off' ? { word: 'drift is not looked for' } : {})} />{' '}
-          {drift.reason}{' '}
+          {drift.reason ? (
+            <>
+              <StateShape status={drift.status} label={stateOf(drift.status).word} /> {drift.reason}
+            </>
+          ) : (
+            <StateWord
+              status={drift.status === 'off' ? 'unknown' : drift.status}
+              {...(drift.status === 'off' ? { word: 'drift is not looked for' } : {})}
+            />
+          )}{' '}
           {drift.since && (
             <span className="muted">
               since <Time at={drift.since} />

@@ -2,7 +2,7 @@ import { useChangeSearch } from '../app/search-params';
 import type { LiveCluster } from '../api/types';
 import { StateWord } from '../design/state-shape';
 import { stateOf } from '../design/state';
-import { useStillOrder } from '../design/still-order';
+import { useHeldOrder } from '../design/held-order';
 import { nameOf, sumObjects, type SummedObject } from './tree-model';
 import { writeObject } from './object-address';
 
@@ -10,11 +10,11 @@ const MOST_CLUSTERS = 4;
 
 /** The applied objects over all clusters, trouble first. */
 export function SummedObjects({ clusters }: { clusters: readonly LiveCluster[] }) {
-  const { items, still } = useStillOrder(sumObjects(clusters), (object) => object.key);
+  const { items, hold } = useHeldOrder(sumObjects(clusters), (object) => object.key);
   return (
     // Wider than a narrow screen, so it scrolls by keyboard.
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-    <div className="summed" tabIndex={0} role="region" aria-label="Objects over all clusters" {...still}>
+    <div className="summed" tabIndex={0} role="region" aria-label="Objects over all clusters" {...hold}>
       <table>
         <thead>
           <tr>
@@ -68,8 +68,8 @@ function SummedRow({ object, clusters }: { object: SummedObject; clusters: reado
           <div className="muted">{`and ${object.troubled.length - MOST_CLUSTERS} more`}</div>
         )}
         {object.drifted.length > 0 && (
-          <div>
-            <StateWord status="differs" word="differs from Git in" />{' '}
+          <div className="row wrap">
+            <StateWord status="differs" word="differs from Git in" />
             {object.drifted.slice(0, MOST_CLUSTERS).map((cluster) => (
               <button key={cluster} type="button" className="link" onClick={() => open(cluster)}>
                 {cluster}

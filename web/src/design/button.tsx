@@ -13,17 +13,18 @@ interface Props extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'disabled'
 
 export function Button({ kind = 'plain', disabledReason, className, onClick, children, ...rest }: Props) {
   const isDisabled = Boolean(disabledReason);
-  const button = (
-    <button
-      type="button"
-      {...rest}
-      className={['button', `button-${kind}`, className].filter(Boolean).join(' ')}
-      // Not `disabled`: that would take it away from the keyboard, and its reason with it.
-      aria-disabled={isDisabled || undefined}
-      onClick={isDisabled ? (event) => event.preventDefault() : onClick}
-    >
-      {children}
-    </button>
+  return (
+    <Hint text={disabledReason ?? ''}>
+      <button
+        type="button"
+        {...rest}
+        className={['button', `button-${kind}`, className].filter(Boolean).join(' ')}
+        // Not `disabled`: that would take it away from the keyboard, and its reason with it.
+        aria-disabled={isDisabled || undefined}
+        onClick={isDisabled ? (event) => event.preventDefault() : onClick}
+      >
+        {children}
+      </button>
+    </Hint>
   );
-  return isDisabled ? <Hint text={disabledReason ?? ''}>{button}</Hint> : button;
 }

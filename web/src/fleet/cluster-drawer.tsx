@@ -93,9 +93,10 @@ function TaintForm({ cluster, actions }: { cluster: string; actions: readonly Ac
   const [asked, setAsked] = useState<Action | null>(null);
   const permitted = actions.some((action) => action.enabled);
   const taint = `${key.trim()}${value.trim() ? `=${value.trim()}` : ''}:${effect}`;
-  const ask = () =>
-    setAsked({
+  const ask = () => {
+    const action = {
       verb: 'taint',
+      title: 'Taint',
       noun: 'cluster',
       stage: '',
       clusters: [cluster],
@@ -108,7 +109,9 @@ function TaintForm({ cluster, actions }: { cluster: string; actions: readonly Ac
       command: `volary cluster taint ${cluster} ${taint}`,
       path: `/api/v1/clusters/${segment(cluster)}/taint`,
       body: { key: key.trim(), value: value.trim(), effect },
-    });
+    };
+    setAsked(action);
+  };
   const refusal = permitted ? undefined : (actions[0]?.disabledReason ?? 'you may not taint it');
   return (
     <details>

@@ -31,7 +31,7 @@ it.each([
 describe('describeFleet', () => {
   it('names the worst cluster with its reason', () => {
     expect(describeFleet([cluster(), closed, lost])).toBe(
-      '1 of 3 clusters need a look; asia-1 is unreachable: connection refused; 1 takes nothing new',
+      '1 of 3 clusters needs a look; asia-1 is unreachable: connection refused; 1 takes nothing new',
     );
   });
 
@@ -52,7 +52,7 @@ it('finds clusters by name, label and taint', () => {
 
 it('says how full a cluster is, and nothing that nobody knows', () => {
   expect(loadsOf(cluster()).map((load) => [load.name, load.used, load.text])).toEqual([
-    ['CPU', 0.75, '12 of 16'],
+    ['CPU', 0.75, '12 of 16 cores'],
     ['Memory', 0.75, '48 GiB of 64 GiB'],
     ['Pods', 0.4, '40 of 100'],
   ]);

@@ -119,7 +119,7 @@ export function describeFleet(clusters: readonly Cluster[]): string {
     return `${clusters.filter((each) => each.status === 'ready').length} of ${total} clusters are ready${shut}`;
   const reason = worst.reason ? `: ${worst.reason}` : '';
   const one = `${worst.name} is ${wordOf(worst)}${reason}`;
-  return `${troubled.length} of ${total} clusters need a look; ${one}${shut}`;
+  return `${troubled.length} of ${total} clusters ${troubled.length === 1 ? 'needs' : 'need'} a look; ${one}${shut}`;
 }
 
 /** A wave of a run and its clusters. */
@@ -170,16 +170,21 @@ export interface Load {
 export function loadsOf(cluster: Cluster): Load[] {
   const { capacity, free } = cluster.facts ?? {};
   if (!capacity || !free) return [];
-  const load = (name: string, of: keyof Resources, write: (amount: number) => string): Load => {
+  const load = (
+    name: string,
+    of: keyof Resources,
+    write: (amount: number) => string,
+    unit = '',
+  ): Load => {
     const used = Math.max(0, capacity[of] - free[of]);
     return {
       name,
       used: capacity[of] > 0 ? Math.min(1, used / capacity[of]) : 0,
-      text: `${write(used)} of ${write(capacity[of])}`,
+      text: `${write(used)} of ${write(capacity[of])}${unit}`,
     };
   };
   return [
-    load('CPU', 'cpu', (cores) => `${Math.round(cores * 10) / 10}`),
+    load('CPU', 'cpu', (cores) => `${Math.round(cores * 10) / 10}`, ' cores'),
     load('Memory', 'memory', writeBytes),
     load('Pods', 'pods', String),
   ];

@@ -40,7 +40,7 @@ describe('the fleet', () => {
   it('shows what is lost first, and breaks no rule of accessibility', async () => {
     const { container } = openScreen('/fleet', ANSWERS);
 
-    await screen.findByText('1 of 3 clusters need a look; asia is unreachable: <b>refused</b>; 1 takes nothing new');
+    await screen.findByText('1 of 3 clusters needs a look; asia is unreachable: <b>refused</b>; 1 takes nothing new');
     const tiles = screen.getAllByRole('listitem').map((tile) => tile.textContent?.slice(0, 15));
     expect(tiles.map((tile) => tile?.startsWith('asia'))).toEqual([true, false, false]);
     expect(screen.getAllByText('v1.36.0 · 4 applications')).toHaveLength(3);
@@ -104,7 +104,8 @@ describe('the fleet', () => {
       'wave 1, donefirst1 cluster, done',
       'wave 2, to comesecond1 cluster, to come',
     ]);
-    expect(screen.getByRole('button', { name: /^eu-west ?wave ?1, done/ })).toBeTruthy();
+    const tile = screen.getByRole('button', { name: /^eu-west/ });
+    expect(tile.textContent).toContain('wave 1, done');
   });
 
   it('teaches where there is no cluster', async () => {

@@ -7,7 +7,7 @@ import type { Run, RunSummary } from '../api/types';
 import { useChangeSearch } from '../app/search-params';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { Sentence } from '../design/sentence';
-import { useStillOrder } from '../design/still-order';
+import { useHeldOrder } from '../design/held-order';
 import { Time } from '../design/time';
 import type { Cluster } from './cluster';
 import { ClusterDrawer } from './cluster-drawer';
@@ -189,9 +189,9 @@ function Regions({
   chosen: string;
   onOpen: (cluster: string) => void;
 }) {
-  const { items, still } = useStillOrder(regions, (region) => region.name);
+  const { items, hold } = useHeldOrder(regions, (region) => region.name);
   return (
-    <div className="stack" {...still}>
+    <div className="stack" {...hold}>
       {items.map((region) => (
         <RegionTiles key={region.name} region={region} waves={waves} chosen={chosen} onOpen={onOpen} />
       ))}
@@ -210,7 +210,7 @@ function RegionTiles({
   chosen: string;
   onOpen: (cluster: string) => void;
 }) {
-  const { items, still } = useStillOrder(region.clusters, (cluster) => cluster.name);
+  const { items, hold } = useHeldOrder(region.clusters, (cluster) => cluster.name);
   const name = region.name || 'No region';
   return (
     <section aria-label={name} className="stack">
@@ -218,11 +218,11 @@ function RegionTiles({
         {name}{' '}
         <span className="muted">
           {region.troubled > 0
-            ? `${region.troubled} of ${region.clusters.length} need a look`
+            ? `${region.troubled} of ${region.clusters.length} ${region.troubled === 1 ? 'needs' : 'need'} a look`
             : region.clusters.length}
         </span>
       </h2>
-      <ul className="tiles" {...still}>
+      <ul className="tiles" {...hold}>
         {items.map((cluster) => (
           <li key={cluster.name}>
             <Tile

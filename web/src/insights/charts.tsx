@@ -8,9 +8,10 @@ import { scatterOf, writeValue, type Bar } from './insights-model';
 const WIDTH = 480;
 const HEIGHT = 150;
 const LEFT = 40;
+const RIGHT = 44;
 const BOTTOM = 18;
 const TOP = 8;
-const inner = { width: WIDTH - LEFT - 6, height: HEIGHT - BOTTOM - TOP };
+const inner = { width: WIDTH - LEFT - RIGHT, height: HEIGHT - BOTTOM - TOP };
 
 const day = (at: number) => new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
 const atX = (share: number) => LEFT + share * inner.width;
@@ -19,11 +20,11 @@ const atY = (share: number) => TOP + (1 - share) * inner.height;
 function Axis({ since, until }: { since: number; until: number }) {
   return (
     <>
-      <line x1={LEFT} x2={WIDTH - 6} y1={atY(0)} y2={atY(0)} className="chart-axis" />
+      <line x1={LEFT} x2={WIDTH - RIGHT} y1={atY(0)} y2={atY(0)} className="chart-axis" />
       <text x={LEFT} y={HEIGHT - 4} className="chart-label">
         {day(since)}
       </text>
-      <text x={WIDTH - 6} y={HEIGHT - 4} textAnchor="end" className="chart-label">
+      <text x={WIDTH - RIGHT} y={HEIGHT - 4} textAnchor="end" className="chart-label">
         {day(until)}
       </text>
     </>
@@ -48,7 +49,7 @@ export function ScatterChart({
       <Axis since={since} until={until} />
       {ticks.map((tick) => (
         <g key={tick.label}>
-          <line x1={LEFT} x2={WIDTH - 6} y1={atY(tick.at)} y2={atY(tick.at)} className="chart-grid" />
+          <line x1={LEFT} x2={WIDTH - RIGHT} y1={atY(tick.at)} y2={atY(tick.at)} className="chart-grid" />
           <text x={LEFT - 5} y={atY(tick.at) + 4} textAnchor="end" className="chart-label">
             {tick.label}
           </text>
@@ -74,8 +75,8 @@ export function ScatterChart({
 function Level({ at, label }: { at: number; label: string }) {
   return (
     <>
-      <line x1={LEFT} x2={WIDTH - 6} y1={atY(at)} y2={atY(at)} className="chart-level" />
-      <text x={WIDTH - 8} y={atY(at) - 3} textAnchor="end" className="chart-label">
+      <line x1={LEFT} x2={WIDTH - RIGHT} y1={atY(at)} y2={atY(at)} className="chart-level" />
+      <text x={WIDTH - RIGHT + 4} y={atY(at) + 4} className="chart-label">
         {label}
       </text>
     </>
@@ -119,7 +120,7 @@ export function BarChart({
             role="img"
             aria-label={label}
             x={x}
-            width={Math.max(0, Math.min(width, WIDTH - 6 - x))}
+            width={Math.max(0, Math.min(width, WIDTH - RIGHT - x))}
             y={atY(bar.value / height)}
             height={(inner.height * bar.value) / height}
             className={isBad ? 'chart-bar-bad' : 'chart-bar'}

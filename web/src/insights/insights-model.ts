@@ -57,7 +57,7 @@ export function describeInsights(insights: Insights): string {
     );
   const restore = find('timeToRestore');
   if (restore?.median != null)
-    parts.push(`a failure was over after ${duration(restore.median)} in the middle`);
+    parts.push(`half of the failures were over within ${duration(restore.median)}`);
   return parts.join('; ');
 }
 
@@ -85,17 +85,17 @@ export interface Scatter {
 }
 
 /**
- * Points over time. Durations span from seconds to weeks, so their axis is logarithmic; everything
- * else begins at 0.
+ * Points over time. Durations span from seconds to weeks, so their axis is logarithmic, from the
+ * step below the shortest; everything else begins at 0.
  */
 export function scatterOf(figure: Distribution, since: number, until: number): Scatter {
   const span = Math.max(1, until - since);
-  const most = Math.max(
-    ...figure.points.map((point) => point.value),
-    figure.high ?? 0,
-    figure.unit === 'seconds' ? 60 : 1,
-  );
-  const place = figure.unit === 'seconds' ? logarithmic(most) : (value: number) => value / most;
+  const values = figure.points.map((point) => point.value);
+  const most = Math.max(...values, figure.high ?? 0, figure.unit === 'seconds' ? MINUTE : 1);
+  const shortest = Math.min(most, ...values, figure.median ?? most);
+  const least = STEPS.findLast(([seconds]) => seconds <= shortest)?.[0] ?? 1;
+  const place =
+    figure.unit === 'seconds' ? logarithmic(least, most * ROOM_ABOVE) : (value: number) => value / most;
   const clamp = (value: number) => Math.min(1, Math.max(0, value));
   return {
     points: figure.points.map((point) => ({
@@ -103,15 +103,18 @@ export function scatterOf(figure: Distribution, since: number, until: number): S
       x: clamp((Date.parse(point.at) - since) / span),
       y: clamp(place(point.value)),
     })),
-    ticks: figure.unit === 'seconds' ? durationTicks(most, place) : [],
+    ticks: figure.unit === 'seconds' ? durationTicks(least, most, place) : [],
     median: figure.median === null ? null : clamp(place(figure.median)),
     high: figure.high === null ? null : clamp(place(figure.high)),
   };
 }
 
-function logarithmic(most: number): (value: number) => number {
-  const scale = Math.log1p(most);
-  return (value) => Math.log1p(Math.max(0, value)) / scale;
+const MINUTE = 60;
+const ROOM_ABOVE = 1.2;
+
+function logarithmic(least: number, most: number): (value: number) => number {
+  const scale = Math.log(most / least);
+  return (value) => (value <= least ? 0 : Math.log(value / least) / scale);
 }
 
 const STEPS: readonly (readonly [number, string])[] = [
@@ -125,8 +128,8 @@ const STEPS: readonly (readonly [number, string])[] = [
   [2_592_000, '30 d'],
 ];
 
-function durationTicks(most: number, place: (value: number) => number): Tick[] {
-  return STEPS.filter(([seconds]) => seconds <= most).map(([seconds, label]) => ({
+function durationTicks(least: number, most: number, place: (value: number) => number): Tick[] {
+  return STEPS.filter(([seconds]) => seconds >= least && seconds <= most).map(([seconds, label]) => ({
     at: place(seconds),
     label,
   }));

@@ -1,4 +1,4 @@
-import { screen, within } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { describe, expect, it } from 'vitest';
 
@@ -31,8 +31,8 @@ describe('insights', () => {
     await user.selectOptions(screen.getByLabelText('Time'), 'last 90 days');
 
     expect(address()).toBe('/insights?project=web&days=90');
-    const last = asked.filter(({ path }) => path === '/insights').at(-1);
-    expect(last?.query.toString()).toBe('project=web&days=90');
+    const last = () => asked.filter(({ path }) => path === '/insights').at(-1)?.query.toString();
+    await waitFor(() => expect(last()).toBe('project=web&days=90'));
   });
 
   it('teaches where nothing was counted', async () => {

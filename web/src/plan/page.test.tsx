@@ -32,7 +32,7 @@ describe('the plan', () => {
       '1 cluster: could not be askedasia',
       '1 cluster: 2 changedeu',
       '1 cluster: 1 changedus',
-      'What differs between clusters2 objects',
+      'What differs between clusters1 object',
     ]);
     expect(screen.getByText('no route to host')).toBeTruthy();
     expect(await violations(container)).toEqual([]);

@@ -32,7 +32,7 @@ export function plannedCluster(fields: Partial<PlannedCluster> = {}): PlannedClu
 }
 
 export function plan(fields: Partial<Plan> = {}): Plan {
-  return {
+  const known = {
     application: 'shop',
     commit: 'a91f3c0d5e6f7081920a1b2c3d4e5f6071829304',
     subject: 'Bigger cache',
@@ -47,6 +47,8 @@ export function plan(fields: Partial<Plan> = {}): Plan {
     clusters: [],
     warnings: [],
     replicas: [],
-    ...fields,
+    groups: [],
+    variations: [],
   };
+  return { ...known, ...fields };
 }

@@ -116,8 +116,13 @@ function side(difference: Readonly<Record<string, unknown>>, name: string): Side
   return name in difference ? { value: difference[name] } : null;
 }
 
-/** What groups would do differently with the same object; nothing where all do the same. */
-export function variationsOf(groups: readonly ClusterGroup[]): Variation[] {
+/**
+ * What groups would do differently with the same object; nothing where all do the same.
+ *
+ * Of clusters that could not be asked nothing is known, so they differ from nobody.
+ */
+export function variationsOf(all: readonly ClusterGroup[]): Variation[] {
+  const groups = all.filter((group) => isKnown(group));
   const objects = new Set(groups.flatMap((group) => group.planned.objects.map((o) => o.object)));
   const found: Variation[] = [];
   for (const object of [...objects].sort()) {
@@ -133,6 +138,11 @@ export function variationsOf(groups: readonly ClusterGroup[]): Variation[] {
     });
   }
   return found;
+}
+
+/** Whether its clusters said what they would do. */
+export function isKnown(group: ClusterGroup): boolean {
+  return group.planned.status !== 'unreachable';
 }
 
 function sharedDifferences(objects: readonly PlannedObject[]): ReadonlySet<string> {

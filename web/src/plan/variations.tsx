@@ -1,13 +1,14 @@
-import type { ClusterGroup, Variation } from './plan-model';
+import { isKnown, type ClusterGroup, type Variation } from './plan-model';
 
 /** Objects that groups of clusters would treat differently, side by side. */
 export function Variations({
-  groups,
+  groups: all,
   variations,
 }: {
   groups: readonly ClusterGroup[];
   variations: readonly Variation[];
 }) {
+  const groups = all.filter(isKnown);
   return (
     // Wider than a narrow screen, so it scrolls by keyboard.
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex

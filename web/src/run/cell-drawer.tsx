@@ -62,7 +62,7 @@ export function CellDrawer({
     >
       <div className="stack">
         <div className="row wrap">
-          <StateWord status={task.status} {...(progress === undefined ? {} : { progress })} />
+          <StateWord status={cell.status} {...(progress === undefined ? {} : { progress })} />
           {task.total > 0 && (
             <span>
               {task.ready}/{task.total}

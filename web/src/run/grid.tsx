@@ -322,7 +322,9 @@ export function isSameRow(before: Row, after: Row): boolean {
     before.cells.length === after.cells.length &&
     before.cells.every(
       (cell, index) =>
-        cell?.task === after.cells[index]?.task && cell?.column.key === after.cells[index]?.column.key,
+        cell?.task === after.cells[index]?.task &&
+        cell?.status === after.cells[index]?.status &&
+        cell?.column.key === after.cells[index]?.column.key,
     )
   );
 }
@@ -342,7 +344,7 @@ interface CellProps {
 
 function MatrixCell(props: CellProps) {
   const { cell, row, density } = props;
-  const { tone } = stateOf(cell.task.status);
+  const { tone } = stateOf(cell.status);
   const progress = progressOf(cell.task);
   return (
     // The grid takes the keys, so that the focus stays where it is whatever is drawn anew.
@@ -358,7 +360,7 @@ function MatrixCell(props: CellProps) {
       title={density === 'sentence' ? undefined : sentenceOf(cell) || undefined}
       onClick={() => props.onOpen(row, cell, { replace: false })}
     >
-      <StateShape status={cell.task.status} {...(progress === undefined ? {} : { progress })} />
+      <StateShape status={cell.status} {...(progress === undefined ? {} : { progress })} />
       <CellWords row={row} cell={cell} density={density} />
     </div>
   );
@@ -388,7 +390,7 @@ function Words({ row, cell, density, now }: { row: Row; cell: Cell; density: Cel
       )}
       {density === 'sentence' && (
         <span aria-hidden="true" className="cell-sentence">
-          {sentenceOf(cell) || stateOf(cell.task.status).word}
+          {sentenceOf(cell) || stateOf(cell.status).word}
         </span>
       )}
       <span className="spoken">{spokenCell(row.cluster, cell, now)}</span>

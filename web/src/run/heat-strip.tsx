@@ -14,7 +14,7 @@ export function strip(lines: readonly Line[]): Map<Tone, string> {
     if (line.kind !== 'row') return;
     line.row.cells.forEach((cell, column) => {
       const tone = toneOf(cell);
-      if (tone === null || cell?.task.status === 'pending') return;
+      if (tone === null || cell?.status === 'pending') return;
       // Trouble is seen however thin its line is.
       const height = tone === 'bad' || tone === 'wait' ? 1.6 : 1;
       const piece = `M${column} ${place}h0.86v${height}h-0.86z`;

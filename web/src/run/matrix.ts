@@ -17,6 +17,8 @@ export interface Cell {
   column: Column;
   stage: Stage;
   task: Task;
+  /** As the task's; of one that its stage holds back for people, `waiting`. */
+  status: string;
 }
 
 export interface Row {
@@ -99,11 +101,16 @@ export function matrixOf(run: Run, grouping: Grouping = 'wave'): Matrix {
     if (at === undefined || column === undefined) continue;
     for (const task of stage.tasks) {
       const row = rows.get(task.target);
-      if (row) row.cells[at] = { column, stage, task };
+      if (row) row.cells[at] = { column, stage, task, status: statusOf(stage, task) };
     }
   }
   for (const row of rows.values()) judge(row);
   return { columns, groups: grouped([...rows.values()], run, grouping), clusters: rows.size };
+}
+
+/** People are asked about a stage, so nothing of it has begun: that is not "to come" any more. */
+function statusOf(stage: Stage, task: Task): string {
+  return task.status === 'pending' && stage.status === 'waiting' ? 'waiting' : task.status;
 }
 
 function columnsOf(stages: readonly Stage[]): Column[] {
@@ -133,8 +140,8 @@ function columnsOf(stages: readonly Stage[]): Column[] {
 function judge(row: Row): void {
   for (const cell of row.cells) {
     if (cell === null) continue;
-    const { rank } = stateOf(cell.task.status);
-    if (rank <= row.rank && !(rank === row.rank && cell.task.status === 'pending')) {
+    const { rank } = stateOf(cell.status);
+    if (rank <= row.rank && !(rank === row.rank && cell.status === 'pending')) {
       row.rank = rank;
       row.cell = cell;
     }
@@ -195,14 +202,15 @@ function weightsFigure(task: Task): string {
 export const VARIANTS = ['primary', 'canary', 'baseline'] as const;
 
 /** What a cell says in a sentence. */
-export function sentenceOf({ task }: Cell): string {
+export function sentenceOf({ stage, task, status }: Cell): string {
+  if (status === 'waiting' && task.status === 'pending') return stage.reason;
   if (task.status === 'running') return task.progress || task.reason;
   return task.reason || task.progress;
 }
 
 /** How a cell is read aloud: cluster, stage, state, figure and sentence. */
 export function spokenCell(cluster: string, cell: Cell, now: number): string {
-  const parts = [stateOf(cell.task.status).word, figureOf(cell, now), sentenceOf(cell)];
+  const parts = [stateOf(cell.status).word, figureOf(cell, now), sentenceOf(cell)];
   return `${cluster}, ${cell.column.title}: ${parts.filter(Boolean).join(', ')}`;
 }
 
@@ -239,7 +247,7 @@ export function foldedAtFirst(run: Run, cluster: string): ReadonlySet<string> {
 export function counts(group: Group): [string, number][] {
   const found = new Map<string, number>();
   for (const row of group.rows) {
-    const status = row.leftOut ? 'skipped' : (row.cell?.task.status ?? 'pending');
+    const status = row.leftOut ? 'skipped' : (row.cell?.status ?? 'pending');
     found.set(status, (found.get(status) ?? 0) + 1);
   }
   return [...found].sort(([one], [other]) => stateOf(one).rank - stateOf(other).rank);
@@ -303,5 +311,5 @@ function then(
 
 /** The worst tone of a cell for the map of all of them. */
 export function toneOf(cell: Cell | null): Tone | null {
-  return cell === null ? null : stateOf(cell.task.status).tone;
+  return cell === null ? null : stateOf(cell.status).tone;
 }

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 
-import { Problem } from '../api/client';
+import { Problem, reportAuthenticated } from '../api/client';
 import { Button } from '../design/button';
 import { logInWithToken, oidcAddress, sessionQuery, type Session } from './session';
 import './login.css';
@@ -29,6 +29,7 @@ export function LoginForm({
       await logInWithToken(token.trim());
       setToken('');
       await client.invalidateQueries(sessionQuery);
+      reportAuthenticated();
       onDone();
       void client.invalidateQueries();
     } catch (problem) {

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest';
+
+import { analysis, smallRun, START } from '../../tests/fixtures/run';
+import { aligned, boundsSentence, byCluster, pooled } from './chart-data';
+import { strip } from './heat-strip';
+import { addLines, NO_LINES, type LogEntry } from './log-lines';
+import { linesOf, matrixOf } from './matrix';
+import { nextRow } from './grid';
+import { timeLine } from './timeline-model';
+import { splitFrom, splitOf, splitSentence } from './traffic-split';
+
+test('a split is laid out from 0 to 100 and says where it is not as wanted', () => {
+  const split = splitFrom({ primary: 70, canary: 30 }, { primary: 90, canary: 10 });
+
+  expect(split.observed).toEqual([
+    { variant: 'primary', weight: 90, start: 0 },
+    { variant: 'canary', weight: 10, start: 90 },
+  ]);
+  expect(splitSentence(split)).toBe('primary 90, canary 10; wanted primary 70, canary 30');
+  expect(splitSentence(splitFrom({ primary: 70, canary: 30 }, {}))).toContain('not read back yet');
+});
+
+test('a cluster whose traffic the run has not moved has no split', () => {
+  const rows = matrixOf(smallRun()).groups[0]?.rows ?? [];
+
+  expect(rows.map((row) => [row.cluster, splitOf(row) !== null])).toEqual([
+    ['asia', false],
+    ['eu-west', false],
+    ['us-east', true],
+  ]);
+});
+
+test('series share one axis of time, with holes where one was not measured', () => {
+  const at = (second: number) => new Date(second * 1000).toISOString();
+  const sample = (second: number, value: number | null) => ({ at: at(second), value, count: 1 });
+
+  const data = aligned([
+    { cluster: 'a', variant: 'canary', samples: [sample(1, 5), sample(3, null)], thinned: 0 },
+    { cluster: 'a', variant: 'baseline', samples: [sample(2, 7)], thinned: 0 },
+  ]);
+
+  expect(data).toEqual([
+    [1, 2, 3],
+    [5, null, null],
+    [null, 7, null],
+  ]);
+});
+
+test('all clusters together weigh by their samples; the outlier comes first', () => {
+  const [metric] = analysis(['a', 'b']).metrics;
+  if (!metric) throw new Error('the fixture has a metric');
+  const at = '2026-03-12T14:00:00Z';
+  const series = [
+    { cluster: 'a', variant: 'canary', samples: [{ at, value: 1, count: 300 }], thinned: 0 },
+    { cluster: 'b', variant: 'canary', samples: [{ at, value: 5, count: 100 }], thinned: 0 },
+  ];
+
+  expect(pooled({ ...metric, series })[0]?.samples).toEqual([{ at, value: 2, count: 400 }]);
+  expect(byCluster(metric).map(([name]) => name)).toEqual(['b', 'a']);
+  expect(boundsSentence(metric)).toBe('allowed: at most 2 %');
+});
+
+test('a log keeps its newest lines, counts the others, and has none twice', () => {
+  const line = (position: number): LogEntry => ({ position, at: '', level: 'info', text: '', stage: '', target: '', attempt: 1 });
+
+  const first = addLines(NO_LINES, [line(1), line(2), line(3)], 2);
+  const second = addLines(first, [line(3), line(4)], 2);
+
+  expect(second.lines.map((each) => each.position)).toEqual([3, 4]);
+  expect(second.dropped).toBe(2);
+});
+
+test('arrows pass over the heads of groups and stop at the ends', () => {
+  const matrix = matrixOf(smallRun());
+  const rows = linesOf({ ...matrix, groups: matrix.groups.map((group) => ({ ...group, name: 'wave' })) }, new Set());
+
+  expect([nextRow(rows, 1, -1), nextRow(rows, 1, 1), nextRow(rows, 3, 1)]).toEqual([1, 2, 3]);
+});
+
+test('the map has a path for each state that there is', () => {
+  const paths = strip(linesOf(matrixOf(smallRun()), new Set()));
+
+  expect([...paths].filter(([, path]) => path !== '').map(([tone]) => tone)).toEqual(['good', 'busy', 'bad']);
+});
+
+test('the time line has a bar for what began and a mark for what people decided', () => {
+  const line = timeLine(smallRun(), START + 60_000);
+
+  expect(line?.bars.map((bar) => [bar.label, bar.until - bar.from])).toEqual([['canary', 58_000]]);
+  expect(line?.marks.map((mark) => mark.label)).toEqual(['ben approved']);
+});
