@@ -183,6 +183,18 @@ class Renderer:
             # Not chained: the cause has what was taken out.
             raise opened.redacted(error) from None
 
+    async def fill_in(
+        self, files: trees.Tree, described: applications.Application, directory: str
+    ) -> trees.Tree:
+        """Return the files with PipeCD's targets (``encryption``, ``attachment``) filled in.
+
+        Raises:
+            errors.UserError: There is no key, or a target cannot be filled in.
+        """
+        filled_in = await opening.open_targets(files, described, directory, self._settings.keys)
+        self._learn(described.name, filled_in.values)
+        return filled_in.files
+
     async def _open(
         self,
         files: trees.Tree,
