@@ -129,6 +129,9 @@ class MemoryCluster:
     async def version(self) -> str:
         return "v1.36.0"
 
+    def may_have_written(self, body: json.JsonObject, resource: discovery.Resource) -> bool:
+        return write_rules.may_have_written(self.rule, body, resource)
+
     def may_have_kept(self, record: json.JsonObject, resource: discovery.Resource) -> bool:
         return write_rules.may_have_kept(self.rule, record, resource)
 

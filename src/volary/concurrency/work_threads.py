@@ -25,6 +25,7 @@ from datetime import timedelta
 from threading import get_ident
 from typing import ParamSpec, TypeVar
 
+from volary.concurrency import owner_slots
 from volary.model import work_limits
 
 Parameters = ParamSpec("Parameters")
@@ -50,6 +51,11 @@ def on_behalf_of(owner: str) -> Iterator[None]:
         yield
     finally:
         _OWNER.reset(token)
+
+
+def current_owner() -> str:
+    """Return whom what this task does counts for; empty: nobody in particular."""
+    return _OWNER.get()
 
 
 def claim(owner: str) -> None:
@@ -132,26 +138,15 @@ class WorkThreads:
     of_one_owner: int = OF_ONE_OWNER
     longest: timedelta = work_limits.LONGEST_WORK
     _threads: futures.ThreadPoolExecutor = field(init=False)
-    _free: asyncio.Semaphore = field(init=False)
-    #: By owner; only of those that have work.
-    _owners: weakref.WeakValueDictionary[str, asyncio.Semaphore] = field(init=False)
+    _slots: owner_slots.OwnerSlots = field(init=False)
 
     def __post_init__(self) -> None:
         self._threads = futures.ThreadPoolExecutor(self.at_once, thread_name_prefix="work")
-        self._free = asyncio.Semaphore(self.at_once)
-        self._owners = weakref.WeakValueDictionary()
+        self._slots = owner_slots.OwnerSlots(self.at_once, self.of_one_owner)
 
     async def run(self, owner: str, what: str, work: Callable[[], Result]) -> Result:
         """Return what some work comes to, see `run` of the module."""
-        places = self._owners.get(owner)
-        if places is None:
-            places = self._owners[owner] = asyncio.Semaphore(self.of_one_owner)
-        await places.acquire()
-        try:
-            await self._free.acquire()
-        except BaseException:
-            places.release()
-            raise
+        give_back = await self._slots.take(owner)
         loop = asyncio.get_running_loop()
         progress = _Progress()
         # Whoever waits may leave: the place is free once the thread is.
@@ -159,11 +154,7 @@ class WorkThreads:
             self._threads, _in_thread, contextvars.copy_context(), progress, work
         )
 
-        def leave(_: object) -> None:
-            self._free.release()
-            places.release()
-
-        doing.add_done_callback(leave)
+        doing.add_done_callback(lambda _: give_back())
         await self._wait(doing, progress, what)
         return doing.result()
 

@@ -5,6 +5,7 @@ two controllers can live in one process, as tests have them.
 """
 
 import asyncio
+import os
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -114,7 +115,9 @@ class Controller:
             parts.clock,
             renderer=renderers.Renderer(
                 programs.Settings(
-                    requires_isolation=settings.isolates_renderers, keys=keys_of(settings)[0]
+                    requires_isolation=settings.isolates_renderers,
+                    hidden=hidden_files(settings, parts.written_beside),
+                    keys=keys_of(settings)[0],
                 ),
                 secrets.learn_of,
             ),
@@ -259,6 +262,17 @@ class Controller:
                     )
         finally:
             self._is_driving = False
+
+
+def hidden_files(
+    settings: server_settings.Settings, beside: definitions.Definitions | None = None
+) -> tuple[str, ...]:
+    """Return what no program that renders is to see: the server's data, and every key."""
+    paths = [settings.data_directory]
+    for known in keys_of(settings, beside):
+        sops, pair = known.settings.sops, known.settings.key_pair
+        paths += [sops.age_key_file, sops.gnupg_home, pair.private_key_file]
+    return tuple(dict.fromkeys(os.path.abspath(path) for path in paths if path))
 
 
 def keys_of(

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import Enum
 from pathlib import Path
 
 from volary import subprocesses
@@ -34,6 +35,16 @@ class Limits:
     output: int = 16 * _MEBIBYTE
 
 
+class Reach(Enum):
+    """What a program may connect to."""
+
+    NOTHING = launcher.ALL_SOCKETS
+    #: Sockets that are files, as those of an agent.
+    LOCAL_SOCKETS = launcher.REMOTE_SOCKETS
+    #: Whatever this process can.
+    NETWORK = ""
+
+
 async def run(
     argv: Sequence[str],
     *,
@@ -42,6 +53,8 @@ async def run(
     limits: Limits,
     required: bool,
     isolation: probing.Isolation | None = None,
+    reach: Reach = Reach.NOTHING,
+    hidden: Sequence[str] = (),
 ) -> subprocesses.ProcessResult:
     """Run a program to its end; nothing of it is left then.
 
@@ -52,6 +65,8 @@ async def run(
         limits: What it may use.
         required: Not to run it where it cannot be kept from the network.
         isolation: What it is kept from; None: whatever this machine can.
+        reach: What it may connect to.
+        hidden: Directories and files of ours that are empty for it, where this machine can do that.
 
     Raises:
         ProcessTimeoutError: It did not end in time.
@@ -66,8 +81,14 @@ async def run(
             " the server's settings",
         )
     name = Path(argv[0]).name
+    needed = (directory.resolve(), Path(argv[0]).resolve())
+    own = [
+        path
+        for path in hidden
+        if not any(one.is_relative_to(Path(path).resolve()) for one in needed)
+    ]
     finished = await subprocesses.run(
-        _launched(argv, kept, limits) if kept.launcher else argv,
+        _launched(argv, kept, limits, reach, own) if kept.launcher else argv,
         name=name,
         environment=environment,
         timeout=limits.time,
@@ -82,7 +103,13 @@ async def run(
     return finished
 
 
-def _launched(argv: Sequence[str], isolation: probing.Isolation, limits: Limits) -> tuple[str, ...]:
+def _launched(
+    argv: Sequence[str],
+    isolation: probing.Isolation,
+    limits: Limits,
+    reach: Reach,
+    hidden: Sequence[str],
+) -> tuple[str, ...]:
     numbers = {
         "processor_seconds": max(1, int(limits.processor_time.total_seconds())),
         "memory": limits.memory,
@@ -91,7 +118,12 @@ def _launched(argv: Sequence[str], isolation: probing.Isolation, limits: Limits)
     }
     if isolation.counts_processes:
         numbers["processes"] = limits.processes
-    request = {"network": isolation.network, "filter": isolation.filter, "limits": numbers}
+    request = {
+        "network": launcher.NONE if reach is Reach.NETWORK else isolation.network,
+        "filter": reach.value if isolation.filter else "",
+        "hidden": list(hidden) if isolation.hides else [],
+        "limits": numbers,
+    }
     return (*probing.COMMAND, "run", json.dumps(request), *argv)
 
 

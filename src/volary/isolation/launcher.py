@@ -3,9 +3,10 @@
     python -I -S launcher.py probe
     python -I -S launcher.py run REQUEST PROGRAM ARGUMENT…
 
-REQUEST is JSON: ``network`` (how it is cut off, see `Network`), ``filter`` and ``limits`` by the
-names of `_LIMITS`. What cannot be given up ends the launcher with `FAILED` and a sentence; the
-program is never run with more than was asked for.
+REQUEST is JSON: ``network`` (how it is cut off, see `AS_USER`), ``filter`` (see `ALL_SOCKETS`),
+``hidden`` (paths that are empty for it) and ``limits`` by the names of `_LIMITS`. What cannot be
+given up ends the launcher with `FAILED` and a sentence; the program is never run with more than was
+asked for.
 
 In a process of its own because all of this is of the whole process, and because nothing may run
 between fork and exec in a server with threads. System calls that Python 3.11 does not have go
@@ -22,6 +23,7 @@ import resource
 import signal
 import struct
 import sys
+import tempfile
 from typing import NoReturn
 
 #: Of the launcher itself; no program that renders ends with it.
@@ -30,6 +32,11 @@ FAILED = 124
 #: Ways to be without a network: namespaces of a new user, of root, or none.
 AS_USER, AS_ROOT, NONE = "user", "root", "none"
 
+#: What a filter refuses besides: every socket, or those that are not of this machine's files. The
+#: other choice is none.
+ALL_SOCKETS, REMOTE_SOCKETS = "all", "remote"
+
+_NEWNS = 0x00020000
 _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = 0x08000000, 0x10000000, 0x20000000, 0x40000000
 _FLAGS = {AS_USER: _NEWUSER | _NEWNET | _NEWPID | _NEWIPC, AS_ROOT: _NEWNET | _NEWPID | _NEWIPC}
 _SET_DEATH_SIGNAL, _SET_SECCOMP, _DROP_BOUND = 1, 22, 24
@@ -46,6 +53,15 @@ _LIMITS = {
     "open_files": resource.RLIMIT_NOFILE,
     "processes": getattr(resource, "RLIMIT_NPROC", None),
 }
+
+#: Of mount(2): read only, no programs, devices or other users' rights; a place that is there
+#: already; for everything below, and seen by nobody else.
+_READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_PROGRAMS = 1, 2, 4, 8
+_BIND, _ALL_BELOW, _PRIVATE = 4096, 16384, 1 << 18
+#: Sockets of this machine's files.
+_AF_UNIX = 1
+#: Where a filter finds the first argument of a system call; both machines have low bytes first.
+_FIRST_ARGUMENT = 16
 
 #: System calls that make connections or reach into other processes, by machine: its number for
 #: the kernel, then those of socket, io_uring_setup, ptrace, process_vm_readv, process_vm_writev,
@@ -80,10 +96,13 @@ def _prctl(what: str, option: int, *arguments: int) -> None:
         raise LaunchError(f"{what}: {os.strerror(ctypes.get_errno())}")
 
 
-def leave_network(way: str) -> None:
-    """Enter a network of our own with nothing in it; children are in processes of their own."""
+def leave_network(way: str, *, with_mounts: bool = False) -> None:
+    """Enter a network of our own with nothing in it; children are in processes of their own.
+
+    `with_mounts`: what is mounted from now on is seen by us alone.
+    """
     user, group = os.getuid(), os.getgid()
-    if _library().unshare(_FLAGS[way]):
+    if _library().unshare(_FLAGS[way] | (_NEWNS if with_mounts else 0)):
         raise LaunchError(f"a network namespace: {os.strerror(ctypes.get_errno())}")
     if way == AS_USER:
         # The same numbers inside, so that files still belong to whom they belong.
@@ -100,12 +119,30 @@ def _tell(file: str, text: str) -> None:
         raise LaunchError(f"{file}: {error.strerror}") from error
 
 
-def filter_calls() -> None:
+def hide(paths: list[str]) -> None:
+    """Have directories and files be empty for us and our children, in mounts of our own."""
+    _mount("none", "/", "", _ALL_BELOW | _PRIVATE)
+    for path in paths:
+        if os.path.isdir(path):
+            flags = _READ_ONLY | _NO_SETUID | _NO_DEVICES | _NO_PROGRAMS
+            _mount("tmpfs", path, "tmpfs", flags)
+        elif os.path.exists(path):
+            _mount(os.devnull, path, "", _BIND)
+
+
+def _mount(source: str, place: str, kind: str, flags: int) -> None:
+    given = (source.encode(), os.fsencode(place), kind.encode() or None)
+    if _library().mount(*given, ctypes.c_ulong(flags), None):
+        raise LaunchError(f"hiding {place}: {os.strerror(ctypes.get_errno())}")
+
+
+def filter_calls(which: str = ALL_SOCKETS) -> None:
     """Have the kernel refuse system calls that lead out of this process, for good."""
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         raise LaunchError(f"a filter of system calls: not known for {platform.machine()}")
-    number, refused = machine
+    number, calls = machine
+    refused: tuple[int, ...] = calls
     refuse = (_RETURN, 0, 0, _ERROR | errno.EACCES)
     program = [
         (_LOAD, 0, 0, 4),
@@ -115,6 +152,11 @@ def filter_calls() -> None:
         (_AT_LEAST, 0, 1, _OTHER_CONVENTION),
         refuse,
     ]
+    if which == REMOTE_SOCKETS:
+        socket, refused = refused[0], refused[1:]
+        allow = (_RETURN, 0, 0, _ALLOW)
+        family = [(_LOAD, 0, 0, _FIRST_ARGUMENT), (_EQUAL, 0, 1, _AF_UNIX), allow, refuse]
+        program += [(_EQUAL, 0, len(family), socket), *family]
     for call in refused:
         program += [(_EQUAL, 0, 1, call), refuse]
     program.append((_RETURN, 0, 0, _ALLOW))
@@ -162,9 +204,12 @@ def limit(limits: dict[str, int]) -> None:
 
 def run(request: dict[str, object], argv: list[str]) -> int:
     """Run a program to its end and return what to exit with; nothing of it is left then."""
-    way = str(request["network"])
+    way, hidden = str(request["network"]), request.get("hidden", [])
+    assert isinstance(hidden, list)
     if way != NONE:
-        leave_network(way)
+        leave_network(way, with_mounts=bool(hidden))
+        if hidden:
+            hide(hidden)
         _end_with_parent()  # not before: other privileges undo it
         # The first process there, with which all others end. Not the program itself: the kernel
         # spares the first one signals that it did not ask for, those of limits too.
@@ -205,7 +250,7 @@ def _become(request: dict[str, object], argv: list[str]) -> NoReturn:
         assert isinstance(limits, dict)
         limit(limits)
         if request["filter"]:
-            filter_calls()
+            filter_calls(str(request["filter"]))
         os.execv(argv[0], argv)
     except LaunchError as error:
         _complain(f"cannot be isolated: {error}")
@@ -245,11 +290,12 @@ def probe() -> dict[str, str]:
     """Try what this machine allows; each answer is empty, or why it is not so."""
     if sys.platform != "linux":
         why = f"not on {sys.platform}"
-        return {AS_USER: why, AS_ROOT: why, "filter": why}
+        return {AS_USER: why, AS_ROOT: why, "filter": why, "hiding": why}
     return {
         AS_USER: _try(lambda: _check_network(AS_USER)),
         AS_ROOT: "only root may" if os.geteuid() else _try(lambda: _check_network(AS_ROOT)),
         "filter": _try(_check_filter),
+        "hiding": _try(_check_hiding),
     }
 
 
@@ -263,6 +309,25 @@ def _check_network(way: str) -> None:
     if not child:
         os._exit(0)
     os.waitpid(child, 0)
+
+
+def _check_hiding() -> None:
+    with tempfile.TemporaryDirectory() as place:
+        with open(os.path.join(place, "secret"), "w", encoding="ascii") as opened:
+            opened.write("secret")
+        child = os.fork()
+        if child:
+            _, status = os.waitpid(child, 0)
+            if status:
+                raise LaunchError("a mount namespace is not permitted")
+            return
+        try:
+            way = AS_USER if not _try(lambda: _check_network(AS_USER)) else AS_ROOT
+            leave_network(way, with_mounts=True)
+            hide([place])
+            os._exit(len(os.listdir(place)))
+        except (LaunchError, OSError):
+            os._exit(1)
 
 
 def _check_filter() -> None:

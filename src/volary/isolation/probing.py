@@ -33,6 +33,8 @@ class Isolation:
     filter: bool = False
     #: Why not; empty: it does.
     filter_refusal: str = ""
+    #: Why the server's own files cannot be hidden from them in a namespace; empty: they can.
+    hiding_refusal: str = ""
     #: Whether anything can be given up at all, limits included.
     launcher: bool = True
 
@@ -44,7 +46,12 @@ class Isolation:
     @property
     def is_whole(self) -> bool:
         """Whether nothing is missing."""
-        return self.network != launcher.NONE and self.filter
+        return self.network != launcher.NONE and self.filter and self.hides
+
+    @property
+    def hides(self) -> bool:
+        """Whether files can be hidden from programs."""
+        return self.network != launcher.NONE and not self.hiding_refusal
 
     @property
     def counts_processes(self) -> bool:
@@ -58,6 +65,13 @@ class Isolation:
     @property
     def sentence(self) -> str:
         """How renderers run here, for people."""
+        if self.hides or not self.has_no_network:
+            return self._connections
+        why = f" ({self.hiding_refusal})" if self.hiding_refusal else ""
+        return f"{self._connections}; the server's own files are not hidden from them{why}"
+
+    @property
+    def _connections(self) -> str:
         namespace = self.network != launcher.NONE
         if namespace and self.filter:
             return "renderers run in a network namespace of their own, their system calls filtered"
@@ -93,6 +107,7 @@ def probe() -> Isolation:
         said[launcher.AS_USER] if network == launcher.NONE else "",
         filter=not said["filter"],
         filter_refusal=said["filter"],
+        hiding_refusal="" if network == launcher.NONE else said["hiding"],
     )
 
 

@@ -331,11 +331,77 @@ async def test_a_program_that_is_not_there(tmp_path: Path) -> None:
         )
 
 
+@EACH_WAY
+async def test_what_is_hidden_is_empty_for_it_and_nobody_else(
+    isolation: probing.Isolation, tmp_path: Path
+) -> None:
+    if not available(isolation).hides:
+        pytest.skip("no namespace to hide anything in")
+    if probing.answers()["hiding"]:
+        pytest.skip(probing.answers()["hiding"])
+    data, key, home = tmp_path / "data", tmp_path / "key", tmp_path / "home"
+    for directory in (data, home):
+        directory.mkdir()
+    (data / "tokens.json").write_text("secret")
+    key.write_text("secret")
+    looks = (
+        "import os, sys; print(os.listdir(sys.argv[1]), repr(open(sys.argv[2]).read()))\n"
+        "try: open(sys.argv[1] + '/new', 'w')\n"
+        "except OSError as error: print(error.strerror)"
+    )
+
+    finished = await isolated_programs.run(
+        [sys.executable, "-c", looks, str(data), str(key)],
+        environment={},
+        directory=home,
+        limits=LIMITS,
+        required=True,
+        isolation=isolation,
+        hidden=(str(data), str(key), str(tmp_path / "nowhere"), str(tmp_path)),
+    )
+
+    assert finished.text("it").splitlines() == ["[] ''", "Read-only file system"]
+    assert (data / "tokens.json").read_text() == key.read_text() == "secret"
+
+
+async def test_a_socket_that_is_a_file_is_reached_where_that_is_said(tmp_path: Path) -> None:
+    available(probing.Isolation(filter=True))
+    heard = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.set()
+        writer.write(b"agent")
+        writer.close()
+
+    place = tmp_path / "agent"
+    ask = (
+        "import socket, sys\n"
+        "for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK):\n"
+        "    try: asked = socket.socket(family)\n"
+        "    except OSError as error: print(family.name, error.strerror); continue\n"
+        "    asked.connect(sys.argv[1]); print(family.name, asked.recv(9).decode())\n"
+    )
+    async with await asyncio.start_unix_server(answer, place):
+        finished = await isolated_programs.run(
+            [sys.executable, "-c", ask, str(place)],
+            environment={},
+            directory=tmp_path,
+            limits=LIMITS,
+            required=True,
+            reach=isolated_programs.Reach.LOCAL_SOCKETS,
+        )
+
+    assert heard.is_set()
+    refused = [f"{name} Permission denied" for name in ("AF_INET", "AF_INET6", "AF_NETLINK")]
+    assert finished.text("it").splitlines() == ["AF_UNIX agent", *refused]
+
+
 def test_each_state_of_a_machine_has_its_sentence() -> None:
     states = [
         probing.Isolation("user", filter=True),
         probing.Isolation("user", filter_refusal="not known for riscv64"),
         probing.Isolation(filter=True, network_refusal="Operation not permitted"),
+        probing.Isolation("user", filter=True, hiding_refusal="hiding /: Permission denied"),
         probing.without_launcher("not on darwin"),
     ]
 
@@ -344,11 +410,14 @@ def test_each_state_of_a_machine_has_its_sentence() -> None:
         "renderers run in a network namespace of their own; their system calls are not filtered"
         " (not known for riscv64)",
         "renderers run without connections: their system calls are filtered; there is no network"
-        " namespace (Operation not permitted)",
+        " namespace (Operation not permitted); the server's own files are not hidden from them",
+        "renderers run in a network namespace of their own, their system calls filtered; the"
+        " server's own files are not hidden from them (hiding /: Permission denied)",
         "renderers cannot be kept from the network here: no network namespace (not on darwin),"
         " no filter of system calls (not on darwin)",
     ]
-    assert [state.has_no_network for state in states] == [True, True, True, False]
+    assert [state.has_no_network for state in states] == [True, True, True, True, False]
+    assert [state.is_whole for state in states] == [True, False, False, False, False]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")

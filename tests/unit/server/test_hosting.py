@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import process_time
-from volary.config.projects import project_files
-from volary.controller import inputs
+from volary.config.projects import definitions, project_files
+from volary.controller import composition, inputs
 from volary.isolation import launcher, probing
-from volary.model import errors, server_settings
+from volary.model import errors, projects, server_settings
 from volary.server import hosting
 
 
@@ -173,3 +173,21 @@ def test_a_server_without_projects_says_what_that_means() -> None:
     assert "docs/how-to/projects.md" in notice
     assert hosting.projects_notice(_projects(Path("a.yaml"))) == ""
     assert hosting.projects_notice(_projects(repository="shop")) == ""
+
+
+def test_programs_that_render_see_neither_the_servers_data_nor_its_keys(tmp_path: Path) -> None:
+    secrets = server_settings.Secrets(
+        server_settings.Sops(age_key_file="/keys/age", gnupg_home="/keys/gnupg"),
+        server_settings.KeyPair("/keys/private.pem"),
+    )
+    own = projects.Project("a", secrets=server_settings.Secrets(server_settings.Sops("/keys/a")))
+    beside = definitions.Definitions({"Project": {"a": own}})
+    settings = server_settings.Settings("fleet.yaml", str(tmp_path / "data"), "", secrets=secrets)
+
+    assert composition.hidden_files(settings, beside) == (
+        str(tmp_path / "data"),
+        "/keys/age",
+        "/keys/gnupg",
+        "/keys/private.pem",
+        "/keys/a",
+    )

@@ -144,6 +144,10 @@ class Client:
         """
         return write_rules.may_have_kept(self._rule, record, resource)
 
+    def may_have_written(self, body: json.JsonObject, resource: discovery.Resource) -> bool:
+        """Say whether an object may be one that this client wrote, whatever its labels say."""
+        return write_rules.may_have_written(self._rule, body, resource)
+
     async def _change(self, request: requests.Request, write: write_rules.Write) -> json.JsonObject:
         """Send what changes something, or tries to: nothing else here does.
 

@@ -56,8 +56,20 @@ def may_have_kept(rule: WriteRule, record: json.JsonObject, resource: discovery.
     Who may write to another namespace of the cluster could have made one there that says it is of
     somebody else's application. The server's own client writes none, and believes all of them.
     """
-    metadata = objects.mapping(record, "metadata")
+    name = objects.text(record, "metadata", "name")
+    return own_records.is_record(resource.group, resource.kind, name) and _may_have_written(
+        rule, record, resource, Purpose.BOOKKEEPING
+    )
+
+
+def may_have_written(rule: WriteRule, body: json.JsonObject, resource: discovery.Resource) -> bool:
+    """Say whether an object may have been written by this rule, whatever its labels say."""
+    return _may_have_written(rule, body, resource, Purpose.CONTENT)
+
+
+def _may_have_written(
+    rule: WriteRule, body: json.JsonObject, resource: discovery.Resource, purpose: Purpose
+) -> bool:
+    metadata = objects.mapping(body, "metadata")
     place, name = objects.text(metadata, "namespace"), objects.text(metadata, "name")
-    if not own_records.is_record(resource.group, resource.kind, name):
-        return False
-    return rule is refuse_own_writes or not rule(Write(resource, place, name, Purpose.BOOKKEEPING))
+    return rule is refuse_own_writes or not rule(Write(resource, place, name, purpose))

@@ -13,6 +13,7 @@ from volary.clusters.api import api_errors, discovery
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.inventory import inventory, inventory_store
 from volary.concurrency import fan_out
+from volary.manifests.loading import object_keys
 from volary.manifests.ownership import tracking
 from volary.model import errors, json
 from volary.model.objects import manifest, ownership
@@ -64,7 +65,8 @@ class OwnedObjects:
     """The objects and the inventory, as read just now."""
 
     inventory: inventory.Inventory
-    #: Every object that carries the application's labels, of the kinds that were listed.
+    #: Every object that carries the application's labels, of the kinds that were listed; without
+    #: those that others can have labelled so, where the application may not have any.
     live: Sequence[json.JsonObject]
     #: What could not be read.
     warnings: tuple[str, ...]
@@ -90,6 +92,7 @@ async def read(
     if not known.references:
         kinds |= set(common)
     selector = tracking.selector(scope.owner, scope.variants, scope.label)
+    remembered = {reference.key for reference in known.references}
     live: list[json.JsonObject] = []
     for kind, answer in await list_kinds(
         client, kinds, selector, known, allowed=scope.namespaces, used=used
@@ -97,7 +100,11 @@ async def read(
         if isinstance(answer, api_errors.Forbidden):
             warnings.append(f"{kind.title} were left alone: {answer}")
         else:
-            live.extend(answer)
+            live.extend(
+                body
+                for body in answer
+                if object_keys.of(body) in remembered or client.may_have_written(body, kind)
+            )
     return OwnedObjects(known, live, tuple(warnings))
 
 

@@ -57,6 +57,7 @@ class Definitions:
 
     def of(self, kind: DefinitionKind[Defined]) -> Mapping[str, Defined]:
         """Return all definitions of a kind by their names."""
+        # Files are read by kind: what is kept under its name is what the kind made.
         return self.by_kind.get(kind.name, {})  # type: ignore[return-value]
 
     def names(self) -> Iterator[tuple[str, str]]:

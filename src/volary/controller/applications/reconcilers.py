@@ -118,6 +118,14 @@ class ApplicationReconciler:
             self._leader.dependencies.addresses, self.record.repository
         )
 
+    @property
+    def _owner(self) -> str:
+        """Whom its work counts for: its team, whose repository may be others' too, and one of
+        several."""
+        are_apart = self._leader.dependencies.projects().are_in_use
+        project = self.record.project if are_apart else ""
+        return f"project {project}" if project else self.record.repository
+
     # What comes in.
 
     def take_up(self, stored: run_records.StoredRun) -> None:
@@ -466,7 +474,7 @@ class ApplicationReconciler:
 
     async def _go_on(self) -> Exception | None:
         """Do what is next; returns what keeps it from being done."""
-        work_threads.claim(self.record.repository)
+        work_threads.claim(self._owner)
         if await self._is_pinned():
             return None
         async with self._lock:

@@ -2,13 +2,16 @@
 
 A slot is for work. Whoever has held one for a while waits for somebody else (a host, a cluster,
 a program that hangs), so the slot goes to the next one; the work itself goes on. So applications
-that hang hold up the others for a moment only, unless very many do.
+that hang hold up the others for a moment only, unless very many do, of several owners: one owner
+has half of the slots at most, however much of it waits.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+
+from volary.concurrency import owner_slots, work_threads
 
 #: After which time a slot is passed on.
 _HELD = timedelta(seconds=5)
@@ -25,7 +28,8 @@ class PlannerSlots:
     """
 
     def __init__(self, width: int, *, held: timedelta = _HELD) -> None:
-        self._all = asyncio.Semaphore(width * _MOST)
+        most = width * _MOST
+        self._all = owner_slots.OwnerSlots(most, most // 2)
         self._free = asyncio.Semaphore(width)
         self._held = held
         self._alone = asyncio.Lock()
@@ -42,7 +46,7 @@ class PlannerSlots:
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
         """Wait for a slot and have it for the length of the block, as far as it is not slow."""
-        async with self._all:
+        async with self._all.slot(work_threads.current_owner()):
             await self._free.acquire()
             is_passed_on = False
 

@@ -133,12 +133,16 @@ class RunRenderer:
     async def checkout(self, commit: str) -> AsyncIterator[contexts.Workspace]:
         """Put the application's directory at a commit into a fresh private one, for a script.
 
+        As in PipeCD the targets of ``encryption`` and ``attachment`` are filled in; files of SOPS
+        are as in Git.
+
         Raises:
-            errors.UserError: It cannot be read, or is too large.
+            errors.UserError: It cannot be read or opened, or is too large.
         """
         side = self.sides[commit]
+        files = await self.renderer.fill_in(side.files, side.application, side.directory)
         limits = workspace.Limits()
-        async with workspace.private_directory(side.files, (side.directory,), limits) as (
+        async with workspace.private_directory(files, (side.directory,), limits) as (
             home,
             root,
         ):

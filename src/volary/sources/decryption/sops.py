@@ -9,15 +9,20 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
 from volary import subprocesses
+from volary.isolation import isolated_programs
 from volary.model import errors
 from volary.sources.decryption import keys, sops_files
 from volary.sources.trees import trees
 
 _TIMEOUT = timedelta(seconds=30)
+_LIMITS = isolated_programs.Limits(
+    time=_TIMEOUT, processor_time=_TIMEOUT, output=trees.LARGEST_FILE
+)
 _MISSING = "install volary with the extra `sops`, or sops 3.9 or later on PATH"
 _NO_KEY = (
     "name the keys under secrets.sops of the server's settings; for `volary run`, set"
@@ -77,19 +82,30 @@ async def decrypt(file: sops_files.EncryptedFile, known: keys.Keys) -> bytes:
                 if proxy in known.variables:
                     private[proxy] = known.variables[proxy]
         form = file.form.value
-        finished = await subprocesses.run(
+        finished = await isolated_programs.run(
             [
                 *(program, "decrypt", "--input-type", form, "--output-type", form),
                 str(encrypted),
             ],
             environment=private | environment,
-            timeout=_TIMEOUT,
-            largest=trees.LARGEST_FILE,
             directory=home,
+            limits=_LIMITS,
+            # What it does is known; only what it reads is somebody else's.
+            required=False,
+            reach=_reach(known, environment),
         )
     if finished.code != 0:
         raise _refusal(file, finished)
     return finished.output
+
+
+def _reach(known: keys.Keys, environment: Mapping[str, str]) -> isolated_programs.Reach:
+    """Return what sops has to connect to for the keys that are named."""
+    if known.may_ask_services:
+        return isolated_programs.Reach.NETWORK
+    if "GNUPGHOME" in environment:
+        return isolated_programs.Reach.LOCAL_SOCKETS  # gpg asks its agent
+    return isolated_programs.Reach.NOTHING
 
 
 def _check_services(file: sops_files.EncryptedFile, vault: str) -> None:

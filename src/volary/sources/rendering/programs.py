@@ -47,6 +47,8 @@ class Settings:
     at_once: int = 4
     #: Run no program that cannot be kept from the network.
     requires_isolation: bool = False
+    #: Directories and files that no program needs, such as the server's data.
+    hidden: tuple[str, ...] = ()
     #: What opens the secrets in Git.
     keys: decryption_keys.Keys = field(default_factory=decryption_keys.Keys)
 
@@ -79,6 +81,7 @@ async def render(
             directory=home,
             limits=settings.limits,
             required=settings.requires_isolation,
+            hidden=settings.hidden,
         )
     where = errors.Location(directory or ".")
     if finished.code != 0:

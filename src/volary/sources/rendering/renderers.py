@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from volary.concurrency import work_threads
+from volary.concurrency import owner_slots, work_threads
 from volary.config.crosscheck import fleet_checks
 from volary.manifests import redaction
 from volary.manifests.loading import documents, namespace_scopes
@@ -78,7 +78,8 @@ class Renderer:
         self._learn = learn
         self._known: OrderedDict[Hashable, Rendered] = OrderedDict()
         self._busy: dict[Hashable, asyncio.Lock] = {}
-        self._programs = asyncio.Semaphore(self._settings.at_once)
+        at_once = self._settings.at_once
+        self._programs = owner_slots.OwnerSlots(at_once, max(1, at_once - 1))
         #: Those with other keys, by them.
         self._others: dict[server_settings.Secrets, Renderer] = {}
         #: How often something was really rendered, for measurements.
@@ -183,6 +184,18 @@ class Renderer:
             # Not chained: the cause has what was taken out.
             raise opened.redacted(error) from None
 
+    async def fill_in(
+        self, files: trees.Tree, described: applications.Application, directory: str
+    ) -> trees.Tree:
+        """Return the files with PipeCD's targets (``encryption``, ``attachment``) filled in.
+
+        Raises:
+            errors.UserError: There is no key, or a target cannot be filled in.
+        """
+        filled_in = await opening.open_targets(files, described, directory, self._settings.keys)
+        self._learn(described.name, filled_in.values)
+        return filled_in.files
+
     async def _open(
         self,
         files: trees.Tree,
@@ -253,7 +266,7 @@ class Renderer:
         built = kustomize.directory_of(directory, wanted.kustomize_dir)
         read = await work_threads.run(f"reading {built}", kustomizations.read, files, built)
         options = wanted.kustomize_options
-        async with self._programs:
+        async with self._programs.slot(work_threads.current_owner()):
             return await kustomize.build(
                 overlays.OverlaidTree(files, read.contents),
                 built,
@@ -270,7 +283,7 @@ class Renderer:
         rendering = await work_threads.run(
             f"reading {named.path}", helm.prepare, files, directory, described, named.path
         )
-        async with self._programs:
+        async with self._programs.slot(work_threads.current_owner()):
             return await helm.template(files, rendering, self._settings)
 
 

@@ -38,6 +38,7 @@ READS = {
     *(
         "acting_as",
         "may_have_kept",
+        "may_have_written",
         "version",
         "check",
         "identity",

@@ -369,3 +369,17 @@ async def test_other_failures_are_errors() -> None:
 
     with pytest.raises(api_errors.Unreachable):
         await look(cluster)
+
+
+async def test_what_others_have_labelled_so_is_not_the_applications() -> None:
+    """It would be named among what stays for ever, and keep a rollback from being proven."""
+    cluster = MemoryCluster()
+    put(cluster, CONFIG_MAPS, "own")
+    put(cluster, CONFIG_MAPS, "forged", namespace="theirs")
+    put(cluster, CONFIG_MAPS, "from-before", namespace="left")
+    await remember(cluster, reference(CONFIG_MAPS, "from-before", "left"))
+    assert names((await read(cluster)).live) == ["forged", "from-before", "own"]
+
+    cluster.rule = lambda write: "" if write.namespace == "default" else "it is somebody else's"
+
+    assert names((await read(cluster)).live) == ["from-before", "own"]

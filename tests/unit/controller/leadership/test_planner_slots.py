@@ -3,6 +3,7 @@
 import asyncio
 from datetime import timedelta
 
+from volary.concurrency import work_threads
 from volary.controller.leadership import planner_slots
 
 
@@ -51,14 +52,15 @@ async def test_of_those_that_hang_not_all_are_let_in() -> None:
     slots = planner_slots.PlannerSlots(1, held=timedelta(milliseconds=1))
     never, inside = asyncio.Event(), asyncio.Semaphore(0)
 
-    async def hang() -> None:
+    async def hang(owner: str) -> None:
+        work_threads.claim(owner)
         async with slots.slot():
             inside.release()
             await never.wait()
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(9):
-            group.create_task(hang())
+        for number in range(9):
+            group.create_task(hang(f"owner-{number % 3}"))
         for _ in range(8):
             await inside.acquire()
         await asyncio.sleep(0.02)
@@ -82,3 +84,28 @@ async def test_who_is_cancelled_gives_its_slot_back() -> None:
         task.cancel()
     async with slots.slot():
         pass
+
+
+async def test_however_much_of_one_owner_hangs_or_waits_others_go_before_the_rest_of_it() -> None:
+    slots = planner_slots.PlannerSlots(1, held=timedelta(milliseconds=1))
+    never, begun = asyncio.Event(), 0
+
+    async def hang() -> None:
+        nonlocal begun
+        work_threads.claim("team-a")
+        async with slots.slot():
+            begun += 1
+            await never.wait()
+
+    async def work() -> None:
+        work_threads.claim("team-b")
+        async with slots.slot():
+            pass
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(1000):
+            group.create_task(hang())
+        await asyncio.sleep(0)
+        await group.create_task(work())
+        assert begun <= 4
+        never.set()

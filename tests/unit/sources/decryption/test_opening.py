@@ -8,7 +8,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 import sops_keys
+from volary.controller.planning import run_renderer
 from volary.model import applications, errors, server_settings
+from volary.model.fleet import fleets
 from volary.sources.decryption import ciphertexts, keys
 from volary.sources.rendering import programs, renderers
 from volary.sources.trees import directories
@@ -234,3 +236,24 @@ async def test_a_decrypted_value_is_not_in_what_is_wrong_with_the_file(
 
     assert "Horse" not in said
     assert "app/secret.yaml" in said
+
+
+async def test_a_script_has_the_targets_filled_in_as_in_pipecd(
+    directory_tree: Tree, known: keys.Keys
+) -> None:
+    learnt: list[object] = []
+    renderer = renderers.Renderer(
+        programs.Settings(keys=known), lambda _, values: learnt.extend(values)
+    )
+    application = described(password="correct-horse-battery", pin="48151623")
+    files = directory_tree({"app/secret.yaml": SECRET})
+    source = run_renderer.RunSource("c1", files, application, "app")
+    rendering = run_renderer.RunRenderer({"c1": source}, renderer, fleets.Fleet(()), new="c1")
+
+    async with rendering.checkout("c1") as place:
+        text = (place.directory / "secret.yaml").read_text()
+
+    assert "pin: 48151623" in text
+    assert "encryptedSecrets" not in text
+    assert "48151623" in learnt, "so that it is masked where the script shows it"
+    assert not place.directory.exists()
