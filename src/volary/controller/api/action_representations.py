@@ -31,6 +31,8 @@ class Action(representations.Representation, frozen=True):
     #: What is sent, with ``POST``; `body` holds everything but the reason.
     path: str
     body: json.JsonObject
+    #: What a button says: ``Approve``, ``Skip eu``, ``Cancel and roll back``.
+    title: str = ""
 
 
 class Actions(representations.Representation, frozen=True):
