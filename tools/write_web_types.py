@@ -58,14 +58,16 @@ def _fields(schema: Mapping[str, Any]) -> Iterator[str]:
 def _kind(schema: Mapping[str, Any]) -> str:
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
-    if "enum" in schema:
-        return " | ".join(json.dumps(value) for value in schema["enum"])
-    if "const" in schema:
-        return json.dumps(schema["const"])
-    for several in ("anyOf", "allOf"):
+    if "enum" in schema or "const" in schema:
+        values = schema.get("enum", [schema.get("const")])
+        return " | ".join(json.dumps(value) for value in values)
+    for several, joint in (("anyOf", " | "), ("allOf", " & ")):
         if several in schema:
-            joint = " | " if several == "anyOf" else " & "
             return joint.join(_kind(each) for each in schema[several])
+    return _plain(schema)
+
+
+def _plain(schema: Mapping[str, Any]) -> str:
     match schema.get("type"):
         case "array":
             kind = _kind(schema.get("items", {}))

@@ -26,6 +26,7 @@ export interface Action {
   command: string;
   path: string;
   body: Record<string, unknown>;
+  title: string;
 }
 
 /** What may be done next, the most likely first. */

@@ -65,7 +65,7 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: () 
     setError(null);
     try {
       const accepted = await post<Accepted>(action.path, bodyOf(action, reason), key.current);
-      toast('good', accepted.reason || `${actionTitle(action)}: done`);
+      toast('good', [actionTitle(action), accepted.reason].filter(Boolean).join(': '));
       onClose();
     } catch (problem) {
       setError(problem instanceof Problem ? problem : new Problem(0, String(problem)));

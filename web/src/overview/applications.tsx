@@ -102,6 +102,7 @@ const NAME = 240;
 const PLACE = 116;
 const RELEASED = 120;
 const HEAD = 32;
+const SCROLLBAR = 18;
 
 function Table({
   items,
@@ -131,9 +132,17 @@ function Table({
   const columns = `minmax(${NAME}px, 1.4fr) repeat(${places.length}, minmax(${PLACE}px, 1fr)) ${RELEASED}px`;
   const width = NAME + places.length * PLACE + RELEASED;
   return (
-    // Scrolls by keyboard, so it takes the focus.
-    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-    <div ref={scroller} className="panel app-table" tabIndex={0} role="region" aria-label="Applications and what runs where" {...hold}>
+    <div
+      ref={scroller}
+      style={{ height: HEAD + shown.length * height + SCROLLBAR }}
+      className="panel app-table"
+      // Scrolls by keyboard, so it takes the focus.
+      // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+      tabIndex={0}
+      role="region"
+      aria-label="Applications and what runs where"
+      {...hold}
+    >
       <div role="table" aria-label="Applications" aria-rowcount={shown.length + 1} style={{ minWidth: width }}>
         <div role="row" aria-rowindex={1} className="app-head" style={{ gridTemplateColumns: columns, height: HEAD }}>
           <span role="columnheader" className="app-name">

@@ -63,7 +63,7 @@ export function CellDrawer({
       <div className="stack">
         <div className="row wrap">
           <StateWord status={cell.status} {...(progress === undefined ? {} : { progress })} />
-          {task.total > 0 && (
+          {task.status === 'running' && task.total > 0 && (
             <span>
               {task.ready}/{task.total}
             </span>

@@ -207,9 +207,10 @@ export function Grid(props: Props) {
                 role="columnheader"
                 aria-colindex={columns.length + 2}
                 className="matrix-title"
+                title="as this run set and read it last"
                 style={{ left: name + across.getTotalSize(), width: traffic }}
               >
-                users now
+                traffic split
               </span>
             )}
           </div>

@@ -190,13 +190,14 @@ export function figureOf({ stage, task }: Cell, now: number): string {
   return duration(((parsed(task.finished) ?? now) - started) / 1000);
 }
 
-/** `80/10/10`: primary, canary, baseline as they were seen, else as they are wanted. */
+/** `80/10/10`: primary, canary, baseline as they were seen, else as they are wanted; or `canary 100`. */
 function weightsFigure(task: Task): string {
   const observed = Object.keys(task.observedWeights).length > 0;
   const weights = observed ? task.observedWeights : task.wantedWeights;
-  return VARIANTS.filter((name) => Object.hasOwn(weights, name))
-    .map((name) => weights[name])
-    .join('/');
+  const names = VARIANTS.filter((name) => Object.hasOwn(weights, name));
+  const [only] = names;
+  if (names.length === 1 && only) return `${only} ${weights[only] ?? 0}`;
+  return names.map((name) => weights[name]).join('/');
 }
 
 export const VARIANTS = ['primary', 'canary', 'baseline'] as const;

@@ -138,7 +138,7 @@ test('it says what will happen, asks for the reason, and is sent once', async ()
   await waitFor(() => expect(sent.length).toBe(1));
   release({ run: 'r-20260312-1', reason: 'eu-west is skipped' });
 
-  expect(await screen.findByText('eu-west is skipped')).toBeTruthy();
+  expect(await screen.findByText('Skip eu-west: eu-west is skipped')).toBeTruthy();
   expect(sent.length).toBe(1);
   expect(sent[0]?.body).toEqual({
     seen: { stage: '1-K8S_CANARY_ROLLOUT', group: '', version: 3 },

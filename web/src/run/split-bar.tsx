@@ -17,7 +17,9 @@ export function SplitBar({ split }: { split: Split }) {
             .map((share) => <rect key={share.variant} className="split-wanted" x={share.start - 0.5} y="0" width="1" height="12" />)}
       </svg>
       <span aria-hidden="true" className="split-figures">
-        {shown.map((share) => share.weight).join(' ')}
+        {shown.length === 1
+          ? `${shown[0]?.variant ?? ''} ${shown[0]?.weight ?? 0}`
+          : shown.map((share) => share.weight).join(' ')}
         {split.differs && ' ≠'}
       </span>
       <span className="spoken">{sentence}</span>

@@ -48,7 +48,16 @@ export function TimeLineView({ run, at, onAt }: { run: Run; at: number | null; o
           />
         </label>
       </div>
-      <div ref={frame} className="time-line-frame panel">
+      <div
+        ref={frame}
+        className="time-line-frame panel"
+        data-own-keys
+        // Scrolls by keyboard, so it takes the focus.
+        // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+        tabIndex={0}
+        role="region"
+        aria-label="Stages over time"
+      >
         <ul className="time-line-labels" style={{ width: LABEL }}>
           {line.bars.map((bar) => (
             <li key={bar.id} className="truncate" title={bar.label} style={{ height: BAR }}>

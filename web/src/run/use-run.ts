@@ -38,11 +38,12 @@ export function useRun(id: string): Followed {
   const readAgain = useCallback(() => {
     timer.current ??= window.setTimeout(
       () => {
+        // From here on what happens is news again.
+        timer.current = undefined;
         const began = performance.now();
         void client.invalidateQueries({ queryKey: [`${runPath(id)}/actions`] });
         void refetch().finally(() => {
           took.current = performance.now() - began;
-          timer.current = undefined;
         });
       },
       Math.max(LEAST_MS, 10 * took.current),

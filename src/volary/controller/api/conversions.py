@@ -141,13 +141,14 @@ def of_run(
         move=moves.waiting_reason(application_status, run.id) if application_status else "",
         seen=representations.build(representations.Sighting, sightings.of_run(run)),
         replicas=of_assignment(origin.assigned),
-        waves=tuple(_wave(run, rule) for rule in run.waves),
+        waves=tuple(of_wave(run, rule) for rule in run.waves),
     )
 
 
-def _wave(run: state.Run, rule: policies.WaveRule) -> representations.RunWave:
-    spent = [run.cluster(name) for name in rule.targets]
-    left_out = [cluster.left_out_for for cluster in spent if cluster]
+def of_wave(run: state.Run, rule: policies.WaveRule) -> representations.RunWave:
+    """Return a wave of a run with what it puts up with, and what it has put up with."""
+    known = [run.cluster(name) for name in rule.targets]
+    left_out = [cluster.left_out_for for cluster in known if cluster]
     return representations.build(
         representations.RunWave,
         rule,
