@@ -113,6 +113,7 @@ export interface ApplicationStatus {
   clusters: ClusterState[];
   problem: string;
   warnings: string[];
+  drift: Record<string, string>;
 }
 
 /** What one person decided. */
@@ -183,6 +184,8 @@ export interface Calendar {
   until: string;
   items: ClosedWindow[];
   omitted: number;
+  unread: UnreadFile[];
+  pending: number;
 }
 
 /** End a run, wherever it is; only a rollback is not broken off unless it was seen. */
@@ -221,6 +224,21 @@ export interface Cluster {
   changing: string;
   schedulable: boolean;
   taints: ClusterTaint[];
+  facts: ClusterFacts | null;
+  applications: number | null;
+}
+
+/** An application on a cluster. */
+export interface ClusterApplication {
+  name: string;
+  project: string;
+  status: string;
+  reason: string;
+  commit: string;
+  completed: string;
+  missing: string;
+  leaving: string;
+  run: string;
 }
 
 /** One cluster compared with Git. */
@@ -230,6 +248,34 @@ export interface ClusterDrift {
   reason: string;
   compared: string | null;
   objects: ObjectDrift[];
+}
+
+/** What a cluster is made of, as it was read last. */
+export interface ClusterFacts {
+  readAt: string;
+  version: string;
+  nodes: number | null;
+  readyNodes: number | null;
+  capacity: Resources | null;
+  free: Resources | null;
+  problem: string;
+}
+
+/** An application on a cluster that somebody thinks of draining. */
+export interface ClusterMove {
+  application: string;
+  moves: boolean;
+  replacements: string[];
+  reason: string;
+}
+
+/** What cordoning or draining a cluster would do to what runs there. */
+export interface ClusterPreview {
+  cluster: string;
+  action: string;
+  sentence: string;
+  applications: ClusterMove[];
+  omitted: number;
 }
 
 /** Why. */
@@ -444,6 +490,23 @@ export interface Health {
   reason: string;
 }
 
+/** A run of an application, or a commit that never became one. */
+export interface HistoryEntry {
+  kind: string;
+  at: string;
+  run: string;
+  commit: string;
+  subject: string;
+  status: string;
+  reason: string;
+  trigger: string;
+  by: string;
+  strategy: string;
+  clusters: string[];
+  started: string | null;
+  finished: string | null;
+}
+
 /** Who a request comes from. */
 export interface Identity {
   name: string;
@@ -461,6 +524,7 @@ export interface Insights {
   runs: number;
   days: number[];
   figures: Distribution[];
+  omitted: number;
 }
 
 /** What changed in one cluster since the version before: only the differences. */
@@ -547,6 +611,7 @@ export interface MetricAnalysis {
   series: Series[];
   verdicts: MetricVerdict[];
   outlier: string;
+  strategy: string;
 }
 
 /** What was concluded at a moment: on one cluster, or pooled. */
@@ -556,6 +621,14 @@ export interface MetricVerdict {
   result: string;
   sentence: string;
   numbers: Record<string, unknown>;
+}
+
+/** What would change of one object, as a unified diff of its YAML. */
+export interface ObjectDiff {
+  object: string;
+  action: string;
+  diff: string;
+  omitted: number;
 }
 
 /** One object that is not as Git says. */
@@ -696,14 +769,18 @@ export interface Plan {
   clusters: PlannedCluster[];
   warnings: string[];
   replicas: WorkloadReplicas[];
+  groups: PlannedGroup[];
+  variations: PlannedVariation[];
 }
 
 /** Say what a sync would do. */
 export interface PlanRequest {
-  /** Empty: the head of the branch. */
+  /** Empty: the head of the branch. Where there are projects, a sync takes commits of that branch only. */
   commit?: string;
   /** quick or pipeline; empty: as planned. */
   strategy?: string;
+  /** Leave the objects out of each cluster: `groups` has them once for all clusters that would change alike. */
+  grouped?: boolean;
 }
 
 /** What one cluster would do. */
@@ -722,6 +799,19 @@ export interface PlannedCluster {
   pruneRefusal: string;
 }
 
+/** Clusters that would change alike. */
+export interface PlannedGroup {
+  clusters: string[];
+  status: string;
+  created: number;
+  changed: number;
+  pruned: number;
+  kept: number;
+  diffs: ObjectDiff[];
+  omitted: number;
+  problems: string[];
+}
+
 /** What would happen to one object. */
 export interface PlannedObject {
   object: string;
@@ -737,6 +827,24 @@ export interface PlannedStage {
   description: string;
   clusters: string[];
   skipped: string;
+}
+
+/** An object that would not become the same on all clusters. */
+export interface PlannedVariation {
+  object: string;
+  sentence: string;
+}
+
+/** Why a log has ended. */
+export interface PodLogEnd {
+  reason: string;
+}
+
+/** One line that a container wrote. */
+export interface PodLogLine {
+  position: number;
+  at: string | null;
+  text: string;
 }
 
 export interface Problem {
@@ -836,6 +944,13 @@ export interface RemovedNamespace {
   reason: string;
 }
 
+/** An amount of what pods take. */
+export interface Resources {
+  pods: number;
+  cpu: number;
+  memory: number;
+}
+
 /** Go on after a pause. */
 export interface Resume {
   seen: Seen;
@@ -853,6 +968,7 @@ export interface RoleGrant {
   role: string;
   matchLabels: Record<string, string>;
   projects: string[];
+  permissions: string[];
 }
 
 /** Go back. */
@@ -891,6 +1007,8 @@ export interface RunAnalysis {
   run: string;
   sentence: string;
   metrics: MetricAnalysis[];
+  omitted: number;
+  metricsOmitted: number;
 }
 
 /** Two runs of an application beside each other. */
@@ -938,6 +1056,7 @@ export interface RunTraffic {
   run: string;
   samples: WeightSample[];
   now: WeightSample[];
+  omitted: number;
 }
 
 /** Clusters that a run changes together, and what it puts up with among them. */
@@ -993,6 +1112,17 @@ export interface Series {
   thinned: number;
 }
 
+/** Who is logged in, and how one can log in. */
+export interface SessionState {
+  authenticated: boolean;
+  name: string;
+  source: string;
+  csrfToken: string;
+  methods: string[];
+  expires: string | null;
+  version: string;
+}
+
 /** Where a run is: what a request about it names, so that it acts on that and nothing else. */
 export interface Sighting {
   stage: string;
@@ -1024,7 +1154,7 @@ export interface Stage {
 
 /** Roll a commit out. */
 export interface Sync {
-  /** Empty: the head of the branch. */
+  /** Empty: the head of the branch. Where there are projects, a sync takes commits of that branch only. */
   commit?: string;
   /** quick or pipeline; empty: as planned. */
   strategy?: string;
@@ -1064,9 +1194,20 @@ export interface Task {
   details: string[];
 }
 
+/** Log in with an API token. */
+export interface TokenLogin {
+  token: string;
+}
+
 /** Go through closed windows. */
 export interface Unfreeze {
   seen: Seen;
+  reason: string;
+}
+
+/** An application of whose windows nobody knows. */
+export interface UnreadFile {
+  application: string;
   reason: string;
 }
 
