@@ -148,15 +148,19 @@ class Controller:
         )
         notifier.projects = lambda: dependencies.projects()  # noqa: PLW0108 - as they are then
         self._register = known
-        compares = comparer.Comparer(
-            store, dependencies, settings.drift_detection, status_service.away(known)
-        )
         behalf = project_clients.ProjectClients(
             clusters,
             lambda: dependencies.projects(),  # noqa: PLW0108 - as they are then
         )
         #: What applications have in the clusters, followed in a process that stands by too.
         self.live = live_state.LiveState(clusters, parts.clock, behalf=behalf)
+        compares = comparer.Comparer(
+            store,
+            dependencies,
+            settings.drift_detection,
+            status_service.away(known),
+            self.live.mark,
+        )
         self._manager = control_loops.ControlLoops(
             store,
             dependencies,

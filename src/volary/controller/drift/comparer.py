@@ -55,6 +55,7 @@ class Comparer:
         dependencies: What applications are opened, rendered and read with.
         default_mode: What is done where an application's file does not say so.
         is_away: Says that a cluster is known not to answer.
+        tell: Told of each cluster and owner whose comparison has come to another result.
     """
 
     def __init__(
@@ -63,7 +64,9 @@ class Comparer:
         dependencies: ready_runs.Dependencies,
         default_mode: drift_rules.DriftMode,
         is_away: Callable[[str], bool],
+        tell: Callable[[str, ownership.Owner], None] = lambda _cluster, _owner: None,
     ) -> None:
+        self._tell = tell
         self._store = store
         self._dependencies = dependencies
         self._default_mode = default_mode
@@ -94,6 +97,10 @@ class Comparer:
                 return last
             entry.last = await self._compare(known)
             entry.signature = signature
+            for cluster in comparisons.changed(last, entry.last):
+                owner = known.status.owners.get(cluster)
+                if owner is not None:
+                    self._tell(cluster, owner)
             return entry.last
 
     def last(self, project: str, name: str) -> comparisons.Comparison | None:

@@ -121,6 +121,16 @@ class Comparison:
         return self.problem or summarize(self.clusters)
 
 
+def changed(before: Comparison | None, after: Comparison) -> tuple[str, ...]:
+    """Return the clusters of which another result is known than before."""
+    known = {one.name: one for one in before.clusters} if before is not None else {}
+
+    def result(one: ClusterComparison | None) -> object:
+        return one and (one.status, [(each.key, each.verb) for each in one.objects])
+
+    return tuple(one.name for one in after.clusters if result(one) != result(known.get(one.name)))
+
+
 def summarize(clusters: Sequence[ClusterComparison]) -> str:
     """Return one sentence over clusters; those that are out of sync count most."""
     drifted = [one for one in clusters if one.status is _Word.OUT_OF_SYNC]

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -187,8 +187,9 @@ async def test_only_differences_come_after_a_version() -> None:
 
 async def test_what_compares_says_the_drift_of_each_object() -> None:
     class Compares(live_service.NoComparison):
-        def words(self, application: str, cluster: str) -> dict[manifest.ResourceKey, str]:
-            return {manifest.ResourceKey("apps", "Deployment", "default", "web"): "differs"}
+        def words(self, known: records.ApplicationRecord, cluster: str) -> live_service.DriftWords:
+            web = manifest.ResourceKey("apps", "Deployment", "default", "web")
+            return live_service.DriftWords({web: "differs"}, "inSync")
 
     async with world() as given:
         await given.current()
@@ -197,9 +198,9 @@ async def test_what_compares_says_the_drift_of_each_object() -> None:
         [us, _] = (await given.service.tree("shop")).clusters
 
         assert {node.name: node.drift for node in us.nodes} == {
-            "elsewhere": "unknown",
-            "settings": "unknown",
-            "keys": "unknown",
+            "elsewhere": "inSync",
+            "settings": "inSync",
+            "keys": "inSync",
             "web": "differs",
             "web-1": "",
         }
@@ -227,9 +228,9 @@ class Counts(live_service.NoComparison):
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def words(self, application: str, cluster: str) -> Mapping[manifest.ResourceKey, str]:
+    def words(self, known: records.ApplicationRecord, cluster: str) -> live_service.DriftWords:
         self.asked.append(cluster)
-        return {}
+        return live_service.DriftWords()
 
 
 async def test_two_hundred_readers_of_one_tree_cost_one_look() -> None:

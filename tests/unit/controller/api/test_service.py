@@ -85,14 +85,14 @@ async def served() -> AsyncIterator[Served]:
                 project_registry.ProjectRegistry(store, clock, leader.change_signal),
             ),
             workspace_service.WorkspaceService(store, leader.register, asker, audit),
+            live_service.LiveService(
+                store, dependencies, live_state.LiveState(dependencies.clusters, clock)
+            ),
             drift_service.DriftService(
                 store,
                 comparer.Comparer(
                     store, dependencies, drift_rules.DriftMode.REPORT, lambda _: False
                 ),
-            ),
-            live_service.LiveService(
-                store, dependencies, live_state.LiveState(dependencies.clusters, clock)
             ),
         )
         await leader.register.enter(given.MEMBERS, fence=None)
