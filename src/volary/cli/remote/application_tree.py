@@ -18,6 +18,8 @@ from volary.model import errors, json, phrases
 
 _Row = tuple[str, ...]
 _HEALTHY = "healthy"
+#: What is said of an object that is not as Git says; of one that is missing its health says it.
+_DRIFT = {"differs": "not as Git says", "extra": "not in Git"}
 #: The worst first, as the API calls them.
 _SEVERITY = ("degraded", "missing", "progressing", "unknown", "suspended", _HEALTHY)
 _MOST_EVENTS = 3
@@ -105,7 +107,9 @@ def _changes(before: Mapping[str, json.JsonObject], change: json.JsonObject) -> 
     for node in cluster["nodes"]:
         health = node["health"]
         numbers = f"  {_ready(node)}" if node["total"] else ""
-        yield f"{name}  {_title(node)}  {health['status']}{numbers}  {health['reason']}"
+        drift = _DRIFT.get(node["drift"], "")
+        said = "; ".join(filter(None, (health["reason"], drift)))
+        yield f"{name}  {_title(node)}  {health['status']}{numbers}  {said}"
 
 
 def lines(tree: json.JsonObject, now: datetime) -> Iterator[str]:
@@ -165,6 +169,8 @@ def _columns(node: json.JsonObject, now: datetime) -> _Row:
     details = health["reason"] if health["status"] != _HEALTHY else ", ".join(node["images"])
     if node["node"]:
         details = f"{details} on {node['node']}"
+    if node["drift"] in _DRIFT:
+        details = "; ".join(filter(None, (_DRIFT[node["drift"]], details)))
     return (
         _ready(node),
         str(node["restarts"]) if node["restarts"] else "-",
@@ -190,6 +196,8 @@ class _Sum:
     total: int = 0
     restarts: int = 0
     health: Counter[str] = field(default_factory=Counter)
+    #: In how many clusters it is not as Git says.
+    drifted: int = 0
     #: Of what was made of it: kinds and how many of each are how.
     below: dict[str, Counter[str]] = field(default_factory=dict)
 
@@ -207,6 +215,7 @@ def _summed(clusters: Sequence[json.JsonObject]) -> Iterator[_Row]:
             summed.total += root["total"]
             summed.restarts += root["restarts"]
             summed.health[root["health"]["status"]] += 1
+            summed.drifted += root["drift"] in _DRIFT
             for node in _descendants(root["uid"], below):
                 counted = summed.below.setdefault(node["kind"], Counter())
                 counted[node["health"]["status"]] += 1
@@ -215,6 +224,8 @@ def _summed(clusters: Sequence[json.JsonObject]) -> Iterator[_Row]:
         ready = f"{summed.ready}/{summed.total}" if summed.total else "-"
         restarts = str(summed.restarts) if summed.restarts else "-"
         health = _counted(summed.health)
+        if summed.drifted:
+            health = f"{health}; {summed.drifted} not as Git says"
         yield (summed.title, str(summed.clusters), ready, restarts, health)
         for place, (kind, counted) in enumerate(sorted(summed.below.items())):
             branch = "└─ " if place == len(summed.below) - 1 else "├─ "
