@@ -7,7 +7,7 @@ import pytest
 import command_world
 from controller_world import ANA, SPEED, controlled
 from volary.controller import refusals
-from volary.controller.api import command_handler
+from volary.controller.api.commands import command_handler
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
 

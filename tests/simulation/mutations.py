@@ -14,7 +14,7 @@ import pytest
 
 from simulation import databases, plays, sources
 from volary.clusters.apply import preconditions
-from volary.controller.api import command_handler
+from volary.controller.api.commands import command_handler
 from volary.controller.applications import commit_keeper, registry
 from volary.controller.leadership import tenures
 from volary.controller.persistence import journal

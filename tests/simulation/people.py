@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from volary.controller import refusals
-from volary.controller.api import command_client
+from volary.controller.api.commands import command_client
 from volary.controller.persistence import change_signal, redaction
 from volary.engine.persistence import codec
 from volary.engine.runs import state

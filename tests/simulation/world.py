@@ -22,7 +22,7 @@ from simulation import (
     witnesses,
 )
 from volary.controller import inputs
-from volary.controller.api import command_handler
+from volary.controller.api.commands import command_handler
 from volary.controller.applications import registry
 from volary.controller.fleet import cluster_registry
 from volary.controller.leadership import context, election, planner_slots, tenures

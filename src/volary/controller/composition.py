@@ -19,7 +19,6 @@ from volary.config.text import git_addresses
 from volary.controller import control_loops, inputs
 from volary.controller.api import (
     cluster_service,
-    command_client,
     drift_service,
     live_service,
     placement_service,
@@ -28,6 +27,7 @@ from volary.controller.api import (
     status_service,
     workspace_service,
 )
+from volary.controller.api.commands import command_client
 from volary.controller.drift import comparer
 from volary.controller.fleet import cluster_registry, project_clients, surveys
 from volary.controller.leadership import context, election, tenures

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 
 from volary.controller import inputs, notifications
-from volary.controller.api import command_handler
+from volary.controller.api.commands import command_handler
 from volary.controller.applications import registry
 from volary.controller.drift import comparer, drift_loop, watched_objects
 from volary.controller.fleet import cluster_facts_reader, cluster_registry, health_probe

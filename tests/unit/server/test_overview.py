@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import server_world
-from volary.controller.api import overview, overview_service
+from volary.controller.api.screens import overview, overview_service
 from volary.model.fleet import fleets
 from volary.store import records
 

@@ -10,13 +10,11 @@ from datetime import datetime
 
 from volary.clusters.observe import cluster_facts
 from volary.controller import refusals
-from volary.controller.api import command_client, representations
-from volary.controller.fleet import cluster_registry
+from volary.controller.api import representations
+from volary.controller.api.commands import command_client
+from volary.controller.fleet import cluster_registry, taint_commands
 from volary.model import errors, json
 from volary.model.fleet import cluster_health, fleets, taints
-
-#: Kind of every request about a cluster.
-KIND = "cluster"
 
 
 class ClusterTaint(representations.Representation, frozen=True):
@@ -145,7 +143,7 @@ class ClusterService:
             asker, f"cluster.{action}", document={"cluster": name, **options}
         ) as change:
             change.before = _state(before)
-            await self.asker.ask(KIND, asker.by, document=document, key=asker.key)
+            await self.asker.ask(taint_commands.KIND, asker.by, document=document, key=asker.key)
             after = await self.get(name)
             change.after = _state(after)
         return after

@@ -7,7 +7,8 @@ from datetime import datetime
 
 from volary.concurrency import fan_out
 from volary.controller import refusals
-from volary.controller.api import audit_states, command_client, representations
+from volary.controller.api import audit_states, representations
+from volary.controller.api.commands import command_client
 from volary.controller.fleet import cluster_registry
 from volary.controller.placement import drain_previews, rebalancing
 from volary.controller.runs import ready_runs

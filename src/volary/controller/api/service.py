@@ -14,15 +14,11 @@ from msgspec import structs
 from volary.concurrency import work_threads
 from volary.controller import refusals
 from volary.controller.api import (
-    action_service,
     audit_states,
-    cluster_facts,
     cluster_service,
-    command_client,
     conversions,
     drift_service,
     live_service,
-    overview_service,
     placement_service,
     plan_representations,
     project_service,
@@ -30,7 +26,9 @@ from volary.controller.api import (
     status_service,
     workspace_service,
 )
+from volary.controller.api.commands import command_client
 from volary.controller.api.insights import calendar_service, insight_service
+from volary.controller.api.screens import action_service, cluster_facts, overview_service
 from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
 from volary.controller.runs import ready_runs, release_plans

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from volary.controller import refusals
-from volary.controller.api import command_client, representations
+from volary.controller.api import representations
+from volary.controller.api.commands import command_client
 from volary.controller.fleet import cluster_registry
 from volary.controller.workspaces import workspace_keeper, workspace_states
 from volary.model import errors, json, workspaces

@@ -10,6 +10,9 @@ from volary.model.runs import run_records
 from volary.placement import health_states
 from volary.store import records
 
+#: Kind of every request about a cluster.
+KIND = "cluster"
+
 
 async def carry_out(
     request: records.RequestRecord,

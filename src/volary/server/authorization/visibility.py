@@ -13,13 +13,8 @@ from starlette import requests
 
 from volary.config.text import globs
 from volary.controller import refusals
-from volary.controller.api import (
-    cluster_service,
-    overview,
-    overview_service,
-    representations,
-    service,
-)
+from volary.controller.api import cluster_service, representations, service
+from volary.controller.api.screens import overview, overview_service
 from volary.model import projects
 from volary.model.fleet import fleets, selectors
 from volary.server import permissions, server_state, shared_reads

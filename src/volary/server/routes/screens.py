@@ -4,7 +4,7 @@ import functools
 
 from starlette import requests, responses
 
-from volary.controller.api import (
+from volary.controller.api.screens import (
     action_representations,
     action_service,
     history,

@@ -13,8 +13,6 @@ import reconciler_fixtures as given
 from volary.controller import refusals
 from volary.controller.api import (
     cluster_service,
-    command_client,
-    command_handler,
     drift_service,
     live_service,
     placement_service,
@@ -24,6 +22,7 @@ from volary.controller.api import (
     status_service,
     workspace_service,
 )
+from volary.controller.api.commands import command_client, command_handler
 from volary.controller.drift import comparer
 from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.persistence import change_signal, redaction

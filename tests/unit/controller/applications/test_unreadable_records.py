@@ -8,7 +8,8 @@ import pytest
 
 import damaged_rows
 import reconciler_fixtures as given
-from volary.controller.api import command_handler, conversions
+from volary.controller.api import conversions
+from volary.controller.api.commands import command_handler
 from volary.controller.persistence import change_signal
 from volary.controller.status import application_statuses
 from volary.engine.runs import run_builder

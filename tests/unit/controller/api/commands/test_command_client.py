@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from volary.controller import refusals
-from volary.controller.api import command_client, representations
+from volary.controller.api import representations
+from volary.controller.api.commands import command_client
 from volary.controller.persistence import change_signal, redaction
 from volary.manifests import redaction as manifest_redaction
 from volary.model import errors

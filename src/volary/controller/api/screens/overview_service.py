@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from volary.concurrency import single_flight
 from volary.controller import refusals
-from volary.controller.api import cluster_service, overview, overview_representations
+from volary.controller.api import cluster_service
+from volary.controller.api.screens import overview, overview_representations
 from volary.controller.persistence import change_signal, shared_reading
 from volary.engine.persistence import codec
 from volary.engine.runs import state

@@ -12,7 +12,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from volary.controller import refusals
-from volary.controller.api import cluster_service, request_events
+from volary.controller.api.commands import request_events
 from volary.controller.applications import reconcilers, registry, state_writer
 from volary.controller.fleet import taint_commands
 from volary.controller.leadership import context
@@ -169,7 +169,7 @@ class CommandHandler:
 
     async def _of_fleet(self, request: records.RequestRecord, answers: state_writer.Answers) -> str:
         """Do what is asked for about a cluster, or an application."""
-        if request.kind == cluster_service.KIND:
+        if request.kind == taint_commands.KIND:
             leader = self._leader
             now = leader.dependencies.clock.now()
             return await taint_commands.carry_out(request, leader.register, now, fence=leader.fence)

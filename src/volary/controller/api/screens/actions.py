@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from urllib import parse
 
-from volary.controller.api import action_representations, request_events
+from volary.controller.api.commands import request_events
+from volary.controller.api.screens import action_representations
 from volary.controller.fleet import taint_commands
 from volary.controller.status import application_requests, application_statuses
 from volary.engine.runs import rollback, run_builder, state

@@ -14,9 +14,9 @@ import crash_points
 import git_feed
 import process_time
 import reconciler_fixtures as given
-from volary.controller.api import cluster_service, command_handler
+from volary.controller.api.commands import command_handler
 from volary.controller.applications import registry
-from volary.controller.fleet import cluster_registry
+from volary.controller.fleet import cluster_registry, taint_commands
 from volary.controller.leadership import context
 from volary.controller.persistence import change_signal
 from volary.controller.status import application_statuses, cluster_releases
@@ -56,7 +56,7 @@ class Shop:
         await store.clusters.forget(given.MEMBERS.names, fence=None)
         await self.put_back(case)
         document = {"to": self.commit} if case.document == {"to": ""} else case.document
-        about = "" if case.kind == cluster_service.KIND else "shop"
+        about = "" if case.kind == taint_commands.KIND else "shop"
         self.asked = records.RequestRecord(
             name, case.kind, "ana", given.AT, about, document=document
         )
@@ -164,7 +164,7 @@ CASES = {
     "resume": Case("resume", is_resumed, pause=PAUSE),
     "adopt": Case("adopt", is_adopted, {"repository": "other"}),
     "forget": Case("forget", is_forgotten, {"reason": "it is over"}),
-    "cordon": Case(cluster_service.KIND, is_cordoned, {"action": "cordon", "cluster": "us"}),
+    "cordon": Case(taint_commands.KIND, is_cordoned, {"action": "cordon", "cluster": "us"}),
 }
 
 

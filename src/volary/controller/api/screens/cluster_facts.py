@@ -5,7 +5,7 @@ Nothing is asked for: what is not followed, or was not compared, is unknown.
 
 from dataclasses import dataclass
 
-from volary.controller.api import overview
+from volary.controller.api.screens import overview
 from volary.controller.drift import comparer
 from volary.controller.status import drift_states
 from volary.livestate import live_state

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from volary.controller import refusals
-from volary.controller.api import action_representations, actions
+from volary.controller.api.screens import action_representations, actions
 from volary.controller.fleet import cluster_registry
 from volary.controller.runs import ready_runs, rollbacks
 from volary.controller.status import application_identity, application_statuses

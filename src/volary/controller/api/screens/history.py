@@ -8,7 +8,8 @@ for it looks among the runs all the same.
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from volary.controller.api import conversions, overview_representations
+from volary.controller.api import conversions
+from volary.controller.api.screens import overview_representations
 from volary.controller.status import application_statuses
 from volary.store import pagination, records, stores
 

@@ -16,7 +16,7 @@ from store_fixtures import (  # noqa: F401 (fixtures are found by name)
     migrated_file,
     postgres,
 )
-from volary.controller.api import command_handler
+from volary.controller.api.commands import command_handler
 from volary.controller.persistence import change_signal, journal
 from volary.engine import executor
 from volary.engine.execution import runners

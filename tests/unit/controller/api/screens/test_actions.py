@@ -13,7 +13,8 @@ from hypothesis.stateful import invariant, rule
 import machine_invariants
 from machine_simulation import BEGINNING, FREEZE, GROUPS, STAGES, THOROUGH
 from volary import main
-from volary.controller.api import action_representations, actions, request_events
+from volary.controller.api.commands import request_events
+from volary.controller.api.screens import action_representations, actions
 from volary.controller.status import application_statuses
 from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import events, machine

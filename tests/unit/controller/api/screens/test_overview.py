@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from volary.controller.api import cluster_service, overview
+from volary.controller.api import cluster_service
+from volary.controller.api.screens import overview
 from volary.controller.status import run_origins
 from volary.engine.observers import explanations
 from volary.engine.runs import policies, run_builder, state

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from volary.controller.api import cluster_service, conversions, overview_representations
+from volary.controller.api import cluster_service, conversions
+from volary.controller.api.screens import overview_representations
 from volary.controller.status import application_statuses, cluster_releases, run_admission
 from volary.engine.observers import explanations
 from volary.engine.runs import rollback, state

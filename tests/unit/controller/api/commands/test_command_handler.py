@@ -16,7 +16,7 @@ import git_feed
 import process_time
 import reconciler_fixtures as given
 from volary.controller import refusals
-from volary.controller.api import command_handler, request_events
+from volary.controller.api.commands import command_handler, request_events
 from volary.controller.applications import reconcilers
 from volary.controller.persistence import change_signal
 from volary.controller.status import application_statuses, cluster_releases
