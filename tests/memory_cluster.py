@@ -40,6 +40,12 @@ class MemoryCluster:
     namespace = "default"
     trouble = ""
 
+    def may_have_kept(self, record: json.JsonObject, resource: discovery.Resource) -> bool:
+        return write_rules.may_have_kept(write_rules.refuse_own_writes, record, resource)
+
+    def may_have_written(self, body: json.JsonObject, resource: discovery.Resource) -> bool:
+        return write_rules.may_have_written(write_rules.refuse_own_writes, body, resource)
+
     def __init__(self) -> None:
         self._objects: dict[tuple[str, str], json.JsonObject] = {}
         self._changed = asyncio.Event()

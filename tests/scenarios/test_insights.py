@@ -48,11 +48,12 @@ async def test_what_a_release_did_is_there_to_be_looked_at(tmp_path: Path) -> No
     of_us = [each for each in traffic.samples if each.cluster == "us"]
     assert {each.cluster for each in traffic.samples} == {"us", "eu"}
     assert [each.at for each in traffic.samples] == sorted(each.at for each in traffic.samples)
-    # In the end all of it went to canary, as it was wanted and seen.
-    assert (of_us[-1].wanted, of_us[-1].observed) == ({"canary": 100}, {"canary": 100})
+    # All of it went to canary, and then back to primary, as it was wanted and seen.
+    assert (of_us[-2].wanted, of_us[-2].observed) == ({"canary": 100}, {"canary": 100})
+    assert (of_us[-1].wanted, of_us[-1].observed) == ({"primary": 100}, {"primary": 100})
     assert [(each.cluster, each.observed) for each in traffic.now] == [
-        ("eu", {"canary": 100}),
-        ("us", {"canary": 100}),
+        ("eu", {"primary": 100}),
+        ("us", {"primary": 100}),
     ]
     assert comparison.differences[0] == f"commit {after.commit[:8]} instead of {before.commit[:8]}"
     assert {stage.after_status for stage in comparison.stages} >= {"succeeded"}

@@ -73,7 +73,7 @@ async def test_good_numbers_let_it_through_and_are_kept() -> None:
         options = Options(interval=FAST, step_weight=50, metrics=(errors(),))
         run = await releases.carry_out(releases.planned(pipeline(options)))
         assert run.status is RunStatus.SUCCEEDED, run.reason
-        assert weights(releases, "us") == [50, 100]
+        assert weights(releases, "us") == [50, 100, 0]
         assert isinstance(releases.meter, Shop)
         # Nothing is measured before canary gets traffic.
         assert len(releases.meter.asked) == 2

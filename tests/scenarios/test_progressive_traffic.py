@@ -30,7 +30,7 @@ async def test_traffic_goes_up_step_by_step_and_back_with_the_promotion() -> Non
     async with given("us", "eu") as releases, releases.world.watched_traffic("us") as lost:
         run = await releases.carry_out(releases.planned(pipeline(options)))
         assert run.status is RunStatus.SUCCEEDED, run.reason
-        assert weights(releases, "us") == weights(releases, "eu") == [20, 40, 50]
+        assert weights(releases, "us") == weights(releases, "eu") == [20, 40, 50, 0]
         assert releases.world.images("us") == "shop:v2 2/2"
         assert releases.world.traffic("us").by_label(stage_world.KEY) == {"primary": 1.0}
         assert releases.world.count("us", "Deployment") == 1
@@ -121,7 +121,7 @@ async def test_in_a_fleet_all_go_in_step() -> None:
     async with given("us", "eu", "ap") as releases:
         run = await releases.carry_out(releases.planned(pipeline(options)))
         assert run.status is RunStatus.SUCCEEDED, run.reason
-        assert weights(releases, "us") == weights(releases, "ap") == [25, 50, 75, 100]
+        assert weights(releases, "us") == weights(releases, "ap") == [25, 50, 75, 100, 0]
         order = [
             (each.observed_weights["canary"], each.target)
             for each in releases.listener.told
@@ -293,7 +293,7 @@ async def test_a_weight_that_was_changed_by_hand_is_where_it_goes_on() -> None:
             )
             gate.answers["/gate"] = 200
         assert running.result().status is RunStatus.SUCCEEDED
-        assert weights(releases, "us") == [0, 50, 60]
+        assert weights(releases, "us") == [0, 50, 60, 0]
 
 
 async def test_blue_green_by_iterations_needs_no_weights() -> None:
@@ -306,7 +306,7 @@ async def test_blue_green_by_iterations_needs_no_weights() -> None:
         async with world.watched_traffic("us") as lost:
             run = await releases.carry_out(releases.planned(stages))
         assert run.status is RunStatus.SUCCEEDED, run.reason
-        assert weights(releases, "us")[-1:] == [100]
+        assert weights(releases, "us")[-2:] == [100, 0]
         assert world.images("us") == "shop:v2 2/2"
     assert lost == []
 

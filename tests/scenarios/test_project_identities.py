@@ -26,7 +26,10 @@ PLACE = "    kubernetes_multicluster:\n"
 GUIDE = Path(__file__).parents[2] / "docs/how-to/project-identities.md"
 DEPLOYER = "system:serviceaccount:{}:deployer"
 #: What the server asks as itself: whether a cluster answers, which one it is, what it serves.
-FLEET_WIDE = {"/readyz", "/version", "/api", "/apis", "/api/v1/namespaces/kube-system"}
+FLEET_WIDE = {
+    *("/readyz", "/version", "/api", "/apis", "/api/v1/namespaces/kube-system"),
+    "/api/v1/nodes",  # what clusters hold
+}
 #: What it follows in whole clusters: which applications have something there.
 INVENTORIES = {"/api/v1/configmaps"}
 #: And what they have.

@@ -111,7 +111,7 @@ async def test_the_new_service_is_tried_and_promoted(method: routing_options.Rou
         run = await releases.carry_out(releases.planned(pipeline(options)))
 
         assert run.status is RunStatus.SUCCEEDED, run.reason
-        assert weights(releases, "us") == weights(releases, "eu") == [25, 50]
+        assert weights(releases, "us") == weights(releases, "eu") == [25, 50, 0]
         assert lost == []
         for target in ("us", "eu"):
             assert releases.world.traffic(target).by_label("version") == {"v2": 1.0}

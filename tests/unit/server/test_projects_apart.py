@@ -375,7 +375,10 @@ async def test_admins_of_a_project_make_tokens_of_it_and_no_others(tmp_path: Pat
     assert [status for status, _ in made] == [201, 403, 403, 403]
     assert own["name"] == "shop/release"
     assert who["name"] == "token:shop/release"
-    assert who["roles"] == [{"role": "admin", "matchLabels": {}, "projects": ["shop"]}]
+    assert [(role["role"], role["matchLabels"], role["projects"]) for role in who["roles"]] == [
+        ("admin", {}, ["shop"])
+    ]
+    assert "administer" in who["roles"][0]["permissions"]
     assert [each["name"] for each in seen["items"]] == ["app-a", "d"]
     assert {name for name in known if name.endswith("release")} == {"shop/release"}
     assert {answer["detail"].rpartition(" of ")[0] for _, answer in others[:2]} == {
@@ -391,7 +394,9 @@ async def test_a_name_of_a_projects_token_means_nobody_else(tmp_path: Path) -> N
         impostor = world.token("viewer", "release", project="shop")
         _, who = await world.ask("GET", f"{API}/whoami", headers=impostor)
 
-    assert who["roles"] == [{"role": "viewer", "matchLabels": {}, "projects": ["shop"]}]
+    assert who["roles"] == [
+        {"role": "viewer", "matchLabels": {}, "projects": ["shop"], "permissions": ["view"]}
+    ]
 
 
 async def test_roles_of_projects_follow_their_files_at_once(tmp_path: Path) -> None:
