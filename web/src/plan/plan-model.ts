@@ -3,7 +3,7 @@
  * by kind, and what differs between groups is found. Plain values in, plain values out.
  */
 
-import type { Plan, PlannedCluster, PlannedObject } from '../api/types';
+import type { ObjectDiff, Plan, PlannedCluster, PlannedObject } from '../api/types';
 import { compareField, type FieldLines, type Side } from '../design/diff/field';
 import { yamlLines } from '../design/diff/yaml';
 
@@ -138,6 +138,12 @@ export function variationsOf(all: readonly ClusterGroup[]): Variation[] {
     });
   }
   return found;
+}
+
+/** Whole objects of a group of clusters as the server compared them, by their names. */
+export function diffsOf(plan: Plan, group: ClusterGroup): ReadonlyMap<string, ObjectDiff> {
+  const served = plan.groups.find((each) => each.clusters.includes(group.id));
+  return new Map((served?.diffs ?? []).map((diff) => [diff.object, diff]));
 }
 
 /** Whether its clusters said what they would do. */
