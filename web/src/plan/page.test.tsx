@@ -15,7 +15,7 @@ const image = {
 const secret = { path: ['data', 'password'], operation: 'change', old: '*****', new: '*****' };
 const web = plannedObject({ differences: [image] });
 const clusters = [
-  plannedCluster({ name: 'eu', changed: 2, objects: [web, plannedObject({ object: 'Secret shop/login', differences: [secret] })] }),
+  plannedCluster({ name: 'eu', changed: 2, objects: [web, plannedObject({ object: ':Secret:shop:login', differences: [secret] })] }),
   plannedCluster({ name: 'us', changed: 1, objects: [web] }),
   plannedCluster({ name: 'asia', status: 'unreachable', unreachableReason: 'no route to host' }),
 ];
@@ -51,7 +51,7 @@ describe('the plan', () => {
   });
 
   it('shows what would be created whole, as the group of its cluster has it', async () => {
-    const created = plannedObject({ object: 'ConfigMap shop/flags', action: 'created' });
+    const created = plannedObject({ object: ':ConfigMap:shop:flags', action: 'created' });
     const diff = { object: created.object, action: 'created', diff: '--- before\n+++ after\n@@ -0,0 +1 @@\n+kind: <b>Flags</b>', omitted: 7 };
     const group = { clusters: ['eu', 'us'], status: 'changes', created: 1, changed: 0, pruned: 0, kept: 0, diffs: [diff], omitted: 0, problems: [] };
     openScreen('/applications/shop/plan', {

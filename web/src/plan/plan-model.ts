@@ -80,9 +80,16 @@ export function describeGroup(planned: PlannedCluster): string {
   return parts.join(', ') || 'no changes';
 }
 
-/** Kind of an object's key, such as `Deployment shop/web`. */
+/** Kind of an object's key, which is `group:Kind:namespace:name`. */
 export function kindOf(object: string): string {
-  return object.split(' ', 1)[0] ?? object;
+  return object.split(':')[1] ?? object;
+}
+
+/** How people write an object's key: `Deployment shop/web`. */
+export function nameOf(object: string): string {
+  const [, kind, namespace, ...name] = object.split(':');
+  if (kind === undefined || namespace === undefined) return object;
+  return `${kind} ${namespace ? `${namespace}/` : ''}${name.join(':')}`;
 }
 
 /** Objects by kind: kinds in the order of the alphabet, objects as they come. */

@@ -4,7 +4,7 @@ import { FieldDiff } from '../design/diff/field-diff';
 import { readUnified } from '../design/diff/unified';
 import { Note } from '../design/note';
 import { Empty } from '../design/placeholders';
-import { byKind, fieldsOf } from './plan-model';
+import { byKind, fieldsOf, nameOf } from './plan-model';
 
 const SIGNS: Readonly<Record<string, string>> = { created: '+', changed: '~', pruned: '−', kept: '=' };
 /** Objects that are open from the beginning; a page of hundreds begins as a list. */
@@ -87,7 +87,7 @@ function PlannedObjectPanel({
         {SIGNS[object.action] ?? '?'}
       </span>
       <span className="grow plan-object-name">
-        {object.object} <span className="muted">{object.action}</span>
+        {nameOf(object.object)} <span className="muted">{object.action}</span>
       </span>
     </>
   );
@@ -116,7 +116,7 @@ function PlannedObjectPanel({
         {fields.map((each) => (
           <FieldDiff key={each.path} field={each} mode={mode} />
         ))}
-        {lines.length > 0 && <DiffView lines={lines} mode={mode} label={object.object} />}
+        {lines.length > 0 && <DiffView lines={lines} mode={mode} label={nameOf(object.object)} />}
         {lines.length > 0 && diff !== null && diff.omitted > 0 && <p className="muted">{`${diff.omitted} more lines`}</p>}
         {object.omitted > 0 && <p className="muted">{`${object.omitted} more fields differ`}</p>}
       </div>

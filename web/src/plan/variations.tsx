@@ -1,5 +1,5 @@
 import type { PlannedVariation } from '../api/types';
-import { isKnown, type ClusterGroup, type Variation } from './plan-model';
+import { isKnown, nameOf, type ClusterGroup, type Variation } from './plan-model';
 
 /** Objects that groups of clusters would treat differently, side by side. */
 export function Variations({
@@ -33,7 +33,7 @@ export function Variations({
           {variations.map((variation) => (
             <tr key={variation.object}>
               <th scope="row">
-                {variation.object}
+                {nameOf(variation.object)}
                 <span className="muted small plan-variation-said">{sentences.get(variation.object)}</span>
               </th>
               {groups.map((group) => (
