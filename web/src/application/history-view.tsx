@@ -53,7 +53,8 @@ export function HistoryView({
         <code>volary sync {application.name}</code>.
       </Empty>
     );
-  const colours = commitColours([application.runningCommit, ...items.map((run) => run.commit)]);
+  // As above the tabs: what Git says, then what runs, then what ran.
+  const colours = commitColours([application.head, application.runningCommit, ...items.map((run) => run.commit)]);
   const chosen = search.commit ?? '';
   const choose = (commit: string) => change({ commit: commit === chosen ? '' : commit }, { replace: true });
   return (
@@ -102,7 +103,7 @@ function Entry({
         )}
         {entry.reason && <span className="muted"> {entry.reason}</span>}
       </span>
-      <span className="muted">{entry.by}</span>
+      <span className="muted breakable">{entry.by}</span>
       <span className="muted">
         {run?.started && <Elapsed from={run.started} until={run.finished} />}
       </span>
