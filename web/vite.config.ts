@@ -2,16 +2,14 @@ import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vitest/config';
 
 import { compressed } from './compressed';
-import { fixtures } from './tests/fixtures/server';
 
-// `VOLARY_SERVER=http://127.0.0.1:8080 npm run dev` shows a running server's data, and
-// `VOLARY_FIXTURES=500 npm run dev` recorded shapes: a run over 500 clusters.
+// `VOLARY_SERVER=http://127.0.0.1:8080 npm run dev` shows a running server's data. Recorded shapes
+// have a configuration of their own, tests/fixtures/vite.config.ts: building needs no tests.
 const server = process.env['VOLARY_SERVER'] ?? 'http://127.0.0.1:8080';
-const clusters = Number(process.env['VOLARY_FIXTURES'] ?? 0);
 const proxied = { target: server, changeOrigin: true };
 
 export default defineConfig({
-  plugins: [react(), compressed(), ...(clusters > 0 ? [fixtures(clusters)] : [])],
+  plugins: [react(), compressed()],
   server: { proxy: { '/api': proxied, '/auth': proxied } },
   preview: { proxy: { '/api': proxied, '/auth': proxied } },
   build: {

@@ -2,8 +2,8 @@
 
 import { QueryClientProvider } from '@tanstack/react-query';
 import { createMemoryHistory, RouterProvider } from '@tanstack/react-router';
-import { render, type RenderResult } from '@testing-library/react';
-import { vi } from 'vitest';
+import { render, waitFor, type RenderResult } from '@testing-library/react';
+import { expect, vi } from 'vitest';
 
 import { queryClient } from '../src/api/queries';
 import { makeRouter } from '../src/app/router';
@@ -18,7 +18,8 @@ export interface Asked {
   headers: Headers;
   body: unknown;
 }
-type Routes = Record<string, Answer | ((asked: Asked) => Answer)>;
+/** Answers by `METHOD /path`, or by path alone for reading; what has none is not found. */
+export type Answers = Record<string, Answer | ((asked: Asked) => Answer)>;
 
 export const SESSION = { authenticated: true, name: 'anna', csrfToken: 'csrf-1', methods: ['token'], version: '1' };
 
@@ -37,10 +38,10 @@ export class Refusal {
 /** An API: `GET /runs/x` or `/runs/x` to answers; streams stay open and say nothing. */
 export class Api {
   readonly asked: Asked[] = [];
-  readonly routes: Routes;
+  readonly routes: Answers;
   private readonly streams = new Map<string, ReadableStreamDefaultController<Uint8Array>>();
 
-  constructor(routes: Routes) {
+  constructor(routes: Answers) {
     this.routes = { '/session': SESSION, ...routes };
     vi.stubGlobal('fetch', (url: string, init: RequestInit = {}) => this.answer(url, init));
   }
@@ -111,4 +112,27 @@ export function show(path: string): Screen {
     </QueryClientProvider>,
   );
   return { ...rendered, address: () => history.location.href };
+}
+
+export interface Opened extends Screen {
+  asked: readonly Asked[];
+  /** Send events on a stream once the screen follows it. */
+  send: (path: string, events: readonly StreamPiece[]) => Promise<void>;
+}
+
+interface StreamPiece {
+  id: number;
+  event: string;
+  data: unknown;
+}
+
+/** Open a screen at an address, on an API of fixed answers, in one call. */
+export function openScreen(path: string, answers: Answers): Opened {
+  const api = new Api(answers);
+  const screen = show(path);
+  const send = async (stream: string, events: readonly StreamPiece[]) => {
+    await waitFor(() => expect(api.follows(stream)).toBe(true));
+    for (const { id, event, data } of events) api.send(stream, id, event, data);
+  };
+  return { ...screen, asked: api.asked, send };
 }

@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { describe, expect, it } from 'vitest';
 
 import { violations } from '../../tests/axe';
-import { openScreen, Refusal, type Asked } from '../../tests/open-screen';
+import { openScreen, Refusal, type Asked } from '../../tests/screen';
 import { run } from '../application/application-fixtures';
 import { entry, event } from './activity-fixtures';
 

@@ -26,7 +26,7 @@ export function ActionButtons({
     <>
       {actions.map((action) => (
         <Button
-          key={`${action.verb} ${action.stage} ${action.clusters.join(' ')} ${action.path}`}
+          key={`${action.verb} ${action.path} ${JSON.stringify(action.body)}`}
           kind={action.isDestructive ? 'danger' : action.verb === primary ? 'primary' : 'plain'}
           disabledReason={action.enabled ? undefined : action.disabledReason || 'not possible now'}
           data-verb={action.verb}

@@ -5,6 +5,7 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
+  redirect,
   type ErrorComponentProps,
   type RouterHistory,
 } from '@tanstack/react-router';
@@ -17,6 +18,7 @@ import { insightsSearch } from '../insights/search';
 import { overviewSearch } from '../overview/search';
 import { planSearch } from '../plan/search';
 import { runSearch } from '../run/search';
+import { LOGIN_PATH, pageAfterLogin } from '../session/session';
 import { parseSearch, stringifySearch } from './search-params';
 import { Shell } from './shell';
 
@@ -76,6 +78,15 @@ const insights = createRoute({
   component: lazyRouteComponent(() => import('../insights/page'), 'InsightsPage'),
 });
 
+// The gate asks to log in wherever that is needed; whoever gets through goes where they wanted to.
+const login = createRoute({
+  ...at,
+  path: LOGIN_PATH,
+  beforeLoad: ({ location }) => {
+    throw redirect({ href: pageAfterLogin({ pathname: LOGIN_PATH, search: location.searchStr }), replace: true });
+  },
+});
+
 export const routeTree = root.addChildren([
   overview,
   run,
@@ -84,6 +95,7 @@ export const routeTree = root.addChildren([
   fleet,
   activity,
   insights,
+  login,
 ]);
 
 function Broken({ error, reset }: ErrorComponentProps) {

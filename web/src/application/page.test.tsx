@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { describe, expect, it } from 'vitest';
 
 import { violations } from '../../tests/axe';
-import { openScreen, Refusal, type Answers } from '../../tests/open-screen';
+import { openScreen, Refusal, type Answers } from '../../tests/screen';
 import {
   action,
   application,

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { reading } from '../api/queries';
 import type { Calendar, ClosedWindow } from '../api/types';
 import { parsed } from '../design/clock';
+import { Note } from '../design/note';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
 import { Time } from '../design/time';
@@ -16,7 +17,8 @@ export function WindowsView({ application }: { application: string }) {
   if (calendar.isError)
     return <Failed error={calendar.error} onRetry={() => void calendar.refetch()} />;
   const { data } = calendar;
-  if (data.items.length === 0)
+  const isWhole = data.unread.length === 0 && data.pending === 0;
+  if (data.items.length === 0 && isWhole)
     return (
       <Empty title={`Nothing is closed in the next ${DAYS} days`}>
         <code>freezes</code> and <code>windows</code> of a wave say when nothing begins there.
@@ -24,6 +26,10 @@ export function WindowsView({ application }: { application: string }) {
     );
   return (
     <div className="stack">
+      {data.unread.map((file) => (
+        <Note key={file.application}>{`The windows of ${file.application} are not known: ${file.reason}`}</Note>
+      ))}
+      {data.pending > 0 && <Note>The file is still being read; its windows are not known yet.</Note>}
       <ul className="windows">
         {data.items.map((window, index) => (
           <WindowRow key={`${index} ${window.starts}`} window={window} calendar={data} />

@@ -4,7 +4,7 @@ import { useState } from 'react';
 
 import { segment, type Page } from '../api/client';
 import { reading } from '../api/queries';
-import type { Action, Actions } from '../api/types';
+import type { Action, Actions, Cluster, ClusterApplication } from '../api/types';
 import { ActionButtons, ActionDialog } from '../app/actions';
 import { useChangeSearch } from '../app/search-params';
 import { Button } from '../design/button';
@@ -14,7 +14,6 @@ import { Note } from '../design/note';
 import { Failed, Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
 import { Time } from '../design/time';
-import type { Cluster, ClusterApplication } from './cluster';
 import { loadsOf, markOf, wordOf } from './fleet-model';
 
 const AGAIN_MS = 10_000;

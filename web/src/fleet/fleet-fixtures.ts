@@ -1,6 +1,6 @@
 /** Clusters as the server sends them, for tests. */
 
-import type { Cluster } from './cluster';
+import type { Cluster } from '../api/types';
 
 export function cluster(fields: Partial<Cluster> = {}): Cluster {
   return {

@@ -3,8 +3,7 @@
  * run drawn over it. Plain values in, plain values out.
  */
 
-import type { Run } from '../api/types';
-import type { Cluster, Resources } from './cluster';
+import type { Cluster, Resources, Run } from '../api/types';
 
 /** How a cluster is, in one word that has a shape and a colour. */
 export type ClusterMark = 'unreachable' | 'not_ready' | 'unknown' | 'cordoned' | 'suspended' | 'ready';

@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { describe, expect, it } from 'vitest';
 
 import { violations } from '../../tests/axe';
-import { openScreen, type Answers } from '../../tests/open-screen';
+import { openScreen, type Answers } from '../../tests/screen';
 import { action } from '../application/application-fixtures';
 import { cluster, CORDON } from './fleet-fixtures';
 
@@ -12,6 +12,7 @@ const closed = cluster({ name: 'eu-east', schedulable: false, taints: [{ ...CORD
 const path = '/api/v1/clusters/eu-east';
 const drain = action({
   verb: 'drain',
+  title: 'Drain',
   noun: 'cluster',
   path: `${path}/drain`,
   consequence: 'nothing new begins on eu-east, and the 4 applications there move to other clusters',
@@ -20,6 +21,7 @@ const drain = action({
 });
 const untaint = action({
   verb: 'untaint',
+  title: 'Remove taint example.com/gpu:NoSchedule',
   path: `${path}/untaint`,
   body: { key: 'example.com/gpu', effect: 'NoSchedule' },
   consequence: 'applications that do not tolerate it may come again',
@@ -80,7 +82,7 @@ describe('the fleet', () => {
     openScreen('/fleet?cluster=eu-east', ANSWERS);
 
     const drawer = within(await screen.findByRole('complementary'));
-    await drawer.findByRole('button', { name: 'Untaint' });
+    await drawer.findByRole('button', { name: 'Remove taint example.com/gpu:NoSchedule' });
     await user.click(drawer.getByText('Add a taint'));
     await user.type(drawer.getByLabelText('Key'), 'example.com/old');
     await user.selectOptions(drawer.getByLabelText('Effect'), 'NoExecute');

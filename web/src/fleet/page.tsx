@@ -3,13 +3,12 @@ import { useSearch } from '@tanstack/react-router';
 
 import { getAll, type Page, segment } from '../api/client';
 import { reading } from '../api/queries';
-import type { Run, RunSummary } from '../api/types';
+import type { Cluster, Run, RunSummary } from '../api/types';
 import { useChangeSearch } from '../app/search-params';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { Sentence } from '../design/sentence';
 import { useHeldOrder } from '../design/held-order';
 import { Time } from '../design/time';
-import type { Cluster } from './cluster';
 import { ClusterDrawer } from './cluster-drawer';
 import {
   describeFleet,

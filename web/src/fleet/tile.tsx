@@ -1,6 +1,6 @@
 import { StateWord } from '../design/state-shape';
 import { Time } from '../design/time';
-import type { Cluster } from './cluster';
+import type { Cluster } from '../api/types';
 import { isTroubled, loadsOf, markOf, wordOf, type Wave } from './fleet-model';
 import { WaveBadge } from './wave-badge';
 

@@ -7,6 +7,7 @@ import { reading } from '../api/queries';
 import type { Application, Insights } from '../api/types';
 import { useChangeSearch } from '../app/search-params';
 import '../design/layout.css';
+import { Note } from '../design/note';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { Sentence } from '../design/sentence';
 import { Time } from '../design/time';
@@ -49,6 +50,9 @@ function Figures({ insights }: { insights: Insights }) {
   return (
     <>
       <Sentence status="ready">{describeInsights(insights)}</Sentence>
+      {insights.omitted > 0 && (
+        <Note>{`Only the newest runs are counted: ${insights.omitted} older ones in this time are not.`}</Note>
+      )}
       <div className="figures">
         {insights.figures.map((figure) => (
           <FigurePanel key={figure.name} figure={figure} insights={insights} />

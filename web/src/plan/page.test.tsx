@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { describe, expect, it } from 'vitest';
 
 import { violations } from '../../tests/axe';
-import { openScreen, Refusal } from '../../tests/open-screen';
+import { openScreen, Refusal } from '../../tests/screen';
 import { plan, plannedCluster, plannedObject } from './plan-fixtures';
 
 const image = {

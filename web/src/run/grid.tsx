@@ -210,7 +210,7 @@ export function Grid(props: Props) {
                 title="as this run set and read it last"
                 style={{ left: name + across.getTotalSize(), width: traffic }}
               >
-                traffic split
+                users now
               </span>
             )}
           </div>

@@ -1,5 +1,6 @@
 /** How traffic of one cluster is divided, as wanted and as seen. Pure. */
 
+import { parsed } from '../design/clock';
 import type { Row } from './matrix';
 import { VARIANTS } from './matrix';
 
@@ -33,15 +34,24 @@ export function shares(weights: Record<string, number>): Share[] {
     });
 }
 
-/** What the newest stage of a row says of traffic; null: it is not routed by this run. */
+/**
+ * What users of a row's cluster meet now; null: this run says nothing of traffic there.
+ *
+ * Every stage may report it: those that route, those that bring traffic back to the primary, and
+ * the rollback. What was begun last counts; what was seen stands until something newer is seen.
+ */
 export function splitOf(row: Row): Split | null {
-  for (const cell of [...row.cells].reverse()) {
-    if (cell === null || cell.task.started === null) continue;
-    const { wantedWeights, observedWeights } = cell.task;
-    if (Object.keys(wantedWeights).length + Object.keys(observedWeights).length === 0) continue;
-    return splitFrom(wantedWeights, observedWeights);
-  }
-  return null;
+  const tasks = row.cells
+    .flatMap((cell) => (cell?.task.started ? [cell.task] : []))
+    .reverse()
+    .sort((one, other) => (parsed(other.started) ?? 0) - (parsed(one.started) ?? 0));
+  const wanted = tasks.find((task) => !isEmpty(task.wantedWeights))?.wantedWeights;
+  const observed = tasks.find((task) => !isEmpty(task.observedWeights))?.observedWeights;
+  return wanted || observed ? splitFrom(wanted ?? observed ?? {}, observed ?? {}) : null;
+}
+
+function isEmpty(weights: Record<string, number>): boolean {
+  return Object.keys(weights).length === 0;
 }
 
 export function splitFrom(wanted: Record<string, number>, observed: Record<string, number>): Split {

@@ -27,7 +27,7 @@ export function TrafficView({ run, cluster, isLive }: { run: string; cluster: st
   }
   return (
     <div className="stack">
-      {now && <Moment sample={now} label="now" />}
+      {now && <Moment sample={now} label="users now" />}
       <ol className="stack">
         {[...samples].reverse().map((sample, index) => (
           <li key={index}>
@@ -35,6 +35,7 @@ export function TrafficView({ run, cluster, isLive }: { run: string; cluster: st
           </li>
         ))}
       </ol>
+      {data.omitted > 0 && <p className="muted small">{`${data.omitted} older reports of this run are not shown`}</p>}
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { violations } from '../../tests/axe';
 import { actions, smallRun } from '../../tests/fixtures/run';
 import { Api, Refusal, SESSION, show, type Asked } from '../../tests/screen';
-import { oidcAddress, safePath } from './session';
+import { oidcAddress, pageAfterLogin, safePath } from './session';
 
 afterEach(() => void vi.unstubAllGlobals());
 
@@ -70,4 +70,36 @@ test('the way back is a path of these screens only', () => {
 
   expect(paths.map(safePath)).toEqual(['/runs/1?tab=log', '/', '/', '/', '/']);
   expect(oidcAddress('/a?b=c')).toBe('/auth/login?next=%2Fa%3Fb%3Dc');
+});
+
+test.each([
+  ['expired', /longer than ten minutes/],
+  ['refused', /said no/],
+  ['unavailable', /cannot be reached/],
+])('a login that came back %s says why, and the next one leads to the page that was wanted', async (problem, said) => {
+  new Api({ '/session': { ...NOBODY, methods: ['oidc', 'token'] } });
+  const address = `/login?problem=${problem}&next=%2Fruns%2Fr-1`;
+  window.history.pushState(null, '', address);
+  const { container } = show(address);
+
+  expect((await screen.findByRole('alert')).textContent).toMatch(said);
+  const link = screen.getByRole('link', { name: 'Log in with your organization' });
+  expect(link.getAttribute('href')).toBe('/auth/login?next=%2Fruns%2Fr-1');
+  expect(await violations(container)).toEqual([]);
+  window.history.pushState(null, '', '/');
+});
+
+test('whoever is logged in goes from the login to the page that was wanted', async () => {
+  new Api({ '/fleet': {}, '/clusters': { items: [], cursor: '' } });
+  const { address } = show('/login?next=%2Ffleet');
+
+  await waitFor(() => expect(address()).toBe('/fleet'));
+});
+
+test('a login leads to no other host and not to itself', () => {
+  const after = (next: string) => pageAfterLogin({ pathname: '/login', search: `?${new URLSearchParams({ next }).toString()}` });
+
+  expect(after('//evil.example')).toBe('/');
+  expect(after('/login?next=/login')).toBe('/');
+  expect(after('/runs/r-1?stage=x')).toBe('/runs/r-1?stage=x');
 });

@@ -5,7 +5,7 @@ import { onUnauthenticated } from '../api/client';
 import { Dialog } from '../design/dialog';
 import { Failed, Loading } from '../design/placeholders';
 import { LoginForm } from './login-form';
-import { sessionQuery } from './session';
+import { loginProblem, LOGIN_PATH, pageAfterLogin, sessionQuery } from './session';
 import './login.css';
 
 /** Shows the screens to whoever is logged in; a session that ends meanwhile leaves the page as it is. */
@@ -14,7 +14,9 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const { data: session, error, refetch } = useQuery(sessionQuery);
   const [wasIn, setWasIn] = useState(false);
   const [isExpired, setExpired] = useState(false);
-  const next = location.pathname + location.search;
+  const next = pageAfterLogin(location);
+  const problem =
+    location.pathname === LOGIN_PATH ? loginProblem(new URLSearchParams(location.search).get('problem') ?? '') : '';
 
   useEffect(() => {
     if (session?.authenticated) {
@@ -43,6 +45,11 @@ export function SessionGate({ children }: { children: ReactNode }) {
       <main className="login">
         <div className="panel login-panel stack">
           <h1>Volary</h1>
+          {problem && (
+            <div role="alert" className="action-error">
+              {problem}
+            </div>
+          )}
           <LoginForm session={session} next={next} onDone={() => undefined} />
           <p className="muted small">{session.version}</p>
         </div>

@@ -80,7 +80,10 @@ export function LoginForm({
         </form>
       )}
       {session.methods.length === 0 && (
-        <p>This server offers no login in the browser. Its settings name one: auth.oidc, or auth.tokens.</p>
+        <p>
+          Nobody can log in here yet. The server&apos;s settings need <code>url</code>, the https address that people open, and{' '}
+          <code>auth.oidc.clientId</code> for logins at your organization.
+        </p>
       )}
     </div>
   );
