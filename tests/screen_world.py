@@ -140,20 +140,22 @@ async def screens(
 
     With `tls` kubectl can be used too.
     """
-    async with command_world.world(base, *CLUSTERS, tls=tls) as world:
-        async with team_world.team(base, world) as people:
-            await people.known()
-            given = Screens(world, people, chromium)
-            commit = world.write(
-                {"app.pipecd.yaml": APPLICATION},
-                message="Ask first",
-            )
-            await people.pushed(commit)
-            run = await given.asked(commit)
-            said = await people.volary("approve", run, "--stage", "1-WAIT_APPROVAL")
-            await given.until_run(run, lambda shown: shown["status"] == "succeeded")
-            assert said.code == 0, said
-            yield given
+    async with (
+        command_world.world(base, *CLUSTERS, tls=tls) as world,
+        team_world.team(base, world) as people,
+    ):
+        await people.known()
+        given = Screens(world, people, chromium)
+        commit = world.write(
+            {"app.pipecd.yaml": APPLICATION},
+            message="Ask first",
+        )
+        await people.pushed(commit)
+        run = await given.asked(commit)
+        said = await people.volary("approve", run, "--stage", "1-WAIT_APPROVAL")
+        await given.until_run(run, lambda shown: shown["status"] == "succeeded")
+        assert said.code == 0, said
+        yield given
 
 
 def cluster(given: Screens, name: str) -> kube_sandbox_fleet.Cluster:
