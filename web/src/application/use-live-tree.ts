@@ -16,22 +16,22 @@ export function followTree(tree: LiveTree, events: readonly StreamEvent[]): Live
   }, tree);
 }
 
-/** An application's tree, followed: read once, then only what changes. */
-export function useLiveTree(application: string) {
+/** An application's tree, followed: read once, then only what changes. `cluster`: of that one alone. */
+export function useLiveTree(application: string, cluster = '') {
   const path = `/applications/${encodeURIComponent(application)}/tree`;
   const client = useQueryClient();
-  const options = reading<LiveTree>(path);
+  const options = reading<LiveTree>(path, cluster ? { cluster } : {});
   const tree = useQuery({ ...options, staleTime: Infinity });
   const take = useCallback(
     (events: StreamEvent[]) =>
       client.setQueryData(options.queryKey, (known: LiveTree | undefined) =>
         known ? followTree(known, events) : known,
       ),
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- the key is made of the path alone
-    [client, path],
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- the key is made of path and cluster
+    [client, path, cluster],
   );
   useStream(
-    tree.data ? address(`${path}/stream`) : null,
+    tree.data ? address(`${path}/stream`, { cluster }) : null,
     take,
     tree.data ? String(tree.data.version) : '',
   );

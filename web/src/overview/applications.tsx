@@ -14,7 +14,7 @@ import { StateShape } from '../design/state-shape';
 import { Time } from '../design/time';
 import { Facets } from './facets';
 import { rowsQuery } from './queries';
-import { placesOf, placeSentence, placeTrouble, rowColours } from './rows';
+import { placesOf, placeSentence, placeState, rowColours } from './rows';
 
 const route = getRouteApi('/');
 const TYPED_MS = 200;
@@ -215,14 +215,14 @@ function Row({ row, places }: { row: ApplicationRow; places: readonly string[] }
 
 function Place({ place, colours }: { place: PlaceCommit; colours: Map<string, number> }) {
   const [first = '', ...others] = place.commits;
-  const trouble = placeTrouble(place);
+  const state = placeState(place);
   return (
     <span className="row app-commits" title={placeSentence(place)}>
       <Commit commit={first} colour={colours.get(first)} />
       {others.length > 0 && (
         <code className={`commit commit-${colours.get(others[0] ?? '') ?? 1}`}>+{others.length}</code>
       )}
-      {trouble && <StateShape status={trouble} label={stateOf(trouble).word} />}
+      {state && <StateShape status={state} label={stateOf(state).word} />}
       <span className="spoken">{placeSentence(place)}</span>
     </span>
   );

@@ -5,7 +5,7 @@ import { violations } from '../../tests/axe';
 import { applicationRow, attention, overview } from '../../tests/fixtures/overview';
 import { Api, Refusal, show, type Asked } from '../../tests/screen';
 import { destinationOf } from './attention';
-import { placeSentence, rowColours } from './rows';
+import { placeSentence, placeState, rowColours } from './rows';
 
 afterEach(() => void vi.unstubAllGlobals());
 
@@ -129,4 +129,15 @@ test('what is about a cluster leads to the fleet', () => {
     to: 'cluster',
     cluster: 'eu',
   });
+});
+
+test.each([
+  ['healthy', 'inSync', 'healthy'],
+  ['healthy', 'unknown', ''],
+  ['healthy', 'outOfSync', 'outOfSync'],
+  ['progressing', 'inSync', 'progressing'],
+  ['degraded', 'outOfSync', 'degraded'],
+  ['unknown', 'unknown', 'unknown'],
+])('a place that is %s and %s shows “%s”', (health, drift, shown) => {
+  expect(placeState({ place: 'eu', commits: ['a91f3c0'], clusters: 1, current: 1, health, drift })).toBe(shown);
 });

@@ -21,12 +21,21 @@ export function placeSentence(place: PlaceCommit): string {
   const parts = [first ? `${first.slice(0, 7)} in ${place.current} of ${place.clusters}` : 'nothing runs'];
   if (others.length > 0) parts.push(`besides ${others.map((other) => other.slice(0, 7)).join(', ')}`);
   if (place.health !== 'healthy') parts.push(place.health);
+  else if (place.drift === 'inSync') parts.push('healthy and in sync');
   if (place.drift === 'outOfSync') parts.push('out of sync');
+  if (place.drift === 'unknown') parts.push('whether it is in sync is not known');
   return parts.join('; ');
 }
 
-/** What is worth a sign in a place's cell; empty: all is well. */
-export function placeTrouble(place: PlaceCommit): string {
+/**
+ * The state that a place's cell shows, the worst of health and drift; empty: no sign.
+ *
+ * Healthy is said only where it is also as Git says. While nobody knows that, as during a run,
+ * there is no sign: neither a calm one nor a doubt about what is healthy.
+ */
+export function placeState(place: PlaceCommit): string {
   if (['degraded', 'missing', 'unknown'].includes(place.health)) return place.health;
-  return place.drift === 'outOfSync' ? 'outOfSync' : '';
+  if (place.drift === 'outOfSync') return 'outOfSync';
+  if (place.health !== 'healthy') return place.health;
+  return place.drift === 'inSync' ? 'healthy' : '';
 }

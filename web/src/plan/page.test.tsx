@@ -15,7 +15,7 @@ const image = {
 const secret = { path: ['data', 'password'], operation: 'change', old: '*****', new: '*****' };
 const web = plannedObject({ differences: [image] });
 const clusters = [
-  plannedCluster({ name: 'eu', changed: 2, objects: [web, plannedObject({ object: 'Secret shop/login', differences: [secret] })] }),
+  plannedCluster({ name: 'eu', changed: 2, objects: [web, plannedObject({ object: ':Secret:shop:login', differences: [secret] })] }),
   plannedCluster({ name: 'us', changed: 1, objects: [web] }),
   plannedCluster({ name: 'asia', status: 'unreachable', unreachableReason: 'no route to host' }),
 ];
@@ -48,6 +48,19 @@ describe('the plan', () => {
     expect(screen.getByText('secret, changed')).toBeTruthy();
     expect(screen.queryByText(/\*\*\*\*\*/)).toBeNull();
     expect(address()).toBe('/applications/shop/plan?group=eu&mode=split');
+  });
+
+  it('shows what would be created whole, as the group of its cluster has it', async () => {
+    const created = plannedObject({ object: ':ConfigMap:shop:flags', action: 'created' });
+    const diff = { object: created.object, action: 'created', diff: '--- before\n+++ after\n@@ -0,0 +1 @@\n+kind: <b>Flags</b>', omitted: 7 };
+    const group = { clusters: ['eu', 'us'], status: 'changes', created: 1, changed: 0, pruned: 0, kept: 0, diffs: [diff], omitted: 0, problems: [] };
+    openScreen('/applications/shop/plan', {
+      [PLAN]: plan({ clusters: [plannedCluster({ name: 'us', created: 1, objects: [created] })], groups: [group] }),
+    });
+
+    expect((await screen.findByRole('table')).textContent).toContain('kind: <b>Flags</b>');
+    expect(screen.getByText('1 line')).toBeTruthy();
+    expect(screen.getByText('7 more lines')).toBeTruthy();
   });
 
   it('opens what a link names', async () => {

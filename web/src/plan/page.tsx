@@ -14,7 +14,7 @@ import { Empty, Failed, Loading } from '../design/placeholders';
 import { Sentence } from '../design/sentence';
 import { Time } from '../design/time';
 import { GroupList, VARIATIONS } from './group-list';
-import { concludePlan, groupClusters, variationsOf } from './plan-model';
+import { concludePlan, diffsOf, groupClusters, variationsOf } from './plan-model';
 import { PlannedObjects } from './planned-objects';
 import { Variations } from './variations';
 import './plan.css';
@@ -154,11 +154,12 @@ export function PlanView({ plan, at }: { plan: Plan; at: number }) {
               )}
             </div>
             {isComparing ? (
-              <Variations groups={groups} variations={variations} />
+              <Variations groups={groups} variations={variations} said={plan.variations} />
             ) : (
               <PlannedObjects
                 key={chosen.id}
                 planned={chosen.planned}
+                diffs={diffsOf(plan, chosen)}
                 mode={mode}
                 opened={search.object ?? ''}
                 onOpen={(object) => change({ object }, { replace: true })}

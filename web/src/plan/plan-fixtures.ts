@@ -4,7 +4,7 @@ import type { Plan, PlannedCluster, PlannedObject } from '../api/types';
 
 export function plannedObject(fields: Partial<PlannedObject> = {}): PlannedObject {
   return {
-    object: 'Deployment shop/web',
+    object: 'apps:Deployment:shop:web',
     action: 'changed',
     reason: '',
     differences: [],

@@ -7,6 +7,8 @@ import {
   describeGroup,
   groupClusters,
   fieldsOf,
+  kindOf,
+  nameOf,
   variationsOf,
   writePath,
 } from './plan-model';
@@ -24,7 +26,7 @@ const replicas = (number: number) => ({
   new: number,
 });
 const web = (...differences: Record<string, unknown>[]) =>
-  plannedObject({ object: 'Deployment shop/web', differences });
+  plannedObject({ object: 'apps:Deployment:shop:web', differences });
 
 describe('groupClusters', () => {
   it('puts clusters that would do the same together, trouble first', () => {
@@ -64,7 +66,7 @@ it('concludes as the command line does', () => {
 });
 
 it('lists objects by kind', () => {
-  const objects = ['Service shop/web', 'Deployment shop/web', 'Service shop/api'].map((object) =>
+  const objects = [':Service:shop:web', 'apps:Deployment:shop:web', ':Service:shop:api'].map((object) =>
     plannedObject({ object }),
   );
 
@@ -117,7 +119,7 @@ describe('variationsOf', () => {
     const [found, ...others] = variationsOf(groups);
 
     expect(others).toEqual([]);
-    expect(found?.object).toBe('Deployment shop/web');
+    expect(found?.object).toBe('apps:Deployment:shop:web');
     expect([...(found?.sides ?? [])]).toEqual([
       ['eu', 'changed; spec.replicas: 4'],
       ['us', 'changed; spec.replicas: 9'],
@@ -135,4 +137,12 @@ describe('variationsOf', () => {
       ['us', 'nothing to do'],
     ]);
   });
+});
+
+it.each([
+  ['apps:Deployment:shop:web', 'Deployment', 'Deployment shop/web'],
+  [':Service:shop:web', 'Service', 'Service shop/web'],
+  ['rbac.authorization.k8s.io:ClusterRole::system:shop', 'ClusterRole', 'ClusterRole system:shop'],
+])('%s is %s, written %s', (key, kind, name) => {
+  expect([kindOf(key), nameOf(key)]).toEqual([kind, name]);
 });

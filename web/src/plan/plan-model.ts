@@ -3,7 +3,7 @@
  * by kind, and what differs between groups is found. Plain values in, plain values out.
  */
 
-import type { Plan, PlannedCluster, PlannedObject } from '../api/types';
+import type { ObjectDiff, Plan, PlannedCluster, PlannedObject } from '../api/types';
 import { compareField, type FieldLines, type Side } from '../design/diff/field';
 import { yamlLines } from '../design/diff/yaml';
 
@@ -80,9 +80,16 @@ export function describeGroup(planned: PlannedCluster): string {
   return parts.join(', ') || 'no changes';
 }
 
-/** Kind of an object's key, such as `Deployment shop/web`. */
+/** Kind of an object's key, which is `group:Kind:namespace:name`. */
 export function kindOf(object: string): string {
-  return object.split(' ', 1)[0] ?? object;
+  return object.split(':')[1] ?? object;
+}
+
+/** How people write an object's key: `Deployment shop/web`. */
+export function nameOf(object: string): string {
+  const [, kind, namespace, ...name] = object.split(':');
+  if (kind === undefined || namespace === undefined) return object;
+  return `${kind} ${namespace ? `${namespace}/` : ''}${name.join(':')}`;
 }
 
 /** Objects by kind: kinds in the order of the alphabet, objects as they come. */
@@ -138,6 +145,12 @@ export function variationsOf(all: readonly ClusterGroup[]): Variation[] {
     });
   }
   return found;
+}
+
+/** Whole objects of a group of clusters as the server compared them, by their names. */
+export function diffsOf(plan: Plan, group: ClusterGroup): ReadonlyMap<string, ObjectDiff> {
+  const served = plan.groups.find((each) => each.clusters.includes(group.id));
+  return new Map((served?.diffs ?? []).map((diff) => [diff.object, diff]));
 }
 
 /** Whether its clusters said what they would do. */

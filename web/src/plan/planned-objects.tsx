@@ -1,9 +1,10 @@
-import type { PlannedCluster, PlannedObject } from '../api/types';
-import type { DiffMode } from '../design/diff/diff-view';
+import type { ObjectDiff, PlannedCluster, PlannedObject } from '../api/types';
+import { DiffView, type DiffMode } from '../design/diff/diff-view';
 import { FieldDiff } from '../design/diff/field-diff';
+import { readUnified } from '../design/diff/unified';
 import { Note } from '../design/note';
 import { Empty } from '../design/placeholders';
-import { byKind, fieldsOf } from './plan-model';
+import { byKind, fieldsOf, nameOf } from './plan-model';
 
 const SIGNS: Readonly<Record<string, string>> = { created: '+', changed: '~', pruned: '−', kept: '=' };
 /** Objects that are open from the beginning; a page of hundreds begins as a list. */
@@ -12,11 +13,14 @@ const MOST_OPEN = 12;
 /** What one group of clusters would do, object by object. */
 export function PlannedObjects({
   planned,
+  diffs,
   mode,
   opened,
   onOpen,
 }: {
   planned: PlannedCluster;
+  /** Whole objects, by their names: of what is created there are no fields to compare. */
+  diffs: ReadonlyMap<string, ObjectDiff>;
   mode: DiffMode;
   /** The object that the address names; empty: none. */
   opened: string;
@@ -37,9 +41,10 @@ export function PlannedObjects({
         <section key={kind} className="stack" aria-label={kind}>
           <h3>{`${kind} (${objects.length})`}</h3>
           {objects.map((object) => (
-            <ObjectDiff
+            <PlannedObjectPanel
               key={object.object}
               object={object}
+              diff={diffs.get(object.object) ?? null}
               mode={mode}
               isOpen={object.object === opened || planned.objects.length <= MOST_OPEN}
               isNamed={object.object === opened}
@@ -59,31 +64,34 @@ export function PlannedObjects({
   );
 }
 
-function ObjectDiff({
+function PlannedObjectPanel({
   object,
+  diff,
   mode,
   isOpen,
   isNamed,
   onOpen,
 }: {
   object: PlannedObject;
+  diff: ObjectDiff | null;
   mode: DiffMode;
   isOpen: boolean;
   isNamed: boolean;
   onOpen: (object: string) => void;
 }) {
   const fields = fieldsOf(object);
+  const lines = fields.length === 0 && diff ? readUnified(diff.diff) : [];
   const head = (
     <>
       <span className={`plan-sign plan-sign-${object.action}`} aria-hidden="true">
         {SIGNS[object.action] ?? '?'}
       </span>
       <span className="grow plan-object-name">
-        {object.object} <span className="muted">{object.action}</span>
+        {nameOf(object.object)} <span className="muted">{object.action}</span>
       </span>
     </>
   );
-  if (fields.length === 0)
+  if (fields.length + lines.length === 0)
     return (
       <div className="panel plan-object plan-object-head">
         {head}
@@ -101,15 +109,22 @@ function ObjectDiff({
       {/* The address names the object that was opened last: a link shows exactly that. */}
       <summary className="plan-object-head" onClick={() => onOpen(object.object)}>
         {head}
-        <span className="muted small">{fields.length === 1 ? '1 field' : `${fields.length} fields`}</span>
+        <span className="muted small">{sizeOf(fields.length, lines.length)}</span>
       </summary>
       <div className="plan-fields">
         {object.reason && <p className="muted">{object.reason}</p>}
         {fields.map((each) => (
           <FieldDiff key={each.path} field={each} mode={mode} />
         ))}
+        {lines.length > 0 && <DiffView lines={lines} mode={mode} label={nameOf(object.object)} />}
+        {lines.length > 0 && diff !== null && diff.omitted > 0 && <p className="muted">{`${diff.omitted} more lines`}</p>}
         {object.omitted > 0 && <p className="muted">{`${object.omitted} more fields differ`}</p>}
       </div>
     </details>
   );
+}
+
+function sizeOf(fields: number, lines: number): string {
+  const [count, noun] = fields > 0 ? [fields, 'field'] : [lines, 'line'];
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }

@@ -1,14 +1,19 @@
-import { isKnown, type ClusterGroup, type Variation } from './plan-model';
+import type { PlannedVariation } from '../api/types';
+import { isKnown, nameOf, type ClusterGroup, type Variation } from './plan-model';
 
 /** Objects that groups of clusters would treat differently, side by side. */
 export function Variations({
   groups: all,
   variations,
+  said,
 }: {
   groups: readonly ClusterGroup[];
   variations: readonly Variation[];
+  /** What the server says of them, one sentence each. */
+  said: readonly PlannedVariation[];
 }) {
   const groups = all.filter(isKnown);
+  const sentences = new Map(said.map(({ object, sentence }) => [object, sentence]));
   return (
     // Wider than a narrow screen, so it scrolls by keyboard.
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
@@ -27,7 +32,10 @@ export function Variations({
         <tbody>
           {variations.map((variation) => (
             <tr key={variation.object}>
-              <th scope="row">{variation.object}</th>
+              <th scope="row">
+                {nameOf(variation.object)}
+                <span className="muted small plan-variation-said">{sentences.get(variation.object)}</span>
+              </th>
               {groups.map((group) => (
                 <td key={group.id}>{variation.sides.get(group.id)}</td>
               ))}

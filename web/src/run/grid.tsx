@@ -7,6 +7,7 @@ import { useShortcuts } from '../app/shortcuts';
 import { useIsNarrow } from '../design/narrow';
 import { useNow } from '../design/now';
 import { useHeldOrder } from '../design/held-order';
+import { useIsPrinting } from '../design/printing';
 import { stateOf } from '../design/state';
 import { StateShape } from '../design/state-shape';
 import { GroupHead } from './group-head';
@@ -78,6 +79,7 @@ export function Grid(props: Props) {
   const name = useIsNarrow() ? 112 : 190;
   const [cursor, setCursor] = useState<Place | null>(open);
   const id = useId();
+  const isPrinting = useIsPrinting();
   const hasTraffic = useMemo(
     () => lines.some((line) => line.kind === 'row' && splitOf(line.row) !== null),
     [lines],
@@ -89,7 +91,7 @@ export function Grid(props: Props) {
     getScrollElement: () => scroller.current,
     estimateSize: (index) => (shown[index]?.kind === 'group' ? GROUP : size.row),
     getItemKey: (index) => lineKeyAt(shown, index),
-    overscan: 6,
+    overscan: isPrinting ? shown.length : 6,
     useFlushSync: false,
     scrollPaddingStart: HEAD,
     initialRect: { width: 1200, height: 700 },
@@ -99,7 +101,7 @@ export function Grid(props: Props) {
     count: columns.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => size.column,
-    overscan: 2,
+    overscan: isPrinting ? columns.length : 2,
     useFlushSync: false,
     scrollPaddingStart: name,
     initialRect: { width: 1200, height: 700 },

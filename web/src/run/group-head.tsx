@@ -1,4 +1,5 @@
-import { parsed } from '../design/clock';
+import { duration, parsed } from '../design/clock';
+import { useNow } from '../design/now';
 import { stateOf } from '../design/state';
 import { StateShape } from '../design/state-shape';
 import { Elapsed } from '../design/time';
@@ -34,9 +35,16 @@ export function GroupHead({
           <StateShape status={group.stage.status} label={stateOf(group.stage.status).word} />{' '}
           {stageTitle(group.stage.name)}{' '}
           {parsed(group.stage.started) !== null && <Elapsed from={group.stage.started} until={group.stage.finished} />}
+          {parsed(group.stage.deadline) !== null && group.stage.finished === null && <Remaining until={group.stage.deadline} />}
           {group.stage.reason && `: ${group.stage.reason}`}
         </span>
       )}
     </>
   );
+}
+
+/** How long a soak, or whatever else has an end, still takes. */
+function Remaining({ until }: { until: string | null }) {
+  const left = ((parsed(until) ?? 0) - useNow()) / 1000;
+  return <span className="muted">{left > 0 ? `(${duration(left)} left) ` : '(its time is over) '}</span>;
 }

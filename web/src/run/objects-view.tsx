@@ -1,9 +1,7 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 
-import { segment } from '../api/client';
-import { reading } from '../api/queries';
-import type { LiveNode, LiveTree, Task } from '../api/types';
+import type { LiveNode, Task } from '../api/types';
+import { useLiveTree } from '../application/use-live-tree';
 import { Commit } from '../design/commit';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { stateOf } from '../design/state';
@@ -12,10 +10,7 @@ import { Time } from '../design/time';
 
 /** What a task did, and the objects of its cluster as they are now; what is unwell first. */
 export function ObjectsView({ application, task }: { application: string; task: Task }) {
-  const { data, error, refetch } = useQuery({
-    ...reading<LiveTree>(`/applications/${segment(application)}/tree`, { cluster: task.target }),
-    refetchInterval: 5_000,
-  });
+  const { data, error, refetch } = useLiveTree(application, task.target);
   const cluster = data?.clusters.find((each) => each.name === task.target);
   return (
     <div className="stack">

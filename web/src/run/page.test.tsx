@@ -189,6 +189,21 @@ test('of six thousand cells only those in sight are there, with a map of all of 
   expect(container.querySelector('.heat-strip path.heat-bad')?.getAttribute('d')).not.toBe('');
 });
 
+test('a page that is printed has every cell', async () => {
+  api({ [RUN]: bigRun(100) });
+  const { container } = show(RUN);
+  await screen.findByRole('grid');
+  const before = container.querySelectorAll('.matrix-row').length;
+
+  fireEvent(window, new Event('beforeprint'));
+
+  expect(before).toBeLessThan(100);
+  const printed = container.querySelectorAll('.matrix-row').length;
+  expect(printed).toBeGreaterThanOrEqual(100);
+  fireEvent(window, new Event('afterprint'));
+  await waitFor(() => expect(container.querySelectorAll('.matrix-row').length).toBe(before));
+});
+
 test('the slider shows the matrix as it was', async () => {
   api();
   show(RUN);

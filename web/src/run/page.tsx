@@ -8,6 +8,7 @@ import { useChangeSearch } from '../app/search-params';
 import { useShortcuts } from '../app/shortcuts';
 import { exact } from '../design/clock';
 import { Failed, Loading } from '../design/placeholders';
+import { useIsPrinting } from '../design/printing';
 import { CellDrawer } from './cell-drawer';
 import { Grid, gridHeight, type CellDensity } from './grid';
 import { asOf, columnKey, foldedAtFirst, linesOf, matrixOf, type Cell, type Grouping, type Matrix, type Row } from './matrix';
@@ -17,6 +18,8 @@ import { runPath, useRun, type Followed } from './use-run';
 import './run.css';
 
 const route = getRouteApi('/runs/$run');
+/** On paper nothing can be unfolded. */
+const NONE_FOLDED: ReadonlySet<string> = new Set();
 
 /** One release over its clusters, stage by stage, live. */
 export function RunPage() {
@@ -56,7 +59,11 @@ function RunScreen({ id, run, events, error }: Shown) {
   const density = densityOf(search.density);
   const shownRun = useMemo(() => (pointed === null ? run : asOf(run, pointed)), [run, pointed]);
   const matrix = useMemo(() => matrixOf(shownRun, grouping), [shownRun, grouping]);
-  const lines = useMemo(() => linesOf(matrix, folded, search.find ?? ''), [matrix, folded, search.find]);
+  const isPrinting = useIsPrinting();
+  const lines = useMemo(
+    () => linesOf(matrix, isPrinting ? NONE_FOLDED : folded, search.find ?? ''),
+    [matrix, isPrinting, folded, search.find],
+  );
   const cell = cellAt(matrix, search.stage ?? '', search.cluster ?? '');
   const isOpen = cell !== null;
 

@@ -89,3 +89,42 @@ test('the time line has a bar for what began and a mark for what people decided'
   expect(line?.bars.map((bar) => [bar.label, bar.until - bar.from])).toEqual([['canary', 58_000]]);
   expect(line?.marks.map((mark) => mark.label)).toEqual(['ben approved']);
 });
+
+test('an approval that is waited for has a bar from the end of the stage before it', () => {
+  const run = smallRun();
+  const [first] = run.stages;
+  if (!first) throw new Error('a run has stages');
+  const done = { ...first, wave: '', status: 'succeeded', finished: new Date(START + 10_000).toISOString() };
+  const asked = { ...first, id: 'asked', name: 'WAIT_APPROVAL', wave: '', status: 'waiting', started: null, finished: null, tasks: [] };
+
+  const line = timeLine({ ...run, stages: [done, asked] }, START + 60_000);
+
+  expect(line?.bars.map((bar) => [bar.label, bar.from - START])).toContainEqual(['approval', 10_000]);
+  expect(timeLine({ ...run, stages: [done, { ...asked, status: 'pending' }] }, START + 60_000)?.bars).toHaveLength(1);
+});
+
+test('users meet what was seen last, whichever stage saw it', () => {
+  const run = smallRun();
+  const [first] = run.stages;
+  const [task] = first?.tasks ?? [];
+  if (!first || !task) throw new Error('a run has tasks');
+  const at = (seconds: number) => new Date(START + seconds * 1000).toISOString();
+  const stage = (id: string, started: number, wantedWeights: Record<string, number>, observedWeights: Record<string, number>) => ({
+    ...first,
+    id,
+    name: id.replace(/^\d+-/, ''),
+    wave: '',
+    tasks: [{ ...task, started: at(started), wantedWeights, observedWeights }],
+  });
+  const routed = stage('1-K8S_TRAFFIC_ROUTING', 10, { primary: 70, canary: 30 }, { primary: 70, canary: 30 });
+  const splitAfter = (...stages: (typeof routed)[]) => {
+    const row = matrixOf({ ...run, stages, rollback: null }).groups.flatMap((group) => group.rows).find((each) => each.cluster === task.target);
+    return row && splitOf(row);
+  };
+
+  const returned = splitAfter(routed, stage('2-K8S_PRIMARY_ROLLOUT', 20, { primary: 100 }, { primary: 100 }));
+  expect(returned?.observed).toEqual([{ variant: 'primary', weight: 100, start: 0 }]);
+  const returning = splitAfter(routed, stage('2-K8S_PRIMARY_ROLLOUT', 20, { primary: 100 }, {}));
+  expect(returning?.observed.map((share) => share.weight)).toEqual([70, 30]);
+  expect(returning?.differs).toBe(true);
+});

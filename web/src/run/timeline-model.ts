@@ -34,12 +34,12 @@ export function timeLine(run: Run, now: number): TimeLine | null {
   if (from === null) return null;
   const until = Math.max(from + 1000, parsed(run.summary.finished) ?? now);
   const stages = run.rollback ? [...run.stages, run.rollback] : run.stages;
-  const bars = stages.map((stage) => barOf(stage, until)).filter((bar) => bar !== null);
+  const bars = stages.map((stage) => barOf(stage, stages, until)).filter((bar) => bar !== null);
   return { from, until, bars, marks: marksOf(run) };
 }
 
-function barOf(stage: Stage, until: number): Bar | null {
-  const from = parsed(stage.started);
+function barOf(stage: Stage, all: readonly Stage[], until: number): Bar | null {
+  const from = parsed(stage.started) ?? (stage.status === 'waiting' ? waitingSince(stage, all) : null);
   if (from === null) return null;
   const ends = stage.tasks
     .map((task) => ({ at: parsed(task.finished), status: task.status }))
@@ -53,6 +53,13 @@ function barOf(stage: Stage, until: number): Bar | null {
     until: Math.max(from, parsed(stage.finished) ?? until),
     ends,
   };
+}
+
+/** Nothing of a stage that people are asked about has begun: they are asked since the one before it ended. */
+function waitingSince(stage: Stage, all: readonly Stage[]): number | null {
+  const before = all.slice(0, all.indexOf(stage)).filter((each) => each.wave === stage.wave || each.wave === '');
+  const ends = before.map((each) => parsed(each.finished)).filter((end) => end !== null);
+  return ends.length > 0 ? Math.max(...ends) : null;
 }
 
 function marksOf(run: Run): Mark[] {
