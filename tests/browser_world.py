@@ -38,16 +38,26 @@ class Tab:
     url: str
     violations: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    #: What the browser and the page complained of on its console.
+    complaints: list[str] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
 
     def watch(self) -> None:
-        self.page.on("console", lambda message: self._note(message.text))
+        self.page.on("console", lambda message: self._note(message.type, message.text))
         self.page.on("pageerror", lambda error: self.failures.append(str(error)))
         self.page.on("request", lambda request: self._note_request(request.url))
 
-    def _note(self, text: str) -> None:
+    def _note(self, kind: str, text: str) -> None:
         if "refused by the policy" in text or "Content Security Policy" in text:
             self.violations.append(text)
+        elif kind in ("error", "warning"):
+            self.complaints.append(text)
+
+    async def another(self) -> "Tab":
+        """Open one more tab of the same person."""
+        tab = Tab(await self.page.context.new_page(), self.url)
+        tab.watch()
+        return tab
 
     def _note_request(self, address: str) -> None:
         if not address.startswith(self.url):
@@ -79,7 +89,10 @@ class Tab:
         await self.page.get_by_label("API token").wait_for(state="detached")
 
     def check(self) -> None:
-        """Fail when something went wrong that nobody saw."""
+        """Fail when something went wrong that nobody saw.
+
+        Complaints are not looked at: a browser complains of each answer that is a refusal.
+        """
         assert self.violations == []
         assert self.failures == []
         assert self.elsewhere == []

@@ -31,7 +31,9 @@ def screens(run: str) -> dict[str, str]:
     return {
         "overview": "/",
         "run": f"/runs/{run}",
+        "cell": f"/runs/{run}?stage=1-K8S_CANARY_ROLLOUT&cluster=eu&tab=objects",
         "application": "/applications/simple",
+        "history": "/applications/simple?tab=history",
         "plan": "/applications/simple/plan",
         "fleet": "/fleet",
         "activity": "/activity",

@@ -22,10 +22,12 @@ export function useChanges(keys: readonly QueryKey[], application = ''): void {
     },
     [],
   );
-  useStream(address('/events/stream', { application }), () => {
+  const readSoon = () => {
     timer.current ??= window.setTimeout(() => {
       timer.current = undefined;
       for (const key of wanted.current) void client.invalidateQueries({ queryKey: key });
     }, LEAST_MS);
-  });
+  };
+  // This stream begins with now: what happened while it was lost is read, not told.
+  useStream(address('/events/stream', { application }), readSoon, '', readSoon);
 }

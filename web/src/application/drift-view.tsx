@@ -22,7 +22,7 @@ export function DriftView({ drift, actions }: { drift: UseQueryResult<Drift>; ac
   const search = useSearch({ from: '/applications/$application' });
   const change = useChangeSearch();
   if (drift.isPending) return <Loading lines={5} label="Comparing with Git" />;
-  if (drift.isError) return <Failed error={drift.error} onRetry={() => void drift.refetch()} />;
+  if (drift.isLoadingError) return <Failed error={drift.error} onRetry={() => void drift.refetch()} />;
   const { data } = drift;
   if (data.mode === 'off')
     return (

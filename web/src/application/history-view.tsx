@@ -43,7 +43,7 @@ export function HistoryView({
     refetchInterval: AGAIN_MS,
   });
   if (runs.isPending) return <Loading lines={6} />;
-  if (runs.isError) return <Failed error={runs.error} onRetry={() => void runs.refetch()} />;
+  if (runs.isLoadingError) return <Failed error={runs.error} onRetry={() => void runs.refetch()} />;
   const { items } = runs.data;
   const entries = mergeHistory(items, commits.data?.items ?? [], runs.data.cursor === '');
   if (entries.length === 0)
@@ -111,7 +111,7 @@ function Entry({
       {rollback ? (
         <Button
           disabledReason={rollback.enabled ? undefined : rollback.disabledReason || 'not possible now'}
-          aria-label={`Roll back to ${entry.commit.slice(0, 7)}`}
+          aria-label={`Roll back to it: ${entry.commit.slice(0, 7)}`}
           onClick={() => setAsked(true)}
         >
           Roll back to it

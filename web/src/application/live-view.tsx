@@ -20,7 +20,7 @@ export function LiveView({ tree }: { tree: UseQueryResult<LiveTree> }) {
   const search = useSearch({ from: '/applications/$application' });
   const change = useChangeSearch();
   if (tree.isPending) return <Loading lines={6} label="Reading what runs" />;
-  if (tree.isError) return <Failed error={tree.error} onRetry={() => void tree.refetch()} />;
+  if (tree.isLoadingError) return <Failed error={tree.error} onRetry={() => void tree.refetch()} />;
   const { clusters } = tree.data;
   if (clusters.length === 0)
     return (

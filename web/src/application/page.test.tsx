@@ -155,7 +155,7 @@ describe('the application', () => {
 
     expect(await screen.findByText('spec.repicas is no field')).toBeTruthy();
     expect(await violations(container)).toEqual([]);
-    await user.click(screen.getByRole('button', { name: 'Roll back to 7be2104' }));
+    await user.click(screen.getByRole('button', { name: 'Roll back to it: 7be2104' }));
     const dialog = within(screen.getByRole('dialog'));
     expect(dialog.getByText(/brings shop to 7be2104 “Smaller <i>cart<\/i>”, which ran on eu, us/)).toBeTruthy();
     await user.click(dialog.getByRole('button', { name: 'Roll back' }));
@@ -176,7 +176,7 @@ describe('the application', () => {
       },
     });
 
-    const button = await screen.findByRole('button', { name: 'Roll back to 7be2104' });
+    const button = await screen.findByRole('button', { name: 'Roll back to it: 7be2104' });
     expect(button.getAttribute('aria-disabled')).toBe('true');
   });
 

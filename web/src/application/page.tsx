@@ -48,7 +48,7 @@ export function ApplicationPage() {
   ]);
 
   if (application.isPending) return <Page name={name}><Loading lines={8} /></Page>;
-  if (application.isError)
+  if (application.isLoadingError)
     return (
       <Page name={name}>
         <Failed error={application.error} onRetry={() => void application.refetch()} />

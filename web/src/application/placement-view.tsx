@@ -35,7 +35,7 @@ export function PlacementView({
     enabled: application.run !== '',
   });
   if (placement.isPending) return <Loading lines={4} />;
-  if (placement.isError)
+  if (placement.isLoadingError)
     return <Failed error={placement.error} onRetry={() => void placement.refetch()} />;
   const { data } = placement;
   const isStill = !data.leaving.length && !data.waiting.length && !data.away.length && !data.clusters.length;

@@ -190,7 +190,7 @@ function Applications({ path }: { path: string }) {
     refetchInterval: AGAIN_MS,
   });
   if (applications.isPending) return <Loading lines={3} />;
-  if (applications.isError) return <Failed error={applications.error} onRetry={() => void applications.refetch()} />;
+  if (applications.isLoadingError) return <Failed error={applications.error} onRetry={() => void applications.refetch()} />;
   const { items, cursor } = applications.data;
   return (
     <section className="stack">

@@ -46,7 +46,7 @@ export function FleetPage() {
     return (
       <div className="page">
         <h1>Fleet</h1>
-        {fleet.isError ? (
+        {fleet.isLoadingError ? (
           <Failed error={fleet.error} onRetry={() => void fleet.refetch()} />
         ) : (
           <Loading lines={8} label="Reading the fleet" />
