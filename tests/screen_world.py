@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import json
 import re
+import socket
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,9 +74,7 @@ class Screens:
 
     @contextlib.asynccontextmanager
     async def server_again(self) -> AsyncIterator[None]:
-        """Start it again beside the block, on the same port."""
-        port = self.url.removeprefix("http://")
-        self._settings.write_text(self._settings.read_text().replace("127.0.0.1:0", port))
+        """Start it again beside the block, as it was."""
         async with self.world.start("server", "--config", str(self._settings)) as process:
             await process.until("listening on http")
             yield
@@ -129,6 +128,12 @@ class Screens:
                 await asyncio.sleep(0.1)
 
 
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
 @contextlib.asynccontextmanager
 async def screens(
     base: Path,
@@ -142,7 +147,8 @@ async def screens(
     """
     async with (
         command_world.world(base, *CLUSTERS, tls=tls) as world,
-        team_world.team(base, world) as people,
+        # Written down: it comes back there, and cookies are called by it.
+        team_world.team(base, world, port=_free_port()) as people,
     ):
         await people.known()
         given = Screens(world, people, chromium)

@@ -23,7 +23,7 @@ SETTINGS = """\
 apiVersion: volary.dev/v1
 kind: Controller
 fleet: {fleet}
-listen: 127.0.0.1:0
+listen: 127.0.0.1:{port}
 dataDirectory: {data}
 repositories:
 - name: shop
@@ -110,13 +110,14 @@ async def team(
     interval: str = "1s",
     more: str = "",
     arguments: tuple[str, ...] = (),
+    port: int = 0,
 ) -> AsyncIterator[Team]:
     """Serve beside the block; `more` are settings, and `arguments` are those of the server."""
     data = base / "data"
     data.mkdir(mode=0o700)
     (data / "hook").write_text(f"hook-{CANARY}")
     file = base / "volary-server.yaml"
-    settings = {"fleet": world.fleet, "data": data, "repository": world.directory}
+    settings = {"fleet": world.fleet, "data": data, "repository": world.directory, "port": port}
     file.write_text(SETTINGS.format(**settings, interval=interval) + more)
     made = await world.volary("token", "create", "ana", "--role", "admin", "--config", str(file))
     assert made.code == 0, made

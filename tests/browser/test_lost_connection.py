@@ -23,8 +23,7 @@ async def test_a_page_outlives_its_server_and_catches_up_without_being_loaded_ag
         commit = given.world.edit("deployment.yaml", V1, V2, message="Release v2")
         async with given.server_again():
             run = await given.asked(commit)
-            # Sessions end with their process: the login stands over the page.
-            await ana.log_in(given.people.token)
+            # Sessions outlive their process: nobody logs in again.
             await main.get_by_text("awaiting approval").first.wait_for()
             await bar.wait_for(state="detached")
             # What is pressed on the page that stayed reaches the new process.
