@@ -18,13 +18,12 @@ import './cell-drawer.css';
 // Charts are fetched when somebody looks at some.
 const AnalysisView = lazy(() => import('./analysis-view'));
 
-/** Those of a run's actions that are about one cell. */
+/** Those of a run's actions that are about one cell: of its cluster alone, or of its stage. */
 export function actionsOfCell(actions: readonly Action[], cell: Cell): Action[] {
-  return actions.filter((action) =>
-    action.clusters.length > 0
-      ? action.clusters.includes(cell.task.target) && action.clusters.length === 1
-      : action.stage === cell.stage.id,
-  );
+  return actions.filter(({ clusters, stage }) => {
+    const isOfCluster = clusters.length === 0 || clusters.includes(cell.task.target);
+    return isOfCluster && (clusters.length === 1 || stage === cell.stage.id);
+  });
 }
 
 /** One stage on one cluster, beside the matrix. */
