@@ -146,7 +146,7 @@ async def test_a_person_takes_no_stream_from_another(tmp_path: Path) -> None:
     path = "/api/v1/events/stream"
     async with server_world.served(tmp_path, limits=limits) as world:
         ana, bob = world.token("viewer", "ana"), world.token("viewer", "bob")
-        first, _ = [await world.session.get(world.url + path, headers=ana) for _ in range(2)]
+        first, second = [await world.session.get(world.url + path, headers=ana) for _ in range(2)]
         status, said = await world.ask("GET", path, headers=ana)
         assert status == 429
         assert "a person may have 2 open" in said["hint"]
@@ -157,3 +157,4 @@ async def test_a_person_takes_no_stream_from_another(tmp_path: Path) -> None:
         await process_time.until(lambda: here.streams.taken == 1)
         async with world.session.get(world.url + path, headers=ana) as again:
             assert again.status == 200
+        second.close()
