@@ -4,6 +4,7 @@ Each page tells what a person would not see: what the content security policy re
 failed with, and requests that went anywhere but to the server.
 """
 
+import asyncio
 import contextlib
 import os
 import shutil
@@ -52,6 +53,12 @@ class Tab:
             self.violations.append(text)
         elif kind in ("error", "warning"):
             self.complaints.append(text)
+
+    async def until(self, script: str) -> None:
+        """Wait until a script says so; asked from here, since the policy forbids a page to eval."""
+        async with asyncio.timeout(process_time.HANG):
+            while not await self.page.evaluate(script):  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.05)
 
     async def another(self) -> "Tab":
         """Open one more tab of the same person."""

@@ -85,9 +85,7 @@ async def test_thousands_of_cells_cost_what_is_in_sight_and_are_drawn_once_a_fra
         for round_ in range(10):
             told += await _tell_progress(world, version=1 + round_, ready=round_ + 1)
         await grid.get_by_text(f"{_NAMES[0]}, sync: running").first.wait_for()
-        await ana.page.wait_for_function(
-            "document.querySelector('[role=grid]').textContent.includes('10/10')"
-        )
+        await ana.until("document.querySelector('[role=grid]').textContent.includes('10/10')")
         live = await ana.page.evaluate("window.counts")
         whole = [url for url in read if url.endswith(f"/runs/{_RUN}")]
         ana.check()

@@ -69,7 +69,7 @@ async def _shows(tab: browser_world.Tab, path: str, texts: tuple[str, ...]) -> N
     for text in texts:
         await main.get_by_text(text).first.wait_for()
     # Nothing is still loading that axe would not see.
-    await tab.page.wait_for_function("!document.querySelector('main [aria-busy=true]')")
+    await tab.until("!document.querySelector('main [aria-busy=true]')")
 
 
 async def _is_as_wide_as(tab: browser_world.Tab, width: int) -> bool:
