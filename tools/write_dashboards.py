@@ -95,6 +95,55 @@ def _server() -> dict[str, Any]:
             ),
         ),
         (
+            "Runs",
+            (
+                Graph(
+                    "Runs that ended",
+                    (
+                        (
+                            f"sum by (status) (rate(volary_run_seconds_count{{}}{_EACH}))",
+                            "{{status}}",
+                        ),
+                    ),
+                    "ops",
+                    stacked=True,
+                ),
+                Graph(
+                    "Time until a run begins",
+                    tuple(
+                        (
+                            f"histogram_quantile({share}, sum by (le)"
+                            " (rate(volary_run_wait_seconds_bucket{}[$__rate_interval])))",
+                            f"p{share * 100:g}",
+                        )
+                        for share in (0.5, 0.95)
+                    ),
+                    "s",
+                ),
+                Graph(
+                    "Median time of a stage",
+                    (
+                        (
+                            "histogram_quantile(0.5, sum by (le, stage)"
+                            " (rate(volary_stage_seconds_bucket{}[$__rate_interval])))",
+                            "{{stage}}",
+                        ),
+                    ),
+                    "s",
+                ),
+                Graph(
+                    "Stages that did not succeed on a cluster",
+                    (
+                        (
+                            "sum by (reason) (increase(volary_task_failures_total{}[5m]))",
+                            "{{reason}} in 5 min",
+                        ),
+                    ),
+                    stacked=True,
+                ),
+            ),
+        ),
+        (
             "Requests to the server",
             (
                 Graph(

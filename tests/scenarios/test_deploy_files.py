@@ -74,9 +74,12 @@ async def test_every_metric_they_name_exists(tmp_path: Path) -> None:
         await world.ask("GET", "/metrics")
         _, server = await world.ask("GET", "/metrics")
     shown = f"{server}\n{pod_metrics()}"
-    # A counter without a label that was set is listed by its type only.
+    # What has no label that was set yet is listed by its type only.
     exist = {line.split("{")[0].split(" ")[0] for line in shown.splitlines() if line[:1] != "#"}
-    exist |= {line.split()[2] for line in shown.splitlines() if line.startswith("# TYPE")}
+    types = [line.split()[2:] for line in shown.splitlines() if line.startswith("# TYPE")]
+    exist |= {name for name, _ in types}
+    histograms = [name for name, kind in types if kind == "histogram"]
+    exist |= {f"{name}_{part}" for name in histograms for part in ("bucket", "count", "sum")}
 
     named = {
         name

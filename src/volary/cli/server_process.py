@@ -13,13 +13,14 @@ from pathlib import Path
 
 import msgspec
 
-from volary.cli import console, exit_codes, log_output, token_lists
+from volary.cli import console, exit_codes, forms, log_output, token_lists
 from volary.controller import inputs
 from volary.controller.persistence import redaction
 from volary.model import errors, json, server_settings
 from volary.server import hosting
 from volary.server.authentication import logins, token_uses, tokens
 from volary.server.connections import descriptors
+from volary.telemetry import log_fields
 
 _LOG = logging.getLogger(__name__)
 #: New objects before the youngest are examined, and how many such passes before older ones are.
@@ -54,15 +55,47 @@ class Formatter(logging.Formatter):
         return self._secrets.clean(super().format(record))
 
 
-async def serve(config: str, *, no_ui: bool = False) -> int:
-    """Run the controller with its server until SIGINT or SIGTERM; `no_ui` goes before settings."""
+class JsonFormatter(Formatter):
+    """Writes records as JSON, one object a line, with what they are about.
+
+    Fields: ``time`` (RFC 3339, UTC), ``level``, ``logger``, ``message``, the fields of
+    `telemetry.log_fields` (``application``, ``run``, ``stage``, ``cluster``), and ``exception``
+    with its trace.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record's line."""
+        made = datetime.fromtimestamp(record.created, UTC)
+        said = {
+            "time": made.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **log_fields.current(),
+        }
+        if record.exc_info:
+            said["exception"] = self.formatException(record.exc_info)
+        # Before they are encoded: a secret with a quote in it would look different afterwards.
+        clean = {name: self._secrets.clean(value) for name, value in said.items()}
+        return msgspec.json.encode(clean).decode()
+
+
+async def serve(config: str, *, no_ui: bool = False, log_format: forms.LinesForm = "text") -> int:
+    """Run the controller with its server until SIGINT or SIGTERM.
+
+    Args:
+        config: The settings file.
+        no_ui: Serve no web UI, whatever the settings say.
+        log_format: What its log looks like.
+    """
     settings = hosting.read_settings(config)
     if no_ui:
         settings = replace(settings, ui=False)
     descriptors.raise_limit()
     handler = log_output.LimitedHandler(sys.stderr)
     secrets = redaction.SecretValues()
-    handler.setFormatter(Formatter("%(asctime)s %(levelname)s %(message)s", secrets))
+    made = JsonFormatter if log_format == "json" else Formatter
+    handler.setFormatter(made("%(asctime)s %(levelname)s %(message)s", secrets))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     # A crash leaves through the log, where secrets are taken out of its trace.
     sys.excepthook = lambda *crash: _LOG.critical("ended by a bug", exc_info=crash)

@@ -204,6 +204,7 @@ class Controller:
             workspace_service.WorkspaceService(store, known, asker, audit),
             live_service.LiveService(store, dependencies, self.live),
             drift_service.DriftService(store, compares),
+            self._manager.measures,
         )
         self._is_driving = False
 

@@ -21,6 +21,7 @@ from volary.controller.persistence import change_signal, retry
 from volary.controller.placement import backfill_loop, failover_loop
 from volary.controller.projects import project_registry
 from volary.controller.runs import ready_runs
+from volary.controller.telemetry import run_metrics
 from volary.controller.workspaces import workspace_keeper
 from volary.gitops import repository_state
 from volary.model import json
@@ -58,6 +59,8 @@ class ControlLoops:
         default_factory=workspace_keeper.WrittenWorkspaces
     )
     make_id: Callable[[], str] = new_id
+    #: Counts runs.
+    measures: run_metrics.RunMetrics = field(default_factory=run_metrics.RunMetrics)
     #: Why a repository could not be read last, by name; only of those.
     repository_errors: dict[str, str] = field(default_factory=dict, init=False)
 
@@ -79,6 +82,7 @@ class ControlLoops:
                 notifier=self.notifier,
                 new_id=self.make_id,
                 register=self.known,
+                measures=self.measures,
             )
             application_registry = registry.ApplicationRegistry(leader, self.repository_errors)
             await retry.until_available(self.projects.load, "reading project files")

@@ -440,6 +440,36 @@ class ProjectFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class Tracing:
+    """Where traces are sent; needs the extra `otel`."""
+
+    misplaced: ClassVar[Mapping[str, str]] = dict.fromkeys(["token", "headers"], _SECRET)
+
+    endpoint: Annotated[
+        options.Text,
+        options.Option(
+            "Base address of a collector that takes OTLP over HTTP, such as "
+            "`http://127.0.0.1:4318`; `/v1/traces` is added."
+        ),
+    ]
+    token_file: options.File = options.option(
+        "A file with a token that is sent along as `Authorization: Bearer`; over https, or to this "
+        "machine.",
+        "",
+    )
+    ca_file: options.File = options.option(
+        "A file with the authorities whose certificates are trusted; empty: those of the system.",
+        "",
+    )
+    sampled: int = options.option(
+        "Of 100 runs and requests, how many are traced; a run is traced whole or not at all.",
+        100,
+        least=0,
+        most=100,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything `volary server` is told."""
 
@@ -502,5 +532,6 @@ class Settings:
     roles: tuple[RoleBinding, ...] = options.option("Who may do what.", ())
     notifications: Notifications = options.option("Who is told what.", Notifications())
     secrets: Secrets = options.option("What opens the secrets in Git.", Secrets())
+    tracing: Tracing | None = options.option("Where traces are sent; empty: nowhere.", None)
     #: Systems that are asked for measurements; they go before the fleet's of the same name.
     providers: tuple[metric_providers.Provider, ...] = ()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from volary import secret_files
+from volary import __version__, secret_files
 from volary.config.decoding import readings
 from volary.config.projects import definitions, project_files
 from volary.config.server import settings_files
@@ -26,6 +26,7 @@ from volary.model.fleet import fleets
 from volary.server import app, fleet_file, serving
 from volary.server.authentication import logins, tokens
 from volary.sources.git import mirrors
+from volary.telemetry import otlp, spans
 
 _LOG = logging.getLogger(__name__)
 
@@ -127,6 +128,8 @@ def _secret_files(settings: server_settings.Settings) -> Iterator[str]:
             yield from filter(None, (given.token_file, given.password_file, given.ssh_key_file))
         if repository.webhook:
             yield repository.webhook.secret_file
+    if settings.tracing and settings.tracing.token_file:
+        yield settings.tracing.token_file
     if settings.auth.oidc and settings.auth.oidc.client_secret_file:
         yield settings.auth.oidc.client_secret_file
     for receiver in settings.notifications.receivers:
@@ -140,6 +143,32 @@ def _secret_files_of(receiver: server_settings.Receiver) -> Iterator[str]:
         yield chat.hook_url_file
     if receiver.webhook and receiver.webhook.signature_value_file:
         yield receiver.webhook.signature_value_file
+
+
+@contextlib.contextmanager
+def traced(settings: server_settings.Settings) -> Iterator[None]:
+    """Have what is done in the block traced, where the settings say so.
+
+    Raises:
+        errors.UserError: What it takes is not there.
+    """
+    tracing = settings.tracing
+    if tracing is None:
+        yield
+        return
+    if not otlp.IS_INSTALLED:
+        hint = "pip install 'volary[otel]'"
+        raise errors.user_error("tracing needs packages that are not installed", hint=hint)
+    token = secret_files.read_text(tracing.token_file) if tracing.token_file else ""
+    collector = otlp.Collector(
+        tracing.endpoint,
+        {"authorization": f"Bearer {token}"} if token else {},
+        tracing.ca_file,
+        tracing.sampled,
+        {"service.version": __version__},
+    )
+    with otlp.open_tracer(collector) as tracer, spans.traced(tracer):
+        yield
 
 
 class _RepositoryWatch:
@@ -183,6 +212,16 @@ async def run(
         errors.UserError: Something in the settings has to change first.
         errors.TemporaryError: The database cannot be reached now.
     """
+    with traced(settings):
+        await _run(settings, clock, secrets or redaction.SecretValues(), ready)
+
+
+async def _run(
+    settings: server_settings.Settings,
+    clock: clocks.Clock,
+    secrets: redaction.SecretValues,
+    ready: Callable[[str, logins.Authenticator], None],
+) -> None:
     members, beside = read_fleet(settings), read_projects(settings)
     if notice := projects_notice(settings):
         _LOG.warning("%s", notice)
@@ -207,7 +246,7 @@ async def run(
                 ),
                 watch=watching.watch,
                 rules=inputs.Rules(secrets=secrets_of(settings)),
-                secrets=secrets or redaction.SecretValues(),
+                secrets=secrets,
             )
             async with composition.open_controller(settings, parts) as made:
                 application = app.build(

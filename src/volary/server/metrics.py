@@ -79,9 +79,9 @@ class Metrics:
         build = prometheus.Info("volary_build", "Version of the server.", registry=self.registry)
         build.info({"version": __version__})
 
-    def write(self) -> bytes:
-        """Return all numbers in Prometheus' text form."""
-        return exposition.generate_latest(self.registry)
+    def write(self, *others: prometheus.CollectorRegistry) -> bytes:
+        """Return all numbers in Prometheus' text form, with those of others behind them."""
+        return b"".join(map(exposition.generate_latest, (self.registry, *others)))
 
 
 class FleetGauges:

@@ -23,11 +23,13 @@ from volary.model.fleet import fleets
 from volary.model.objects import manifest, ownership
 from volary.stages import registry
 from volary.stages.runtime import adoptions, contexts, rendezvouses, task_states
+from volary.telemetry import log_fields, spans
 from volary.tenancy import guards, membership
 
 _LOG = logging.getLogger(__name__)
 #: Seconds a cluster may take to let go of what was kept.
 _PATIENCE = 30.0
+_BADLY = (statuses.TaskStatus.FAILED, statuses.TaskStatus.UNREACHABLE)
 #: Renders the application for a target at a commit: (commit, target) -> manifests.
 Render = Callable[[str, str], Awaitable[list[manifest.Manifest]]]
 
@@ -68,6 +70,25 @@ class ClusterExecutor:
         self, task: executor.TaskContext, report: executor.Reporter
     ) -> statuses.Outcome:
         """Carry out one stage on one cluster and say how it ended."""
+        about: dict[str, str | int] = {
+            "volary.application": task.application,
+            "volary.cluster": task.target,
+            "volary.attempt": task.attempt,
+        }
+        place = spans.Place(task.run_id, (task.stage_id,))
+        with (
+            log_fields.bound(stage=task.stage_id, cluster=task.target),
+            spans.span(task.stage.name, about, within=place) as span,
+        ):
+            outcome = await self._execute_together(task, report)
+            span.describe({"volary.task.status": outcome.status.value})
+            if outcome.status in _BADLY:
+                span.fail(outcome.status.value)
+        return outcome
+
+    async def _execute_together(
+        self, task: executor.TaskContext, report: executor.Reporter
+    ) -> statuses.Outcome:
         # First of all: those that begin in the same moment have to see each other.
         rendezvous = self._rendezvous.setdefault(task.stage_id, rendezvouses.Rendezvous())
         rendezvous.join(task.target)

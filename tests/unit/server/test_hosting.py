@@ -12,6 +12,7 @@ from volary.controller import composition, inputs
 from volary.isolation import launcher, probing
 from volary.model import errors, projects, server_settings
 from volary.server import hosting
+from volary.telemetry import otlp
 
 
 def test_addresses_of_chats_are_secrets(tmp_path: Path) -> None:
@@ -191,3 +192,25 @@ def test_programs_that_render_see_neither_the_servers_data_nor_its_keys(tmp_path
         "/keys/private.pem",
         "/keys/a",
     )
+
+
+def test_tracing_without_its_packages_is_said_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(otlp, "IS_INSTALLED", False)
+    settings = server_settings.Settings(
+        "fleet.yaml", ".", tracing=server_settings.Tracing("http://127.0.0.1:4318")
+    )
+
+    with pytest.raises(errors.UserError, match="not installed") as raised, hosting.traced(settings):
+        pass
+
+    assert raised.value.problems[0].hint == "pip install 'volary[otel]'"
+
+
+def test_a_collector_s_token_is_a_secret(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("of-the-collector\n")
+    tracing = server_settings.Tracing("https://collector", token_file=str(tmp_path / "token"))
+    settings = server_settings.Settings("fleet.yaml", ".", tracing=tracing)
+
+    assert hosting.secrets_of(settings) == ("of-the-collector",)

@@ -80,6 +80,13 @@ def serve(
     no_ui: Annotated[
         bool, typer.Option("--no-ui", help="Serve no web UI, as ui: false in the settings says.")
     ] = False,
+    log_format: Annotated[
+        forms.LinesForm,
+        typer.Option(
+            "--log-format",
+            help="text, or json: an object a line, with application, run, stage and cluster.",
+        ),
+    ] = "text",
 ) -> None:
     """Run the controller, its API server and the web UI in one process.
 
@@ -87,7 +94,7 @@ def serve(
     """
     from volary.cli import server_process
 
-    options.finish(server_process.serve(config, no_ui=no_ui))
+    options.finish(server_process.serve(config, no_ui=no_ui, log_format=log_format))
 
 
 _TokenServer = Annotated[

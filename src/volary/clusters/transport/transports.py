@@ -29,8 +29,10 @@ from volary.clusters.transport import (
 )
 from volary.http_client import answers
 from volary.model import clocks, errors, json
+from volary.telemetry import spans
 
 _UNAUTHORIZED = 401
+_NOT_FOUND = 404
 _REFUSED = 300
 #: A gateway's words that nobody is behind it; an API server sends a Status with them.
 _GATEWAY = frozenset({502, 503, 504})
@@ -310,6 +312,23 @@ class Transport:
             headers.append(("Authorization", proof.authorization))
         if request.content_type:
             headers.append(("Content-Type", request.content_type))
+        about = {"volary.cluster": self.connection.name, "url.path": request.path}
+        with spans.span(request.method, about, kind=spans.Kind.CLIENT) as span:
+            exchange = await self._sent(request, headers, timeout, proof)
+            status = exchange.answer.status
+            span.describe({"http.response.status_code": status})
+            # That something is not there is what many look for.
+            if status >= _REFUSED and (request.method, status) != ("GET", _NOT_FOUND):
+                span.fail(str(status))
+        return exchange
+
+    async def _sent(
+        self,
+        request: requests.Request,
+        headers: list[tuple[str, str]],
+        timeout: aiohttp.ClientTimeout,
+        proof: authenticators.Proof,
+    ) -> _Exchange:
         opened = self._sessions.take(proof)
         try:
             answer = await opened.session.request(

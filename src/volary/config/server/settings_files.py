@@ -5,6 +5,7 @@ import re
 from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -61,6 +62,7 @@ class ControllerFile(base_sections.Section, of=server_settings.Settings):
     roles: list[server_settings.RoleBinding]
     notifications: server_settings.Notifications
     secrets: server_settings.Secrets
+    tracing: server_settings.Tracing | None
     analysis_providers: list[provider_sections.ProviderEntry] = options.option(
         "Systems that are asked for measurements, beside those of the fleet file; of two with one "
         "name this one counts.",
@@ -113,6 +115,7 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
     _check_cluster_health(reading, read.cluster_health)
     notification_routes.check(reading, read.notifications)
     check_secrets(reading, read.secrets, ("secrets",))
+    _check_tracing(reading, read.tracing)
     projects = _projects(reading, file_paths.resolved(read.projects, directory), repositories)
     written = base_sections.value_of(
         server_settings.Settings,
@@ -137,6 +140,7 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
         auth=file_paths.resolved(written.auth, directory),
         notifications=file_paths.resolved(written.notifications, directory),
         secrets=file_paths.resolved(written.secrets, directory),
+        tracing=file_paths.resolved(written.tracing, directory),
     )
 
 
@@ -151,6 +155,23 @@ def _listen(reading: readings.Reading, text: str) -> tuple[str, int]:
     if ":" in host and not _is_address(host):
         reading.error(("listen",), "is not an address", "write [::1]:8080")
     return host, int(port)
+
+
+def _check_tracing(reading: readings.Reading, tracing: server_settings.Tracing | None) -> None:
+    if tracing is None:
+        return
+    try:
+        address = urlsplit(tracing.endpoint)
+        host, _ = address.hostname or "", address.port
+    except ValueError:
+        address, host = urlsplit(""), ""
+    at = ("tracing", "endpoint")
+    if address.scheme not in ("http", "https") or not host or address.query:
+        reading.error(at, "is not an address of http or https", "write http://127.0.0.1:4318")
+    elif address.username or address.password:
+        reading.error(at, "has a password in it", "write it into a file, and name that: tokenFile")
+    elif tracing.token_file and address.scheme == "http" and not addresses.is_loopback(host):
+        reading.error(at, "would get the token in the clear", "use https")
 
 
 def _is_address(text: str) -> bool:

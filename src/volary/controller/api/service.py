@@ -33,6 +33,7 @@ from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
 from volary.controller.runs import ready_runs, release_plans
 from volary.controller.status import application_state, application_statuses, run_requests
+from volary.controller.telemetry import run_metrics
 from volary.engine.observers import explanations
 from volary.engine.persistence import codec
 from volary.model import errors, json
@@ -75,6 +76,8 @@ class Service:
     live: live_service.LiveService
     #: What is not as Git says.
     drift: drift_service.DriftService
+    #: Runs as metrics, of this process.
+    measures: run_metrics.RunMetrics = field(default_factory=run_metrics.RunMetrics)
     #: The first screen.
     overview: overview_service.OverviewService = field(init=False)
     #: What may be done next.

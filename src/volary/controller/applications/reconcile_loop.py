@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from volary.controller.leadership import context
+from volary.telemetry import log_fields
 
 _LOG = logging.getLogger(__name__)
 
@@ -81,6 +82,10 @@ class ReconcileLoop:
         self._attempted = asyncio.Event()
 
     async def _run(self) -> None:
+        with log_fields.bound(application=self._name):
+            await self._work()
+
+    async def _work(self) -> None:
         failures = 0
         try:
             while self._steps.is_work_left():

@@ -45,6 +45,7 @@ from volary.model import errors
 from volary.model.runs import run_records
 from volary.notifying import notices
 from volary.store import fencing, records
+from volary.telemetry import spans
 from volary.tenancy import restrictions
 
 _LOG = logging.getLogger(__name__)
@@ -558,7 +559,8 @@ class ApplicationReconciler:
         before = self._permitted_now()
         try:
             told = functools.partial(self._tell_waiting, run_request)
-            ready = await self._planner.plan(run_request, told)
+            with spans.span("plan", within=spans.Place(run_request.id)):
+                ready = await self._planner.plan(run_request, told)
         except restrictions.NotPermittedError as error:
             await self._note_not_permitted(run_request, before)
             await self.refuse(run_request, refusals.sentence(error))
@@ -615,6 +617,8 @@ class ApplicationReconciler:
                 # Something else runs by now, and nobody waits for that commit any more.
                 await self._state_writer.keep(replace(self.status, not_permitted=None))
             ready, version = await self._state_writer.begin(ready)
+            waited = leader.dependencies.clock.now() - run_request.at
+            leader.measures.begun(run_request.kind.value, waited)
             self._interrupted.unread = ""
             self._session = self._open_session(ready, version)
             return self._session

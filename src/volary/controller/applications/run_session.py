@@ -13,6 +13,7 @@ from volary.controller.status import (
     application_identity,
     run_origins,
 )
+from volary.controller.telemetry import run_metrics, run_spans
 from volary.engine.execution import runners
 from volary.engine.observers import feed
 from volary.engine.persistence import codec
@@ -22,6 +23,7 @@ from volary.model import errors
 from volary.model.fleet import fleets
 from volary.model.runs import run_records
 from volary.store import records
+from volary.telemetry import log_fields, spans
 from volary.tenancy import membership
 
 #: Seconds a run may take to answer a request before it counts as stuck.
@@ -40,9 +42,20 @@ class RunSession:
     analyses: batch_writers.AnalysisWriter
     audit: batch_writers.AuditWriter
     performer: ready_runs.Performer
+    measures: run_metrics.RunMetrics
 
     async def carry_out(self) -> state.Run:
         """Carry the run out to its end and return it, with all that was said written down."""
+        run = self.runner.run
+        with log_fields.bound(application=run.application, run=run.id):
+            ended = await self._carry_out()
+        kind = self.origin.kind.value
+        self.measures.ended(kind, ended)
+        for finished in run_spans.of_run(kind, ended):
+            spans.tell(finished)
+        return ended
+
+    async def _carry_out(self) -> state.Run:
         async with asyncio.TaskGroup() as group:
             writers = (self.log, self.analyses, self.audit)
             writing = [group.create_task(writer.keep_writing()) for writer in writers]
@@ -153,4 +166,4 @@ def open_session(
             leader.dependencies.clock.now(), _FLEET, name, f"{name} left it, and {why}"
         )
     )
-    return RunSession(origin, runner, log, analyses, audit, release.performer)
+    return RunSession(origin, runner, log, analyses, audit, release.performer, leader.measures)

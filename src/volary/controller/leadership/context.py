@@ -14,6 +14,7 @@ from volary.controller.persistence import change_signal, redaction, retry
 from volary.controller.planning import opened_applications
 from volary.controller.runs import kind_registry, ready_runs, run_kinds
 from volary.controller.status import run_requests
+from volary.controller.telemetry import run_metrics
 from volary.model import backoffs, errors, json
 from volary.model.runs import run_records
 from volary.notifying import notifier
@@ -126,6 +127,8 @@ class LeaderContext:
     )
     #: Who waits because its project has as many runs under way as it may.
     turns: project_runs.ProjectRuns = field(default_factory=project_runs.ProjectRuns)
+    #: Counts runs; it outlives the leader.
+    measures: run_metrics.RunMetrics = field(default_factory=run_metrics.RunMetrics)
     differences: ChangedPathsCache = field(default_factory=ChangedPathsCache)
     #: Applications that are read again and again.
     opened: ApplicationCache = field(default_factory=ApplicationCache)

@@ -19,6 +19,7 @@ from volary.server import server_state
 from volary.server.authentication import logins
 from volary.server.connections import http_connection
 from volary.server.http import problems
+from volary.telemetry import spans
 
 #: Bytes of a body; a webhook's may be larger.
 LARGEST_BODY = 64 * 1024
@@ -29,6 +30,8 @@ _SLOWEST_BODY = 15.0
 _LATER = "5"
 #: Answered whatever else is refused.
 _HEALTH = frozenset({"/healthz", "/readyz"})
+#: The first status of an answer that is the server's own fault.
+_BROKEN = 500
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -52,7 +55,13 @@ class HttpMiddleware:
         if scope["type"] != "http":
             await self.inner(scope, receive, send)
             return
-        outgoing = _ResponseHeaders(scope, send, self.here)
+        method = _method(scope["method"])
+        with spans.span(method, {"http.request.method": method}, kind=spans.Kind.SERVER) as span:
+            await self._answer(scope, receive, _ResponseHeaders(scope, send, self.here, span))
+
+    async def _answer(
+        self, scope: types.Scope, receive: types.Receive, outgoing: "_ResponseHeaders"
+    ) -> None:
         refusal = self._refusal(scope)
         if refusal is not None:
             await refusal(scope, receive, outgoing)
@@ -213,11 +222,16 @@ class _ResponseHeaders:
     """Adds what every answer carries, and counts it."""
 
     def __init__(
-        self, scope: types.Scope, send: types.Send, here: server_state.ServerState
+        self,
+        scope: types.Scope,
+        send: types.Send,
+        here: server_state.ServerState,
+        span: spans.Span,
     ) -> None:
         self._scope = scope
         self._send = send
         self._here = here
+        self._span = span
         self._began = time.perf_counter()
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
@@ -234,8 +248,12 @@ class _ResponseHeaders:
         # The template, not the path: a label for each run would never end.
         matched_route = self._scope.get("route")
         route = getattr(matched_route, "path", "") or "(none)"
-        numbers = self._here.metrics
-        numbers.requests.labels(route, _method(self._scope["method"]), str(status)).inc()
+        numbers, method = self._here.metrics, _method(self._scope["method"])
+        self._span.rename(f"{method} {route}")
+        self._span.describe({"http.route": route, "http.response.status_code": status})
+        if status >= _BROKEN:
+            self._span.fail(str(status))
+        numbers.requests.labels(route, method, str(status)).inc()
         numbers.seconds.labels(route).observe(time.perf_counter() - self._began)
 
 

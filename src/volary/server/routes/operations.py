@@ -58,7 +58,7 @@ async def metrics(request: requests.Request) -> responses.Response:
     """Show metrics for Prometheus: they name no application, and count all there are."""
     here = server_state.of(request)
     await here.metrics.fleet.take(here.service)
-    body = here.metrics.write()
+    body = here.metrics.write(here.service.measures.registry)
     return responses.Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -269,6 +269,15 @@ def test_every_problem_is_found_at_once_with_its_line() -> None:
         ("secrets: {sops: {ageKey: a}}", "ageKey does not belong here: secrets do not belong"),
         ("secrets: {keyPair: {privateKeyData: a}}", "privateKeyData does not belong here"),
         ("failover: {slowMovesPerMinute: 60}", "it would go faster when more is lost"),
+        ("tracing: {endpoint: collector}", "is not an address of http or https"),
+        ("tracing: {endpoint: 'http://[::1:4318'}", "is not an address of http or https"),
+        ("tracing: {endpoint: 'https://me:hunter2@collector'}", "has a password in it"),
+        (
+            "tracing: {endpoint: 'http://collector:4318', tokenFile: t}",
+            "would get the token in the clear",
+        ),
+        ("tracing: {endpoint: 'http://collector', token: t}", "token does not belong here"),
+        ("tracing: {endpoint: 'http://collector', sampled: 101}", ""),
     ],
 )
 def test_wrong_values_are_refused(line: str, message: str) -> None:
