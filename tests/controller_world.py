@@ -28,6 +28,10 @@ SPEED = 60.0
 BACKOFF = backoffs.Backoff(timedelta(seconds=0.2), timedelta(minutes=2))
 RULES = inputs.Rules(backoff=BACKOFF, look=timedelta(seconds=0.1), patience=timedelta(seconds=2))
 
+#: Seconds after which is looked again though nothing was stored, and in which things that are
+#: stored one after another are looked at once.
+_AT_LATEST, _TOGETHER = 0.1, 0.02
+
 
 class Clock:
     def now(self) -> datetime:
@@ -45,6 +49,13 @@ class Controlled:
     @property
     def service(self) -> api_service.Service:
         return self.controller.service
+
+    async def changed(self) -> None:
+        """Wait until something may look different than it did: soon after the next thing that is
+        stored, or after a while, for not all that is seen is stored by this process.
+        """
+        await self.service.kept.wait(_AT_LATEST)
+        await asyncio.sleep(_TOGETHER)
 
     def push(self, text: str, new: str, *, message: str = "Change it") -> str:
         """Replace a text of the Deployment and commit."""
@@ -83,7 +94,7 @@ class Controlled:
                     found = next((each for each in page.items if each.name == "simple"), None)
                     if found is not None and holds(found):
                         return found
-                    await asyncio.sleep(0.02)
+                    await self.changed()
         except TimeoutError:
             raise AssertionError(f"it never stood so, but: {found}") from None
 
@@ -104,7 +115,7 @@ class Controlled:
                         found = await self.service.run(run)
                     if found is not None and holds(found):
                         return found
-                    await asyncio.sleep(0.02)
+                    await self.changed()
         except TimeoutError:
             raise AssertionError(f"the run never was so, but: {found}") from None
 
@@ -123,7 +134,7 @@ class Controlled:
                 newest = next(iter(await self.runs()), None)
                 if newest is not None and (newest.commit, newest.status) == (commit, "waiting"):
                     return newest.id
-                await asyncio.sleep(0.02)
+                await self.changed()
 
     async def told(self) -> list[json.JsonObject]:
         """Return all that all runs told so far, in order."""

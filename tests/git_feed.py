@@ -43,9 +43,11 @@ class Feed:
     async def watch(self, on_change: inputs.OnSeen) -> None:
         last = ""
         while True:
-            found = await self.look()
+            head = await self.fetch_head(self.name)
             self.looks += 1
-            if found.head is not None and found.head.id != last:
+            if head != last:
+                found = await self.look()
+                assert found.head is not None
                 last = found.head.id
                 await on_change(found)
                 self.told.append(last)

@@ -390,6 +390,18 @@ def _build_models() -> None:
             model.model_rebuild()
 
 
+def _open_store() -> None:
+    """Make the schema of a store once: what its libraries learn by it is learned for all."""
+    from volary.controller import inputs
+    from volary.store import factory
+
+    async def open_and_close() -> None:
+        async with factory.open_store("memory:", clock=inputs.SystemClock()):
+            pass
+
+    asyncio.run(open_and_close())
+
+
 def _carry_out(order: _Order) -> None:
     if not order.function:
         sys.argv = ["volary", *order.words]
@@ -419,6 +431,7 @@ if __name__ == "__main__":
     sys.path.insert(1, str(Path(__file__).parents[1] / "sandbox/tests"))
     _import_everything()
     _build_models()
+    _open_store()
     gc.collect()
     # What is there now stays: the processes need not look at it, nor copy its pages for that.
     gc.freeze()

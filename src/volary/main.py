@@ -2,6 +2,8 @@
 
 import sys
 
+import typer
+
 from volary.cli import exit_codes
 from volary.cli.commands import root
 from volary.demo import commands as demo_commands
@@ -10,12 +12,14 @@ from volary.model import errors
 #: Every command: those of the product, then those that need the sandbox.
 app = root.app
 app.add_typer(demo_commands.app)
+#: Them with their options, read from the functions once.
+command = typer.main.get_command(app)
 
 
 def main() -> None:
     """Run the command line and leave with an exit code of `exit_codes.Exit`."""
     try:
-        app()
+        command()
     except KeyboardInterrupt:
         sys.exit(exit_codes.Exit.INTERRUPTED)
     except BrokenPipeError:

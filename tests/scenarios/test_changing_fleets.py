@@ -85,7 +85,7 @@ async def until_cluster(
                 found = await made.service.fleet.get(name)
                 if holds(found):
                     return found
-                await asyncio.sleep(0.02)
+                await made.changed()
     except TimeoutError:
         raise AssertionError(f"{name} never was so, but: {found}") from None
 

@@ -95,7 +95,7 @@ async def until_placed(
                 found = await placed(given)
                 if holds(found):
                     return found
-                await asyncio.sleep(0.02)
+                await given.changed()
     except TimeoutError:
         runs = [(each.trigger, each.status, each.reason) for each in await given.runs()]
         raise AssertionError(f"it never was placed so, but: {found}\n{runs}") from None
@@ -106,7 +106,7 @@ async def until_state(given: Controlled, name: str, state: str) -> None:
         while True:
             if (await given.service.fleet.get(name)).status == state:
                 return
-            await asyncio.sleep(0.02)
+            await given.changed()
 
 
 async def moving(given: Controlled) -> representations.RunSummary:
@@ -116,7 +116,7 @@ async def moving(given: Controlled) -> representations.RunSummary:
             newest = (await given.runs())[0]
             if newest.trigger.startswith("eu carries"):
                 return newest
-            await asyncio.sleep(0.02)
+            await given.changed()
 
 
 def on(world: command_world.World) -> list[str]:

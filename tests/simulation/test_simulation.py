@@ -18,7 +18,7 @@ from simulation import plays, sources
 
 #: Worlds that one test plays.
 _LOT = 10
-_SEEDS = os.environ.get("VOLARY_SIMULATION_SEEDS", "1-150")
+_SEEDS = os.environ.get("VOLARY_SIMULATION_SEEDS", "1-60")
 
 
 @pytest.fixture(scope="module")
