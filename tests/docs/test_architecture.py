@@ -1,6 +1,7 @@
 """The pages on how Volary is built say what the code is; links and anchors lead somewhere."""
 
 import ast
+import functools
 import importlib.util
 import re
 import subprocess
@@ -94,14 +95,15 @@ def test_links_to_headings_lead_to_a_heading() -> None:
     dead = []
     for page in PAGES:
         for target, anchor in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", page.read_text()):
-            linked = (page.parent / target) if target else page
+            linked = (page.parent / target).resolve() if target else page
             if linked.suffix == ".md" and anchor not in anchors(linked):
                 dead.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
 
     assert dead == []
 
 
-def anchors(page: Path) -> set[str]:
+@functools.cache
+def anchors(page: Path) -> frozenset[str]:
     """Return the anchors of a page's headings as GitHub makes them."""
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     found: set[str] = set()
@@ -110,7 +112,7 @@ def anchors(page: Path) -> set[str]:
         slug = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
         number = sum(1 for known in found if re.fullmatch(re.escape(slug) + r"(-\d+)?", known))
         found.add(f"{slug}-{number}" if number and slug in found else slug)
-    return found
+    return frozenset(found)
 
 
 def test_every_page_of_the_docs_is_reached_from_their_index() -> None:

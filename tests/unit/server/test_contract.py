@@ -9,6 +9,7 @@ import schemathesis
 from schemathesis import checks
 from schemathesis.specs.openapi import checks as openapi_checks
 
+import process_time
 import server_world
 from volary.controller.api import representations
 from volary.server.routes import bodies
@@ -55,7 +56,7 @@ def _attack(url: str, document: dict[str, object]) -> int:
                 name: {"application": "web", "run": "run-web"}.get(name, value)
                 for name, value in (case.path_parameters or {}).items()
             }
-            answer = case.call(base_url=url, timeout=10)
+            answer = case.call(base_url=url, timeout=process_time.HANG)
             case.validate_response(answer, checks=list(_CHECKS))
             count += 1
 
