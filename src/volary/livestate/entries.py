@@ -6,6 +6,8 @@ Objects may have any shape: what is no object of Kubernetes is told apart here, 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from volary.clusters.inventory import inventory
 from volary.livestate import nodes, packing, sources
 from volary.livestate.nodes import Event, Node
@@ -16,6 +18,8 @@ from volary.model.objects import object_health
 
 #: Bytes of one packed object; of a larger one only what a tree shows is kept.
 LARGEST = 1 << 20
+#: Of an object's metadata: they change with every write, whatever it writes.
+_NUMBERS = frozenset({"resourceVersion", "generation", "managedFields"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +29,8 @@ class Applied:
     node: Node
     #: Id of whose it is.
     owner: str
-    #: Its resourceVersion.
-    version: str
+    #: Equal as long as nothing changes but its status.
+    content: int
     #: Empty: it was too large to be kept.
     packed: bytes
 
@@ -115,8 +119,20 @@ def _applied(body: json.JsonObject, reading: Reading) -> Applied | None:
         return None
     node = nodes.of_body(body, reading.rules)
     packed = packing.pack(reading.mask(body))
-    version = objects.text(body, "metadata", "resourceVersion")
-    return Applied(node, owner.id, version, packed if len(packed) <= LARGEST else b"")
+    return Applied(node, owner.id, _content(body), packed if len(packed) <= LARGEST else b"")
+
+
+def _content(body: json.JsonObject) -> int:
+    """Return a digest of what a comparison with Git looks at; of this process alone."""
+    metadata = objects.mapping(body, "metadata")
+    fields = [one for one in objects.mappings(metadata, "managedFields") if not _is_of_status(one)]
+    stated = {key: value for key, value in metadata.items() if key not in _NUMBERS}
+    rest = {key: value for key, value in body.items() if key not in ("metadata", "status")}
+    return hash(msgspec.json.encode([stated, fields, rest]))
+
+
+def _is_of_status(entry: json.JsonObject) -> bool:
+    return entry.get("subresource") == "status"
 
 
 def _inventory(body: json.JsonObject) -> Stored | None:

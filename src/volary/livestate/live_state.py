@@ -227,7 +227,7 @@ class LiveState:
     def find(
         self, cluster: str, owner: ownership.Owner, key: manifest.ResourceKey
     ) -> json.JsonObject | None:
-        """Return one applied object, as `bodies` has it; None: it is not there."""
+        """Return one applied object, as it is kept; None: it is not there."""
         known = self._followed.get(cluster)
         return known.known.find_body(owner.id, key) if known else None
 
@@ -244,20 +244,25 @@ class LiveState:
 
     # Applied objects.
 
-    def bodies(self, cluster: str, owner: ownership.Owner) -> tuple[json.JsonObject, ...]:
-        """Return the objects that were applied for an owner; see `live_objects`."""
-        known = self._followed.get(cluster)
-        return known.known.bodies(owner.id) if known else ()
-
-    def missing_bodies(
+    def known_objects(
         self, cluster: str, owner: ownership.Owner
-    ) -> tuple[manifest.ResourceKey, ...]:
-        """Return the objects that are there and not among `bodies`."""
-        known = self._followed.get(cluster)
-        return known.known.without_bodies(owner.id) if known else ()
+    ) -> live_objects.KnownObjects | None:
+        """Return the objects that were applied for an owner; None: the cluster is not current."""
+        followed = self._followed.get(cluster)
+        if followed is None or followed.follower.status.stale_reason:
+            return None
+        listed = frozenset(followed.follower.listed)
+        kinds = followed.known.kinds_of(owner.id)
+        return live_objects.KnownObjects(
+            followed.known.stamp(owner.id),
+            kinds is not None and kinds <= listed,
+            self.masked,
+            followed.known.applied(owner.id),
+            listed,
+        )
 
     def masked(self, body: json.JsonObject) -> json.JsonObject:
-        """Return an object as `bodies` would have it: a Secret with digests for its values."""
+        """Return an object as it is kept: a Secret with digests for its values."""
         return secret_digests.with_digests(body, self._digest_key)
 
     def is_current(self, cluster: str) -> bool:
@@ -273,11 +278,6 @@ class LiveState:
         """Return what of a cluster cannot be read."""
         known = self._followed.get(cluster)
         return known.follower.status.warnings if known else ()
-
-    def follows(self, cluster: str, group: str, kind: str) -> bool:
-        """Say whether what is here of a kind is all that there is of it with our labels."""
-        known = self._followed.get(cluster)
-        return known is not None and (group, kind) in known.follower.listed
 
     def listen(self) -> live_objects.Listener:
         """Return a new listener; it hears of what changes from now on."""

@@ -10,6 +10,7 @@ from volary.livestate import (
     cluster_follower,
     cluster_objects,
     entries,
+    packing,
     secret_digests,
     sources,
     views,
@@ -92,8 +93,9 @@ def test_an_object_comes_back_as_it_was_sent() -> None:
 
     known.take(DEPLOYMENTS, body)
 
-    assert known.bodies(OWNER.id) == (body,)
-    assert known.bodies("another") == ()
+    [packed] = known.applied(OWNER.id).values()
+    assert packing.unpack(packed) == body
+    assert known.applied("another") == {}
     key = manifest.ResourceKey("apps", "Deployment", "shop", "web")
     assert known.find_body(OWNER.id, key) == body
     assert known.take_changes() == cluster_objects.Changes({OWNER.id}, {OWNER.id})
@@ -172,7 +174,7 @@ def test_values_of_secrets_are_not_kept_and_equal_ones_are_equal() -> None:
 
     known.take(SECRETS, body)
 
-    [kept] = known.bodies(OWNER.id)
+    [kept] = map(packing.unpack, known.applied(OWNER.id).values())
     assert "aHVudGVyMg" not in json.dumps(kept)
     assert kept["data"]["a"] == kept["data"]["b"] != kept["data"]["c"]
     wanted = {**body, "stringData": {"a": "hunter2", "b": "hunter2"}, "data": {"c": "eA=="}}

@@ -16,7 +16,7 @@ from volary.concurrency import fan_out
 from volary.config.crosscheck import eligibility
 from volary.controller import notifications
 from volary.controller.applications import reconcilers
-from volary.controller.drift import comparer, comparisons, repair_rules, watched_objects
+from volary.controller.drift import comparer, comparisons, repair_rules
 from volary.controller.leadership import context
 from volary.controller.placement import backfill_rules
 from volary.controller.status import (
@@ -25,6 +25,7 @@ from volary.controller.status import (
     drift_states,
     run_requests,
 )
+from volary.livestate import live_objects
 from volary.model import drift_rules
 from volary.notifying import notices
 
@@ -84,7 +85,7 @@ class DriftLoop:
     leader: context.LeaderContext
     all_reconcilers: Callable[[], Iterable[reconcilers.ApplicationReconciler]]
     comparer: comparer.Comparer
-    watched: watched_objects.WatchedObjects
+    watched: live_objects.LiveObjects
     pace: Pace
     _turns: dict[str, _Turn] = field(default_factory=dict, init=False)
     _hastened: asyncio.Event = field(default_factory=asyncio.Event, init=False)
@@ -110,7 +111,7 @@ class DriftLoop:
         finally:
             listener.close()
 
-    def hasten(self, changes: Collection[watched_objects.Change]) -> None:
+    def hasten(self, changes: Collection[live_objects.Change]) -> None:
         """Have applications compared soon whose objects have changed."""
         now = asyncio.get_running_loop().time()
         gap = self.pace.gap_seconds
