@@ -71,6 +71,26 @@ class DriftService:
         clusters = last.clusters if last else ()
         return next((one for one in clusters if one.name == cluster), None)
 
+    async def change(
+        self, name: str, after: int = 0
+    ) -> tuple[live_representations.DriftChange | None, int]:
+        """Return what is written down of an application's drift, with the version of that.
+
+        None: nothing was written down since the version `after`.
+
+        Raises:
+            refusals.NotFound: There is none of that name.
+        """
+        known = await self.store.applications.get(name)
+        if known is None:
+            raise refusals.not_found("application", name)
+        if known.version <= after:
+            return None, after
+        if why := application_statuses.why_unreadable(known):
+            raise refusals.conflict(f"application {name}: {why}")
+        status = application_statuses.from_document(known.document)
+        return _change(known, status), known.version
+
     async def counts(self) -> live_representations.DriftCounts:
         """Return how many clusters of applications were out of sync when they were compared last.
 
@@ -89,6 +109,23 @@ class DriftService:
                 released = sum(bool(one.commit) for one in status.releases.clusters.values())
                 counted[drift_states.SyncWord.IN_SYNC.value] += max(0, released - drifted)
         return dict(counted)
+
+
+def _change(
+    known: records.ApplicationRecord, status: application_statuses.ApplicationStatus
+) -> live_representations.DriftChange:
+    return live_representations.DriftChange(
+        application=known.name,
+        at=known.updated,
+        clusters=tuple(
+            live_representations.DriftedCluster(name=name, since=one.since, reason=one.reason)
+            for name, one in status.drift.clusters.items()
+        ),
+        unrepaired=status.drift.unrepaired,
+        repair=status.repair.id if status.repair is not None and not status.under_way else "",
+        run=status.run,
+        under_way=status.under_way,
+    )
 
 
 def of_comparison(

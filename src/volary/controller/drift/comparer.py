@@ -317,9 +317,12 @@ class _One:
 
 
 def signature_of(known: application_state.ApplicationState) -> object:
-    """Return what makes another comparison necessary, besides the clusters."""
+    """Return what makes another comparison necessary, besides the clusters.
+
+    The end of a pause as well: then what could not be repaired can be.
+    """
     status = known.status
-    return (status.releases, status.owners, status.run, status.under_way)
+    return (status.releases, status.owners, status.run, status.under_way, status.pause)
 
 
 @dataclass(frozen=True, slots=True)
