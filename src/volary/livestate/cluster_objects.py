@@ -142,6 +142,12 @@ class ClusterObjects:
         """Return the applied objects of an owner, packed; empty: it was too large to be kept."""
         return {one.node.key: one.packed for one in self._all_of(owner)}
 
+    def applied_of_kinds(
+        self, owner: str, kinds: Collection[tuple[str, str]]
+    ) -> tuple[Applied, ...]:
+        """Return the applied objects of an owner that are of some kinds."""
+        return tuple(one for one in self._all_of(owner) if (one.node.group, one.node.kind) in kinds)
+
     def stamp(self, owner: str) -> int:
         """Return what is another number whenever the applied objects of an owner changed."""
         return self._stamps.get(owner, self._emptied)
@@ -213,6 +219,13 @@ class ClusterObjects:
                 self._keep_inventory(entry)
             case Event():
                 self._keep_event(entry)
+
+    def exchange(self, before: Applied, after: Applied) -> None:
+        """Take what is shown of an object anew, unless it has changed since it was `before`."""
+        uid = before.node.uid
+        if self._applied.get(uid) is before and before.node != after.node:
+            self._applied[uid] = after
+            self._changes.trees.add(after.owner)
 
     def remove(self, source: sources.Source, uid: str) -> None:
         """Take that an object is gone."""

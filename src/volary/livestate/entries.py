@@ -3,8 +3,8 @@
 Objects may have any shape: what is no object of Kubernetes is told apart here, once.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -57,8 +57,10 @@ Entry = Applied | Node | Stored | Event
 class Reading:
     """How objects are read."""
 
-    #: The user's, of health.
+    #: The fleet's, of health.
     rules: tuple[object_health.Rule, ...] = ()
+    #: Those of single applications, which come first: by the id of the owner.
+    own_rules: Mapping[str, tuple[object_health.Rule, ...]] = field(default_factory=dict)
     #: Takes the values out of Secrets.
     mask: Callable[[json.JsonObject], json.JsonObject] = lambda body: body
 
@@ -85,6 +87,21 @@ def read_all(source: sources.Source, bodies: Sequence[json.JsonObject], reading:
         if entry is not None:
             entries.append(entry)
     return Read(tuple(entries), unreadable)
+
+
+def assessed_anew(applied: Applied, reading: Reading) -> Applied:
+    """Return an object as it is by the rules of health that count now; may be called in a thread.
+
+    One that was too large to be kept stays as it was until it changes.
+    """
+    if not applied.packed:
+        return applied
+    node = nodes.of_body(packing.unpack(applied.packed), _rules(applied.owner, reading))
+    return replace(applied, node=node)
+
+
+def _rules(owner: str, reading: Reading) -> tuple[object_health.Rule, ...]:
+    return (*reading.own_rules.get(owner, ()), *reading.rules)
 
 
 def references(stored: Stored) -> frozenset[inventory.Reference]:
@@ -117,7 +134,7 @@ def _applied(body: json.JsonObject, reading: Reading) -> Applied | None:
     owner = tracking.owner_of(body)
     if owner is None:
         return None
-    node = nodes.of_body(body, reading.rules)
+    node = nodes.of_body(body, _rules(owner.id, reading))
     packed = packing.pack(reading.mask(body))
     return Applied(node, owner.id, _content(body), packed if len(packed) <= LARGEST else b"")
 

@@ -5,14 +5,14 @@ object is there nor that it is not.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from volary.clusters.api import discovery
 from volary.livestate import packing
 from volary.model import json
-from volary.model.objects import manifest, ownership
+from volary.model.objects import manifest, object_health, ownership
 
 #: A cluster, and the id of the owner of what changed there.
 Change = tuple[str, str]
@@ -59,6 +59,12 @@ class LiveObjects(Protocol):
 
         A kind that comes into use later is listed then; `KnownObjects.follows` tells of each.
         """
+        ...
+
+    async def use_rules(
+        self, owners: Iterable[ownership.Owner], rules: Sequence[object_health.Rule]
+    ) -> None:
+        """Have an application's own rules of health count, before those of the fleet."""
         ...
 
     def listen(self) -> "Listener":

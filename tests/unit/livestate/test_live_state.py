@@ -14,7 +14,7 @@ from volary.clusters.client import fleet_clients
 from volary.livestate import live_objects, live_state
 from volary.model import errors
 from volary.model.fleet import fleets
-from volary.model.objects import ownership
+from volary.model.objects import object_health, ownership
 from volary.model.statuses import HealthStatus
 
 pytestmark = pytest.mark.looptime
@@ -272,3 +272,39 @@ async def test_of_what_nobody_may_read_nothing_is_called_missing() -> None:
 
         assert (view.tree.nodes, view.tree.health.status) == ((), HealthStatus.UNKNOWN)
         assert not live.is_current("us") or not known(live).is_whole
+
+
+def by_data(healthy: str) -> tuple[object_health.Rule, ...]:
+    return (object_health.Rule("", "ConfigMap", healthy=f"object.data.phase == '{healthy}'"),)
+
+
+async def test_an_applications_own_rules_of_health_count_for_it_alone() -> None:
+    """Also for what was there before they were known, and no more once the file has none."""
+    cluster, other = MemoryCluster(), ownership.Owner("other", "fedcba9876543210")
+    cluster.put(
+        stored(("", "ConfigMap", "mine")), applied("ConfigMap", "mine", data={"phase": "a"})
+    )
+    cluster.put(applied("ConfigMap", "theirs", other, data={"phase": "a"}))
+
+    def health(live: live_state.LiveState, owner: ownership.Owner = OWNER) -> HealthStatus:
+        return live.health("us", owner)
+
+    async with following(MemoryFleet({"us": cluster})) as live:
+        await until(live, lambda: follows(live, "ConfigMap"))
+        before = (health(live), live.tree("us", OWNER))
+
+        await live.use_rules([OWNER], by_data("b"))
+        await until(live, lambda: health(live) is HealthStatus.PROGRESSING)
+        change = live.changes("us", OWNER, before[1].version)
+        assert health(live, other) is HealthStatus.HEALTHY
+
+        cluster.put(applied("ConfigMap", "mine", data={"phase": "b"}))
+        await until(live, lambda: health(live) is HealthStatus.HEALTHY)
+        await live.use_rules([OWNER], by_data("c"))
+        await until(live, lambda: health(live) is HealthStatus.PROGRESSING)
+        await live.use_rules([OWNER], ())
+        await until(live, lambda: health(live) is HealthStatus.HEALTHY)
+
+    assert before[0] is HealthStatus.HEALTHY
+    assert change is not None
+    assert [node.node.name for node in change.tree.nodes] == ["mine"]

@@ -1,6 +1,5 @@
 """What people see of an application compared with Git: found out now, or some seconds ago."""
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import cast
 
@@ -10,7 +9,7 @@ from volary.controller.drift import comparer, comparisons
 from volary.controller.status import application_state, application_statuses, drift_states
 from volary.model import drift_rules, errors, json
 from volary.model.objects import manifest
-from volary.store import pagination, records, stores
+from volary.store import records, stores
 
 #: How a cluster is that was compared.
 _COMPARED = (drift_states.SyncWord.IN_SYNC, drift_states.SyncWord.OUT_OF_SYNC)
@@ -91,24 +90,21 @@ class DriftService:
         status = application_statuses.from_document(known.document)
         return _change(known, status), known.version
 
-    async def counts(self) -> live_representations.DriftCounts:
-        """Return how many clusters of applications were out of sync when they were compared last.
 
-        By status, over all applications: `inSync` are those that nothing is remembered of.
-        """
-        counted: Counter[str] = Counter()
-        async for known in pagination.every(
-            lambda cursor: self.store.applications.list(
-                records.ApplicationFilter(), cursor=cursor, limit=500
-            )
-        ):
-            if not application_statuses.why_unreadable(known):
-                status = application_statuses.from_document(known.document)
-                drifted = len(status.drift.clusters)
-                counted[drift_states.SyncWord.OUT_OF_SYNC.value] += drifted
-                released = sum(bool(one.commit) for one in status.releases.clusters.values())
-                counted[drift_states.SyncWord.IN_SYNC.value] += max(0, released - drifted)
-        return dict(counted)
+def count_clusters(known: records.ApplicationRecord) -> live_representations.DriftCounts:
+    """Return how many clusters of an application were out of sync when they were compared last.
+
+    By status: `inSync` are those that nothing is remembered of.
+    """
+    if application_statuses.why_unreadable(known):
+        return {}
+    status = application_statuses.from_document(known.document)
+    drifted = len(status.drift.clusters)
+    released = sum(bool(one.commit) for one in status.releases.clusters.values())
+    return {
+        drift_states.SyncWord.OUT_OF_SYNC.value: drifted,
+        drift_states.SyncWord.IN_SYNC.value: max(0, released - drifted),
+    }
 
 
 def _change(

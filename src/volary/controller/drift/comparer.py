@@ -176,6 +176,8 @@ class Comparer:
         except (errors.UserError, errors.TemporaryError) as error:
             clean = ready_runs.masker(dependencies, application=name).clean
             return replace(nothing, problem=clean(f"its file cannot be read: {error}"))
+        # Whoever looks at the tree sees what the run saw.
+        await self._live.use_rules(known.status.owners.values(), opened.application.health)
         rules = opened.application.drift
         made = replace(nothing, mode=rules.mode or self._default_mode, window=rules.window)
         if made.mode is drift_rules.DriftMode.OFF:
