@@ -48,7 +48,7 @@ from volary.controller.projects import project_registry
 from volary.controller.workspaces import workspace_states
 from volary.gitops import webhooks
 from volary.http_client import answers
-from volary.livestate import cluster_objects, entries, secret_digests, sources
+from volary.livestate import cluster_objects, entries, packing, secret_digests, sources
 from volary.manifests import redaction
 from volary.manifests.health import assessment
 from volary.manifests.loading import documents
@@ -1127,7 +1127,8 @@ def _followed_object(data: bytes) -> Iterable[str]:
         for owner in tuple(known.owners):
             tree = known.tree(owner, known.kinds)
             yield from (placed.node.reason for placed in tree.nodes)
-            known.bodies(owner)
+            for packed in known.applied(owner).values():
+                packing.unpack(packed)
 
 
 def _watch_line(data: bytes) -> Iterable[str]:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json as json_text
 import re
+import signal
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
@@ -325,39 +326,84 @@ repositories:
 """
 
 
+@contextlib.asynccontextmanager
+async def served(world: command_world.World, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
+    """Given: a server in a process of its own; yields with what somebody types to it."""
+    (data := tmp_path / "data").mkdir(mode=0o700)
+    file = tmp_path / "volary-server.yaml"
+    file.write_text(SETTINGS.format(fleet=world.fleet, data=data, repository=world.directory))
+    words = ("token", "create", "ana", "--role", "admin", "--config", str(file))
+    made = await world.volary(*words)
+    async with world.start("server", "--config", str(file)) as process:
+        await process.until("listening on http")
+        found = re.search(r"http://127\.0\.0\.1:\d+", process.said)
+        assert found
+        yield {"VOLARY_SERVER": found.group(), "VOLARY_TOKEN": made.out.strip()}
+
+
+async def test_volary_watch_goes_on_with_drift_and_its_repairs(tmp_path: Path) -> None:
+    """Until somebody ends it: drift is told where no run is, and a repair is a run."""
+    async with command_world.world(tmp_path, "us", "eu", tls=True, speed=SPEED) as world:
+        world.write(repairing(tmp_path), message="As this test needs it")
+        async with served(world, tmp_path) as given:
+            async with asyncio.timeout(process_time.HANG):
+                while True:
+                    if not (await world.volary("status", "simple", "--wait", **given)).code:
+                        break
+                    await asyncio.sleep(0.1)
+            us = world.running.clusters["us"]
+            lines = world.start("watch", "simple", "--follow", **given)
+            events = world.start("watch", "simple", "--follow", "-o", "json", **given)
+            async with lines as people, events as program:
+                await people.until("K8S_SYNC")
+                await kubectl.run(us, "set", "image", WEB, f"simple={V2}")
+                await people.until("us: out of sync: Deployment default/simple: ")
+                await people.until("us: in sync")
+                people.interrupt(signal.SIGINT)
+                await people.ended()
+                program.interrupt(signal.SIGINT)
+                told = (await program.ended()).events
+            listed = await world.volary("get", "runs", "-o", "json", **given)
+            runs = json_text.loads(listed.out)
+
+    assert re.search(
+        r"simple\"\]\.image is \S+:v2, Git says \S+:v1 \(by kubectl-set\)", people.said
+    )
+    changes = [one for one in told if one["event"] == "drift-changed"]
+    assert changes[0]["clusters"] == []
+    drifted = [[one["name"] for one in change["clusters"]] for change in changes]
+    assert ["us"] in drifted
+    repairs = [one for one in told if one["event"] == "run-started"]
+    assert [one["run"] for one in repairs] == [one["id"] for one in reversed(runs)][: len(repairs)]
+    assert repairs[-1]["targets"] == ["us"]
+
+
 async def test_volary_diff_exits_as_kubectl_diff_does(tmp_path: Path) -> None:
     """A server in a process of its own, and somebody who types."""
-    async with command_world.world(tmp_path, "us", "eu", tls=True, speed=SPEED) as world:
-        (data := tmp_path / "data").mkdir(mode=0o700)
-        file = tmp_path / "volary-server.yaml"
-        file.write_text(SETTINGS.format(fleet=world.fleet, data=data, repository=world.directory))
-        words = ("token", "create", "ana", "--role", "viewer", "--config", str(file))
-        made = await world.volary(*words)
-        async with world.start("server", "--config", str(file)) as process:
-            await process.until("listening on http")
-            found = re.search(r"http://127\.0\.0\.1:\d+", process.said)
-            assert found
-            given = {"VOLARY_SERVER": found.group(), "VOLARY_TOKEN": made.out.strip()}
+    async with (
+        command_world.world(tmp_path, "us", "eu", tls=True, speed=SPEED) as world,
+        served(world, tmp_path) as given,
+    ):
 
-            async def until(code: int, *more: str) -> command_world.Ended:
-                async with asyncio.timeout(process_time.HANG):
-                    while True:
-                        ended = await world.volary("diff", "simple", *more, **given)
-                        if ended.code == code:
-                            return ended
-                        await asyncio.sleep(0.1)
+        async def until(code: int, *more: str) -> command_world.Ended:
+            async with asyncio.timeout(process_time.HANG):
+                while True:
+                    ended = await world.volary("diff", "simple", *more, **given)
+                    if ended.code == code:
+                        return ended
+                    await asyncio.sleep(0.1)
 
-            same = await until(0)
-            us = world.running.clusters["us"]
-            await kubectl.run(us, "set", "image", WEB, f"simple={V2}")
-            await kubectl.run(us, "delete", "configmap/simple")
-            differs = await until(1)
-            whole = await until(1, "-o", "json")
-            other = await until(0, "--cluster", "eu")
-            wrong = await until(2, "--cluster", "ue")
-            nobody = await world.volary("diff", "nothing", **given)
-            world.running.clusters["eu"].faults.change({"lost": "refuse"})
-            unclear = await until(5, "--cluster", "eu")
+        same = await until(0)
+        us = world.running.clusters["us"]
+        await kubectl.run(us, "set", "image", WEB, f"simple={V2}")
+        await kubectl.run(us, "delete", "configmap/simple")
+        differs = await until(1)
+        whole = await until(1, "-o", "json")
+        other = await until(0, "--cluster", "eu")
+        wrong = await until(2, "--cluster", "ue")
+        nobody = await world.volary("diff", "nothing", **given)
+        world.running.clusters["eu"].faults.change({"lost": "refuse"})
+        unclear = await until(5, "--cluster", "eu")
 
     assert same.out.splitlines()[1:] == [
         "us: in sync: 3 objects as Git says",

@@ -159,6 +159,7 @@ class Controller:
             dependencies,
             settings.drift_detection,
             status_service.away(known),
+            self.live,
             self.live.mark,
         )
         self._manager = control_loops.ControlLoops(

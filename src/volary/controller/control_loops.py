@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from volary.controller import inputs, notifications
 from volary.controller.api.commands import command_handler
 from volary.controller.applications import registry
-from volary.controller.drift import comparer, drift_loop, watched_objects
+from volary.controller.drift import comparer, drift_loop
 from volary.controller.fleet import cluster_facts_reader, cluster_registry, health_probe
 from volary.controller.leadership import context, planner_slots
 from volary.controller.persistence import change_signal, retry
@@ -24,6 +24,7 @@ from volary.controller.runs import ready_runs
 from volary.controller.telemetry import run_metrics
 from volary.controller.workspaces import workspace_keeper
 from volary.gitops import repository_state
+from volary.livestate import live_objects
 from volary.model import json
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
@@ -53,7 +54,7 @@ class ControlLoops:
     #: Compares clusters with Git.
     comparer: comparer.Comparer
     #: Hears what changes in clusters.
-    watched: watched_objects.WatchedObjects
+    watched: live_objects.LiveObjects
     #: As they are written.
     workspaces: workspace_keeper.WrittenWorkspaces = field(
         default_factory=workspace_keeper.WrittenWorkspaces

@@ -378,9 +378,11 @@ class ClusterFollower:
         return objects.text(body, "metadata", "namespace") in place.scope
 
     def _has_rules(self, source: sources.Source) -> bool:
+        reading = self._around.reading
         return any(
             (rule.group, rule.kind) == (source.group, source.kind)
-            for rule in self._around.reading.rules
+            for rules in (reading.rules, *reading.own_rules.values())
+            for rule in rules
         )
 
     def _set_status(self, reason: str) -> None:

@@ -4,6 +4,7 @@ Applied objects are packed whole, beside what a tree shows of them; of children 
 Everything is bounded: what comes beyond a bound is left out, and said to be.
 """
 
+import itertools
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ _HIGHEST = 12
 _MOST_EVENTS, _EVENTS_EACH = 1000, 3
 #: Below this part of a bound there is room again for what was left out.
 _ROOM = 0.9
+#: Never the same again in this process, whatever becomes of a cluster.
+_STAMPS = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Changes:
 
     #: Ids of owners whose tree may be another one.
     trees: set[str] = field(default_factory=set)
-    #: Ids of owners of whose applied objects one has changed.
+    #: Ids of owners of whose applied objects one has changed in more than its status.
     applied: set[str] = field(default_factory=set)
 
     def __bool__(self) -> bool:
@@ -78,6 +81,9 @@ class ClusterObjects:
         self._below: dict[str, dict[str, None]] = {}
         self._inventories_of: dict[str, dict[str, None]] = {}
         self._packed = 0
+        #: By owner: when its applied objects changed last; and when those of one without any did.
+        self._stamps: dict[str, int] = {}
+        self._emptied = next(_STAMPS)
         #: Objects were left out for want of room.
         self._is_cut = False
         self._changes = Changes()
@@ -132,15 +138,24 @@ class ClusterObjects:
             " not shown",
         )
 
-    def bodies(self, owner: str) -> tuple[json.JsonObject, ...]:
-        """Return the applied objects of an owner."""
-        return tuple(
-            packing.unpack(applied.packed) for applied in self._all_of(owner) if applied.packed
-        )
+    def applied(self, owner: str) -> dict[manifest.ResourceKey, bytes]:
+        """Return the applied objects of an owner, packed; empty: it was too large to be kept."""
+        return {one.node.key: one.packed for one in self._all_of(owner)}
 
-    def without_bodies(self, owner: str) -> tuple[manifest.ResourceKey, ...]:
-        """Return which applied objects of an owner were too large to be kept."""
-        return tuple(one.node.key for one in self._all_of(owner) if not one.packed)
+    def applied_of_kinds(
+        self, owner: str, kinds: Collection[tuple[str, str]]
+    ) -> tuple[Applied, ...]:
+        """Return the applied objects of an owner that are of some kinds."""
+        return tuple(one for one in self._all_of(owner) if (one.node.group, one.node.kind) in kinds)
+
+    def stamp(self, owner: str) -> int:
+        """Return what is another number whenever the applied objects of an owner changed."""
+        return self._stamps.get(owner, self._emptied)
+
+    def kinds_of(self, owner: str) -> frozenset[tuple[str, str]] | None:
+        """Return the kinds that an owner has by its inventories; None: there is none."""
+        known = [self._inventories[uid] for uid in self._inventories_of.get(owner, ())]
+        return frozenset(kind for stored in known for kind in stored.kinds) if known else None
 
     def find_body(self, owner: str, key: manifest.ResourceKey) -> json.JsonObject | None:
         """Return one applied object of an owner; None: it is not there, or was not kept."""
@@ -186,7 +201,8 @@ class ClusterObjects:
     def mark_all(self) -> None:
         """Count everything as changed."""
         self._changes.trees.update(self.owners)
-        self._changes.applied.update(self.owners)
+        for owner in tuple(self.owners):
+            self._note(owner)
 
     def forget_cut(self) -> None:
         """Forget that something was left out: all is listed again."""
@@ -203,6 +219,13 @@ class ClusterObjects:
                 self._keep_inventory(entry)
             case Event():
                 self._keep_event(entry)
+
+    def exchange(self, before: Applied, after: Applied) -> None:
+        """Take what is shown of an object anew, unless it has changed since it was `before`."""
+        uid = before.node.uid
+        if self._applied.get(uid) is before and before.node != after.node:
+            self._applied[uid] = after
+            self._changes.trees.add(after.owner)
 
     def remove(self, source: sources.Source, uid: str) -> None:
         """Take that an object is gone."""
@@ -258,14 +281,14 @@ class ClusterObjects:
             return
         if before is not None and before.node == entry.node:
             # What is shown is the same, so whoever holds it need not look again.
-            entry = Applied(before.node, entry.owner, entry.version, entry.packed)
+            entry = Applied(before.node, entry.owner, entry.content, entry.packed)
         else:
             self._changes.trees.add(entry.owner)
-        if before is None or before.version != entry.version:
-            self._changes.applied.add(entry.owner)
         self._count(0 if before else 1, len(entry.packed) - (len(before.packed) if before else 0))
         self._applied[uid] = entry
         self._of_owner.setdefault(entry.owner, {})[uid] = None
+        if before is None or before.content != entry.content:
+            self._note(entry.owner)
 
     def _remove_applied(self, uid: str) -> None:
         gone = self._applied.pop(uid, None)
@@ -275,7 +298,15 @@ class ClusterObjects:
         _discard(self._of_owner, gone.owner, uid)
         self._events.pop(uid, None)
         self._changes.trees.add(gone.owner)
-        self._changes.applied.add(gone.owner)
+        self._note(gone.owner)
+
+    def _note(self, owner: str) -> None:
+        self._changes.applied.add(owner)
+        if owner in self._of_owner:
+            self._stamps[owner] = next(_STAMPS)
+        else:
+            self._stamps.pop(owner, None)
+            self._emptied = next(_STAMPS)
 
     def _keep_child(self, node: Node) -> None:
         before = self._children.get(node.uid)
@@ -352,6 +383,9 @@ class ClusterObjects:
         self._totals.objects -= self.count
         self._totals.packed -= self._packed
         self._applied.clear()
+        self._of_owner.clear()
+        self._stamps.clear()
+        self._emptied = next(_STAMPS)
         self._children.clear()
         self._packed = 0
 

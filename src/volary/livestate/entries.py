@@ -3,8 +3,10 @@
 Objects may have any shape: what is no object of Kubernetes is told apart here, once.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from volary.clusters.inventory import inventory
 from volary.livestate import nodes, packing, sources
@@ -16,6 +18,8 @@ from volary.model.objects import object_health
 
 #: Bytes of one packed object; of a larger one only what a tree shows is kept.
 LARGEST = 1 << 20
+#: Of an object's metadata: they change with every write, whatever it writes.
+_NUMBERS = frozenset({"resourceVersion", "generation", "managedFields"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +29,8 @@ class Applied:
     node: Node
     #: Id of whose it is.
     owner: str
-    #: Its resourceVersion.
-    version: str
+    #: Equal as long as nothing changes but its status.
+    content: int
     #: Empty: it was too large to be kept.
     packed: bytes
 
@@ -53,8 +57,10 @@ Entry = Applied | Node | Stored | Event
 class Reading:
     """How objects are read."""
 
-    #: The user's, of health.
+    #: The fleet's, of health.
     rules: tuple[object_health.Rule, ...] = ()
+    #: Those of single applications, which come first: by the id of the owner.
+    own_rules: Mapping[str, tuple[object_health.Rule, ...]] = field(default_factory=dict)
     #: Takes the values out of Secrets.
     mask: Callable[[json.JsonObject], json.JsonObject] = lambda body: body
 
@@ -81,6 +87,21 @@ def read_all(source: sources.Source, bodies: Sequence[json.JsonObject], reading:
         if entry is not None:
             entries.append(entry)
     return Read(tuple(entries), unreadable)
+
+
+def assessed_anew(applied: Applied, reading: Reading) -> Applied:
+    """Return an object as it is by the rules of health that count now; may be called in a thread.
+
+    One that was too large to be kept stays as it was until it changes.
+    """
+    if not applied.packed:
+        return applied
+    node = nodes.of_body(packing.unpack(applied.packed), _rules(applied.owner, reading))
+    return replace(applied, node=node)
+
+
+def _rules(owner: str, reading: Reading) -> tuple[object_health.Rule, ...]:
+    return (*reading.own_rules.get(owner, ()), *reading.rules)
 
 
 def references(stored: Stored) -> frozenset[inventory.Reference]:
@@ -113,10 +134,22 @@ def _applied(body: json.JsonObject, reading: Reading) -> Applied | None:
     owner = tracking.owner_of(body)
     if owner is None:
         return None
-    node = nodes.of_body(body, reading.rules)
+    node = nodes.of_body(body, _rules(owner.id, reading))
     packed = packing.pack(reading.mask(body))
-    version = objects.text(body, "metadata", "resourceVersion")
-    return Applied(node, owner.id, version, packed if len(packed) <= LARGEST else b"")
+    return Applied(node, owner.id, _content(body), packed if len(packed) <= LARGEST else b"")
+
+
+def _content(body: json.JsonObject) -> int:
+    """Return a digest of what a comparison with Git looks at; of this process alone."""
+    metadata = objects.mapping(body, "metadata")
+    fields = [one for one in objects.mappings(metadata, "managedFields") if not _is_of_status(one)]
+    stated = {key: value for key, value in metadata.items() if key not in _NUMBERS}
+    rest = {key: value for key, value in body.items() if key not in ("metadata", "status")}
+    return hash(msgspec.json.encode([stated, fields, rest]))
+
+
+def _is_of_status(entry: json.JsonObject) -> bool:
+    return entry.get("subresource") == "status"
 
 
 def _inventory(body: json.JsonObject) -> Stored | None:

@@ -8,11 +8,12 @@ looks at a tree hears of it, and whoever compares applied objects (`live_objects
 import asyncio
 import random
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from volary.clusters.client import fleet_clients
+from volary.concurrency import work_threads
 from volary.livestate import (
     cluster_follower,
     cluster_objects,
@@ -83,6 +84,8 @@ class LiveState:
         self._chance = chance
         self._digest_key = secrets.token_bytes(32)
         self._followed: dict[str, _Cluster] = {}
+        #: Of health, by the id of the owner, where an application has its own.
+        self._own_rules: dict[str, tuple[object_health.Rule, ...]] = {}
         self._listeners: set[live_objects.Listener] = set()
         first = int(clock.now().timestamp() * _PER_SECOND)
         self._views = views.Views(self._build, first)
@@ -117,7 +120,7 @@ class LiveState:
 
     def _follow(self, name: str, group: asyncio.TaskGroup) -> None:
         known = cluster_objects.ClusterObjects(self._bounds, self._totals)
-        reading = entries.Reading(self._clusters.fleet.health, self.masked)
+        reading = self._reading
         around = cluster_follower.Surroundings(
             clusters=self._clusters,
             behalf=self._behalf,
@@ -227,7 +230,7 @@ class LiveState:
     def find(
         self, cluster: str, owner: ownership.Owner, key: manifest.ResourceKey
     ) -> json.JsonObject | None:
-        """Return one applied object, as `bodies` has it; None: it is not there."""
+        """Return one applied object, as it is kept; None: it is not there."""
         known = self._followed.get(cluster)
         return known.known.find_body(owner.id, key) if known else None
 
@@ -242,22 +245,64 @@ class LiveState:
             tree = replace(tree, health=_UNREAD)
         return tree, known.follower.status
 
+    @property
+    def _reading(self) -> entries.Reading:
+        return entries.Reading(self._clusters.fleet.health, self._own_rules, self.masked)
+
+    async def use_rules(
+        self, owners: Iterable[ownership.Owner], rules: Sequence[object_health.Rule]
+    ) -> None:
+        """Have an application's own rules of health count, before those of the fleet.
+
+        What is there is judged anew when they are others than before.
+        """
+        for owner in {owner.id for owner in owners}:
+            before = self._own_rules.get(owner, ())
+            if before == tuple(rules):
+                continue
+            if rules:
+                self._own_rules[owner] = tuple(rules)
+            else:
+                del self._own_rules[owner]
+            kinds = {(rule.group, rule.kind) for rule in (*before, *rules)}
+            for cluster in tuple(self._followed.values()):
+                await self._judge_anew(cluster.known, owner, kinds)
+
+    async def _judge_anew(
+        self, known: cluster_objects.ClusterObjects, owner: str, kinds: set[tuple[str, str]]
+    ) -> None:
+        applied, reading = known.applied_of_kinds(owner, kinds), self._reading
+        if not applied:
+            return
+        judged = await work_threads.run(
+            "judging the health of applied objects",
+            lambda: [entries.assessed_anew(one, reading) for one in applied],
+        )
+        for before, after in zip(applied, judged, strict=True):
+            known.exchange(before, after)
+        self._dirty.set()
+
     # Applied objects.
 
-    def bodies(self, cluster: str, owner: ownership.Owner) -> tuple[json.JsonObject, ...]:
-        """Return the objects that were applied for an owner; see `live_objects`."""
-        known = self._followed.get(cluster)
-        return known.known.bodies(owner.id) if known else ()
-
-    def missing_bodies(
+    def known_objects(
         self, cluster: str, owner: ownership.Owner
-    ) -> tuple[manifest.ResourceKey, ...]:
-        """Return the objects that are there and not among `bodies`."""
-        known = self._followed.get(cluster)
-        return known.known.without_bodies(owner.id) if known else ()
+    ) -> live_objects.KnownObjects | None:
+        """Return the objects that were applied for an owner; None: the cluster is not current."""
+        followed = self._followed.get(cluster)
+        if followed is None or followed.follower.status.stale_reason:
+            return None
+        listed = frozenset(followed.follower.listed)
+        kinds = followed.known.kinds_of(owner.id)
+        return live_objects.KnownObjects(
+            followed.known.stamp(owner.id),
+            kinds is not None and kinds <= listed,
+            self.masked,
+            followed.known.applied(owner.id),
+            listed,
+        )
 
     def masked(self, body: json.JsonObject) -> json.JsonObject:
-        """Return an object as `bodies` would have it: a Secret with digests for its values."""
+        """Return an object as it is kept: a Secret with digests for its values."""
         return secret_digests.with_digests(body, self._digest_key)
 
     def is_current(self, cluster: str) -> bool:
@@ -273,11 +318,6 @@ class LiveState:
         """Return what of a cluster cannot be read."""
         known = self._followed.get(cluster)
         return known.follower.status.warnings if known else ()
-
-    def follows(self, cluster: str, group: str, kind: str) -> bool:
-        """Say whether what is here of a kind is all that there is of it with our labels."""
-        known = self._followed.get(cluster)
-        return known is not None and (group, kind) in known.follower.listed
 
     def listen(self) -> live_objects.Listener:
         """Return a new listener; it hears of what changes from now on."""

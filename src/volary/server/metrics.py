@@ -12,7 +12,6 @@ from volary.controller.status import application_statuses, drift_states
 from volary.model import clocks
 from volary.model.fleet import cluster_health, taints
 from volary.placement.failover import situations
-from volary.store import records
 
 #: A count is good for so long: it reads every application.
 _VALID_FOR = timedelta(seconds=10)
@@ -121,8 +120,7 @@ class FleetGauges:
         if self._taken is not None and timedelta() <= now - self._taken < _VALID_FOR:
             return
         self._taken = now
-        everything = backing.every_application(records.ApplicationFilter())
-        counts = Counter([item.status async for item in everything])
+        counts, drifted = await backing.count_applications()
         for status in application_statuses.StatusWord:
             self._applications.labels(status.value).set(counts[status.value])
         clusters = await backing.fleet.list()
@@ -134,9 +132,8 @@ class FleetGauges:
         )
         for effect in taints.Effect:
             self._tainted.labels(effect.value).set(tainted[effect.value])
-        drifted = await backing.drift.counts()
         for sync in (drift_states.SyncWord.IN_SYNC, drift_states.SyncWord.OUT_OF_SYNC):
-            self._drift.labels(sync.value).set(drifted.get(sync.value, 0))
+            self._drift.labels(sync.value).set(drifted[sync.value])
         moving = await backing.placements.moving()
         for cause in situations.Cause:
             self._moving.labels(cause.value).set(moving[cause.value])

@@ -10,6 +10,7 @@ from volary.livestate import (
     cluster_follower,
     cluster_objects,
     entries,
+    packing,
     secret_digests,
     sources,
     views,
@@ -92,8 +93,9 @@ def test_an_object_comes_back_as_it_was_sent() -> None:
 
     known.take(DEPLOYMENTS, body)
 
-    assert known.bodies(OWNER.id) == (body,)
-    assert known.bodies("another") == ()
+    [packed] = known.applied(OWNER.id).values()
+    assert packing.unpack(packed) == body
+    assert known.applied("another") == {}
     key = manifest.ResourceKey("apps", "Deployment", "shop", "web")
     assert known.find_body(OWNER.id, key) == body
     assert known.take_changes() == cluster_objects.Changes({OWNER.id}, {OWNER.id})
@@ -172,7 +174,7 @@ def test_values_of_secrets_are_not_kept_and_equal_ones_are_equal() -> None:
 
     known.take(SECRETS, body)
 
-    [kept] = known.bodies(OWNER.id)
+    [kept] = map(packing.unpack, known.applied(OWNER.id).values())
     assert "aHVudGVyMg" not in json.dumps(kept)
     assert kept["data"]["a"] == kept["data"]["b"] != kept["data"]["c"]
     wanted = {**body, "stringData": {"a": "hunter2", "b": "hunter2"}, "data": {"c": "eA=="}}
@@ -283,3 +285,61 @@ def test_of_an_application_of_two_thousand_objects_only_what_changed_is_told() -
     assert change is not None
     assert [placed.node.name for placed in change.tree.nodes] == ["c1234"]
     assert change.removed == ("uid-c0007",)
+
+
+def written(version: str, *, manager: str = "volary", **more: Any) -> dict[str, Any]:
+    """A Deployment that somebody wrote, whose status the controllers wrote after that."""
+    body = applied("Deployment", "web", **more)
+    body["metadata"]["resourceVersion"] = body["metadata"]["generation"] = version
+    body["metadata"]["managedFields"] = [
+        {"manager": manager, "operation": "Apply", "fieldsV1": {"f:spec": {}}},
+        {"manager": "kube-controller-manager", "subresource": "status", "time": version},
+    ]
+    return body
+
+
+def test_a_status_that_changes_is_no_reason_to_compare() -> None:
+    known = Known()
+    known.take(DEPLOYMENTS, written("1", spec={"replicas": 1}, status={"replicas": 0}))
+    known.take_changes()
+    before = known.stamp(OWNER.id)
+
+    known.take(DEPLOYMENTS, written("2", spec={"replicas": 1}, status={"replicas": 1}))
+
+    assert known.take_changes().applied == set()
+    assert known.stamp(OWNER.id) == before
+    assert known.tree(OWNER.id, ()).nodes[0].node.total == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        written("2", spec={"replicas": 2}),
+        written("2", spec={"replicas": 1}, manager="kubectl"),
+        applied("Deployment", "web", spec={"replicas": 1}),
+    ],
+)
+def test_whatever_else_changes_is(changed: dict[str, Any]) -> None:
+    known = Known()
+    known.take(DEPLOYMENTS, written("1", spec={"replicas": 1}))
+    known.take_changes()
+    before = known.stamp(OWNER.id)
+
+    known.take(DEPLOYMENTS, changed)
+
+    assert known.take_changes().applied == {OWNER.id}
+    assert known.stamp(OWNER.id) != before
+
+
+def test_what_was_there_gone_and_back_is_told_apart() -> None:
+    known = Known()
+    seen = [known.stamp(OWNER.id)]
+    for _ in range(2):
+        known.take(CONFIG, applied("ConfigMap", "a"))
+        seen.append(known.stamp(OWNER.id))
+        known.remove(CONFIG, "uid-a")
+        seen.append(known.stamp(OWNER.id))
+    known.clear()
+    seen.append(known.stamp(OWNER.id))
+
+    assert len(set(seen)) == len(seen)

@@ -11,10 +11,10 @@ from live_fleet import OWNER, MemoryFleet, applied, names, pod, stored
 from memory_cluster import MemoryCluster
 from volary.clusters.api import api_errors
 from volary.clusters.client import fleet_clients
-from volary.livestate import live_state
+from volary.livestate import live_objects, live_state
 from volary.model import errors
 from volary.model.fleet import fleets
-from volary.model.objects import ownership
+from volary.model.objects import object_health, ownership
 from volary.model.statuses import HealthStatus
 
 pytestmark = pytest.mark.looptime
@@ -46,15 +46,25 @@ def shop() -> MemoryCluster:
     return cluster
 
 
+def known(live: live_state.LiveState) -> live_objects.KnownObjects:
+    objects = live.known_objects("us", OWNER)
+    assert objects is not None
+    return objects
+
+
+def follows(live: live_state.LiveState, kind: str) -> bool:
+    return live.is_current("us") and known(live).follows(("", kind))
+
+
 async def test_a_tree_says_what_is_there_and_what_is_missing() -> None:
     cluster = shop()
     async with following(MemoryFleet({"us": cluster})) as live:
-        await until(live, lambda: live.is_current("us") and live.follows("us", "", "ConfigMap"))
+        await until(live, lambda: live.is_current("us") and follows(live, "ConfigMap"))
 
         view = live.tree("us", OWNER)
 
         assert names(view.tree) == ["gone", "web", "web-1"]
-        assert [body["metadata"]["name"] for body in live.bodies("us", OWNER)] == ["web"]
+        assert [key.name for key in known(live).keys] == ["web"]
         assert live.find("us", OWNER, view.tree.nodes[1].node.key) is not None
 
 
@@ -62,13 +72,13 @@ async def test_a_kind_that_comes_into_use_is_followed_from_then_on() -> None:
     cluster = shop()
     async with following(MemoryFleet({"us": cluster})) as live:
         await until(live, lambda: live.is_current("us"))
-        assert not live.follows("us", "", "Service")
+        assert not follows(live, "Service")
 
         cluster.put(
             stored(("apps", "Deployment", "web"), ("", "Service", "web")), applied("Service", "web")
         )
 
-        await until(live, lambda: live.follows("us", "", "Service"))
+        await until(live, lambda: follows(live, "Service"))
         assert live.is_current("us")
         await until(live, lambda: names(live.tree("us", OWNER).tree) == ["web", "web", "web-1"])
 
@@ -193,7 +203,7 @@ async def test_a_suspended_cluster_is_left_alone() -> None:
     members = (fleets.Cluster("us", kubeconfig=("x",), suspended=True),)
     async with following(MemoryFleet({"us": shop()}, members=members)) as live:
         await until(live, lambda: "suspends" in live.why_stale("us"))
-        assert live.bodies("us", OWNER) == ()
+        assert live.known_objects("us", OWNER) is None
 
 
 async def test_a_cluster_that_leaves_the_fleet_is_forgotten() -> None:
@@ -205,7 +215,7 @@ async def test_a_cluster_that_leaves_the_fleet_is_forgotten() -> None:
         del fleet.clusters["eu"]
 
         await until(live, lambda: live.why_stale("eu") == "it is not followed")
-        assert live.bodies("eu", OWNER) == ()
+        assert live.known_objects("eu", OWNER) is None
         await until(live, lambda: not live.tree("eu", OWNER).tree.nodes)
         assert live.is_current("us")
 
@@ -261,4 +271,40 @@ async def test_of_what_nobody_may_read_nothing_is_called_missing() -> None:
         view = live.tree("us", OWNER)
 
         assert (view.tree.nodes, view.tree.health.status) == ((), HealthStatus.UNKNOWN)
-        assert not live.follows("us", "apps", "Deployment")
+        assert not live.is_current("us") or not known(live).is_whole
+
+
+def by_data(healthy: str) -> tuple[object_health.Rule, ...]:
+    return (object_health.Rule("", "ConfigMap", healthy=f"object.data.phase == '{healthy}'"),)
+
+
+async def test_an_applications_own_rules_of_health_count_for_it_alone() -> None:
+    """Also for what was there before they were known, and no more once the file has none."""
+    cluster, other = MemoryCluster(), ownership.Owner("other", "fedcba9876543210")
+    cluster.put(
+        stored(("", "ConfigMap", "mine")), applied("ConfigMap", "mine", data={"phase": "a"})
+    )
+    cluster.put(applied("ConfigMap", "theirs", other, data={"phase": "a"}))
+
+    def health(live: live_state.LiveState, owner: ownership.Owner = OWNER) -> HealthStatus:
+        return live.health("us", owner)
+
+    async with following(MemoryFleet({"us": cluster})) as live:
+        await until(live, lambda: follows(live, "ConfigMap"))
+        before = (health(live), live.tree("us", OWNER))
+
+        await live.use_rules([OWNER], by_data("b"))
+        await until(live, lambda: health(live) is HealthStatus.PROGRESSING)
+        change = live.changes("us", OWNER, before[1].version)
+        assert health(live, other) is HealthStatus.HEALTHY
+
+        cluster.put(applied("ConfigMap", "mine", data={"phase": "b"}))
+        await until(live, lambda: health(live) is HealthStatus.HEALTHY)
+        await live.use_rules([OWNER], by_data("c"))
+        await until(live, lambda: health(live) is HealthStatus.PROGRESSING)
+        await live.use_rules([OWNER], ())
+        await until(live, lambda: health(live) is HealthStatus.HEALTHY)
+
+    assert before[0] is HealthStatus.HEALTHY
+    assert change is not None
+    assert [node.node.name for node in change.tree.nodes] == ["mine"]

@@ -314,12 +314,27 @@ def explain(
 
 @app.command()
 def watch(
-    run: options.Run, server: options.Server = "", output: options.Output = forms.Form.TEXT
+    run: options.Run,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            "-f",
+            help="Go on with the application after the run, until Ctrl-C: drift as it appears, is"
+            " repaired and gone, and the runs that follow.",
+        ),
+    ] = False,
+    server: options.Server = "",
+    output: options.Output = forms.Form.TEXT,
 ) -> None:
-    """Show a run as it happens, as `volary run` does; ends with the run."""
-    from volary.cli.remote import queries
+    """Show a run as it happens, as `volary run` does; ends with the run unless it follows."""
+    from volary.cli.remote import drift_watch, queries
 
-    options.ask(server, queries.watch, run, as_json=output is forms.Form.JSON)
+    is_json = output is forms.Form.JSON
+    if follow:
+        options.ask(server, drift_watch.follow, run, as_json=is_json)
+    else:
+        options.ask(server, queries.watch, run, as_json=is_json)
 
 
 @app.command()

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Self
@@ -102,7 +102,7 @@ class Client:
                 break
         return entries[:most]
 
-    async def stream(self, *path: str, **query: str | int) -> AsyncIterator[StreamEvent]:
+    async def stream(self, *path: str, **query: str | int) -> AsyncGenerator[StreamEvent, None]:
         """Yield a stream's events; a connection that breaks is taken up where it was.
 
         Ends when the server says that there is nothing more to come.

@@ -15,8 +15,9 @@ from volary.model import errors, json
 
 _EXITS = {"inSync": exit_codes.Exit.DONE, "outOfSync": exit_codes.Exit.FAILED}
 #: Worst first.
-_WORDS = ("outOfSync", "unknown", "running", "inSync")
-_SHOWN = {
+_ORDER = ("outOfSync", "unknown", "running", "inSync")
+#: How a status is called.
+WORDS = {
     "inSync": "in sync",
     "outOfSync": "out of sync",
     "unknown": "unknown",
@@ -67,13 +68,13 @@ def lines(document: json.JsonObject) -> Iterator[str]:
     plain = diff_lines.plain
     commit = f" {document['commit'][:7]}" if document["commit"] else ""
     since = f" since {document['since'][:19]}Z" if document["since"] else ""
-    word = _SHOWN.get(document["status"], document["status"])
+    word = WORDS.get(document["status"], document["status"])
     yield f"{plain(document['application'])}{commit}: {word}{since}"
     if document["status"] != "inSync":
         yield f"  {plain(document['reason'])}"
     if document["repairAfter"]:
         yield f"  repaired at {document['repairAfter'][:19]}Z, unless it is gone before"
-    for status in _WORDS:
+    for status in _ORDER:
         for one in document["clusters"]:
             if one["status"] == status:
                 yield from _cluster(one)
@@ -81,7 +82,7 @@ def lines(document: json.JsonObject) -> Iterator[str]:
 
 def _cluster(cluster: json.JsonObject) -> Iterator[str]:
     plain = diff_lines.plain
-    word = _SHOWN.get(cluster["status"], cluster["status"])
+    word = WORDS.get(cluster["status"], cluster["status"])
     if not cluster["objects"]:
         yield f"{plain(cluster['name'])}: {word}: {plain(cluster['reason'])}"
         return

@@ -165,7 +165,11 @@ async def _commands_of_waiting(
 
 async def watch(server: client.Client, run: str, *, as_json: bool) -> int:
     """Show a run as it happens, until its end."""
-    document = await run_of(server, run)
+    return await watch_run(server, await run_of(server, run), as_json=as_json)
+
+
+async def watch_run(server: client.Client, document: json.JsonObject, *, as_json: bool) -> int:
+    """Show a run that was read, until its end; returns the exit code for that."""
     run_id, messages = document["summary"]["id"], console.messages()
     if not as_json and not document["summary"]["finished"]:
         # What clusters have said until now is not among the events.

@@ -4,7 +4,7 @@ Replicas that a HorizontalPodAutoscaler owns are left to it.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from volary.clusters.api import api_errors, label_selectors
@@ -194,13 +194,34 @@ async def leave_to_autoscalers(
     """Return `placed` without the replicas that an autoscaler decides, live or among `placed`.
 
     Costs a request per namespace with live workloads whose replicas would change or change
-    hands, none on a first deployment.
+    hands and that none of `placed` scales, none on a first deployment.
     """
+    mapped = leave_to_given(mapped, live, manager=manager)
     scaled = [placed for placed in mapped if is_scaled_here(placed, live.get(placed.key), manager)]
-    coming = [placed.item for placed in mapped if placed.item.kind in autoscalers.KINDS]
     targets = await _autoscaled(client, sorted({placed.item.namespace for placed in scaled}))
-    targets |= {_workload(placed.item) for placed in scaled if autoscalers.of(placed.item, coming)}
+    return _without_replicas(mapped, targets, live, manager)
 
+
+def leave_to_given(
+    mapped: Sequence[resource_mapping.MappedManifest], live: Live, *, manager: str
+) -> list[resource_mapping.MappedManifest]:
+    """Return `placed` without the replicas that an autoscaler among them decides."""
+    given = [placed.item for placed in mapped if placed.item.kind in autoscalers.KINDS]
+    targets = frozenset(
+        _workload(placed.item)
+        for placed in mapped
+        if is_scaled_here(placed, live.get(placed.key), manager)
+        and autoscalers.of(placed.item, given)
+    )
+    return _without_replicas(mapped, targets, live, manager)
+
+
+def _without_replicas(
+    mapped: Sequence[resource_mapping.MappedManifest],
+    targets: Collection[tuple[str, str, str]],
+    live: Live,
+    manager: str,
+) -> list[resource_mapping.MappedManifest]:
     def left(placed: resource_mapping.MappedManifest) -> resource_mapping.MappedManifest:
         if _workload(placed.item) not in targets:
             return placed

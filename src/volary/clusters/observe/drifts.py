@@ -1,20 +1,23 @@
 """What is not in a cluster as Git says, of one application's objects: reads, and dry runs only.
 
-The objects themselves are compared (`manifests.drift`). What differs is confirmed by one dry run,
-so that a wrong guess about the form in which a server keeps something is never told as drift. What
-a dry run showed is remembered for as long as neither the object nor the manifest changes.
+Where watches have told what is there, that is compared first: what is as Git says costs no request.
+The cluster is asked for what seems to be otherwise, and for what watches do not tell, so nothing is
+told as drift that was not read from it. What differs then is confirmed by one dry run, so that a
+wrong guess about the form in which a server keeps something is never told, either. What a dry run
+showed is remembered for as long as neither the object nor the manifest changes.
 """
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 
-from volary.clusters.api import api_errors
+from volary.clusters.api import api_errors, discovery
 from volary.clusters.apply import live_objects, steps
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.inventory import owned_objects, pruning
@@ -83,6 +86,32 @@ class Sought:
     namespaces: tuple[str, ...] = ()
 
 
+class KnownObjects(Protocol):
+    """An owner's objects in a cluster, as watches told of them last (`livestate`)."""
+
+    @property
+    def keys(self) -> Collection[manifest.ResourceKey]:
+        """Which objects are there."""
+        ...
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether they are all that the owner has there, of every kind in its inventory."""
+        ...
+
+    def find(self, key: manifest.ResourceKey) -> json.JsonObject | None:
+        """Return an object as `masked` has it; None: it is not there, or too large to be kept."""
+        ...
+
+    def follows(self, kind: discovery.GroupKind) -> bool:
+        """Say whether everything of a kind with our labels is known."""
+        ...
+
+    def masked(self, body: json.JsonObject, /) -> json.JsonObject:
+        """Return an object as `find` would: a Secret with digests for its values."""
+        ...
+
+
 _Key = tuple[str, str, str, bytes]
 
 
@@ -104,16 +133,19 @@ class Confirmations:
 
 
 async def compare(
-    client: clients.Client, sought: Sought, confirmations: Confirmations
+    client: clients.Client,
+    sought: Sought,
+    confirmations: Confirmations,
+    known: KnownObjects | None = None,
 ) -> ClusterDrift:
-    """Return what is not as Git says.
+    """Return what is not as Git says; `known` is what need not be asked for.
 
     Raises:
         VolaryError: when the cluster does not answer, or refuses more than single objects.
     """
     best: ClusterDrift | None = None
     for manifests in sought.sets:
-        found = await _compare_set(client, sought, manifests, confirmations)
+        found = await _compare_set(client, sought, manifests, confirmations, known)
         if best is None or len(found.objects) < len(best.objects):
             best = found
         if not best.objects:
@@ -126,11 +158,24 @@ async def _compare_set(
     sought: Sought,
     manifests: tuple[manifest.Manifest, ...],
     confirmations: Confirmations,
+    known: KnownObjects | None,
 ) -> ClusterDrift:
     placed = await resource_mapping.map_manifests(
         client, manifests, namespaces=sought.namespaces, defining=manifests
     )
-    live = await live_objects.look(client, placed.mapped)
+    same = _Same()
+    if known is not None:
+        same = await work_threads.run_many(
+            placed.mapped,
+            "comparing known objects with Git",
+            _compare_known,
+            placed.mapped,
+            known,
+            client,
+            sought,
+        )
+    asked = [one for one in placed.mapped if one.key not in same.keys]
+    live = await live_objects.look(client, asked)
     there = {key: body for key, body in live.items() if body is not None}
     left = await live_objects.leave_to_autoscalers(
         client, placed.mapped, there, manager=field_managers.MANAGER
@@ -151,14 +196,73 @@ async def _compare_set(
             raise answer
         drifted += [] if answer is None else [answer]
     drifted += [DriftedObject(item.key, Verb.MISSING, wanted=item.body) for item in placed.later]
-    extra = await _extra(client, sought, manifests)
-    unread = [f"{one.key.title} may not be read" for one in left if one.key not in live]
+    extra = ClusterDrift()
+    if known is None or _may_have_extra(placed.mapped, known, sought):
+        extra = await _extra(client, sought, manifests)
+    unread = [f"{one.key.title} may not be read" for one in asked if one.key not in live]
     return ClusterDrift(
         (*sorted(drifted, key=lambda one: one.key), *extra.objects),
-        len(seen),
+        len(same.keys) + len(seen),
         (*(str(problem) for problem in placed.problems), *unread, *extra.warnings),
-        tuple(key for key, body in there.items() if claims.claim_of(body, sought.owner)),
+        (
+            *same.shared,
+            *(key for key, body in there.items() if claims.claim_of(body, sought.owner)),
+        ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Same:
+    """What is known to be as Git says."""
+
+    keys: frozenset[manifest.ResourceKey] = frozenset()
+    #: Of these, what somebody else claims as well.
+    shared: tuple[manifest.ResourceKey, ...] = ()
+
+
+def _compare_known(
+    mapped: Sequence[resource_mapping.MappedManifest],
+    known: KnownObjects,
+    client: clients.Client,
+    sought: Sought,
+) -> _Same:
+    """Return what the cluster need not be asked for."""
+    live = {
+        placed.key: body
+        for placed in mapped
+        if known.follows((placed.item.group, placed.item.kind))
+        and (body := known.find(placed.key)) is not None
+        # Another version has its fields elsewhere.
+        and body.get("apiVersion") == placed.item.api_version
+    }
+    masked = [
+        replace(placed, item=placed.item.with_body(known.masked(placed.item.body)))
+        for placed in mapped
+    ]
+    left = live_objects.leave_to_given(masked, live, manager=field_managers.MANAGER)
+    same = [
+        one.key
+        for one in left
+        if one.key in live and _compare_object(one, live[one.key], client, sought) is None
+    ]
+    shared = tuple(key for key in same if claims.claim_of(live[key], sought.owner))
+    return _Same(frozenset(same), shared)
+
+
+def _may_have_extra(
+    mapped: Sequence[resource_mapping.MappedManifest], known: KnownObjects, sought: Sought
+) -> bool:
+    """Say whether the cluster has to be asked for what a run would prune."""
+    kinds = {(placed.item.group, placed.item.kind) for placed in mapped}
+    if not known.is_whole or not all(map(known.follows, kinds)):
+        return True
+    others = set(known.keys) - {placed.key for placed in mapped}
+    primary = sought.label.value(variant.Variant.PRIMARY)
+    for key in others:
+        body = known.find(key)
+        if body is None or objects.text(body, "metadata", "labels", sought.label.key) == primary:
+            return True
+    return False
 
 
 async def _extra(

@@ -1,6 +1,5 @@
 """What people see of an application compared with Git: found out now, or some seconds ago."""
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import cast
 
@@ -10,7 +9,7 @@ from volary.controller.drift import comparer, comparisons
 from volary.controller.status import application_state, application_statuses, drift_states
 from volary.model import drift_rules, errors, json
 from volary.model.objects import manifest
-from volary.store import pagination, records, stores
+from volary.store import records, stores
 
 #: How a cluster is that was compared.
 _COMPARED = (drift_states.SyncWord.IN_SYNC, drift_states.SyncWord.OUT_OF_SYNC)
@@ -71,24 +70,58 @@ class DriftService:
         clusters = last.clusters if last else ()
         return next((one for one in clusters if one.name == cluster), None)
 
-    async def counts(self) -> live_representations.DriftCounts:
-        """Return how many clusters of applications were out of sync when they were compared last.
+    async def change(
+        self, name: str, after: int = 0
+    ) -> tuple[live_representations.DriftChange | None, int]:
+        """Return what is written down of an application's drift, with the version of that.
 
-        By status, over all applications: `inSync` are those that nothing is remembered of.
+        None: nothing was written down since the version `after`.
+
+        Raises:
+            refusals.NotFound: There is none of that name.
         """
-        counted: Counter[str] = Counter()
-        async for known in pagination.every(
-            lambda cursor: self.store.applications.list(
-                records.ApplicationFilter(), cursor=cursor, limit=500
-            )
-        ):
-            if not application_statuses.why_unreadable(known):
-                status = application_statuses.from_document(known.document)
-                drifted = len(status.drift.clusters)
-                counted[drift_states.SyncWord.OUT_OF_SYNC.value] += drifted
-                released = sum(bool(one.commit) for one in status.releases.clusters.values())
-                counted[drift_states.SyncWord.IN_SYNC.value] += max(0, released - drifted)
-        return dict(counted)
+        known = await self.store.applications.get(name)
+        if known is None:
+            raise refusals.not_found("application", name)
+        if known.version <= after:
+            return None, after
+        if why := application_statuses.why_unreadable(known):
+            raise refusals.conflict(f"application {name}: {why}")
+        status = application_statuses.from_document(known.document)
+        return _change(known, status), known.version
+
+
+def count_clusters(known: records.ApplicationRecord) -> live_representations.DriftCounts:
+    """Return how many clusters of an application were out of sync when they were compared last.
+
+    By status: `inSync` are those that nothing is remembered of.
+    """
+    if application_statuses.why_unreadable(known):
+        return {}
+    status = application_statuses.from_document(known.document)
+    drifted = len(status.drift.clusters)
+    released = sum(bool(one.commit) for one in status.releases.clusters.values())
+    return {
+        drift_states.SyncWord.OUT_OF_SYNC.value: drifted,
+        drift_states.SyncWord.IN_SYNC.value: max(0, released - drifted),
+    }
+
+
+def _change(
+    known: records.ApplicationRecord, status: application_statuses.ApplicationStatus
+) -> live_representations.DriftChange:
+    return live_representations.DriftChange(
+        application=known.name,
+        at=known.updated,
+        clusters=tuple(
+            live_representations.DriftedCluster(name=name, since=one.since, reason=one.reason)
+            for name, one in status.drift.clusters.items()
+        ),
+        unrepaired=status.drift.unrepaired,
+        repair=status.repair.id if status.repair is not None and not status.under_way else "",
+        run=status.run,
+        under_way=status.under_way,
+    )
 
 
 def of_comparison(

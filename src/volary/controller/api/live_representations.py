@@ -177,5 +177,31 @@ class Drift(representations.Representation, frozen=True):
     clusters: tuple[ClusterDrift, ...]
 
 
+class DriftedCluster(representations.Representation, frozen=True):
+    """A cluster that is not as Git says."""
+
+    name: str
+    since: datetime
+    #: One sentence.
+    reason: str
+
+
+class DriftChange(representations.Representation, frozen=True):
+    """What is known of an application's drift, and which run it has now."""
+
+    application: str
+    #: When this was written down.
+    at: datetime | None
+    #: Those that are not as Git says; during a run, those that were not before it.
+    clusters: tuple[DriftedCluster, ...]
+    #: Why nothing is repaired although that is wished, one sentence; empty: nothing keeps it.
+    unrepaired: str
+    #: Id of a repair that is requested and has not begun; empty: none is.
+    repair: str
+    #: Id of the run under way, or of the last one; empty: there is none.
+    run: str
+    under_way: bool
+
+
 #: What an overview counts of an application's drift, by cluster.
 DriftCounts = Mapping[str, int]

@@ -17,7 +17,7 @@ from volary.controller.api import live_representations as shapes
 from volary.controller.api import pod_logs, status_representations
 from volary.controller.persistence import redaction as stored_redaction
 from volary.controller.runs import ready_runs
-from volary.controller.status import application_statuses
+from volary.controller.status import application_state, application_statuses
 from volary.livestate import live_state, live_trees, nodes, secret_digests, views
 from volary.manifests import objects, redaction
 from volary.manifests.ownership import tracking
@@ -109,6 +109,7 @@ class LiveService:
             refusals.NotFound: There is no such application, or it is not on that cluster.
         """
         subject = await self._subject(name, cluster)
+        await self._use_own_rules(subject)
         shown = tuple(self._shown(subject, one, self._view(subject, one)) for one in subject.owners)
         return shapes.LiveTree(name, self.live.version, shown)
 
@@ -184,6 +185,25 @@ class LiveService:
         return pod_logs.PodLog(client, wanted, self.dependencies.secrets.masker(name))
 
     # Inside.
+
+    async def _use_own_rules(self, subject: Subject) -> None:
+        """Have the health of what is shown judged as runs judge it: by the application's file."""
+        state = application_state.ApplicationState(
+            subject.known, application_statuses.of_record(subject.known)
+        )
+        commit = state.status.releases.running
+        if state.status.under_way:
+            run = await self.store.runs.load(state.status.run)
+            commit = run.head.commit if run is not None else commit
+        if not commit:
+            return
+        try:
+            place = ready_runs.source_of(state)
+            opened = await ready_runs.open_application(self.dependencies, place, commit)
+            owners = (owner for owner in subject.owners.values() if owner is not None)
+            await self.live.use_rules(owners, opened.application.health)
+        except errors.VolaryError:
+            return  # They count from when the file can be read again, and the fleet's till then.
 
     async def _subject(self, name: str, cluster: str) -> Subject:
         known = refusals.required(await self.store.applications.get(name), "application", name)

@@ -6,6 +6,7 @@ not decided here.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 
@@ -130,6 +131,22 @@ class Service:
             lambda cursor: self.store.applications.list(wanted, cursor=cursor, limit=500)
         ):
             yield conversions.of_application(known)
+
+    async def count_applications(self) -> tuple[Counter[str], Counter[str]]:
+        """Return how many applications there are by status, and their clusters by drift.
+
+        Both are of one reading, since reading all of them is what it costs.
+        """
+        statuses: Counter[str] = Counter()
+        drift: Counter[str] = Counter()
+        async for known in pagination.every(
+            lambda cursor: self.store.applications.list(
+                records.ApplicationFilter(), cursor=cursor, limit=500
+            )
+        ):
+            statuses[conversions.of_application(known).status] += 1
+            drift.update(drift_service.count_clusters(known))
+        return statuses, drift
 
     async def applications_and_clusters(
         self,

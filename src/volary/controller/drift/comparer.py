@@ -3,6 +3,9 @@
 Each cluster is compared with the commit that it is on, as it was rolled out: with its variants,
 patches, overrides and its share of replicas. Clusters of a run under way are left alone, and of
 those that cannot be read nothing is said but that.
+
+What watches tell of a cluster is not asked for; one that was in sync, and of which they have told
+nothing since, is not even compared.
 """
 
 import asyncio
@@ -24,8 +27,10 @@ from volary.controller.planning import (
 )
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_state, drift_states, run_origins
+from volary.livestate import live_objects
 from volary.manifests import redaction
 from volary.model import applications, drift_rules, errors
+from volary.model.fleet import fleets
 from volary.model.objects import manifest, ownership
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.rollouts import rendering
@@ -38,6 +43,13 @@ _MOST = 2000
 _AT_ONCE = 32
 #: How long an answer is good enough for people.
 _MEMORY = timedelta(seconds=10)
+#: How long a cluster in sync need not be compared while nothing is heard of it: what nobody watches
+#: counts too, as autoscalers that others made.
+_QUIET = timedelta(minutes=20)
+
+
+#: From what a comparison of a cluster was made: another one when anything of it has changed.
+_Source = tuple[int, fleets.Fleet]
 
 
 @dataclass(slots=True)
@@ -45,6 +57,8 @@ class _Entry:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     signature: object = None
     last: comparisons.Comparison | None = None
+    #: By cluster: from what the last answer was made.
+    sources: "Mapping[str, _Source]" = field(default_factory=dict)
 
 
 class Comparer:
@@ -55,6 +69,7 @@ class Comparer:
         dependencies: What applications are opened, rendered and read with.
         default_mode: What is done where an application's file does not say so.
         is_away: Says that a cluster is known not to answer.
+        live: What watches tell of clusters.
         tell: Told of each cluster and owner whose comparison has come to another result.
     """
 
@@ -64,6 +79,7 @@ class Comparer:
         dependencies: ready_runs.Dependencies,
         default_mode: drift_rules.DriftMode,
         is_away: Callable[[str], bool],
+        live: live_objects.LiveObjects,
         tell: Callable[[str, ownership.Owner], None] = lambda _cluster, _owner: None,
     ) -> None:
         self._tell = tell
@@ -71,6 +87,7 @@ class Comparer:
         self._dependencies = dependencies
         self._default_mode = default_mode
         self._is_away = is_away
+        self._live = live
         self._confirmations = drifts.Confirmations()
         #: By project and application.
         self._entries: OrderedDict[tuple[str, str], _Entry] = OrderedDict()
@@ -95,8 +112,12 @@ class Comparer:
             is_known = last is not None and entry.signature == signature
             if last is not None and is_known and timedelta() <= now - last.at < memory:
                 return last
-            entry.last = await self._compare(known)
-            entry.signature = signature
+            quiet: dict[str, _Quiet] = {}
+            if last is not None and is_known:
+                quiet = _quiet(last, entry.sources, since=now - _QUIET)
+            sources: dict[str, _Source] = {}
+            entry.last = await self._compare(known, quiet, sources)
+            entry.signature, entry.sources = signature, sources
             for cluster in comparisons.changed(last, entry.last):
                 owner = known.status.owners.get(cluster)
                 if owner is not None:
@@ -124,7 +145,9 @@ class Comparer:
         place = ready_runs.source_of(known)
         opened = await ready_runs.open_application(dependencies, place, commit)
         questions = cluster_questions.ClusterQuestions(dependencies.clusters, dependencies.patience)
-        one = _One(dependencies, known, {commit: opened}, questions, self._confirmations)
+        one = _One(
+            dependencies, known, {commit: opened}, questions, self._confirmations, self._live
+        )
         masker = ready_runs.masker(dependencies, application=known.record.name)
         sought = await one.sought(opened, cluster, owner, masker)
         for item in (item for each in sought.sets for item in each):
@@ -134,7 +157,12 @@ class Comparer:
                 return item, masker
         return None
 
-    async def _compare(self, known: application_state.ApplicationState) -> comparisons.Comparison:
+    async def _compare(
+        self,
+        known: application_state.ApplicationState,
+        quiet: "Mapping[str, _Quiet]",
+        sources: dict[str, _Source],
+    ) -> comparisons.Comparison:
         now, name, status = self._dependencies.clock.now(), known.record.name, known.status
         commit = status.releases.running
         default = drift_rules.DriftRules()
@@ -148,6 +176,8 @@ class Comparer:
         except (errors.UserError, errors.TemporaryError) as error:
             clean = ready_runs.masker(dependencies, application=name).clean
             return replace(nothing, problem=clean(f"its file cannot be read: {error}"))
+        # Whoever looks at the tree sees what the run saw.
+        await self._live.use_rules(known.status.owners.values(), opened.application.health)
         rules = opened.application.drift
         made = replace(nothing, mode=rules.mode or self._default_mode, window=rules.window)
         if made.mode is drift_rules.DriftMode.OFF:
@@ -162,7 +192,16 @@ class Comparer:
                     sides[other] = await ready_runs.open_application(dependencies, place, other)
                 except (errors.UserError, errors.TemporaryError):
                     continue  # Those clusters are unknown.
-        one = _One(dependencies, known, sides, questions, self._confirmations)
+        one = _One(
+            dependencies,
+            known,
+            sides,
+            questions,
+            self._confirmations,
+            self._live,
+            quiet,
+            sources,
+        )
         compared = await fan_out.run_all(
             names,
             lambda cluster: self._cluster(one, cluster, is_busy=cluster in busy),
@@ -201,6 +240,11 @@ class _One:
     sides: Mapping[str, opened_applications.OpenedApplication]
     questions: cluster_questions.ClusterQuestions
     confirmations: drifts.Confirmations
+    live: live_objects.LiveObjects
+    #: By cluster: what counts where nothing has changed since.
+    quiet: "Mapping[str, _Quiet]" = field(default_factory=dict)
+    #: By cluster: from what the answer is made; written when one is compared.
+    sources: dict[str, _Source] = field(default_factory=dict)
 
     async def compare(self, name: str) -> comparisons.ClusterComparison:
         """Compare one cluster with its commit; its trouble is a part of the answer."""
@@ -210,6 +254,12 @@ class _One:
         if opened is None or owner is None:
             why = "its file cannot be read" if opened is None else "nobody knows what is there"
             return _unknown(name, f"{why} at {commit[:7]}", commit)
+        objects = self.live.known_objects(name, owner)
+        if objects is not None and objects.is_whole:
+            source = self.sources[name] = (objects.stamp, self.dependencies.clusters.fleet)
+            quiet = self.quiet.get(name)
+            if quiet is not None and quiet.source == source:
+                return quiet.compared
         divides = replica_assignment.divides_replicas(opened.application)
         if divides and status.releases.is_divided and not status.releases.of(name).shares:
             return _unknown(name, "replicas are divided, and it has no share yet", commit)
@@ -219,7 +269,7 @@ class _One:
             return _unknown(name, masker.clean(str(error)), commit)
 
         async def ask(client: clients.Client) -> drifts.ClusterDrift:
-            return await drifts.compare(client, sought, self.confirmations)
+            return await drifts.compare(client, sought, self.confirmations, objects)
 
         answer = await self.questions.ask(name, ask)
         if isinstance(answer, client_pool.Unavailable):
@@ -269,9 +319,31 @@ class _One:
 
 
 def signature_of(known: application_state.ApplicationState) -> object:
-    """Return what makes another comparison necessary, besides the clusters."""
+    """Return what makes another comparison necessary, besides the clusters.
+
+    The end of a pause as well: then what could not be repaired can be.
+    """
     status = known.status
-    return (status.releases, status.owners, status.run, status.under_way)
+    return (status.releases, status.owners, status.run, status.under_way, status.pause)
+
+
+@dataclass(frozen=True, slots=True)
+class _Quiet:
+    """A cluster that was in sync, and from what that was said."""
+
+    compared: comparisons.ClusterComparison
+    source: _Source
+
+
+def _quiet(
+    last: comparisons.Comparison, sources: Mapping[str, _Source], *, since: datetime
+) -> dict[str, _Quiet]:
+    return {
+        one.name: _Quiet(one, sources[one.name])
+        for one in last.clusters
+        if one.status is _Word.IN_SYNC and one.name in sources
+        if one.compared is not None and one.compared > since
+    }
 
 
 def _names(known: application_state.ApplicationState, fleet: Sequence[str]) -> tuple[str, ...]:

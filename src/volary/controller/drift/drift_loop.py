@@ -12,11 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from volary.concurrency import fan_out
 from volary.config.crosscheck import eligibility
 from volary.controller import notifications
 from volary.controller.applications import reconcilers
-from volary.controller.drift import comparer, comparisons, repair_rules, watched_objects
+from volary.controller.drift import comparer, comparisons, repair_rules
 from volary.controller.leadership import context
 from volary.controller.placement import backfill_rules
 from volary.controller.status import (
@@ -25,6 +24,7 @@ from volary.controller.status import (
     drift_states,
     run_requests,
 )
+from volary.livestate import live_objects
 from volary.model import drift_rules
 from volary.notifying import notices
 
@@ -84,22 +84,31 @@ class DriftLoop:
     leader: context.LeaderContext
     all_reconcilers: Callable[[], Iterable[reconcilers.ApplicationReconciler]]
     comparer: comparer.Comparer
-    watched: watched_objects.WatchedObjects
+    watched: live_objects.LiveObjects
     pace: Pace
     _turns: dict[str, _Turn] = field(default_factory=dict, init=False)
+    #: Those whose turn it is; and their names, until they were compared: none is there twice.
+    _queue: "asyncio.Queue[reconcilers.ApplicationReconciler]" = field(
+        default_factory=asyncio.Queue, init=False
+    )
+    _queued: set[str] = field(default_factory=set, init=False)
     _hastened: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def keep_running(self) -> None:
         """Compare until cancelled."""
         pause = min(_LONGEST_PAUSE, self.pace.gap_seconds / 2)
-        while True:
-            await self.look()
-            self._hastened.clear()
-            try:
-                async with asyncio.timeout(pause):
-                    await self._hastened.wait()
-            except TimeoutError:
-                continue
+        self._queue, self._queued = asyncio.Queue(), set()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_AT_ONCE):
+                group.create_task(self._keep_comparing(), name="comparing with Git")
+            while True:
+                self._hastened.clear()
+                self._queue_due()
+                try:
+                    async with asyncio.timeout(pause):
+                        await self._hastened.wait()
+                except TimeoutError:
+                    continue
 
     async def keep_listening(self) -> None:
         """Have what is heard to have changed compared soon, until cancelled."""
@@ -110,7 +119,7 @@ class DriftLoop:
         finally:
             listener.close()
 
-    def hasten(self, changes: Collection[watched_objects.Change]) -> None:
+    def hasten(self, changes: Collection[live_objects.Change]) -> None:
         """Have applications compared soon whose objects have changed."""
         now = asyncio.get_running_loop().time()
         gap = self.pace.gap_seconds
@@ -124,19 +133,38 @@ class DriftLoop:
             turn.due = min(turn.due, max(now, turn.compared + gap))
             self._hastened.set()
 
-    async def look(self) -> None:
-        """Compare those whose turn it is."""
+    def _queue_due(self) -> None:
+        """Queue those whose turn it is: who has waited longest comes first."""
         now = asyncio.get_running_loop().time()
         everybody = {one.name: one for one in self.all_reconcilers()}
         for name in self._turns.keys() - everybody.keys():
             del self._turns[name]
-        due = [one for one in everybody.values() if self._is_due(one, now)]
+        due = [
+            one
+            for name, one in everybody.items()
+            if name not in self._queued and self._is_due(one, now)
+        ]
+        for reconciler in sorted(due, key=lambda one: self._turns[one.name].due):
+            self._queued.add(reconciler.name)
+            self._queue.put_nowait(reconciler)
 
-        async def look(reconciler: reconcilers.ApplicationReconciler) -> None:
+    async def _keep_comparing(self) -> None:
+        """Compare what is queued, one application after another, until cancelled."""
+        while True:
+            reconciler = await self._queue.get()
+            turn = self._turns.get(reconciler.name)
+            if turn is not None:
+                self._begin(reconciler, turn)
             work = self._look(reconciler)
             await context.isolate_errors(work, reconciler.name, "is not compared with Git now")
+            # Not before, else one that takes long would take everybody's place.
+            self._queued.discard(reconciler.name)
 
-        await fan_out.run_all(due, look, at_once=_AT_ONCE)
+    def _begin(self, reconciler: reconcilers.ApplicationReconciler, turn: _Turn) -> None:
+        turn.compared = asyncio.get_running_loop().time()
+        times = _RARELY if self._is_watched(reconciler) else 1
+        seconds = times * self.pace.period.total_seconds()
+        turn.due = turn.compared + seconds * random.uniform(0.9, 1.1)
 
     def _is_due(self, reconciler: reconcilers.ApplicationReconciler, now: float) -> bool:
         if reconciler.why_orphaned or reconciler.status.unowned:
@@ -144,19 +172,13 @@ class DriftLoop:
         known = application_state.ApplicationState(reconciler.record, reconciler.status)
         signature = comparer.signature_of(known)
         turn = self._turns.get(reconciler.name)
-        seconds = self.pace.period.total_seconds()
         # After a start not all of them at once, and after a run not in the same moment.
         soon = now + random.uniform(0.5, 1.0) * self.pace.gap_seconds
         if turn is None:
             turn = self._turns[reconciler.name] = _Turn(soon, signature)
         if signature != turn.signature:
             turn.signature, turn.due = signature, min(turn.due, soon)
-        if now < turn.due or reconciler.status.under_way:
-            return False
-        turn.compared = now
-        times = _RARELY if self._is_watched(reconciler) else 1
-        turn.due = now + times * seconds * random.uniform(0.9, 1.1)
-        return True
+        return now >= turn.due and not reconciler.status.under_way
 
     def _is_watched(self, reconciler: reconcilers.ApplicationReconciler) -> bool:
         """Say whether every change of its objects is heard of."""

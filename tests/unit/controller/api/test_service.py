@@ -69,6 +69,7 @@ async def served() -> AsyncIterator[Served]:
         )
         audit = command_client.AuditLog(store, clock, secrets)
         surveyor = surveys.Surveyor(dependencies.clusters, clock, is_away=lambda _: False)
+        live = live_state.LiveState(dependencies.clusters, clock)
         made = service.Service(
             store,
             dependencies,
@@ -84,13 +85,11 @@ async def served() -> AsyncIterator[Served]:
                 project_registry.ProjectRegistry(store, clock, leader.change_signal),
             ),
             workspace_service.WorkspaceService(store, leader.register, asker, audit),
-            live_service.LiveService(
-                store, dependencies, live_state.LiveState(dependencies.clusters, clock)
-            ),
+            live_service.LiveService(store, dependencies, live),
             drift_service.DriftService(
                 store,
                 comparer.Comparer(
-                    store, dependencies, drift_rules.DriftMode.REPORT, lambda _: False
+                    store, dependencies, drift_rules.DriftMode.REPORT, lambda _: False, live
                 ),
             ),
         )
