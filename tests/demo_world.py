@@ -27,17 +27,18 @@ async def demo(
     """
     typing, words = shell(base), ("--keep",) if keep else ()
     async with typing.start("demo", "--scenario", scenario, *words, **environment) as started:
-        before = ""
+        story = ""
         if keep:
-            before = await told_until_it_stays(started)
-            await watch(before)
+            told = await told_until_it_stays(started)
+            await watch(told)
+            story = told.partition("the clusters stay up")[0]
             started.interrupt(signal.SIGINT)
         ended = await started.ended()
         group = started.process.pid
     assert warm_processes.of_session(group) == {}
     assert list((base / "tmp").iterdir()) == []
     assert [each.name for each in base.iterdir()] == ["tmp"]
-    return command_world.Ended(ended.code, before + ended.out, ended.err)
+    return command_world.Ended(ended.code, story + ended.out, ended.err)
 
 
 async def told_until_it_stays(started: command_world.Started) -> str:
