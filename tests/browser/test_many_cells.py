@@ -1,28 +1,15 @@
 """A run of 12 stages over 500 clusters in a real browser: counts, whatever the machine's speed."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import browser_world
+import large_runs
 import server_world
-from volary.controller.status import run_origins
-from volary.engine.persistence import transitions
-from volary.engine.runs import run_builder
-from volary.model import statuses
-from volary.model.pipeline import pipelines
-from volary.model.pipeline.stage_kinds import rollout_stages
-from volary.model.runs import run_records
 
-_STAGES, _CLUSTERS = 12, 500
-_RUN = "run-large"
 #: What is in sight, with some beside it: of 6,000 cells.
 _MOST_CELLS = 600
 #: An event is a sentence and some figures.
 _MOST_BYTES = 1_000
-_NAMES = tuple(f"cluster-{number:03}" for number in range(_CLUSTERS))
 
 #: Counts how often the matrix is drawn, how often within one frame, and the most cells there were.
 _COUNT = """() => {
@@ -63,99 +50,41 @@ async def test_thousands_of_cells_cost_what_is_in_sight_and_are_drawn_once_a_fra
     tmp_path: Path, build: Path, chromium: browser_world.Chromium
 ) -> None:
     async with server_world.served(tmp_path, web=build) as world, chromium.tab(world.url) as ana:
-        await _keep_large_run(world)
+        await large_runs.keep_run(world)
         read: list[str] = []
         ana.page.on("request", lambda request: read.append(request.url))
-        await ana.open(f"/runs/{_RUN}")
+        await ana.open(f"/runs/{large_runs.RUN}")
         grid = ana.page.get_by_role("grid")
-        await grid.get_by_text(_NAMES[0], exact=True).first.wait_for()
+        await grid.get_by_text(large_runs.NAMES[0], exact=True).first.wait_for()
         rows = await grid.get_attribute("aria-rowcount")
         columns = await grid.get_attribute("aria-colcount")
         await ana.page.evaluate(_COUNT)
         await ana.page.evaluate(_SCROLL)
-        await grid.get_by_text(_NAMES[-1], exact=True).first.wait_for()
+        await grid.get_by_text(large_runs.NAMES[-1], exact=True).first.wait_for()
         scrolled = await ana.page.evaluate("window.counts")
 
         await grid.evaluate("(grid) => { grid.scrollTop = 0; grid.scrollLeft = 0; }")
-        await grid.get_by_text(_NAMES[0], exact=True).first.wait_for()
+        await grid.get_by_text(large_runs.NAMES[0], exact=True).first.wait_for()
         received = await _count_bytes(ana)
         read.clear()
         await ana.page.evaluate("Object.assign(window.counts, {commits: 0, frames: 0, most: 0})")
         told = 0
         for round_ in range(10):
-            told += await _tell_progress(world, version=1 + round_, ready=round_ + 1)
-        await grid.get_by_text(f"{_NAMES[0]}, sync: running").first.wait_for()
+            told += await large_runs.tell_progress(world, version=1 + round_, ready=round_ + 1)
+        await grid.get_by_text(f"{large_runs.NAMES[0]}, sync: running").first.wait_for()
         await ana.until("document.querySelector('[role=grid]').textContent.includes('10/10')")
         live = await ana.page.evaluate("window.counts")
-        whole = [url for url in read if url.endswith(f"/runs/{_RUN}")]
+        whole = [url for url in read if url.endswith(f"/runs/{large_runs.RUN}")]
         ana.check()
 
-    assert (int(rows or 0), int(columns or 0)) == (_CLUSTERS + 1, _STAGES + 1)
+    assert (int(rows or 0), int(columns or 0)) == (large_runs.CLUSTERS + 1, large_runs.STAGES + 1)
     assert 0 < scrolled["cells"] <= _MOST_CELLS, scrolled
-    assert told == 10 * _CLUSTERS
+    assert told == 10 * large_runs.CLUSTERS
     # Many events, few drawings: all that arrive within a frame are drawn at once.
     assert 0 < live["commits"] <= told / 20, live
     assert live["most"] <= 2, live
     assert 0 < sum(received) <= told * _MOST_BYTES, sum(received)
     assert whole == [], "progress alone does not read the run again"
-
-
-async def _keep_large_run(world: server_world.Served) -> None:
-    """Store a run whose first stage is under way on all clusters; nobody carries it out."""
-    moment = world.clock.now()
-    stages = tuple(
-        pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions(), index=place)
-        for place in range(_STAGES)
-    )
-    spec = run_builder.RunSpec("web", "c0ffee", run_builder.one_group(_NAMES), stages)
-    run = run_builder.new_run(_RUN, spec, moment)
-    run = replace(
-        run,
-        status=statuses.RunStatus.RUNNING,
-        reason="it goes on",
-        started=moment,
-        deadline=moment + timedelta(hours=6),
-    )
-    origin = run_origins.to_document(run_origins.Origin("shop", "web/volary.yaml"))
-    made = transitions.first_transition(run, origin, moment)
-    await world.service.store.keep_transition(made, fence=None)
-
-
-async def _tell_progress(world: server_world.Served, *, version: int, ready: int) -> int:
-    """Tell of each cluster that it got on; returns the number of events."""
-    stored = await world.service.store.runs.load(_RUN)
-    assert stored is not None
-    moment = world.clock.now()
-    stage = stored.stages[0]
-    told = tuple(
-        run_records.EventRecord(
-            moment,
-            name,
-            {
-                "event": name,
-                "run": _RUN,
-                "at": moment.isoformat(),
-                "stage": stage.id,
-                "stageName": stage.name,
-                "target": cluster,
-                "attempt": 1,
-                **more,
-            },
-        )
-        for cluster in _NAMES
-        for name, more in _progress(ready)
-    )
-    made = run_records.Transition(stored.head, version, moment, feed=told)
-    await world.service.store.keep_transition(made, fence=None)
-    world.service.kept.notify_all()
-    return len(told)
-
-
-def _progress(ready: int) -> Sequence[tuple[str, dict[str, Any]]]:
-    if ready == 1:
-        return (("task-started", {"deadline": None}),)
-    sentence = f"{ready} of 10 pods ready"
-    return (("task-progressed", {"sentence": sentence, "ready": ready, "total": 10}),)
 
 
 async def _count_bytes(tab: browser_world.Tab) -> list[int]:

@@ -131,3 +131,20 @@ def test_files_to_release_are_applications(tmp_path: Path) -> None:
             assert loaded.problems == ()
             assert loaded.application is not None
             assert bool(loaded.application.waves.waves) == bool(waves)
+
+
+def test_the_page_of_the_browser_says_what_is_beside_what() -> None:
+    browser = module("browser")
+    idle = browser.Frames((16.0,) * 98 + (25.0, 40.0), (), 50.0, 10.0)
+    live = browser.Frames((16.0,) * 90 + (32.0,) * 10, (60.0, 80.4), 500.0, 400.0)
+
+    page = browser.render(
+        browser.Measured(0.1, 6000, 500, 10, 900.0, 160.0, idle, live, idle, live)
+    )
+
+    assert "| plain page, left alone | 100 | 2 (2.0%) | 0 | – | 0.50 ms | 0.10 ms |" in page
+    assert "| run, 500 clusters report 10 times | 100 | 10 (10.0%) | 2 | 80 ms |" in page
+    assert "busy 10.0 × as long as" in page
+    assert "scripts run 0.08 ms for each" in page
+    written = (ROOT / "benchmarks/browser.md").read_text()
+    assert headings(page) == headings(written)

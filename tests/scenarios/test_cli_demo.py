@@ -2,20 +2,19 @@
 
 import asyncio
 import json
-import re
 import signal
 from pathlib import Path
 
-import aiohttp
 import yaml
 
-import browser_world
 import demo_world
 
 
 async def test_every_scenario_tells_its_story_and_leaves_nothing_behind(tmp_path: Path) -> None:
     canary, istio, broken = await asyncio.gather(
-        *(demo_world.demo(tmp_path / name, name) for name in ("canary", "istio", "broken"))
+        demo_world.demo(tmp_path / "canary", "canary", keep=False),
+        demo_world.demo(tmp_path / "istio", "istio"),
+        demo_world.demo(tmp_path / "broken", "broken"),
     )
 
     assert canary.code == 0, canary
@@ -82,40 +81,10 @@ async def test_a_sandbox_ends_cleanly_on_sigterm(tmp_path: Path) -> None:
     assert "Traceback" not in ended.err
 
 
-async def test_a_demo_that_stays_up_opens_onto_a_run_that_waits(tmp_path: Path) -> None:
-    browser_world.require_build()
-    typing = demo_world.shell(tmp_path)
-    async with typing.start("demo", "--keep") as started:
-        assert started.process.stdout is not None
-        address = ""
-        async for line in started.process.stdout:
-            if found := re.search(r"open (http://127\.0\.0\.1:\d+)(/runs/\w+)", line.decode()):
-                address, page = found.groups()
-            if b"git log in" in line:
-                break
-        assert address
-        async with aiohttp.ClientSession(address) as session:
-            async with session.get(f"/api/v1{page}") as answer:
-                run = await answer.json()
-            async with session.get(page, headers={"accept": "text/html"}) as answer:
-                text = await answer.text()
-        started.interrupt(signal.SIGINT)
-        ended = await started.ended()
-
-    assert run["summary"]["status"] == "waiting", run["summary"]
-    assert "<title>Volary</title>" in text
-    assert "Traceback" not in ended.err
-    assert list((tmp_path / "tmp").iterdir()) == []
-
-
 async def test_impatience_does_not_break_off_the_end_of_a_demo(tmp_path: Path) -> None:
     typing = demo_world.shell(tmp_path)
     async with typing.start("demo", "--keep") as started:
-        assert started.process.stdout is not None
-        async for line in started.process.stdout:
-            if b"git log in" in line:
-                break
-        await asyncio.sleep(0.1)
+        await demo_world.watch(await demo_world.told_until_it_stays(started))
         for _ in range(3):
             started.interrupt(signal.SIGINT)
             await asyncio.sleep(0.004)

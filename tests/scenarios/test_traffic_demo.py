@@ -72,7 +72,7 @@ async def test_an_ab_test_is_for_its_group_also_without_other_programs(tmp_path:
     """Without Traefik, Envoy and Prometheus the sandbox has what it needs itself."""
     whole, alone = await asyncio.gather(
         demo(tmp_path / "whole", "ab"),
-        demo(tmp_path / "alone", "ab", KUBE_SANDBOX_PROGRAMS="none"),
+        demo(tmp_path / "alone", "ab", keep=False, KUBE_SANDBOX_PROGRAMS="none"),
     )
 
     for told in (whole, alone):

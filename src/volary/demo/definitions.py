@@ -28,6 +28,8 @@ class Scenario:
     #: Image pattern to behaviour, per cluster.
     broken_images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     needs_istio: bool = False
+    #: The stage before which a demo that stays up asks for approval; empty: there is no pipeline.
+    asks_before: str = "K8S_PRIMARY_ROLLOUT"
     #: How the second run has to end for the demo to be right.
     expected: statuses.RunStatus = statuses.RunStatus.SUCCEEDED
 
@@ -65,6 +67,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         intention="Version 2 cannot be pulled in one cluster; nobody may notice.",
         remark=" (which eu cannot pull)",
         broken_images={"eu": {"example/simple:v2": "bad"}},
+        asks_before="K8S_CANARY_ROLLOUT",
         expected=statuses.RunStatus.ROLLED_BACK,
     ),
 }
@@ -120,6 +123,7 @@ TRAFFIC_SCENARIOS: Mapping[str, TrafficScenario] = {
         broken_images={name: {"example/shop:v2": "error-rate=5%"} for name in ("us", "eu", "asia")},
         expected=statuses.RunStatus.ROLLED_BACK,
         groups=(UserGroup("users", rate=120.0),),
+        asks_before="K8S_TRAFFIC_ROUTING",
         bad_version="v2",
         lesson="Only a fifth of the users met version 2, and only until the analysis was sure.",
     ),
@@ -130,6 +134,7 @@ TRAFFIC_SCENARIOS: Mapping[str, TrafficScenario] = {
         broken_images={"asia": {"example/shop:v2": "error-rate=20%"}},
         expected=statuses.RunStatus.ROLLED_BACK,
         groups=(UserGroup("users", rate=120.0, rates={"asia": 60.0}),),
+        asks_before="K8S_TRAFFIC_ROUTING",
         bad_version="v2",
         lesson="Each cluster has a verdict of its own, so two good ones do not hide the third.",
     ),
@@ -138,6 +143,7 @@ TRAFFIC_SCENARIOS: Mapping[str, TrafficScenario] = {
         intention="Version 2 gets 5, 20, then 50 % of the users, in step over three clusters.",
         host="shop.example",
         proxy=proxies.Kind.TRAEFIK,
+        asks_before="K8S_PROGRESSIVE_TRAFFIC",
         lesson="Each step was taken when the metrics of all three clusters allowed it.",
     ),
     "ab": TrafficScenario(
@@ -149,11 +155,13 @@ TRAFFIC_SCENARIOS: Mapping[str, TrafficScenario] = {
             UserGroup("everybody", rate=50.0),
             UserGroup("beta", rate=15.0, headers={"x-group": "beta"}),
         ),
+        asks_before="K8S_PROGRESSIVE_TRAFFIC",
         lesson="Until promotion everybody met version 1, and the beta group version 2.",
     ),
     "blue-green": TrafficScenario(
         example="blue-green",
         intention="Version 2 starts beside version 1; then all users move at once.",
+        asks_before="K8S_BLUE_GREEN",
         lesson="No mesh, only a Service whose selector moved; the rollback was one write.",
     ),
 }

@@ -5,9 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pygit2
+import yaml
 
 from volary.demo import definitions
 
+#: Names of application files.
+_APPLICATIONS = ("volary.yaml", "app.pipecd.yaml")
 _AUTHOR = ("Demo", "demo@volary.dev")
 
 
@@ -42,6 +45,19 @@ class Repository:
                 text = text.replace(old, new)
             file.write_text(text, encoding="utf-8")
         self.commit(message)
+
+    def ask_before(self, stage: str, approver: str) -> None:
+        """Have every application ask somebody before a stage; commits nothing.
+
+        One without a pipeline gets one of these two stages.
+        """
+        approval = {"name": "WAIT_APPROVAL", "with": {"approvers": [approver]}}
+        for file in (file for name in _APPLICATIONS for file in self.path.rglob(name)):
+            content = yaml.safe_load(file.read_text(encoding="utf-8"))
+            pipeline = content["spec"].setdefault("pipeline", {"stages": [{"name": stage}]})
+            names = [each["name"] for each in pipeline["stages"]]
+            pipeline["stages"].insert(names.index(stage), approval)
+            file.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
 
     def commit(self, message: str) -> None:
         """Commit everything."""

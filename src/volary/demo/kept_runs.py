@@ -1,7 +1,7 @@
-"""What a demo that stays up goes on with: a server, whose web UI shows a run that waits.
+"""What a demo that stays up goes on with: a run that its server shows while it goes on.
 
-Scenarios that release without a server get one here, on the same clusters, and one release more,
-which asks somebody before it goes to everybody.
+In each scenario one release more is pushed, which asks somebody where the scenario gets
+interesting. Scenarios that release without a server get one for it, on the same clusters.
 """
 
 import contextlib
@@ -9,52 +9,74 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from volary.cli.remote import client, login
-from volary.demo import harness, server_process
-from volary.model import json, statuses
+from volary.demo import git_repository, harness, server_process
+from volary.model import errors, json, statuses
 
 _REPOSITORY = "shop"
-_STAGE = "      - name: K8S_PRIMARY_ROLLOUT"
-#: On this machine, without credentials, everybody is `local`.
-_APPROVAL = "      - name: WAIT_APPROVAL\n        with: {approvers: [local]}\n"
-#: Such a run goes no further by itself.
-_RESTING = ("waiting", *statuses.GOOD_ENDS, "failed", "cancelled", "rolled_back")
+#: Where credentials are not asked for, everybody on this machine is this.
+ANYBODY = "local"
+_ENDS = (*statuses.GOOD_ENDS, "failed", "cancelled", "rolled_back")
 
 
 @contextlib.asynccontextmanager
 async def one_more_release(
     environment: harness.ReleaseEnvironment, base: Path
 ) -> AsyncIterator[list[str]]:
-    """Have a server release one version more as long as the block lasts; gives what to open."""
-    directory, repository = base / "server", environment.repository
+    """Have a server release one version more as long as the block lasts; gives what to open.
+
+    A version that was rolled back is the one that is released again.
+    """
+    directory, repository, scenario = base / "server", environment.repository, environment.scenario
     directory.mkdir()
-    old, new = environment.scenario.change
-    running = new
-    if environment.scenario.expected is not statuses.RunStatus.SUCCEEDED:
-        repository.edit({new: old}, f"Go back to {old}")
-        running = old
+    running, following = scenario.change
+    if scenario.expected is statuses.RunStatus.ROLLED_BACK:
+        repository.edit({following: running}, f"Go back to {running}")
+    else:
+        running, following = following, f"{following.rpartition(':')[0]}:v3"
     async with server_process.prepare(
         environment.console, directory, environment.sandbox, {_REPOSITORY: repository}, {}
     ) as prepared:
         repository.push()
         await prepared.server.start()
-        async with client.Client.open(login.Target(prepared.server.url, "")) as api:
-            before = await _rests(api, "")
-            repository.edit(
-                {running: f"{running.rpartition(':')[0]}:v3", _STAGE: _APPROVAL + _STAGE},
-                "Release v3, and ask before it goes to everybody",
-            )
-            repository.push()
-            run = await _rests(api, before["id"])
-        yield server_process.page_of(prepared.server.url, f"/runs/{run['id']}")
+        await _run_at_head(prepared.server, repository, *statuses.GOOD_ENDS)
+        if scenario.asks_before:
+            repository.ask_before(scenario.asks_before, ANYBODY)
+        repository.edit({running: following}, f"Release {following}, for whoever watches")
+        yield await pushed(prepared.server, repository, asks=bool(scenario.asks_before))
 
 
-async def _rests(api: client.Client, before: str) -> json.JsonObject:
-    """Return the newest run after `before`, once it goes no further by itself."""
+async def pushed(
+    server: server_process.DemoServer, repository: git_repository.Repository, *, asks: bool = True
+) -> list[str]:
+    """Push, and return what to open to see the run that this begins.
 
-    async def newest() -> json.JsonObject:
-        runs = (await api.get("runs"))["items"]
-        return dict(runs[0]) if runs else {}
+    Comes back once the run asks somebody; with ``asks=False``, once it goes on.
+    """
+    repository.push()
+    status = statuses.RunStatus.WAITING if asks else statuses.RunStatus.RUNNING
+    run = await _run_at_head(server, repository, status)
+    return server_process.page_of(server.url, f"/runs/{run['id']}")
 
-    return await server_process.until(
-        newest, lambda run: run and run["id"] != before and run["status"] in _RESTING
-    )
+
+async def _run_at_head(
+    server: server_process.DemoServer, repository: git_repository.Repository, *wanted: str
+) -> json.JsonObject:
+    """Return the run of the newest commit once it has one of these states.
+
+    Raises:
+        errors.UserError: It ended in another one, or has none of them in time.
+    """
+    async with client.Client.open(login.Target(server.url, server.token)) as api:
+
+        async def newest() -> json.JsonObject:
+            runs = (await api.get("runs", commit=repository.head))["items"]
+            return dict(runs[0]) if runs else {}
+
+        run = await server_process.until(
+            newest, lambda run: run and run["status"] in (*wanted, *_ENDS)
+        )
+    if run["status"] not in wanted:
+        raise errors.user_error(
+            f"the demo failed: run {run['id']} {run['status']}: {run['reason']}"
+        )
+    return run

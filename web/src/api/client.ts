@@ -1,5 +1,7 @@
 /** Requests to the server: cookies for who asks, problem details for what went wrong. */
 
+import { setServerTime } from '../design/now';
+
 const BASE = '/api/v1';
 const ATTEMPTS = 3;
 
@@ -158,6 +160,7 @@ async function send(url: string, init: RequestInit): Promise<Response> {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
     throw new Problem(0, 'the server does not answer', 'it is tried again by itself');
   }
+  setServerTime(Date.parse(response.headers.get('date') ?? ''));
   if (!response.ok) throw await problemOf(response);
   return response;
 }

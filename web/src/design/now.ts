@@ -9,9 +9,10 @@ const listeners = new Set<() => void>();
 
 /** Set the clock by a time that the server wrote just now, in milliseconds. */
 export function setServerTime(at: number): void {
-  const found = at - Date.now();
   // Answers travel; only what no journey explains is a skew.
-  offset = Math.abs(found) > 5_000 ? found : 0;
+  if (Number.isNaN(at) || Math.abs(at - serverNow()) <= 5_000) return;
+  offset = at - Date.now();
+  tick();
 }
 
 /** Milliseconds now, as the server counts them. */
@@ -19,12 +20,14 @@ export function serverNow(): number {
   return Date.now() + offset;
 }
 
+function tick(): void {
+  now = serverNow();
+  for (const each of listeners) each();
+}
+
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  timer ??= window.setInterval(() => {
-    now = serverNow();
-    for (const each of listeners) each();
-  }, 1000);
+  timer ??= window.setInterval(tick, 1000);
   now = serverNow();
   return () => {
     listeners.delete(listener);

@@ -1,9 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
-import { useEffect } from 'react';
 
 import { useChanges } from '../app/use-changes';
-import { parsed } from '../design/clock';
-import { setServerTime } from '../design/now';
 import { Failed, Loading } from '../design/placeholders';
 import { Sentence } from '../design/sentence';
 import { Time } from '../design/time';
@@ -19,10 +16,6 @@ const FOLLOWED = [['/overview'], ['/overview/applications']] as const;
 export function OverviewPage() {
   const { data: overview, error, refetch } = useQuery({ ...overviewQuery, refetchInterval: 30_000 });
   useChanges(FOLLOWED);
-  useEffect(() => {
-    const at = parsed(overview?.at);
-    if (at !== null) setServerTime(at);
-  }, [overview]);
 
   if (!overview) {
     return (

@@ -12,7 +12,7 @@ from rich import markup
 
 from kube_sandbox import fleet
 from volary.cli.remote import client, login
-from volary.demo import definitions, git_repository, harness, server_process
+from volary.demo import definitions, git_repository, harness, kept_runs, server_process
 from volary.model import json
 
 NAMES = ("asia", "eu", "sa", "us")
@@ -128,7 +128,7 @@ _REPOSITORY = "shop"
 
 async def run(*, keep: bool) -> int:
     """Play the scenario; 0 when it ended as expected."""
-    return await harness.play(_open, _play, keep=keep)
+    return await harness.play(_open, _play, keep=keep, goes_on=_go_on)
 
 
 @contextlib.asynccontextmanager
@@ -191,6 +191,15 @@ async def _play(environment: _Environment) -> bool:
         f" {load_balancer.least} of {_REPLICAS} pods"
     )
     return moved and cleaned and stood and not load_balancer.unserved
+
+
+@contextlib.asynccontextmanager
+async def _go_on(environment: _Environment, _: Path) -> AsyncIterator[list[str]]:
+    """Push the next version, which asks somebody before it goes to the chosen clusters."""
+    repository = environment.base.repositories[_REPOSITORY]
+    repository.ask_before("K8S_SYNC", kept_runs.ANYBODY)
+    repository.edit(dict([_SCENARIO.change]), _SCENARIO.subject)
+    yield await kept_runs.pushed(environment.base.server, repository)
 
 
 async def _replaced(environment: _Environment) -> bool:

@@ -9,14 +9,12 @@ from rich import markup
 
 from kube_sandbox import fleet
 from volary.cli.remote import client, login
-from volary.demo import definitions, git_repository, harness, server_process
+from volary.demo import definitions, git_repository, harness, kept_runs, server_process
 from volary.model import errors, json
 
 NAMES = ("us", "eu", "asia")
 _REPOSITORY, _APPROVER = "shop", "ana"
 _SPEED = 4.0
-_STAGE = "      - name: K8S_PRIMARY_ROLLOUT"
-_APPROVAL = f"      - name: WAIT_APPROVAL\n        with: {{approvers: ['token:{_APPROVER}']}}\n"
 
 
 async def run(*, keep: bool) -> int:
@@ -33,7 +31,8 @@ async def _open(
         repository = git_repository.ExampleRepository(
             base / "work", definitions.SCENARIOS["canary"]
         )
-        repository.edit({_STAGE: _APPROVAL + _STAGE}, "Ask ana before promotion")
+        repository.ask_before("K8S_PRIMARY_ROLLOUT", f"token:{_APPROVER}")
+        repository.commit("Ask ana before promotion")
         async with server_process.prepare(
             messages, base, sandbox, {_REPOSITORY: repository}, {}
         ) as environment:
@@ -87,12 +86,9 @@ async def _go_on(
     environment: server_process.ServerEnvironment, _: Path
 ) -> AsyncIterator[list[str]]:
     """Push one version more, whose run waits for somebody who looks at it in the browser."""
-    server = environment.server
-    async with client.Client.open(login.Target(server.url, server.token)) as api:
-        last = (await api.get("runs"))["items"][0]
-        _release(environment, "v2", "v4")
-        run = await _reach(environment, api, "waiting", after=last)
-    yield server_process.page_of(server.url, f"/runs/{run['id']}")
+    repository = environment.repositories[_REPOSITORY]
+    repository.edit({"simple:v2": "simple:v4"}, "Release simple v4")
+    yield await kept_runs.pushed(environment.server, repository)
 
 
 def _release(

@@ -1,14 +1,16 @@
 """``volary demo --scenario karmada``: Karmada's policies as they are, and no file of Volary's."""
 
+import contextlib
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
 
 from kube_sandbox import fleet
 from volary.cli import console
 from volary.cli.local import targets
 from volary.controller.planning import opened_applications, preparation
 from volary.controller.preview import previews, text_format
-from volary.demo import definitions, harness, snapshots
+from volary.demo import definitions, harness, kept_runs, snapshots
 from volary.model import statuses
 
 #: What the example's policies choose by; attic is excluded by name, lab has another label.
@@ -25,9 +27,15 @@ _SPEED = 8.0
 #: A change of the policy for one cluster.
 _EDIT = {"value: EUR": "value: CHF"}
 
+#: A release without a pipeline asks nobody. That it can be watched, its pods in one cluster take
+#: their time, in seconds of the sandbox, and their Deployment has the patience.
+_SLOW, _START = "asia", "86400s"
+_PATIENCE = {"  replicas: 8\n": "  replicas: 8\n  progressDeadlineSeconds: 172800\n"}
+
 _SCENARIO = definitions.Scenario(
     example="karmada",
     service="web",
+    asks_before="",
     intention="A PropagationPolicy says where to and how many, OverridePolicies what differs.",
 )
 
@@ -36,7 +44,7 @@ async def run(*, keep: bool) -> int:
     """Play the scenario; 0 when it ended as expected."""
     settings = fleet.Settings(speed=_SPEED, labels=LABELS)
     opens = functools.partial(harness.open_sandbox, _SCENARIO, tuple(LABELS), settings)
-    return await harness.play(opens, _play, keep=keep)
+    return await harness.play(opens, _play, keep=keep, goes_on=_go_on)
 
 
 async def _play(environment: harness.ReleaseEnvironment) -> bool:
@@ -59,6 +67,15 @@ async def _play(environment: harness.ReleaseEnvironment) -> bool:
     )
     await _plan(environment)
     return right and await _released(environment, "v2", "CHF")
+
+
+@contextlib.asynccontextmanager
+async def _go_on(environment: harness.ReleaseEnvironment, base: Path) -> AsyncIterator[list[str]]:
+    """Release one version more, which one cluster is slow to start."""
+    harness.add_image_faults(environment.sandbox, {_SLOW: {"*/web:v3": f"start-delay={_START}"}})
+    environment.repository.edit(_PATIENCE, "Patience with slow starts")
+    async with kept_runs.one_more_release(environment, base) as pages:
+        yield pages
 
 
 async def _explain(environment: harness.ReleaseEnvironment) -> None:

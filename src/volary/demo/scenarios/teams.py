@@ -14,12 +14,13 @@ from rich import markup
 
 from kube_sandbox import fleet
 from volary.cli.remote import client, login
-from volary.demo import git_repository, harness, server_process, team_files
+from volary.demo import git_repository, harness, kept_runs, server_process, team_files
 from volary.model import errors, json
 from volary.sources.decryption import sops
 
 NAMES = ("us", "eu", "asia")
 _PLATFORM, _GOOD, _BAD = "platform", "team-a", "team-b"
+_ADMIN = "admin"
 _SPEED = 4.0
 _KEY_FILE = "age.key"
 #: What another application called shop is called.
@@ -64,7 +65,7 @@ class _Environment:
 
 async def run(*, keep: bool) -> int:
     """Play the scenario; 0 when it ended as expected."""
-    return await harness.play(_open, _play, keep=keep)
+    return await harness.play(_open, _play, keep=keep, goes_on=_go_on)
 
 
 @contextlib.asynccontextmanager
@@ -87,7 +88,7 @@ async def _open(messages: rich_console.Console, base: Path) -> AsyncIterator[_En
             messages, base, sandbox, repositories, more
         ) as environment:
             server = environment.server
-            admin = await _token(server, "admin", "--role", "admin")
+            admin = await _token(server, _ADMIN, "--role", "admin")
             server.token = admin
             await server.start()
             async with client.Client.open(login.Target(server.url, admin)) as api:
@@ -248,6 +249,15 @@ async def _release_decently(environment: _Environment) -> None:
     repository.push()
     known = await environment.reach("blog", "synced", commit=repository.head)
     environment.say(f"   blog: {known['status']} at {known['runningCommit'][:7]}")
+
+
+@contextlib.asynccontextmanager
+async def _go_on(environment: _Environment, _: Path) -> AsyncIterator[list[str]]:
+    """Have team-a push its next version, which asks the administrator first."""
+    repository = environment.base.repositories[_GOOD]
+    repository.ask_before("K8S_SYNC", f"token:{_ADMIN}")
+    repository.edit({"example/shop:v1": "example/shop:v2"}, "The shop, v2")
+    yield await kept_runs.pushed(environment.base.server, repository)
 
 
 def _objects(environment: _Environment, namespace: str) -> dict[str, str]:

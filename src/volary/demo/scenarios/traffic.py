@@ -11,7 +11,7 @@ from rich import console as rich_console
 
 from kube_sandbox import fleet, proxies
 from kube_sandbox.crds import definitions as crd_definitions
-from volary.demo import definitions, harness, metrics_source, probe_clients, snapshots
+from volary.demo import definitions, harness, kept_runs, metrics_source, probe_clients, snapshots
 from volary.engine.runs import state
 from volary.model import statuses
 
@@ -41,7 +41,7 @@ class _Environment:
 async def run(scenario: str, *, keep: bool) -> int:
     """Play one of the scenarios with real requests; 0 when it ended as expected."""
     opens = functools.partial(_open, definitions.TRAFFIC_SCENARIOS[scenario])
-    return await harness.play(opens, _play, keep=keep)
+    return await harness.play(opens, _play, keep=keep, goes_on=_go_on)
 
 
 @contextlib.asynccontextmanager
@@ -100,6 +100,17 @@ async def _play(environment: _Environment) -> bool:
         asking.cancel()
     releases.show("in the end")
     return _is_as_expected(environment, second, users)
+
+
+@contextlib.asynccontextmanager
+async def _go_on(environment: _Environment, base: Path) -> AsyncIterator[list[str]]:
+    """Have users go on asking while a release waits: what is measured decides about it."""
+    users = probe_clients.create(environment.scenario, environment.urls)
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(probe_clients.send_requests(users))
+        async with kept_runs.one_more_release(environment.releases, base) as pages:
+            yield pages
+        asking.cancel()
 
 
 def _is_as_expected(
