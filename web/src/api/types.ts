@@ -833,6 +833,10 @@ export interface PlannedStage {
 export interface PlannedVariation {
   object: string;
   sentence: string;
+  places: string[];
+  sides: VariationSide[];
+  omittedPlaces: number;
+  omittedSides: number;
 }
 
 /** Why a log has ended. */
@@ -1226,6 +1230,13 @@ export interface VariantState {
   images: string[];
   ready: number;
   total: number;
+}
+
+/** What a group of clusters would do with an object that others treat differently. */
+export interface VariationSide {
+  cluster: string;
+  action: string;
+  values: string[];
 }
 
 /** Traffic of one cluster from a moment on, in percent per variant. */
