@@ -225,6 +225,7 @@ export interface Cluster {
   schedulable: boolean;
   taints: ClusterTaint[];
   facts: ClusterFacts | null;
+  factsMissing: string;
   applications: number | null;
 }
 

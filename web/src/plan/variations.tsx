@@ -41,7 +41,7 @@ function VariationPanel({
           <thead>
             <tr>
               <th scope="col">
-                <span className="visually-hidden">Place</span>
+                <span className="spoken">Place</span>
               </th>
               {variation.sides.map((side) => (
                 <th key={side.cluster} scope="col" title={titles.get(side.cluster)?.join(', ')}>
