@@ -105,13 +105,17 @@ class Served:
         made = transitions.first_transition(run, origin, moment)
         await self.service.store.keep_transition(made, fence=None)
 
-    async def tell(self, run_id: str, version: int, *events: str) -> None:
-        """Add events to a run's feed."""
+    async def tell(self, run_id: str, version: int, *events: str, target: str = "") -> None:
+        """Add events to a run's feed, about a cluster where one is given."""
         stored = await self.service.store.runs.load(run_id)
         assert stored is not None
         told = tuple(
             run_records.EventRecord(
-                self.clock.now(), each, {"event": each, "run": run_id, "reason": "because"}
+                self.clock.now(),
+                each,
+                {"event": each, "run": run_id, "reason": "because"}
+                | ({"target": target} if target else {}),
+                target=target,
             )
             for each in events
         )

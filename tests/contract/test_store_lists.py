@@ -15,13 +15,19 @@ async def _many_runs(store: stores.Store) -> None:
     for number in range(10):
         failed = number % 3 == 0
         await store.keep_transition(
-            given.first(
-                f"run-{number}",
-                application="shop" if number % 2 == 0 else "cart",
-                status=RunStatus.FAILED if failed else RunStatus.RUNNING,
-                minutes=number // 2,  # two each have the same time
-                finished=number if failed else None,
-                commit=f"commit-{number // 5}",
+            replace(
+                given.first(
+                    f"run-{number}",
+                    application="shop" if number % 2 == 0 else "cart",
+                    status=RunStatus.FAILED if failed else RunStatus.RUNNING,
+                    minutes=number // 2,  # two each have the same time
+                    finished=number if failed else None,
+                    commit=f"commit-{number // 5}",
+                ),
+                origin={
+                    "by": "ana" if number % 3 == 0 else "bo",
+                    "targets": ["us", "eu"] if number % 4 == 0 else ["us"],
+                },
             ),
             fence=None,
         )
@@ -41,6 +47,11 @@ def _ids(page: records.Page[records.RunSummary]) -> list[int]:
         (records.RunFilter(statuses=frozenset({RunStatus.FAILED})), [9, 6, 3, 0]),
         (records.RunFilter(frozenset({"shop"}), frozenset({RunStatus.FAILED})), [6, 0]),
         (records.RunFilter(commit="commit-0"), [4, 3, 2, 1, 0]),
+        (records.RunFilter(by="ana"), [9, 6, 3, 0]),
+        (records.RunFilter(target="us"), [9, 8, 7, 6, 5, 4, 3]),
+        (records.RunFilter(target="eu"), [8, 4, 0]),
+        (records.RunFilter(frozenset({"cart"}), by="bo", target="eu"), []),
+        (records.RunFilter(target="mars"), []),
     ],
 )
 async def test_runs_are_listed_newest_first(
@@ -93,6 +104,19 @@ async def test_a_list_is_read_page_by_page_while_it_grows(store: stores.Store) -
             break
 
     assert seen == [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]
+
+
+async def test_the_runs_of_a_cluster_are_read_page_by_page(store: stores.Store) -> None:
+    await _many_runs(store)
+    cursor, found = "", []
+    while True:
+        page = await store.runs.list(records.RunFilter(target="us"), cursor=cursor, limit=3)
+        found += _ids(page)
+        cursor = page.cursor
+        if not cursor:
+            break
+
+    assert found == list(range(9, -1, -1))
 
 
 async def test_a_full_last_page_has_no_cursor(store: stores.Store) -> None:
@@ -181,7 +205,7 @@ async def test_the_audit_is_listed_newest_first(store: stores.Store) -> None:
             source="192.0.2.7",
             application="shop" if number < 3 else "cart",
             run_id=f"run-{number}",
-            document={"number": number},
+            document={"number": number, **({"cluster": "us"} if number > 3 else {})},
         )
         for number in range(6)
     ]
@@ -193,6 +217,7 @@ async def test_the_audit_is_listed_newest_first(store: stores.Store) -> None:
     by_ana = await store.audit.list(records.AuditFilter(by="ana", application="shop"))
     none = await store.audit.list(records.AuditFilter(action="run.reject"))
     one = await store.audit.list(records.AuditFilter(run_id="run-4"))
+    of_us = await store.audit.list(records.AuditFilter(cluster="us"))
     oldest = await store.audit.list(records.AuditFilter(), oldest_first=True, limit=4)
     newer = await store.audit.list(records.AuditFilter(), oldest_first=True, cursor=oldest.cursor)
 
@@ -203,3 +228,4 @@ async def test_the_audit_is_listed_newest_first(store: stores.Store) -> None:
     assert none.items == ()
     assert [each.position for each in (*oldest.items, *newer.items)] == [1, 2, 3, 4, 5, 6]
     assert [each.run_id for each in one.items] == ["run-4"]
+    assert [each.run_id for each in of_us.items] == ["run-5", "run-4"]

@@ -101,6 +101,9 @@ async def test_created_changed_pruned_and_kept_are_told_apart(given: command_wor
             "new": "a\nB\nc\n",
         }
     ]
+    (group,) = told["groups"]
+    diffs = {each["object"]: each["diff"] for each in group["diffs"]}
+    assert "-  settings: x" in diffs[":ConfigMap:default:two"]
     assert given.find("us", "ConfigMap", "two") is not None
 
     comment = await plan(given, "--strategy", "quick", "--output", "markdown")

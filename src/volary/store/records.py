@@ -64,6 +64,10 @@ class RunFilter:
     applications: frozenset[str] | None = None
     statuses: frozenset[model_statuses.RunStatus] = frozenset()
     commit: str = ""
+    #: Who asked for it.
+    by: str = ""
+    #: A cluster that it is about.
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +369,8 @@ class AuditFilter:
     action: str = ""
     #: Names; None: of every project and of none.
     projects: frozenset[str] | None = None
+    #: The cluster that the command named.
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True)

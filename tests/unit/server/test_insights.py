@@ -10,6 +10,7 @@ import command_world
 import git_feed
 import server_world
 from volary.clusters.observe import cluster_facts
+from volary.controller.api.insights import calendar_service, insight_service
 from volary.model import server_settings, statuses
 from volary.model.fleet import fleets
 from volary.model.runs import run_records
@@ -162,6 +163,20 @@ async def test_figures_follow_what_ends(tmp_path: Path) -> None:
     assert (before["runs"], after["runs"]) == (2, 3)
 
 
+async def test_figures_are_made_once_until_a_run_ends_or_they_are_old(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        _, first = await world.ask("GET", f"{API}/insights")
+        await world.keep_run("going", "web", ended=False)
+        await world.tell("going", 1, "run-changed")
+        world.clock.forward(seconds=1)
+        _, same = await world.ask("GET", f"{API}/insights")
+        world.clock.forward(seconds=insight_service.FRESH.total_seconds())
+        _, fresh = await world.ask("GET", f"{API}/insights")
+
+    assert same["until"] == first["until"]
+    assert fresh["until"] > first["until"]
+
+
 FLEET = fleets.Fleet((fleets.Cluster("us"), fleets.Cluster("eu/west")))
 
 
@@ -200,6 +215,8 @@ async def test_clusters_say_what_they_are_made_of_and_what_is_there(tmp_path: Pa
         path = f"{API}/clusters/us/preview?action=cordon"
         _, all_of_them = await world.ask("GET", path, headers=everything)
         _, own = await world.ask("GET", path, headers=shop)
+        world.service.fleet.register.is_leader = False
+        _, unread = await world.ask("GET", f"{API}/clusters/eu/west", headers=everything)
 
     us, eu = listed["items"]
     assert (us["applications"], eu["applications"], mine["applications"]) == (2, 1, 1)
@@ -211,6 +228,11 @@ async def test_clusters_say_what_they_are_made_of_and_what_is_there(tmp_path: Pa
     )
     assert us["facts"]["capacity"] == {"pods": 110, "cpu": 7.5, "memory": 2**34}
     assert (us["facts"]["free"], eu["facts"]) == (None, None)
+    assert us["factsMissing"] == ""
+    assert eu["factsMissing"] == "version and capacity are read once the cluster has answered"
+    assert unread["factsMissing"] == (
+        "version and capacity are known to the leader only, and this server is on standby"
+    )
     names = [[(each["name"], each["commit"]) for each in body["items"]] for _, body in there]
     assert names == [[("pay", "c2"), ("web", "c1")], [("web", "c1")], [("web", "c2")]]
     assert there[0][1]["items"][0]["completed"] == "c2"
@@ -255,6 +277,9 @@ async def test_the_calendar_has_what_the_files_of_visible_applications_close(
         _, all_of_them = await world.ask("GET", path, headers=everything)
         _, mine = await world.ask("GET", path, headers=shop)
         _, other = await world.ask("GET", f"{path}&application=pay", headers=shop)
+        _, shared = await world.ask("GET", path, headers=everything)
+        world.clock.forward(seconds=calendar_service.FRESH.total_seconds())
+        _, fresh = await world.ask("GET", path, headers=everything)
 
     assert [each["application"] for each in all_of_them["unread"]] == ["bad"]
     assert [each["application"] for each in all_of_them["items"]] == ["pay", "web"]
@@ -263,5 +288,7 @@ async def test_the_calendar_has_what_the_files_of_visible_applications_close(
     assert (window["reason"], window["clusters"]) == ("denied by year end", [])
     assert window["starts"][5:10] == "12-20"
     assert [each["application"] for each in mine["unread"]] == ["bad"]
+    # What some asked for a moment ago is what others see.
+    assert shared["since"] == all_of_them["since"] < fresh["since"]
     assert mine["unread"][0]["reason"]
     assert (other["items"], other["unread"], other["pending"]) == ([], [], 0)

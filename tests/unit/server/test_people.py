@@ -7,6 +7,7 @@ from typing import Any
 
 import server_world
 from volary.server.authentication import token_uses, tokens
+from volary.store import records
 
 API = "/api/v1"
 
@@ -196,3 +197,19 @@ async def test_what_a_command_changed_is_in_the_audit(tmp_path: Path) -> None:
     assert (entry["position"], entry["previous"]) == (1, "")
     assert head == {"position": 1, "hash": entry["hash"]}
     assert wrong == 422
+
+
+async def test_the_audit_of_a_cluster_is_asked_for_by_its_name(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        for document in ({"cluster": "us"}, {"cluster": "eu"}, {}):
+            await world.service.store.audit.write(
+                records.AuditRecord(
+                    world.clock.now(), "ana", "cluster.cordon", "ok", document=document
+                )
+            )
+        status, found = await world.ask(
+            "GET", f"{API}/audit?cluster=eu", headers=world.token("admin")
+        )
+
+    assert status == 200
+    assert [entry["document"] for entry in found["items"]] == [{"cluster": "eu"}]

@@ -20,8 +20,11 @@ async def ask_everything(store: stores.Store) -> None:
     await store.runs.list(records.RunFilter(), cursor=CURSOR_OF_RUNS)
     await store.runs.list(records.RunFilter(ONE), cursor=CURSOR_OF_RUNS)
     await store.runs.list(records.RunFilter(statuses=frozenset({RunStatus.FAILED})))
+    await store.runs.list(records.RunFilter(by="ana"), cursor=CURSOR_OF_RUNS)
+    await store.runs.list(records.RunFilter(target="us"), cursor=CURSOR_OF_RUNS)
     await store.runs.load("run-1")
     await store.runs.unfinished()
+    await store.runs.newest_end()
     await store.runs.approvals("run-1")
     await store.runs.ended(given.at(0), most=10)
     await store.findings.newest("run-1", records.FindingFilter(stage="1-K8S_SYNC"), 0)
@@ -38,6 +41,7 @@ async def ask_everything(store: stores.Store) -> None:
     await store.audit.list(records.AuditFilter())
     await store.audit.list(records.AuditFilter(by="ana"))
     await store.audit.list(records.AuditFilter(application="shop"))
+    await store.audit.list(records.AuditFilter(cluster="us"))
 
 
 async def test_lists_neither_scan_nor_sort(migrated_file: Path, tmp_path: Path) -> None:

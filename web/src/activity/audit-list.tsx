@@ -32,6 +32,7 @@ export function AuditList() {
   const asked = useDeferredValue({
     by: search.by ?? '',
     application: search.application ?? '',
+    cluster: search.cluster ?? '',
     action: search.action ?? '',
   });
   const audit = useInfiniteQuery({
@@ -41,15 +42,14 @@ export function AuditList() {
     initialPageParam: '',
     getNextPageParam: (last) => last.cursor || undefined,
   });
-  const loaded = audit.data?.pages.flatMap((page) => page.items) ?? [];
-  const entries = search.cluster ? loaded.filter((entry) => clusterOf(entry) === search.cluster) : loaded;
+  const entries = audit.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <div className="stack">
       <div className="row wrap activity-filters">
-        <FilterField name="by" title="Person" known={loaded.map((entry) => entry.by)} isSearch />
-        <FilterField name="application" title="Application" known={loaded.map((entry) => entry.application)} />
-        <FilterField name="cluster" title="Cluster" known={loaded.map(clusterOf)} />
-        <FilterField name="action" title="Action" known={loaded.map((entry) => entry.action)} />
+        <FilterField name="by" title="Person" known={entries.map((entry) => entry.by)} isSearch />
+        <FilterField name="application" title="Application" known={entries.map((entry) => entry.application)} />
+        <FilterField name="cluster" title="Cluster" known={entries.map(clusterOf)} />
+        <FilterField name="action" title="Action" known={entries.map((entry) => entry.action)} />
         <span className="grow" />
         <span className="muted small">
           observed <Time at={new Date(audit.dataUpdatedAt).toISOString()} />
@@ -79,9 +79,6 @@ export function AuditList() {
           </ul>
         </section>
       ))}
-      {search.cluster && audit.data && (
-        <p className="muted">{`${entries.length} of the ${loaded.length} entries that were read are about ${search.cluster}.`}</p>
-      )}
       {audit.hasNextPage && (
         <div>
           <Button

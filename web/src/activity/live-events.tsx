@@ -19,11 +19,12 @@ const STATUS = { failed: 'failed', done: 'succeeded', waiting: 'waiting', runnin
 /** What happens from now on, in every run that may be seen, the newest first. */
 export function LiveEvents() {
   const search = useSearch({ from: '/activity' });
-  const url = address('/events/stream', { application: search.application });
+  const url = address('/events/stream', { application: search.application, cluster: search.cluster });
   return (
     <div className="stack">
       <div className="row wrap activity-filters">
         <FilterField name="application" title="Application" isSearch />
+        <FilterField name="cluster" title="Cluster" />
       </div>
       <Followed key={url} url={url} />
     </div>

@@ -41,16 +41,24 @@ describe('activity', () => {
   });
 
   it('finds what was done to a cluster', async () => {
-    openScreen('/activity?cluster=eu', AUDIT);
+    const { asked } = openScreen('/activity?cluster=eu', AUDIT);
 
-    expect(await screen.findByText('1 of the 2 entries that were read are about eu.')).toBeTruthy();
-    expect(screen.queryByText(/ana paused/)).toBeNull();
+    await screen.findByText(/bob drained eu/);
+    expect(asked.find(({ path }) => path === '/audit')?.query.get('cluster')).toBe('eu');
   });
 
   it('tells whoever may not read the audit where else to look', async () => {
     openScreen('/activity', { 'GET /audit': new Refusal(403, 'ana may not administer') });
 
     expect(await screen.findByText('You may not read the audit')).toBeTruthy();
+  });
+
+  it('asks the server for the runs of a cluster, and says so where there are none', async () => {
+    const { asked } = openScreen('/activity?tab=runs&cluster=eu&by=ana', { 'GET /runs': { items: [], cursor: '' } });
+
+    expect(await screen.findByText('No run is like that')).toBeTruthy();
+    const query = asked.find(({ path }) => path === '/runs')?.query;
+    expect([query?.get('cluster'), query?.get('by')]).toEqual(['eu', 'ana']);
   });
 
   it('lists the runs', async () => {

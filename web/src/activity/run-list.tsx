@@ -18,21 +18,21 @@ const AGAIN_MS = 10_000;
 /** The runs, the newest first. */
 export function RunList() {
   const search = useSearch({ from: '/activity' });
-  const application = useDeferredValue(search.application ?? '');
+  const wanted = useDeferredValue({
+    application: search.application ?? '',
+    by: search.by ?? '',
+    cluster: search.cluster ?? '',
+  });
   const runs = useInfiniteQuery({
-    queryKey: ['/runs', 'list', application],
+    queryKey: ['/runs', 'list', wanted],
     queryFn: ({ pageParam, signal }) =>
-      get<Page<RunSummary>>('/runs', { application, cursor: pageParam, limit: PAGE }, signal),
+      get<Page<RunSummary>>('/runs', { ...wanted, cursor: pageParam, limit: PAGE }, signal),
     initialPageParam: '',
     getNextPageParam: (last) => last.cursor || undefined,
     refetchInterval: AGAIN_MS,
   });
   const loaded = runs.data?.pages.flatMap((page) => page.items) ?? [];
-  const shown = loaded.filter(
-    (run) =>
-      (!search.by || run.by === search.by) && (!search.cluster || run.targets.includes(search.cluster)),
-  );
-  const { items, hold } = useHeldOrder(shown, (run) => run.id);
+  const { items, hold } = useHeldOrder(loaded, (run) => run.id);
   return (
     <div className="stack">
       <div className="row wrap activity-filters">
@@ -47,7 +47,7 @@ export function RunList() {
       {runs.isPending && <Loading lines={8} />}
       {runs.isError && <Failed error={runs.error} onRetry={() => void runs.refetch()} />}
       {runs.data && items.length === 0 && (
-        <Empty title={loaded.length > 0 ? 'No run that was read is like that' : 'There was no run yet'}>
+        <Empty title={Object.values(wanted).some(Boolean) ? 'No run is like that' : 'There was no run yet'}>
           A push begins one, and so does <code>volary sync APPLICATION</code>.
         </Empty>
       )}

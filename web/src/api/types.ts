@@ -225,6 +225,7 @@ export interface Cluster {
   schedulable: boolean;
   taints: ClusterTaint[];
   facts: ClusterFacts | null;
+  factsMissing: string;
   applications: number | null;
 }
 
@@ -833,6 +834,10 @@ export interface PlannedStage {
 export interface PlannedVariation {
   object: string;
   sentence: string;
+  places: string[];
+  sides: VariationSide[];
+  omittedPlaces: number;
+  omittedSides: number;
 }
 
 /** Why a log has ended. */
@@ -1226,6 +1231,13 @@ export interface VariantState {
   images: string[];
   ready: number;
   total: number;
+}
+
+/** What a group of clusters would do with an object that others treat differently. */
+export interface VariationSide {
+  cluster: string;
+  action: string;
+  values: string[];
 }
 
 /** Traffic of one cluster from a moment on, in percent per variant. */

@@ -26,6 +26,7 @@ export function cluster(fields: Partial<Cluster> = {}): Cluster {
       free: { pods: 60, cpu: 4, memory: 16 * 2 ** 30 },
       problem: '',
     },
+    factsMissing: '',
     applications: 4,
     ...fields,
   };

@@ -39,6 +39,15 @@ const ANSWERS: Answers = {
 };
 
 describe('the fleet', () => {
+  it('says why nothing is known of what clusters are made of', async () => {
+    const factsMissing = 'this server is on standby';
+    const blank = { facts: null, factsMissing };
+    openScreen('/fleet', { ...ANSWERS, 'GET /clusters': { items: [cluster(blank), cluster({ ...blank, name: 'us' })], cursor: '' } });
+
+    expect(await screen.findByText(factsMissing)).toBeTruthy();
+    expect(screen.getAllByText('version not known · 4 applications')).toHaveLength(2);
+  });
+
   it('shows what is lost first, and breaks no rule of accessibility', async () => {
     const { container } = openScreen('/fleet', ANSWERS);
 

@@ -5,6 +5,7 @@ import { getAll, type Page, segment } from '../api/client';
 import { reading } from '../api/queries';
 import type { Cluster, Run, RunSummary } from '../api/types';
 import { useChangeSearch } from '../app/search-params';
+import { Note } from '../design/note';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { Sentence } from '../design/sentence';
 import { useHeldOrder } from '../design/held-order';
@@ -58,6 +59,8 @@ export function FleetPage() {
   const waves = search.wave && run.data ? wavesOf(run.data) : [];
   const opened = clusters.find((cluster) => cluster.name === search.cluster);
   const worst = clusters.find(isTroubled);
+  // Of some clusters their own drawer says it; of all of them nothing is wrong but this server.
+  const missing = clusters.every((cluster) => cluster.factsMissing) ? clusters[0]?.factsMissing : '';
   return (
     <div className="with-drawer">
       <div className="page">
@@ -66,6 +69,7 @@ export function FleetPage() {
           {describeFleet(clusters)}
         </Sentence>
         <Filters clusters={clusters} shown={shown.length} at={fleet.dataUpdatedAt} />
+        {missing && <Note>{missing}</Note>}
         {waves.length > 0 && <WaveLegend waves={waves} />}
         {search.wave && run.data && waves.length === 0 && (
           <p className="muted">{`${run.data.summary.application}’s run has no waves.`}</p>

@@ -41,7 +41,7 @@ export function Tile({
       <Loads cluster={cluster} />
       <span className="muted small tile-facts">
         {[
-          cluster.facts?.version,
+          cluster.facts ? cluster.facts.version : 'version not known',
           cluster.applications === null || cluster.applications === undefined
             ? ''
             : `${cluster.applications} ${cluster.applications === 1 ? 'application' : 'applications'}`,

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 import { violations } from '../../tests/axe';
 import { openScreen, Refusal } from '../../tests/screen';
-import { plan, plannedCluster, plannedObject } from './plan-fixtures';
+import { plan, plannedCluster, plannedGroup, plannedObject } from './plan-fixtures';
 
 const image = {
   path: ['spec', 'template', 'spec', 'containers', 0, 'image'],
@@ -20,7 +20,20 @@ const clusters = [
   plannedCluster({ name: 'asia', status: 'unreachable', unreachableReason: 'no route to host' }),
 ];
 const PLAN = 'POST /applications/shop/plan';
-const answers = { [PLAN]: plan({ clusters, failed: true, subject: '<img src=x onerror=alert(1)>' }) };
+const variation = {
+  object: 'apps:Deployment:shop:web',
+  sentence: 'spec.replicas: 2 on eu, 9 on us',
+  places: ['spec.replicas'],
+  sides: [
+    { cluster: 'eu', action: 'changed', values: ['2'] },
+    { cluster: 'us', action: 'changed', values: ['9'] },
+  ],
+  omittedPlaces: 3,
+  omittedSides: 0,
+};
+const answers = {
+  [PLAN]: plan({ clusters, variations: [variation], failed: true, subject: '<img src=x onerror=alert(1)>' }),
+};
 
 describe('the plan', () => {
   it('says what would change, trouble first, and breaks no rule of accessibility', async () => {
@@ -53,14 +66,39 @@ describe('the plan', () => {
   it('shows what would be created whole, as the group of its cluster has it', async () => {
     const created = plannedObject({ object: ':ConfigMap:shop:flags', action: 'created' });
     const diff = { object: created.object, action: 'created', diff: '--- before\n+++ after\n@@ -0,0 +1 @@\n+kind: <b>Flags</b>', omitted: 7 };
-    const group = { clusters: ['eu', 'us'], status: 'changes', created: 1, changed: 0, pruned: 0, kept: 0, diffs: [diff], omitted: 0, problems: [] };
+    const us = plannedCluster({ name: 'us', created: 1, objects: [created] });
     openScreen('/applications/shop/plan', {
-      [PLAN]: plan({ clusters: [plannedCluster({ name: 'us', created: 1, objects: [created] })], groups: [group] }),
+      [PLAN]: plan({ clusters: [us], groups: [plannedGroup(us, { diffs: [diff] })] }),
     });
 
     expect((await screen.findByRole('table')).textContent).toContain('kind: <b>Flags</b>');
     expect(screen.getByText('1 line')).toBeTruthy();
     expect(screen.getByText('7 more lines')).toBeTruthy();
+  });
+
+  it('shows what would go, line by line', async () => {
+    const pruned = plannedObject({ object: ':Secret:shop:old', action: 'pruned' });
+    const diff = { object: pruned.object, action: 'pruned', diff: "@@ -1,2 +0,0 @@\n-data:\n-  key: '*****'", omitted: 0 };
+    const us = plannedCluster({ name: 'us', pruned: 1, objects: [pruned] });
+    openScreen('/applications/shop/plan', {
+      [PLAN]: plan({ clusters: [us], groups: [plannedGroup(us, { diffs: [diff] })] }),
+    });
+
+    expect((await screen.findByRole('table')).textContent).toContain("key: '*****'");
+    expect(screen.getByText('2 lines')).toBeTruthy();
+  });
+
+  it('lays side by side what differs between clusters, as the server found it', async () => {
+    const { container } = openScreen('/applications/shop/plan?group=~', answers);
+
+    const table = await screen.findByRole('table');
+    expect(within(table).getAllByRole('row').map((row) => row.textContent)).toEqual([
+      'Placeeuus',
+      'the objectchangedchanged',
+      'spec.replicas29',
+    ]);
+    expect(screen.getByText('Not shown: 3 more places')).toBeTruthy();
+    expect(await violations(container)).toEqual([]);
   });
 
   it('opens what a link names', async () => {

@@ -14,7 +14,7 @@ import { Empty, Failed, Loading } from '../design/placeholders';
 import { Sentence } from '../design/sentence';
 import { Time } from '../design/time';
 import { GroupList, VARIATIONS } from './group-list';
-import { concludePlan, diffsOf, groupClusters, variationsOf } from './plan-model';
+import { concludePlan, groupsOf } from './plan-model';
 import { PlannedObjects } from './planned-objects';
 import { Variations } from './variations';
 import './plan.css';
@@ -107,8 +107,8 @@ function statusOf(plan: Plan): string {
 export function PlanView({ plan, at }: { plan: Plan; at: number }) {
   const search = useSearch({ from: '/applications/$application/plan' });
   const change = useChangeSearch();
-  const groups = groupClusters(plan.clusters);
-  const variations = variationsOf(groups);
+  const groups = groupsOf(plan);
+  const variations = plan.variations;
   const mode = readMode(search.mode);
   const chosen = groups.find((group) => group.id === search.group) ?? groups[0];
   const isComparing = search.group === VARIATIONS && variations.length > 0;
@@ -154,12 +154,11 @@ export function PlanView({ plan, at }: { plan: Plan; at: number }) {
               )}
             </div>
             {isComparing ? (
-              <Variations groups={groups} variations={variations} said={plan.variations} />
+              <Variations groups={groups} variations={variations} />
             ) : (
               <PlannedObjects
                 key={chosen.id}
-                planned={chosen.planned}
-                diffs={diffsOf(plan, chosen)}
+                group={chosen}
                 mode={mode}
                 opened={search.object ?? ''}
                 onOpen={(object) => change({ object }, { replace: true })}

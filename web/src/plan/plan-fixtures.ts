@@ -1,6 +1,6 @@
 /** Plans as the server sends them, for tests. */
 
-import type { Plan, PlannedCluster, PlannedObject } from '../api/types';
+import type { Plan, PlannedCluster, PlannedGroup, PlannedObject } from '../api/types';
 
 export function plannedObject(fields: Partial<PlannedObject> = {}): PlannedObject {
   return {
@@ -31,6 +31,14 @@ export function plannedCluster(fields: Partial<PlannedCluster> = {}): PlannedClu
   };
 }
 
+/** A group as the server makes it of clusters that would do the same as the one given. */
+export function plannedGroup(first: PlannedCluster, fields: Partial<PlannedGroup> = {}): PlannedGroup {
+  const { name, status, created, changed, pruned, kept } = first;
+  const counts = { status, created, changed, pruned, kept };
+  return { clusters: [name], ...counts, diffs: [], omitted: 0, problems: [], ...fields };
+}
+
+/** A plan; each cluster is a group of its own where no others are given. */
 export function plan(fields: Partial<Plan> = {}): Plan {
   const known = {
     application: 'shop',
@@ -47,7 +55,7 @@ export function plan(fields: Partial<Plan> = {}): Plan {
     clusters: [],
     warnings: [],
     replicas: [],
-    groups: [],
+    groups: (fields.clusters ?? []).map((cluster) => plannedGroup(cluster)),
     variations: [],
   };
   return { ...known, ...fields };

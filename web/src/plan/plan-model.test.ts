@@ -1,53 +1,43 @@
 import { describe, expect, it } from 'vitest';
 
-import { plan, plannedCluster, plannedObject } from './plan-fixtures';
+import { plan, plannedCluster, plannedGroup, plannedObject } from './plan-fixtures';
 import {
   byKind,
   concludePlan,
   describeGroup,
-  groupClusters,
+  groupsOf,
   fieldsOf,
   kindOf,
   nameOf,
-  variationsOf,
+  valueAt,
   writePath,
 } from './plan-model';
 
-const image = (tag: string) => ({
-  path: ['spec', 'template', 'spec', 'containers', 0, 'image'],
-  operation: 'change',
-  old: 'shop:v1',
-  new: `shop:${tag}`,
-});
-const replicas = (number: number) => ({
-  path: ['spec', 'replicas'],
-  operation: 'change',
-  old: 2,
-  new: number,
-});
-const web = (...differences: Record<string, unknown>[]) =>
-  plannedObject({ object: 'apps:Deployment:shop:web', differences });
+describe('groupsOf', () => {
+  it('puts trouble first, then the largest group, and keeps every reason', () => {
+    const eu = plannedCluster({ name: 'eu', changed: 1 });
+    const asia = plannedCluster({ name: 'asia', status: 'unreachable', unreachableReason: 'no route' });
+    const africa = plannedCluster({ name: 'africa', status: 'unreachable', unreachableReason: 'lost' });
+    const diff = { object: ':ConfigMap:shop:old', action: 'pruned', diff: '-kind: ConfigMap', omitted: 0 };
+    const idle = plannedCluster({ name: 'idle', status: 'unchanged' });
+    const groups = groupsOf(
+      plan({
+        clusters: [eu, asia, plannedCluster({ name: 'us', changed: 1 }), africa, idle],
+        groups: [
+          plannedGroup(idle),
+          plannedGroup(eu, { clusters: ['eu', 'us'], diffs: [diff] }),
+          plannedGroup(asia, { clusters: ['asia', 'africa'] }),
+        ],
+      }),
+    );
 
-describe('groupClusters', () => {
-  it('puts clusters that would do the same together, trouble first', () => {
-    const same = { objects: [web(image('v2'))], changed: 1 };
-    const groups = groupClusters([
-      plannedCluster({ name: 'eu', ...same }),
-      plannedCluster({ name: 'asia', status: 'unreachable', unreachableReason: 'no route' }),
-      plannedCluster({ name: 'us', ...same }),
-      plannedCluster({ name: 'idle', status: 'unchanged' }),
+    expect(groups.map((group) => [group.id, group.clusters, describeGroup(group.planned)])).toEqual([
+      ['asia', ['asia', 'africa'], 'could not be asked'],
+      ['eu', ['eu', 'us'], '1 changed'],
+      ['idle', ['idle'], 'no changes'],
     ]);
-
-    expect(groups.map((group) => [group.id, group.clusters])).toEqual([
-      ['asia', ['asia']],
-      ['eu', ['eu', 'us']],
-      ['idle', ['idle']],
-    ]);
-    expect(groups.map((group) => describeGroup(group.planned))).toEqual([
-      'could not be asked',
-      '1 changed',
-      'no changes',
-    ]);
+    expect(groups[0]?.unreachable).toEqual(['no route', 'lost']);
+    expect([...(groups[1]?.diffs ?? [])]).toEqual([[diff.object, diff]]);
   });
 });
 
@@ -109,34 +99,10 @@ describe('fieldsOf', () => {
   });
 });
 
-describe('variationsOf', () => {
-  it('shows what differs, and nothing that all have', () => {
-    const groups = groupClusters([
-      plannedCluster({ name: 'eu', objects: [web(image('v2'), replicas(4))], changed: 1 }),
-      plannedCluster({ name: 'us', objects: [web(image('v2'), replicas(9))], changed: 1 }),
-    ]);
+it('draws a dash where nothing happens to an object', () => {
+  const side = { cluster: 'eu', action: 'changed', values: ['4', ''] };
 
-    const [found, ...others] = variationsOf(groups);
-
-    expect(others).toEqual([]);
-    expect(found?.object).toBe('apps:Deployment:shop:web');
-    expect([...(found?.sides ?? [])]).toEqual([
-      ['eu', 'changed; spec.replicas: 4'],
-      ['us', 'changed; spec.replicas: 9'],
-    ]);
-  });
-
-  it('names who would do nothing', () => {
-    const groups = groupClusters([
-      plannedCluster({ name: 'eu', objects: [web(image('v2'))], changed: 1 }),
-      plannedCluster({ name: 'us', status: 'unchanged' }),
-    ]);
-
-    expect([...(variationsOf(groups)[0]?.sides ?? [])]).toEqual([
-      ['eu', 'changed'],
-      ['us', 'nothing to do'],
-    ]);
-  });
+  expect([valueAt(side, 0), valueAt(side, 1)]).toEqual(['4', '–']);
 });
 
 it.each([

@@ -1,26 +1,22 @@
 /**
- * A plan as the screen shows it: clusters that would do the same are one group, objects are sorted
- * by kind, and what differs between groups is found. Plain values in, plain values out.
+ * A plan as the screen shows it: groups of clusters with trouble first, objects by kind. Plain
+ * values in, plain values out.
  */
 
-import type { ObjectDiff, Plan, PlannedCluster, PlannedObject } from '../api/types';
+import type { ObjectDiff, Plan, PlannedCluster, PlannedObject, VariationSide } from '../api/types';
 import { compareField, type FieldLines, type Side } from '../design/diff/field';
-import { yamlLines } from '../design/diff/yaml';
 
 /** Clusters that would do the same. */
 export interface ClusterGroup {
   /** Name of its first cluster: an address that stays as long as the plan does. */
   id: string;
   clusters: readonly string[];
-  /** What each of them would do. */
+  /** What the first of them would do, as each of them. */
   planned: PlannedCluster;
-}
-
-/** An object that groups would treat differently. */
-export interface Variation {
-  object: string;
-  /** What each group would do with it, by the group's id. */
-  sides: ReadonlyMap<string, string>;
+  /** Why its clusters could not be asked, each reason once. */
+  unreachable: readonly string[];
+  /** Whole objects as the server compared them, by their names. */
+  diffs: ReadonlyMap<string, ObjectDiff>;
 }
 
 const RANK: Readonly<Record<string, number>> = {
@@ -31,18 +27,26 @@ const RANK: Readonly<Record<string, number>> = {
   unchanged: 4,
 };
 
-/** Group clusters that would do the same: trouble first, then the largest group. */
-export function groupClusters(clusters: readonly PlannedCluster[]): ClusterGroup[] {
-  const groups = new Map<string, { planned: PlannedCluster; clusters: string[] }>();
-  for (const planned of clusters) {
-    const key = JSON.stringify({ ...planned, name: '' });
-    const group = groups.get(key);
-    if (group) group.clusters.push(planned.name);
-    else groups.set(key, { planned, clusters: [planned.name] });
-  }
+/** The plan's groups of clusters: trouble first, then the largest group. */
+export function groupsOf(plan: Plan): ClusterGroup[] {
+  const byName = new Map(plan.clusters.map((cluster) => [cluster.name, cluster]));
   const rank = (planned: PlannedCluster) => RANK[planned.status] ?? 0;
-  return [...groups.values()]
-    .map((group) => ({ id: group.planned.name, ...group }))
+  return plan.groups
+    .flatMap(({ clusters, diffs }) => {
+      const members = clusters.flatMap((name) => byName.get(name) ?? []);
+      const [planned] = members;
+      if (!planned) return [];
+      const reasons = new Set(members.map((member) => member.unreachableReason));
+      return [
+        {
+          id: planned.name,
+          clusters,
+          planned,
+          unreachable: [...reasons].filter(Boolean),
+          diffs: new Map(diffs.map((diff) => [diff.object, diff])),
+        },
+      ];
+    })
     .sort(
       (one, other) =>
         rank(one.planned) - rank(other.planned) || other.clusters.length - one.clusters.length,
@@ -123,64 +127,7 @@ function side(difference: Readonly<Record<string, unknown>>, name: string): Side
   return name in difference ? { value: difference[name] } : null;
 }
 
-/**
- * What groups would do differently with the same object; nothing where all do the same.
- *
- * Of clusters that could not be asked nothing is known, so they differ from nobody.
- */
-export function variationsOf(all: readonly ClusterGroup[]): Variation[] {
-  const groups = all.filter((group) => isKnown(group));
-  const objects = new Set(groups.flatMap((group) => group.planned.objects.map((o) => o.object)));
-  const found: Variation[] = [];
-  for (const object of [...objects].sort()) {
-    const said = groups.map((group) => {
-      const planned = group.planned.objects.find((each) => each.object === object);
-      return { id: group.id, planned, key: JSON.stringify(planned ?? null) };
-    });
-    if (new Set(said.map((each) => each.key)).size < 2) continue;
-    const shared = sharedDifferences(said.flatMap((each) => (each.planned ? [each.planned] : [])));
-    found.push({
-      object,
-      sides: new Map(said.map(({ id, planned }) => [id, summarize(planned, shared)])),
-    });
-  }
-  return found;
-}
-
-/** Whole objects of a group of clusters as the server compared them, by their names. */
-export function diffsOf(plan: Plan, group: ClusterGroup): ReadonlyMap<string, ObjectDiff> {
-  const served = plan.groups.find((each) => each.clusters.includes(group.id));
-  return new Map((served?.diffs ?? []).map((diff) => [diff.object, diff]));
-}
-
-/** Whether its clusters said what they would do. */
-export function isKnown(group: ClusterGroup): boolean {
-  return group.planned.status !== 'unreachable';
-}
-
-function sharedDifferences(objects: readonly PlannedObject[]): ReadonlySet<string> {
-  const counts = new Map<string, number>();
-  for (const difference of objects.flatMap((object) => object.differences)) {
-    const key = JSON.stringify(difference);
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  return new Set([...counts].flatMap(([key, count]) => (count === objects.length ? [key] : [])));
-}
-
-function summarize(planned: PlannedObject | undefined, shared: ReadonlySet<string>): string {
-  if (!planned) return 'nothing to do';
-  const own = planned.differences.filter((each) => !shared.has(JSON.stringify(each)));
-  const fields = own.slice(0, MOST_FIELDS).map((each) => {
-    const value = 'new' in each ? yamlLines(each['new']).join(' ') : 'removed';
-    return `${writePath(each['path'])}: ${shorten(value)}`;
-  });
-  if (own.length > MOST_FIELDS) fields.push(`and ${own.length - MOST_FIELDS} fields more`);
-  return [planned.action, ...(planned.reason ? [planned.reason] : []), ...fields].join('; ');
-}
-
-const MOST_FIELDS = 4;
-const LONGEST = 80;
-
-function shorten(text: string): string {
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+/** What clusters would do with an object, and what it becomes at one place; nothing: a dash. */
+export function valueAt(side: VariationSide, place: number): string {
+  return side.values[place] || '–';
 }

@@ -1,10 +1,10 @@
-import type { ObjectDiff, PlannedCluster, PlannedObject } from '../api/types';
+import type { ObjectDiff, PlannedObject } from '../api/types';
 import { DiffView, type DiffMode } from '../design/diff/diff-view';
 import { FieldDiff } from '../design/diff/field-diff';
 import { readUnified } from '../design/diff/unified';
 import { Note } from '../design/note';
 import { Empty } from '../design/placeholders';
-import { byKind, fieldsOf, nameOf } from './plan-model';
+import { byKind, fieldsOf, nameOf, type ClusterGroup } from './plan-model';
 
 const SIGNS: Readonly<Record<string, string>> = { created: '+', changed: '~', pruned: '−', kept: '=' };
 /** Objects that are open from the beginning; a page of hundreds begins as a list. */
@@ -12,22 +12,19 @@ const MOST_OPEN = 12;
 
 /** What one group of clusters would do, object by object. */
 export function PlannedObjects({
-  planned,
-  diffs,
+  group: { planned, diffs, unreachable },
   mode,
   opened,
   onOpen,
 }: {
-  planned: PlannedCluster;
-  /** Whole objects, by their names: of what is created there are no fields to compare. */
-  diffs: ReadonlyMap<string, ObjectDiff>;
+  group: ClusterGroup;
   mode: DiffMode;
   /** The object that the address names; empty: none. */
   opened: string;
   onOpen: (object: string) => void;
 }) {
   const notes = [
-    ...(planned.unreachableReason ? [planned.unreachableReason] : []),
+    ...unreachable,
     ...planned.problems,
     ...(planned.pruneRefusal ? [planned.pruneRefusal] : []),
     ...planned.warnings,
@@ -80,6 +77,7 @@ function PlannedObjectPanel({
   onOpen: (object: string) => void;
 }) {
   const fields = fieldsOf(object);
+  // Of what is created or goes there are no fields to compare, but the whole object.
   const lines = fields.length === 0 && diff ? readUnified(diff.diff) : [];
   const head = (
     <>

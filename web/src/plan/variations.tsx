@@ -1,48 +1,82 @@
 import type { PlannedVariation } from '../api/types';
-import { isKnown, nameOf, type ClusterGroup, type Variation } from './plan-model';
+import { nameOf, valueAt, type ClusterGroup } from './plan-model';
 
-/** Objects that groups of clusters would treat differently, side by side. */
+/** Objects that would not become the same on all clusters, groups of clusters side by side. */
 export function Variations({
-  groups: all,
+  groups,
   variations,
-  said,
 }: {
   groups: readonly ClusterGroup[];
-  variations: readonly Variation[];
-  /** What the server says of them, one sentence each. */
-  said: readonly PlannedVariation[];
+  variations: readonly PlannedVariation[];
 }) {
-  const groups = all.filter(isKnown);
-  const sentences = new Map(said.map(({ object, sentence }) => [object, sentence]));
+  const titles = new Map(groups.map((group) => [group.id, group.clusters]));
   return (
-    // Wider than a narrow screen, so it scrolls by keyboard.
-    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-    <div className="plan-variations" tabIndex={0} role="region" aria-label="What differs between clusters">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Object</th>
-            {groups.map((group) => (
-              <th key={group.id} scope="col" title={group.clusters.join(', ')}>
-                {group.clusters.length === 1 ? group.id : `${group.id} and ${group.clusters.length - 1} more`}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {variations.map((variation) => (
-            <tr key={variation.object}>
-              <th scope="row">
-                {nameOf(variation.object)}
-                <span className="muted small plan-variation-said">{sentences.get(variation.object)}</span>
-              </th>
-              {groups.map((group) => (
-                <td key={group.id}>{variation.sides.get(group.id)}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <div className="stack">
+      {variations.map((variation) => (
+        <VariationPanel key={variation.object} variation={variation} titles={titles} />
+      ))}
     </div>
   );
+}
+
+function VariationPanel({
+  variation,
+  titles,
+}: {
+  variation: PlannedVariation;
+  titles: ReadonlyMap<string, readonly string[]>;
+}) {
+  const name = nameOf(variation.object);
+  const more = [
+    ...(variation.omittedPlaces ? [`${variation.omittedPlaces} more places`] : []),
+    ...(variation.omittedSides ? [`${variation.omittedSides} more groups of clusters`] : []),
+  ];
+  return (
+    <section className="panel plan-variation stack" aria-label={name}>
+      <h3>{name}</h3>
+      {/* Wider than a narrow screen, so it scrolls by keyboard. */}
+      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+      <div className="plan-variations" tabIndex={0} role="region" aria-label={`${name}: clusters side by side`}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">
+                <span className="spoken">Place</span>
+              </th>
+              {variation.sides.map((side) => (
+                <th key={side.cluster} scope="col" title={titles.get(side.cluster)?.join(', ')}>
+                  {columnOf(side.cluster, titles.get(side.cluster)?.length ?? 1)}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            <tr>
+              <th scope="row">the object</th>
+              {variation.sides.map((side) => (
+                <td key={side.cluster}>{side.action}</td>
+              ))}
+            </tr>
+            {variation.places.map((place, index) => (
+              <tr key={place}>
+                <th scope="row" className="mono">
+                  {place}
+                </th>
+                {variation.sides.map((side) => (
+                  <td key={side.cluster} className="mono">
+                    {valueAt(side, index)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {more.length > 0 && <p className="muted small">{`Not shown: ${more.join(', ')}`}</p>}
+    </section>
+  );
+}
+
+function columnOf(first: string, clusters: number): string {
+  return clusters > 1 ? `${first} and ${clusters - 1} more` : first;
 }

@@ -21,6 +21,7 @@ def export(
     app: Annotated[str, _of("Only what is about this application.")] = "",
     run: Annotated[str, _of("Only what is about this run.")] = "",
     action: Annotated[str, _of("Only this, such as run.approve.")] = "",
+    cluster: Annotated[str, _of("Only what names this cluster.")] = "",
     server: options.Server = "",
     output: Annotated[
         forms.LinesForm, typer.Option("--output", "-o", help="json: an object a line, whole.")
@@ -30,7 +31,8 @@ def export(
     from volary.cli.remote import audit
 
     form = forms.Form(output)
-    options.ask(server, audit.export, form, by=by, app=app, run=run, action=action)
+    wanted = {"by": by, "application": app, "run": run, "action": action, "cluster": cluster}
+    options.ask(server, audit.export, form, wanted)
 
 
 @app.command()

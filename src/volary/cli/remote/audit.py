@@ -1,6 +1,6 @@
 """The audit: exported whole, and its chain of hashes verified."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -12,12 +12,12 @@ from volary.model import audit_chain, errors, json
 _PATH = "audit"
 
 
-async def export(
-    server: client.Client, form: forms.Form, *, by: str, app: str, run: str, action: str
-) -> int:
-    """Write every entry that is meant, the oldest first, each on a line of its own."""
-    query = {"by": by, "application": app, "run": run, "action": action}
-    async for entry in _entries(server, **query):
+async def export(server: client.Client, form: forms.Form, wanted: Mapping[str, str]) -> int:
+    """Write every entry that is meant, the oldest first, each on a line of its own.
+
+    `wanted` are the words of `GET /audit` that narrow it; empty ones do not.
+    """
+    async for entry in _entries(server, **wanted):
         if form is forms.Form.JSON:
             console.write_json(entry)
         else:

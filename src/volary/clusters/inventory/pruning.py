@@ -45,6 +45,8 @@ class PruneResult:
     warnings: tuple[str, ...] = ()
     #: What could not be deleted, or has not gone.
     failures: tuple[str, ...] = ()
+    #: Of a preview: what would be deleted, as it was read.
+    live: tuple[manifest.Manifest, ...] = ()
 
     @property
     def deleted(self) -> int:
@@ -114,7 +116,9 @@ async def preview(
     to_delete = [
         apply_results.Change(item.key, apply_results.Action.DELETED) for item in decision.delete
     ]
-    return PruneResult((*to_delete, *decision.skipped), warnings=owned.warnings)
+    return PruneResult(
+        (*to_delete, *decision.skipped), warnings=owned.warnings, live=decision.delete
+    )
 
 
 async def _decide(

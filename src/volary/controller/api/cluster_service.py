@@ -77,8 +77,10 @@ class Cluster(representations.Representation, frozen=True):
     #: Whether anything new begins there without tolerating a taint.
     schedulable: bool
     taints: tuple[ClusterTaint, ...]
-    #: None: it was not read yet; only the leader reads it.
+    #: None: this server did not read it.
     facts: ClusterFacts | None
+    #: Why there are no facts; empty: there are.
+    facts_missing: str
     #: How many applications are there, of those that whoever asks may see; none: not counted here.
     applications: int | None = None
 
@@ -164,6 +166,7 @@ class ClusterService:
 
     def _view(self, member: fleets.Cluster) -> Cluster:
         known = self.register.of(member.name)
+        facts = self.register.facts.get(member.name)
         marks = taints.merge(member.taints, known.taints)
         suspended = member.suspended
         state = cluster_health.ClusterState.SUSPENDED if suspended else known.state
@@ -176,9 +179,15 @@ class ClusterService:
             changing=_changing(known, self.register.rules),
             schedulable=not suspended and not marks,
             taints=tuple(map(_taint, marks)),
-            facts=_facts(self.register.facts.get(member.name)),
+            facts=_facts(facts),
+            facts_missing="" if facts else self._why_unread(),
             applications=None,
         )
+
+    def _why_unread(self) -> str:
+        if self.register.is_leader:
+            return "version and capacity are read once the cluster has answered"
+        return "version and capacity are known to the leader only, and this server is on standby"
 
 
 def _facts(known: cluster_facts.ClusterFacts | None) -> ClusterFacts | None:

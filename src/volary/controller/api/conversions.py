@@ -203,9 +203,20 @@ def of_plan(shown: previews.Preview) -> plan_representations.Plan:
         clusters=tuple(map(_planned_cluster, shown.targets)),
         replicas=of_assignment(shown.replicas),
         groups=_planned_groups(shown),
-        variations=tuple(
-            plan_representations.PlannedVariation(str(item.key), item.sentence)
-            for item in shown.variations
+        variations=tuple(map(_planned_variation, shown.variations)),
+    )
+
+
+def _planned_variation(
+    found: target_groups.Variation,
+) -> plan_representations.PlannedVariation:
+    return representations.build(
+        plan_representations.PlannedVariation,
+        found,
+        object=str(found.key),
+        sides=tuple(
+            plan_representations.VariationSide(side.targets[0], side.verb, side.values)
+            for side in found.sides
         ),
     )
 

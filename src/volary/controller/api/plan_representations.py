@@ -78,12 +78,30 @@ class PlannedGroup(representations.Representation, frozen=True):
     problems: tuple[str, ...]
 
 
+class VariationSide(representations.Representation, frozen=True):
+    """What a group of clusters would do with an object that others treat differently."""
+
+    #: The first cluster of its group.
+    cluster: str
+    #: ``created``, ``changed``, ``pruned``, ``kept`` or ``unchanged``.
+    action: str
+    #: What it becomes at each of the places; empty: nothing happens to it there.
+    values: tuple[str, ...]
+
+
 class PlannedVariation(representations.Representation, frozen=True):
     """An object that would not become the same on all clusters."""
 
     object: str
     #: How it differs, one sentence.
     sentence: str
+    #: Where it becomes something else; redacted and bounded, as the values are.
+    places: tuple[str, ...]
+    #: The groups of clusters that could be asked.
+    sides: tuple[VariationSide, ...]
+    #: Places and sides beyond the bounds.
+    omitted_places: int
+    omitted_sides: int
 
 
 class Plan(representations.Representation, frozen=True):

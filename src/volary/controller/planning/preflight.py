@@ -51,7 +51,8 @@ class Trial:
     problems: tuple[errors.Problem, ...] = ()
     #: Why it could not be asked; empty: it could.
     unreachable_reason: str = ""
-    #: The objects of `changes` with their two sides, when somebody wanted to look closely.
+    #: The objects of `changes` with their two sides, when somebody wanted to look closely; of what
+    #: would be pruned there is only what is there now.
     previewed: tuple[dry_runs.ObjectPreview, ...] = ()
     #: What the API server warns of; after looking closely, also what could not be read.
     warnings: tuple[str, ...] = ()
@@ -291,10 +292,16 @@ async def _inspect(
         return Trial(client.name, apply_results.ChangeSet(changes), previewed=previewed)
     pruned = await pruning.preview(client, last.manifests, scope)
     every = apply_results.ChangeSet((*changes, *pruned.changes))
+    going = (
+        dry_runs.ObjectPreview(
+            apply_results.Change(item.key, apply_results.Action.DELETED), item.body, None
+        )
+        for item in pruned.live
+    )
     return Trial(
         client.name,
         every,
-        previewed=previewed,
+        previewed=(*previewed, *going),
         warnings=pruned.warnings,
         prune_refusal=pruned.refusal,
     )
@@ -379,6 +386,8 @@ def warn_of_unknown_kinds(
     """Return a sentence for each kind, by name."""
     ruled_by_kind: dict[tuple[str, str], bool] = {}
     for object_preview in previewed:
+        if object_preview.change.action is apply_results.Action.DELETED:
+            continue
         body = object_preview.after or object_preview.before
         if body is None or assessment.has_rule(manifest.Manifest(body), rules):
             continue

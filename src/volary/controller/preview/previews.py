@@ -275,7 +275,9 @@ def _sides(
     for shown in target.objects:
         found = previewed.get(shown.key)
         before, after = (found.before, found.after) if found else (None, None)
-        if found is None or shown.verb not in (Verb.CREATED, Verb.CHANGED):
+        # What is changed is compared only where it is known what it becomes.
+        known = shown.verb is Verb.PRUNED or (after is not None and shown.verb is not Verb.KEPT)
+        if not known:
             yield target_groups.ObjectSides(shown.key, shown.verb.value)
             continue
         old, new = (None if side is None else _substance(side) for side in (before, after))

@@ -5,8 +5,9 @@ objects, and values in sentences are short.
 """
 
 import difflib
+import itertools
 import json as json_text
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from volary.manifests.diff import value_diff
@@ -18,6 +19,8 @@ from volary.model.objects import manifest
 MOST_OBJECTS, MOST_LINES, LONGEST_LINE = 200, 400, 1_000
 #: Objects that are said to differ between clusters, places of one, and characters of a value.
 _MOST_VARIATIONS, _MOST_PLACES, _LONGEST_VALUE = 200, 5, 60
+#: Groups of clusters that are laid side by side.
+_MOST_SIDES = 12
 _AROUND = 3
 
 
@@ -58,12 +61,29 @@ class TargetGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class VariationSide:
+    """What a group of clusters would do with an object that others treat differently."""
+
+    targets: tuple[str, ...]
+    #: What would happen to it, in a word; ``unchanged``: nothing.
+    verb: str
+    #: What it becomes at each place of the variation; empty: nothing happens to it there.
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Variation:
     """An object that does not become the same on all clusters."""
 
     key: manifest.ResourceKey
     #: How it differs, one sentence.
     sentence: str
+    #: Where it becomes something else, as people write paths.
+    places: tuple[str, ...] = ()
+    sides: tuple[VariationSide, ...] = ()
+    #: Places and sides beyond the bounds.
+    omitted_places: int = 0
+    omitted_sides: int = 0
 
 
 def group(targets: Sequence[str], sides: Sequence[ObjectSides]) -> TargetGroup:
@@ -77,7 +97,7 @@ def group(targets: Sequence[str], sides: Sequence[ObjectSides]) -> TargetGroup:
 
 def diff(sides: ObjectSides) -> ObjectDiff:
     """Return what would change of an object."""
-    if sides.after is None:
+    if sides.before is None and sides.after is None:
         return ObjectDiff(sides.key, sides.verb, "")
     before, after = (
         serialization.dump_body(body).splitlines() if body is not None else []
@@ -100,52 +120,87 @@ def variations(
     """Return the objects that do not become the same in all groups of clusters."""
     if len(groups) < 2:
         return ()
-    known = [
-        (phrases.join_names(list(targets)), {side.key: side for side in sides})
-        for targets, sides in groups
-    ]
+    known = [(tuple(targets), {side.key: side for side in sides}) for targets, sides in groups]
     keys = dict.fromkeys(key for _, sides in known for key in sides)
-    told = ((key, _sentence(key, known)) for key in keys)
-    varying = [Variation(key, sentence) for key, sentence in told if sentence]
-    return tuple(varying[:_MOST_VARIATIONS])
+    varying = (variation for key in keys if (variation := _variation(key, known)))
+    return tuple(itertools.islice(varying, _MOST_VARIATIONS))
 
 
-def _sentence(
-    key: manifest.ResourceKey,
-    groups: Sequence[tuple[str, Mapping[manifest.ResourceKey, ObjectSides]]],
-) -> str:
-    """Say how an object differs between groups; empty: it does not."""
-    by_verb: dict[str, list[str]] = {}
-    for names, sides in groups:
-        verb = sides[key].verb if key in sides else "unchanged"
-        by_verb.setdefault(verb, []).append(names)
-    there = [(names, sides[key]) for names, sides in groups if key in sides]
-    places = list(_places(there))
-    parts = [f"{verb} on {' and '.join(names)}" for verb, names in by_verb.items()]
-    said = "; ".join(parts) if len(by_verb) > 1 else ""
-    shown = "; ".join(places[:_MOST_PLACES])
-    more = len(places) - _MOST_PLACES
-    further = f"; and {phrases.count(more, 'further place')}" if more > 0 else ""
-    return "; ".join(part for part in (said, shown + further) if part)
+_Group = tuple[tuple[str, ...], Mapping[manifest.ResourceKey, ObjectSides]]
 
 
-def _places(there: Sequence[tuple[str, ObjectSides]]) -> Iterator[str]:
-    """Yield where objects become something else than the first of them, to which the same happens.
+def _variation(key: manifest.ResourceKey, groups: Sequence[_Group]) -> Variation | None:
+    """Say how an object differs between groups; None: it does not."""
+    alike: dict[str, list[ObjectSides]] = {}
+    for _, sides in groups:
+        if key in sides:
+            alike.setdefault(sides[key].verb, []).append(sides[key])
+    becomes = {verb: _becomes(sides) for verb, sides in alike.items()}
+    places = tuple(dict.fromkeys(place for found in becomes.values() for place in found))
+    if not places and len(alike) == 1 and all(key in sides for _, sides in groups):
+        return None
+    shown = places[:_MOST_PLACES]
+    compared = []
+    seen = dict.fromkeys(alike, 0)
+    for targets, sides in groups:
+        if key not in sides:
+            compared.append(VariationSide(targets, "unchanged", ("",) * len(shown)))
+            continue
+        side = sides[key]
+        which = seen[side.verb]
+        seen[side.verb] += 1
+        values = (becomes[side.verb].get(place) for place in shown)
+        texts = tuple(found[which] if found else "" for found in values)
+        compared.append(VariationSide(targets, side.verb, texts))
+    more = len(places) - len(shown)
+    return Variation(
+        key,
+        _sentence(shown, compared, more),
+        shown,
+        tuple(compared[:_MOST_SIDES]),
+        more,
+        max(0, len(compared) - _MOST_SIDES),
+    )
+
+
+def _sentence(places: Sequence[str], sides: Sequence[VariationSide], more: int) -> str:
+    verbs = _by_text((side.verb, side) for side in sides)
+    parts = ["; ".join(f"{verb} on {names}" for verb, names in verbs)] if len(verbs) > 1 else []
+    for index, place in enumerate(places):
+        values = _by_text((side.values[index], side) for side in sides if side.values[index])
+        parts.append(f"{place}: {', '.join(f'{value} on {names}' for value, names in values)}")
+    if more > 0:
+        parts.append(f"and {phrases.count(more, 'further place')}")
+    return "; ".join(parts)
+
+
+def _by_text(said: Iterable[tuple[str, VariationSide]]) -> list[tuple[str, str]]:
+    """Return each text once, with the names of the clusters of which it is said."""
+    names: dict[str, list[str]] = {}
+    for text, side in said:
+        names.setdefault(text, []).append(phrases.join_names(list(side.targets)))
+    return [(text, " and ".join(of_text)) for text, of_text in names.items()]
+
+
+def _becomes(sides: Sequence[ObjectSides]) -> dict[str, tuple[str, ...]]:
+    """Return where objects to which the same happens become something else, and what each does.
 
     What is changed is compared by what changes: the rest is each cluster's own, such as addresses.
     """
-    if not there:
-        return
-    first_names, first = there[0]
-    for names, side in there[1:]:
-        if side.verb == first.verb:
-            for place, value, other in _compared(first, side):
-                yield f"{place}: {value} on {first_names}, {other} on {names}"
+    first, *others = sides
+    compared = [{place: pair for place, *pair in _compared(first, other)} for other in others]
+    base = {place: pair[0] for found in compared for place, pair in found.items()}
+    return {
+        place: (value, *(found[place][1] if place in found else value for found in compared))
+        for place, value in base.items()
+    }
 
 
 def _compared(one: ObjectSides, other: ObjectSides) -> Iterator[tuple[str, str, str]]:
+    if one.after is None or other.after is None:
+        return
     if one.before is None and other.before is None:
-        for item in value_diff.compare(one.after or {}, other.after or {}, value_diff.PREVIEW):
+        for item in value_diff.compare(one.after, other.after, value_diff.PREVIEW):
             yield item.dotted, _value(item.old), _value(item.new)
         return
     values = [{item.dotted: _value(item.new) for item in side.differences} for side in (one, other)]
@@ -158,6 +213,6 @@ def _compared(one: ObjectSides, other: ObjectSides) -> Iterator[tuple[str, str, 
 def _value(value: object) -> str:
     if value is value_diff.ABSENT:
         return "nothing"
-    text = value if isinstance(value, str) else json_text.dumps(value, default=str)
+    text = value if value and isinstance(value, str) else json_text.dumps(value, default=str)
     shown = safe_text.printable(text.replace("\n", " "))
     return shown if len(shown) <= _LONGEST_VALUE else f"{shown[: _LONGEST_VALUE - 1]}…"

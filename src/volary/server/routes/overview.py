@@ -48,18 +48,20 @@ async def list_audit(
     application: paging.Word = "",
     run: paging.Word = "",
     action: paging.Word = "",
+    cluster: paging.Word = "",
     order: Order = "newest",
     cursor: paging.Cursor = "",
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List who did what, the newest first unless `order` is `oldest`.
 
-    Whoever administers projects sees what was about these.
+    `cluster` is the one that a command named. Whoever administers projects sees what was about
+    these.
     """
     person = server_state.person(request)
     everything = person.may_everywhere(Permission.ADMINISTER)
     projects = None if everything else person.projects(Permission.ADMINISTER)
-    wanted = records.AuditFilter(by, application, run, action, projects)
+    wanted = records.AuditFilter(by, application, run, action, projects, cluster)
     page = await server_state.of(request).service.audit(
         wanted, oldest_first=order == "oldest", cursor=cursor, limit=limit
     )

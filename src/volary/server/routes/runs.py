@@ -25,12 +25,14 @@ async def list_runs(
     application: paging.Word = "",
     status: Statuses = [],  # noqa: B006 - read only
     commit: paging.Word = "",
+    by: paging.Word = "",
+    cluster: paging.Word = "",
     cursor: paging.Cursor = "",
     limit: paging.Limit = 50,
 ) -> responses.Response:
-    """List runs, the newest first."""
+    """List runs, the newest first; `by`: who asked for them, `cluster`: one that they are about."""
     seen = await visibility.of(request).narrowed(application)
-    wanted = records.RunFilter(seen, frozenset(status), commit)
+    wanted = records.RunFilter(seen, frozenset(status), commit, by, cluster)
     service = server_state.of(request).service
     page = await service.runs(wanted, cursor=cursor, limit=limit)
     return encoding.many(request, page.items, page.cursor)

@@ -11,8 +11,8 @@ from volary.server.routes import response_schemas
 router = response_schemas.router("streams")
 #: The last event of a run's feed.
 _LAST = "run-finished"
-#: An event, and the application that it is about.
-_AppEvent = tuple[str, event_streams.StreamEvent]
+#: An event, and the application and the cluster that it is about; the cluster may be None.
+_AppEvent = tuple[str, object, event_streams.StreamEvent]
 
 
 @router.get("/runs/{run}/events/stream", responses=response_schemas.stream())
@@ -47,9 +47,15 @@ async def stream_run(
 @router.get("/events/stream", responses=response_schemas.stream())
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def stream_all(
-    request: requests.Request, application: paging.Word = "", after: paging.After | None = None
+    request: requests.Request,
+    application: paging.Word = "",
+    cluster: paging.Word = "",
+    after: paging.After | None = None,
 ) -> responses.Response:
-    """Follow every run, from now on or after a position; the id of each event is its position."""
+    """Follow every run, from now on or after a position; the id of each event is its position.
+
+    `cluster`: only events of this one.
+    """
     service = server_state.of(request).service
     start = event_streams.start_of(request, await service.position() if after is None else after)
 
@@ -58,7 +64,11 @@ async def stream_all(
     async def fetch(at: int, limit: int) -> tuple[list[_AppEvent], int]:
         events = await service.all_events(at, applications=asked, limit=limit)
         pieces = [
-            (event.application, event_streams.StreamEvent(event.position, event.event, event))
+            (
+                event.application,
+                event.document.get("target"),
+                event_streams.StreamEvent(event.position, event.event, event),
+            )
             for event in events
         ]
         return pieces, events[-1].position if events else at
@@ -68,7 +78,9 @@ async def stream_all(
         events, last = await reads.read(key, lambda: fetch(at, limit))
         # Who they are may change while the stream lasts.
         seen = visibility.of(request, reads)
-        return [event for name, event in events if await seen.can_see(name)], last
+        # Narrowed after reading: viewers of different clusters share what is read.
+        near = [(name, event) for name, target, event in events if not cluster or target == cluster]
+        return [event for name, event in near if await seen.can_see(name)], last
 
     return event_streams.respond(request, fetch_visible, start)
 

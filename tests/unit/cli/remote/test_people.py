@@ -130,7 +130,7 @@ async def test_tokens_of_a_project_bear_its_name(
             with pytest.raises(errors.UserError, match="there is no token ana"):
                 await people.revoke_token(server, "ana")
             capsys.readouterr()
-            await audit.export(server, JSON, by="", app="", run="", action="")
+            await audit.export(server, JSON, {})
             exported = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
             with pytest.raises(errors.UserError, match="may not administer here"):
                 await audit.verify(server, "")
@@ -159,9 +159,9 @@ async def test_the_audit_is_exported_and_verified(
             await people.create_token(server, wanted(name))
         await people.revoke_token(server, "b")
         capsys.readouterr()
-        await audit.export(server, JSON, by="", app="", run="", action="")
+        await audit.export(server, JSON, {})
         export.write_text(capsys.readouterr().out)
-        await audit.export(server, TEXT, by="", app="", run="", action="token.revoke")
+        await audit.export(server, TEXT, {"action": "token.revoke"})
         revoked = capsys.readouterr().out
         assert await audit.verify(server, "") == exit_codes.Exit.DONE
         whole = capsys.readouterr().out

@@ -162,3 +162,22 @@ async def test_secrets_are_masked_in_whole_objects_too(tmp_path: Path) -> None:
     assert not [
         word for word in (PASSWORD, "Y29ycm", "YmF0dGVy", "battery", "YW5h") if word in text
     ]
+
+
+async def test_what_goes_is_shown_as_it_is_now_without_its_secrets(tmp_path: Path) -> None:
+    gone = apply_results.Change(key("login", "Secret"), Action.DELETED)
+    live = body("login", "Secret", password="Y29ycmVjdCBob3JzZQ==", pin="MQ==")
+    live["metadata"] |= {"resourceVersion": "7", "uid": "u-1"}
+    trial = preflight.Trial(
+        "us",
+        apply_results.ChangeSet((gone,)),
+        previewed=(dry_runs.ObjectPreview(gone, live, None),),
+    )
+
+    preview = await shown(tmp_path, trial)
+
+    (diff,) = preview.groups[0].diffs
+    assert diff.verb == "pruned"
+    assert "-  password: '*****'\n-  pin: '*****'" in diff.text
+    assert "u-1" not in diff.text
+    assert preview.targets[0].warnings == ()

@@ -45,11 +45,15 @@ def test_a_diff_is_that_of_yaml() -> None:
     assert (found.key, found.verb, found.omitted) == (WEB, "changed", 0)
 
 
-def test_what_is_created_has_only_added_lines_and_what_goes_none_at_all() -> None:
+def test_what_is_created_has_only_added_lines_and_what_goes_only_removed_ones() -> None:
     lines = target_groups.diff(created(body(1))).text.splitlines()[3:]
+    pruned = target_groups.diff(target_groups.ObjectSides(WEB, "pruned", body(1)))
+    unknown = target_groups.diff(target_groups.ObjectSides(WEB, "pruned"))
 
-    assert lines == ["+kind: Deployment", "+metadata:", "+  name: web", "+spec:", "+  replicas: 1"]
-    assert target_groups.diff(target_groups.ObjectSides(WEB, "pruned")).text == ""
+    whole = ["kind: Deployment", "metadata:", "  name: web", "spec:", "  replicas: 1"]
+    assert lines == [f"+{line}" for line in whole]
+    assert pruned.text.splitlines()[3:] == [f"-{line}" for line in whole]
+    assert unknown.text == ""
 
 
 def test_lines_and_objects_are_bounded_and_what_steers_terminals_is_replaced() -> None:
@@ -105,3 +109,37 @@ def test_many_places_are_counted_and_long_values_cut() -> None:
 
     assert said.endswith("; and 3 further places")
     assert f"spec.key0: 1 on us, {'x' * 59}… on eu" in said
+
+
+def test_groups_are_laid_side_by_side() -> None:
+    us, eu = changed(replicas=3), changed(replicas=5, paused=True)
+    (found,) = target_groups.variations(
+        [(["us", "ca"], [us]), (["eu"], [eu]), (["asia"], []), (["africa"], [created(body(1))])]
+    )
+
+    assert found.places == ("spec.replicas", "spec.paused")
+    assert [(side.targets[0], side.verb, side.values) for side in found.sides] == [
+        ("us", "changed", ("3", "as it is")),
+        ("eu", "changed", ("5", "true")),
+        ("asia", "unchanged", ("", "")),
+        ("africa", "created", ("", "")),
+    ]
+    assert found.sentence == (
+        "changed on us and ca and eu; unchanged on asia; created on africa;"
+        " spec.replicas: 3 on us and ca, 5 on eu; spec.paused: as it is on us and ca, true on eu"
+    )
+
+
+def test_sides_and_places_are_bounded_and_say_how_many_more_there_are() -> None:
+    groups = [([f"c{n}"], [changed(**{f"key{k}": n for k in range(9)})]) for n in range(30)]
+    (found,) = target_groups.variations(groups)
+
+    assert (len(found.places), found.omitted_places) == (5, 4)
+    assert (len(found.sides), found.omitted_sides) == (12, 18)
+    assert {len(side.values) for side in found.sides} == {5}
+
+
+def test_an_empty_text_is_a_value() -> None:
+    assert sentence((["us"], [changed(name="")]), (["eu"], [changed(name="x")])) == (
+        'spec.name: "" on us, x on eu'
+    )

@@ -94,6 +94,16 @@ async def test_everything_is_followed_from_now_on_and_only_what_may_be_seen(tmp_
     assert '"application":"web"' in reading.result()[0]["data"]
 
 
+async def test_only_events_of_a_cluster_are_followed_where_one_is_given(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        await world.keep_run("a", "web", ended=False)
+        for version, target in enumerate(("us", "", "eu"), start=1):
+            await world.tell("a", version, "task-started", target=target)
+        (event,) = await _read(world, "/api/v1/events/stream?after=0&cluster=eu", 1)
+
+    assert '"target":"eu"' in event["data"]
+
+
 async def test_a_quiet_stream_shows_that_it_lives_and_ends_with_the_server(tmp_path: Path) -> None:
     patience = server_state.StreamTimeouts(heartbeat=0.05)
     async with server_world.served(tmp_path, patience) as world:

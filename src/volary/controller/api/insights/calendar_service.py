@@ -13,7 +13,7 @@ from volary.concurrency import fan_out, work_threads
 from volary.config.crosscheck import fleet_checks
 from volary.controller import refusals
 from volary.controller.api import insight_representations
-from volary.controller.api.insights import closed_windows
+from volary.controller.api.insights import answer_cache, closed_windows
 from volary.controller.planning import run_waves
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_state, application_statuses
@@ -23,6 +23,8 @@ from volary.store import pagination, records, stores
 from volary.tenancy import membership
 
 _PAGE = 500
+#: A calendar is believed for so long, by all who may see the same.
+FRESH = timedelta(seconds=15)
 #: Files that one question has read, and at the same time.
 _MOST_READ, _AT_ONCE = 100, 2
 #: Files that are remembered.
@@ -39,7 +41,10 @@ class CalendarService:
 
     store: stores.Store
     dependencies: ready_runs.Dependencies
+    answers: answer_cache.AnswerCache = field(default_factory=answer_cache.AnswerCache)
     _files: OrderedDict[_Key, applications.Application | str] = field(default_factory=OrderedDict)
+    #: Answers that left something out.
+    _questions: int = 0
 
     async def calendar(
         self, visible: frozenset[str] | None, *, application: str = "", days: int
@@ -52,6 +57,16 @@ class CalendarService:
             days: How many.
         """
         since = self.dependencies.clock.now()
+        key = (visible, application, days)
+        # While files have not been read, each question reads some more of them.
+        moment = (answer_cache.moment_of(since, FRESH), self._questions)
+        return await self.answers.get(
+            key, moment, lambda: self._make(visible, application, since, days)
+        )
+
+    async def _make(
+        self, visible: frozenset[str] | None, application: str, since: datetime, days: int
+    ) -> insight_representations.Calendar:
         until = since + timedelta(days=days)
         known = await self._known(visible, application)
         unread = [each for each in known if _key(each) not in self._files]
@@ -59,7 +74,8 @@ class CalendarService:
         await fan_out.run_all(unread[:_MOST_READ], self._read, at_once=_AT_ONCE)
         self._shorten()
         clusters, projects = self.dependencies.clusters.fleet, self.dependencies.projects()
-        return await work_threads.run_many(
+        pending = max(0, len(unread) - _MOST_READ)
+        calendar = await work_threads.run_many(
             known,
             "closed windows",
             self._calendar,
@@ -67,8 +83,11 @@ class CalendarService:
             (since, until),
             clusters,
             projects,
-            max(0, len(unread) - _MOST_READ),
+            pending,
         )
+        if pending:
+            self._questions += 1
+        return calendar
 
     def _calendar(
         self,

@@ -4,12 +4,10 @@ What many ask for at a time is read once, and kept until something new has happe
 read is bounded, and what is left out is counted in the answer.
 """
 
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from datetime import timedelta
 
-from volary.concurrency import single_flight, work_threads
+from volary.concurrency import work_threads
 from volary.controller import refusals
 from volary.controller.api import (
     analysis_representations,
@@ -18,6 +16,7 @@ from volary.controller.api import (
 )
 from volary.controller.api.insights import (
     analysis_charts,
+    answer_cache,
     delivery_figures,
     run_comparisons,
     traffic_charts,
@@ -27,8 +26,6 @@ from volary.model import clocks, errors
 from volary.model.runs import run_records
 from volary.store import pagination, records, stores
 
-Answer = TypeVar("Answer")
-
 #: Findings of a run that are read for its charts, the newest.
 _MOST_FINDINGS = 50_000
 #: Events about traffic of a run that are read.
@@ -36,33 +33,8 @@ _MOST_EVENTS = 20_000
 #: Runs that figures are made of, the newest.
 _MOST_RUNS = 20_000
 _PAGE = 1_000
-#: Answers that are kept.
-_MOST_KEPT = 32
-
-
-@dataclass(slots=True)
-class AnswerCache:
-    """Answers as they were when something happened last; each is made once for all who ask."""
-
-    _known: OrderedDict[Hashable, tuple[Hashable, object]] = field(default_factory=OrderedDict)
-    _flight: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)
-
-    async def get(
-        self, key: Hashable, moment: Hashable, make: Callable[[], Awaitable[Answer]]
-    ) -> Answer:
-        """Return the answer of a key at a moment; the one before is forgotten."""
-        known = self._known.get(key)
-        if known is not None and known[0] == moment:
-            self._known.move_to_end(key)
-            return cast("Answer", known[1])
-        # Nobody stops waiting, so there is a result.
-        shared = await self._flight.do((key, moment), "", make)
-        assert shared is not None
-        self._known[key] = (moment, shared.value)
-        self._known.move_to_end(key)
-        while len(self._known) > _MOST_KEPT:
-            self._known.popitem(last=False)
-        return shared.value
+#: Figures of delivery are believed for so long, unless a run ends meanwhile.
+FRESH = timedelta(minutes=1)
 
 
 @dataclass(slots=True)
@@ -71,7 +43,7 @@ class InsightService:
 
     store: stores.Store
     clock: clocks.Clock
-    answers: AnswerCache = field(default_factory=AnswerCache)
+    answers: answer_cache.AnswerCache = field(default_factory=answer_cache.AnswerCache)
 
     async def analysis(
         self, run_id: str, *, stage: str = "", cluster: str = ""
@@ -181,7 +153,8 @@ class InsightService:
                 omitted=omitted,
             )
 
-        moment = (await self.store.events.position(), since)
+        # What happens within runs changes no figure, only their ends do.
+        moment = (await self.store.runs.newest_end(), answer_cache.moment_of(until, FRESH))
         return await self.answers.get(("delivery", names, project, application, days), moment, make)
 
     async def _applications(

@@ -72,7 +72,14 @@ async def append(connection: sa_async.AsyncConnection, entry: records.AuditRecor
     content = _as_stored(await _of_its_project(connection, entry))
     shown = {**content, "position": position, "run": content["run_id"]}
     digest = audit_chain.digest(head.hash, shown)
-    values = {**content, "position": position, "previous": head.hash, "hash": digest}
+    named = content["document"].get("cluster")
+    values = {
+        **content,
+        "cluster": named if isinstance(named, str) else "",
+        "position": position,
+        "previous": head.hash,
+        "hash": digest,
+    }
     await connection.execute(sa.insert(tables.audit), values)
     await connection.execute(
         sa.update(tables.audit_head)

@@ -71,6 +71,14 @@ _ENDED = (
     )
     .order_by(tables.runs.c.finished.desc(), tables.runs.c.created.desc(), tables.runs.c.id.desc())
 )
+_NEWEST_END = (
+    sa.select(tables.runs.c.finished, sa.func.count().label("number"))
+    .where(
+        tables.runs.c.finished
+        == sa.select(sa.func.max(tables.runs.c.finished)).select_from(tables.runs).scalar_subquery()
+    )
+    .group_by(tables.runs.c.finished)
+)
 _UNFINISHED = (
     sa.select(tables.runs.c.id)
     .where(tables.runs.c.finished.is_(None))
@@ -158,9 +166,16 @@ class Runs:
         runs = tables.runs.c
         limit = pagination.bounded(limit, self._limits.page)
         query = sa.select(*_SUMMARY).where(*_conditions(wanted))
+        place: tuple[sa.Column[Any], sa.Column[Any]] = (runs.created, runs.id)
+        if wanted.target:
+            # Along the cluster's own index: of a cluster with few runs no others are looked at.
+            of_target = tables.run_targets
+            query = query.join(of_target, of_target.c.run_id == runs.id)
+            query = query.where(of_target.c.target == wanted.target)
+            place = (of_target.c.created, of_target.c.run_id)
         if after := pagination.by_time(cursor):
-            query = query.where(sa.tuple_(runs.created, runs.id) < sa.tuple_(*after))
-        query = query.order_by(runs.created.desc(), runs.id.desc()).limit(limit + 1)
+            query = query.where(sa.tuple_(*place) < sa.tuple_(*after))
+        query = query.order_by(*(column.desc() for column in place)).limit(limit + 1)
         summaries = [_summary(row) for row in await self._base.rows(query)]
         return pagination.cut(summaries, limit, lambda item: (item.head.created, item.head.id))
 
@@ -192,6 +207,11 @@ class Runs:
             omitted = (row[0] if row else most) - most
         ended = (_ended(row) for row in reversed(found))
         return tuple(run for run in ended if run is not None), omitted
+
+    async def newest_end(self) -> tuple[datetime, int] | None:
+        """Return when a run ended last, and how many did then; None: none has ended."""
+        row = await self._base.row(_NEWEST_END)
+        return (row.finished, row.number) if row else None
 
     async def approvals(self, run_id: str) -> tuple[run_records.ApprovalRecord, ...]:
         """Return who approved or rejected what, in order."""
@@ -252,7 +272,7 @@ def _parts(kind: type[Part], found: Iterable[sa.Row[Any]]) -> tuple[tuple[Part, 
 
 def _conditions(wanted: records.RunFilter) -> Sequence[sa.ColumnElement[bool]]:
     runs = tables.runs.c
-    conditions = rows.matching(tables.runs, commit=wanted.commit)
+    conditions = rows.matching(tables.runs, commit=wanted.commit, by=wanted.by)
     if wanted.applications is not None:
         conditions.append(runs.application.in_(sorted(wanted.applications)))
     if wanted.statuses:

@@ -5,7 +5,7 @@ the way to the database is shared.
 """
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -30,9 +30,12 @@ _VERSIONS = (
     .order_by(tables.runs.c.id)  # locked in the same order by everybody
     .with_for_update()
 )
-_NEW_RUNS, _NEW_MANIFESTS, _NEW_EVENTS, _NEW_APPROVALS = (
+_NEW_RUNS, _NEW_TARGETS, _NEW_MANIFESTS, _NEW_EVENTS, _NEW_APPROVALS = (
     sa.insert(table)
-    for table in (tables.runs, tables.run_manifests, tables.events, tables.approvals)
+    for table in (
+        *(tables.runs, tables.run_targets, tables.run_manifests),
+        *(tables.events, tables.approvals),
+    )
 )
 
 
@@ -195,6 +198,7 @@ async def _write_runs(connection: sa_async.AsyncConnection, accepted: Sequence[_
                 "origin": transition.origin,
                 "clusters": transition.clusters,
                 "lease": write.lease,
+                "by": str(transition.origin.get("by", "")),
             }
             new.append({"document": {}} | values | fixed)
         elif transition.document is not None:
@@ -202,10 +206,17 @@ async def _write_runs(connection: sa_async.AsyncConnection, accepted: Sequence[_
         else:
             without.append(values)
     await _many(connection, _NEW_RUNS, new)
+    await _many(connection, _NEW_TARGETS, [target for run in new for target in _targets(run)])
     for changed in (with_document, without):
         if changed:
             renamed = [{f"new_{key}": value for key, value in row.items()} for row in changed]
             await _many(connection, _change(tuple(changed[0])), renamed)
+
+
+def _targets(run: rows.Values) -> Iterator[rows.Values]:
+    """Yield the clusters of a new run, each once."""
+    for target in dict.fromkeys(run["origin"].get("targets", ())):
+        yield {"run_id": run["id"], "target": target, "created": run["created"]}
 
 
 @functools.cache

@@ -130,10 +130,13 @@ runs = sa.Table(
     _document("origin"),
     _document("clusters"),
     _document(),
-    # The list of an application's runs, of all runs, of runs by status; restart; retention.
+    #: Who asked for it, of `origin`.
+    _words("by"),
+    # The list of an application's runs, of all, by status, by whom; restart; retention.
     sa.Index("runs_by_application", "application", "created", "id"),
     sa.Index("runs_by_creation", "created", "id"),
     sa.Index("runs_by_status", "status", "created", "id"),
+    sa.Index("runs_by_actor", "by", "created", "id"),
     sa.Index("runs_by_end", "finished", "created", "id"),
     # Of an application's runs under one lease at most one has not ended.
     sa.Index(
@@ -144,6 +147,16 @@ runs = sa.Table(
         sqlite_where=sa.text("finished IS NULL"),
         postgresql_where=sa.text("finished IS NULL"),
     ),
+)
+
+#: The clusters of each run, of its `origin`, in the order in which runs are listed.
+run_targets = sa.Table(
+    "run_targets",
+    METADATA,
+    _run(primary_key=True),
+    _key("target"),
+    _at("created"),
+    sa.Index("run_targets_by_target", "target", "created", "run_id"),
 )
 
 #: What runs were planned to apply, packed by the caller.
@@ -381,12 +394,15 @@ audit = sa.Table(
     _document(),
     _document("before"),
     _document("after"),
+    #: Of `document`: what a list is narrowed by. Not part of what is hashed, for `document` is.
+    _words("cluster"),
     _words("previous"),
     _words("hash", default=None),
     sa.Index("audit_by_time", "at"),
     sa.Index("audit_by_actor", "by", "position"),
     sa.Index("audit_by_application", "application", "position"),
     sa.Index("audit_by_project", "project", "position"),
+    sa.Index("audit_by_cluster", "cluster", "position"),
 )
 
 #: One row: where the chain of the audit ends, so that it shows when its newest entries are gone.
