@@ -333,6 +333,12 @@ export interface Commit {
   run: string;
 }
 
+/** A commit, and the clusters that run it. */
+export interface CommitOnClusters {
+  commit: string;
+  clusters: string[];
+}
+
 /** A stage in both runs. */
 export interface ComparedStage {
   name: string;
@@ -505,6 +511,8 @@ export interface HistoryEntry {
   clusters: string[];
   started: string | null;
   finished: string | null;
+  commitsAfter: CommitOnClusters[];
+  rollback: Action | null;
 }
 
 /** Who a request comes from. */

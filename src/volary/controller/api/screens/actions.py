@@ -549,32 +549,47 @@ def _rolled_back(
     return _action(wish, name, path, asker, refusal, said)
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a run brought that has ended."""
+
+    run: str
+    commit: str
+    status: statuses.RunStatus
+    clusters: tuple[str, ...]
+
+
 def back_to(
-    application: str, run: state.Run, running_commit: str, asker: Asker, why_orphaned: str = ""
+    application: str,
+    version: Version,
+    asker: Asker,
+    *,
+    running_commit: str,
+    why_orphaned: str = "",
 ) -> action_representations.Action | None:
-    """Return going to the commit of a run that ended well; None: it is what runs, or no such run.
+    """Return going back to a version; None: it is what runs, or was not completed.
 
     Args:
         application: Its name.
-        run: A run of it that has ended.
-        running_commit: What it runs now.
+        version: What a run of it that has ended brought.
         asker: Whoever asks.
+        running_commit: What it runs now.
         why_orphaned: Why its repository is not in the settings; empty: it is.
     """
-    if run.status not in statuses.GOOD_ENDS or run.commit == running_commit:
+    if version.status not in statuses.GOOD_ENDS or version.commit in ("", running_commit):
         return None
     wish = _Wish(
         "rollback",
         "application",
-        clusters=run.targets,
-        body={"to": run.id},
+        clusters=version.clusters,
+        body={"to": version.run},
         is_destructive=True,
-        options=f" --to {run.id}",
-        title=f"Roll back to {run.commit[:7]}",
+        options=f" --to {version.run}",
+        title=f"Roll back to {version.commit[:7]}",
     )
     said = (
-        f"applies commit {run.commit[:7]} again on all clusters that {application} is for, at once"
-        " and without the stages of its pipeline"
+        f"applies commit {version.commit[:7]} again on all clusters that {application} is for, at"
+        " once and without the stages of its pipeline; Git stays as it is"
     )
     refusal = application_requests.why_nothing_starts(why_orphaned)
     return _action(wish, application, f"applications/{application}", asker, refusal, said)
