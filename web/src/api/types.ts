@@ -979,6 +979,23 @@ export interface RoleGrant {
   permissions: string[];
 }
 
+/** What going back would change on one cluster. */
+export interface RollbackCluster {
+  name: string;
+  status: string;
+  sentence: string;
+}
+
+/** What going back to a version would change: ``volary rollback --to … --dry-run`` says it. */
+export interface RollbackPreview {
+  application: string;
+  commit: string;
+  subject: string;
+  sentence: string;
+  isKnown: boolean;
+  clusters: RollbackCluster[];
+}
+
 /** Go back. */
 export interface RollbackRequest {
   /** A commit, or the id of a run; empty: the run under way or the last change is rolled back, on each cluster to what that one ran before. */

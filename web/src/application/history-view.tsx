@@ -15,6 +15,7 @@ import { useNow } from '../design/now';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
 import { Elapsed, Time } from '../design/time';
+import { RollbackPreview } from './rollback-preview';
 import { StripChart } from './strip-chart';
 import { stripsOf } from './version-strip';
 
@@ -121,7 +122,11 @@ function Entry({
       ) : (
         <span />
       )}
-      {asked && <ActionDialog action={asked} now={rollback} onClose={() => setAsked(null)} />}
+      {asked && (
+        <ActionDialog action={asked} now={rollback} onClose={() => setAsked(null)}>
+          <RollbackPreview action={asked} />
+        </ActionDialog>
+      )}
     </li>
   );
 }

@@ -163,6 +163,18 @@ describe('the application', () => {
     const { asked, container } = openScreen('/applications/shop?tab=history', {
       ...ANSWERS,
       'POST /applications/shop/rollback': { run: 'run-3', reason: 'run-3 begins' },
+      'POST /applications/shop/rollback/plan': {
+        application: 'shop',
+        commit: BEFORE,
+        subject: 'Smaller cart',
+        sentence: '2 of 3 clusters change: us and eu; what changes on asia is not known',
+        isKnown: false,
+        clusters: [
+          { name: 'us', status: 'changes', sentence: '2 changed, 1 pruned' },
+          { name: 'asia', status: 'unreachable', sentence: 'not known: no answer for 5 s' },
+          { name: 'eu', status: 'changes', sentence: '2 changed, 1 pruned' },
+        ],
+      },
     });
 
     expect(await screen.findByText('spec.repicas is no field')).toBeTruthy();
@@ -170,13 +182,32 @@ describe('the application', () => {
     await user.click(screen.getByRole('button', { name: 'Roll back to 7be2104' }));
     const dialog = within(screen.getByRole('dialog'));
     expect(dialog.getByText('applies commit 7be2104 again; Git stays as it is')).toBeTruthy();
+    expect(await dialog.findByText('2 of 3 clusters change: us and eu; what changes on asia is not known')).toBeTruthy();
+    expect(within(dialog.getByRole('list')).getAllByRole('listitem').map((line) => line.textContent)).toEqual([
+      'us, eu 2 changed, 1 pruned',
+      'asia not known: no answer for 5 s',
+    ]);
     await user.click(dialog.getByRole('button', { name: 'Roll back to 7be2104' }));
 
     await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
     const sent = asked.filter(({ method }) => method === 'POST');
     expect(sent.map(({ path, body }) => [path, body])).toEqual([
+      ['/applications/shop/rollback/plan', { to: 'run-1' }],
       ['/applications/shop/rollback', { to: 'run-1' }],
     ]);
+  });
+
+  it('says where it is not known what going back would change, and can be confirmed all the same', async () => {
+    const user = userEvent.setup();
+    openScreen('/applications/shop?tab=history', {
+      ...ANSWERS,
+      'POST /applications/shop/rollback/plan': new Refusal(400, 'the repository cannot be read now'),
+    });
+    await user.click(await screen.findByRole('button', { name: 'Roll back to 7be2104' }));
+
+    const dialog = within(screen.getByRole('dialog'));
+    expect(await dialog.findByText('What would change is not known: the repository cannot be read now')).toBeTruthy();
+    expect(dialog.getByRole('button', { name: 'Roll back to 7be2104' }).getAttribute('aria-disabled')).toBeNull();
   });
 
   it('goes on reading where the page before it ended, and reads again when something happens', async () => {

@@ -78,11 +78,15 @@ class ActionService:
     def _back_to(
         self, record: records.ApplicationRecord, version: actions.Version, asker: actions.Asker
     ) -> action_representations.Action | None:
+        status = None
+        if not application_statuses.why_unreadable(record):
+            status = application_statuses.from_document(record.document)
         return actions.back_to(
             record.name,
             version,
             asker,
             running_commit=record.running_commit,
+            under_way=status.run if status and status.under_way else "",
             why_orphaned=application_identity.why_orphaned(
                 self.dependencies.addresses, record.repository
             ),

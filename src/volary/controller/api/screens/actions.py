@@ -565,6 +565,7 @@ def back_to(
     asker: Asker,
     *,
     running_commit: str,
+    under_way: str = "",
     why_orphaned: str = "",
 ) -> action_representations.Action | None:
     """Return going back to a version; None: it is what runs, or was not completed.
@@ -574,6 +575,7 @@ def back_to(
         version: What a run of it that has ended brought.
         asker: Whoever asks.
         running_commit: What it runs now.
+        under_way: The run that has to end first; empty: none is under way.
         why_orphaned: Why its repository is not in the settings; empty: it is.
     """
     if version.status not in statuses.GOOD_ENDS or version.commit in ("", running_commit):
@@ -587,9 +589,10 @@ def back_to(
         options=f" --to {version.run}",
         title=f"Roll back to {version.commit[:7]}",
     )
+    behind = f"; it begins when run {under_way} has ended" if under_way else ""
     said = (
         f"applies commit {version.commit[:7]} again on all clusters that {application} is for, at"
-        " once and without the stages of its pipeline; Git stays as it is"
+        f" once and without the stages of its pipeline{behind}; Git stays as it is"
     )
     refusal = application_requests.why_nothing_starts(why_orphaned)
     return _action(wish, application, f"applications/{application}", asker, refusal, said)
