@@ -11,7 +11,7 @@ from datetime import datetime
 from urllib import parse
 
 from volary.controller.api.commands import request_events
-from volary.controller.api.screens import action_representations
+from volary.controller.api.screens import action_representations, approval_consequences
 from volary.controller.fleet import taint_commands
 from volary.controller.status import application_requests, application_statuses
 from volary.engine.runs import rollback, run_builder, state
@@ -269,13 +269,19 @@ _Consequence = Callable[[state.Run, machine.Step, _Wish], str]
 
 def _approved(run: state.Run, step: machine.Step, _: _Wish) -> str:
     group = deadlines.waiting_group(run)
-    after = deadlines.waiting_group(step.run)
     if group is None or group.rule is None:
         return ""
     given, count = len(group.approvals) + 1, group.rule.count
-    if after is not None and after.name == group.name and given < count:
-        return f"approval {given} of {count}; nothing begins until {count - given} more approved"
-    return f"approval {given} of {count}, the last that is needed; {_follows(run, step)}"
+    then = approval_consequences.goes_on(run, group)
+    if missing := approval_consequences.still_needed(group, given):
+        return f"approval {given} of {count}; {missing}; then {then}"
+    head = f"approval {given} of {count}, the last that is needed"
+    after = step.run
+    if after.is_final or after.ending is not None or after.rollback is not None:
+        return f"{head}; {_follows(run, step)}"
+    # Closed windows and a pause hold up also what was approved.
+    is_held_up = after.pause is not None or any(one.closed for one in after.current.groups)
+    return f"{head}; {then}; {after.reason}" if is_held_up else f"{head}; {then}"
 
 
 def _rejected(run: state.Run, step: machine.Step, _: _Wish) -> str:
