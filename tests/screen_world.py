@@ -174,13 +174,8 @@ def button(tab: browser_world.Tab, verb: str) -> Any:
     return tab.page.locator(f"button[data-verb={verb}]")
 
 
-async def confirm(
-    tab: browser_world.Tab, *, reason: str = "", keys: bool = False, is_refused: bool = False
-) -> str:
-    """Answer the question that is open with yes; returns the consequence that it showed.
-
-    It has to be taken, or with `is_refused` refused.
-    """
+async def confirm(tab: browser_world.Tab, *, reason: str = "", keys: bool = False) -> str:
+    """Answer the question that is open with yes; returns the consequence that it showed."""
     dialog = tab.page.get_by_role("dialog")
     await dialog.wait_for()
     said = await dialog.locator("p").first.inner_text()
@@ -192,10 +187,7 @@ async def confirm(
         await tab.page.keyboard.press("Enter")
     else:
         await submit.click()
-    if is_refused:
-        await dialog.get_by_role("alert").wait_for()
-    else:
-        await dialog.wait_for(state="detached")
+    await dialog.wait_for(state="detached")
     return str(said)
 
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "/api/v1/applications/{application}/rollback": DEPLOY,
     "/api/v1/applications/{application}/rebalance": DEPLOY,
     "/api/v1/applications/{application}/rebalance/plan": DEPLOY,
+    "/api/v1/applications/{application}/rollback/plan": DEPLOY,
     "/api/v1/applications/{application}/pause": DEPLOY,
     "/api/v1/applications/{application}/resume": DEPLOY,
     "/api/v1/applications/{application}/adopt": ADMIN,

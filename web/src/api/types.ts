@@ -334,6 +334,12 @@ export interface Commit {
   run: string;
 }
 
+/** A commit, and the clusters that run it. */
+export interface CommitOnClusters {
+  commit: string;
+  clusters: string[];
+}
+
 /** A stage in both runs. */
 export interface ComparedStage {
   name: string;
@@ -506,6 +512,8 @@ export interface HistoryEntry {
   clusters: string[];
   started: string | null;
   finished: string | null;
+  commitsAfter: CommitOnClusters[];
+  rollback: Action | null;
 }
 
 /** Who a request comes from. */
@@ -974,6 +982,23 @@ export interface RoleGrant {
   matchLabels: Record<string, string>;
   projects: string[];
   permissions: string[];
+}
+
+/** What going back would change on one cluster. */
+export interface RollbackCluster {
+  name: string;
+  status: string;
+  sentence: string;
+}
+
+/** What going back to a version would change: ``volary rollback --to … --dry-run`` says it. */
+export interface RollbackPreview {
+  application: string;
+  commit: string;
+  subject: string;
+  sentence: string;
+  isKnown: boolean;
+  clusters: RollbackCluster[];
 }
 
 /** Go back. */

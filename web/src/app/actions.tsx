@@ -1,7 +1,7 @@
 /** What may be done next: buttons that say what will happen before it does. */
 
 import { useQueryClient } from '@tanstack/react-query';
-import { useId, useRef, useState } from 'react';
+import { useId, useRef, useState, type ReactNode } from 'react';
 
 import { post, Problem } from '../api/client';
 import type { Accepted, Action } from '../api/types';
@@ -10,14 +10,18 @@ import { Command } from '../design/command';
 import { Dialog } from '../design/dialog';
 import { toast } from '../design/toasts';
 import { actionTitle } from './action-words';
+import { changeOf, sameWish, standingOf, type Standing } from './followed-action';
 import './actions.css';
 
 /** Buttons for `actions`, in their order; each asks before anything happens. */
 export function ActionButtons({
   actions,
+  all = actions,
   primary = '',
 }: {
   actions: readonly Action[];
+  /** Where one is looked for that is asked about and has no button here any more. */
+  all?: readonly Action[];
   /** Verb of the one that stands out. */
   primary?: string;
 }) {
@@ -35,7 +39,9 @@ export function ActionButtons({
           {actionTitle(action)}
         </Button>
       ))}
-      {asked && <ActionDialog action={asked} onClose={() => setAsked(null)} />}
+      {asked && (
+        <ActionDialog action={asked} now={sameWish(all, asked)} onClose={() => setAsked(null)} />
+      )}
     </>
   );
 }
@@ -46,9 +52,28 @@ export function bodyOf(action: Action, reason: string): Record<string, unknown> 
   return action.reasonField && said ? { ...action.body, [action.reasonField]: said } : action.body;
 }
 
-/** Asks whether to do it; what was typed stays when the server refuses. */
-export function ActionDialog({ action, onClose }: { action: Action; onClose: () => void }) {
+/**
+ * Asks whether to do it; what was typed stays when the server refuses.
+ *
+ * It follows what happens meanwhile: where another thing would be confirmed than the one that was
+ * read, that is said first, and what is over cannot be sent.
+ */
+export function ActionDialog({
+  action: opened,
+  now = opened,
+  onClose,
+  children,
+}: {
+  /** As it was when somebody asked for it. */
+  action: Action;
+  /** As it is; null: it is not offered any more. Left out: nobody knows better. */
+  now?: Action | null;
+  onClose: () => void;
+  /** More about what would happen. */
+  children?: ReactNode;
+}) {
   const client = useQueryClient();
+  const [read, setRead] = useState(opened);
   const [reason, setReason] = useState('');
   const [error, setError] = useState<Problem | null>(null);
   const [isSending, setSending] = useState(false);
@@ -56,6 +81,9 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: () 
   const key = useRef(crypto.randomUUID());
   const isUnderWay = useRef(false);
   const id = useId();
+  // While it is sent, what changes is its own doing.
+  const standing: Standing = isSending ? { kind: 'same', action: read } : standingOf(read, now);
+  const action = standing.kind === 'same' ? standing.action : read;
   const isMissing = action.needsReason && reason.trim() === '';
 
   const send = async () => {
@@ -77,18 +105,38 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: () 
       void client.invalidateQueries();
     }
   };
+  const press = () => {
+    if (standing.kind === 'same') void send();
+    if (standing.kind !== 'changed') return;
+    setRead(standing.action);
+    setError(null);
+    key.current = crypto.randomUUID();
+  };
+  const why =
+    standing.kind === 'over' ? standing.why : isMissing && standing.kind === 'same' ? 'a reason is needed' : undefined;
 
   return (
     <Dialog title={actionTitle(action)} onClose={onClose}>
-      <p className="consequence">{action.consequence}</p>
+      <p className={standing.kind === 'same' ? 'consequence' : 'consequence muted'}>{action.consequence}</p>
+      {standing.kind === 'changed' && (
+        <div role="alert" className="action-changed">
+          This has changed meanwhile: {changeOf(read, standing.action)}
+        </div>
+      )}
+      {standing.kind === 'over' && !error && (
+        <div role="alert" className="action-changed">
+          This is not possible any more: {standing.why}
+        </div>
+      )}
+      {standing.kind === 'same' && children}
       <form
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          void send();
+          press();
         }}
       >
-        {action.reasonField && (
+        {action.reasonField && standing.kind !== 'over' && (
           <div className="stack">
             <label htmlFor={id}>{action.needsReason ? 'Reason' : 'Reason (optional)'}</label>
             <textarea
@@ -109,24 +157,25 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: () 
           </div>
         )}
         <div className="row wrap">
+          {/* One button whatever has changed, so that the focus stays where it was. */}
           <Button
             type="submit"
-            kind={action.isDestructive ? 'danger' : 'primary'}
+            kind={standing.kind === 'changed' ? 'plain' : action.isDestructive ? 'danger' : 'primary'}
             aria-busy={isSending}
-            disabledReason={isMissing ? 'a reason is needed' : isSending ? 'it is being sent' : undefined}
+            disabledReason={isSending ? 'it is being sent' : why}
             onClick={(event) => {
               event.preventDefault();
-              void send();
+              press();
             }}
           >
-            {isSending ? 'Sending…' : actionTitle(action)}
+            {isSending ? 'Sending…' : standing.kind === 'changed' ? 'Go on with this' : actionTitle(action)}
           </Button>
-          <Button kind="quiet" onClick={onClose}>
-            Leave it
+          <Button kind={standing.kind === 'over' ? 'primary' : 'quiet'} onClick={onClose}>
+            {standing.kind === 'over' ? 'Close' : 'Leave it'}
           </Button>
         </div>
       </form>
-      {action.command && (
+      {action.command && standing.kind === 'same' && (
         <div>
           <h3>The same on the command line</h3>
           <Command text={action.command} />

@@ -5,6 +5,7 @@ import type {
   Application,
   Drift,
   FieldDifference,
+  HistoryEntry,
   LiveCluster,
   LiveNode,
   LiveObject,
@@ -193,6 +194,27 @@ export function liveObject(fields: Partial<LiveObject> = {}): LiveObject {
     differences: [replicas],
     events: [crash],
     containers: ['web'],
+    ...fields,
+  };
+}
+
+export function historyEntry(fields: Partial<HistoryEntry> = {}): HistoryEntry {
+  return {
+    kind: 'run',
+    at: '2026-03-12T13:50:00Z',
+    run: 'run-2',
+    commit: HEAD,
+    subject: 'Bigger cache',
+    status: 'succeeded',
+    reason: '',
+    trigger: 'commit',
+    by: 'ana',
+    strategy: 'pipeline',
+    clusters: ['eu', 'us'],
+    started: '2026-03-12T13:50:00Z',
+    finished: '2026-03-12T13:58:00Z',
+    commitsAfter: [{ commit: HEAD, clusters: ['eu', 'us'] }],
+    rollback: null,
     ...fields,
   };
 }

@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { describe, expect, it } from 'vitest';
 
 import { violations } from '../../tests/axe';
-import { openScreen, Refusal, type Answers } from '../../tests/screen';
+import { openScreen, Refusal, type Answers, type Asked } from '../../tests/screen';
 import {
   action,
   application,
@@ -11,35 +11,47 @@ import {
   cluster,
   drift,
   HEAD,
+  historyEntry,
   liveObject,
-  run,
   tree,
   workload,
 } from './application-fixtures';
 
-const runs = {
-  items: [
-    run(),
-    run({ id: 'run-1', commit: BEFORE, subject: 'Smaller <i>cart</i>', runningCommit: '', finished: '2026-03-01T10:00:00Z', started: '2026-03-01T09:00:00Z' }),
-  ],
-  cursor: '',
-};
-const refused = {
+const BACK = action({
+  title: 'Roll back to 7be2104',
+  consequence: 'applies commit 7be2104 again; Git stays as it is',
+  command: 'volary rollback shop --to run-1',
+  body: { to: 'run-1' },
+});
+const older = historyEntry({
+  run: 'run-1',
+  commit: BEFORE,
+  subject: 'Smaller <i>cart</i>',
+  at: '2026-03-01T09:00:00Z',
+  started: '2026-03-01T09:00:00Z',
+  finished: '2026-03-01T10:00:00Z',
+  commitsAfter: [{ commit: BEFORE, clusters: ['eu', 'us'] }],
+  rollback: BACK,
+});
+const refused = historyEntry({
+  kind: 'commit',
+  run: '',
   commit: 'bad0000000000000000000000000000000000000',
-  seen: '2026-03-12T13:59:00Z',
+  at: '2026-03-12T13:59:00Z',
   subject: 'Typo',
-  author: 'bob',
+  by: 'bob',
   status: 'failed',
   reason: 'spec.repicas is no field',
-  run: 'run-that-never-was',
-};
+  started: null,
+  finished: null,
+  commitsAfter: [],
+});
 const ANSWERS: Answers = {
   'GET /applications/shop': application(),
   'GET /applications/shop/actions': { version: 1, items: [action()] },
   'GET /applications/shop/drift': drift(),
   'GET /applications/shop/tree': tree(),
-  'GET /runs': runs,
-  'GET /applications/shop/commits': { items: [refused], cursor: '' },
+  'GET /applications/shop/history': { items: [refused, historyEntry(), older], cursor: '' },
   'GET /applications/shop/clusters/eu/object': liveObject(),
 };
 
@@ -151,32 +163,80 @@ describe('the application', () => {
     const { asked, container } = openScreen('/applications/shop?tab=history', {
       ...ANSWERS,
       'POST /applications/shop/rollback': { run: 'run-3', reason: 'run-3 begins' },
+      'POST /applications/shop/rollback/plan': {
+        application: 'shop',
+        commit: BEFORE,
+        subject: 'Smaller cart',
+        sentence: '2 of 3 clusters change: us and eu; what changes on asia is not known',
+        isKnown: false,
+        clusters: [
+          { name: 'us', status: 'changes', sentence: '2 changed, 1 pruned' },
+          { name: 'asia', status: 'unreachable', sentence: 'not known: no answer for 5 s' },
+          { name: 'eu', status: 'changes', sentence: '2 changed, 1 pruned' },
+        ],
+      },
     });
 
     expect(await screen.findByText('spec.repicas is no field')).toBeTruthy();
     expect(await violations(container)).toEqual([]);
-    await user.click(screen.getByRole('button', { name: 'Roll back to it: 7be2104' }));
+    await user.click(screen.getByRole('button', { name: 'Roll back to 7be2104' }));
     const dialog = within(screen.getByRole('dialog'));
-    expect(dialog.getByText(/brings shop to 7be2104 “Smaller <i>cart<\/i>”, which ran on eu, us/)).toBeTruthy();
-    await user.click(dialog.getByRole('button', { name: 'Roll back' }));
+    expect(dialog.getByText('applies commit 7be2104 again; Git stays as it is')).toBeTruthy();
+    expect(await dialog.findByText('2 of 3 clusters change: us and eu; what changes on asia is not known')).toBeTruthy();
+    expect(within(dialog.getByRole('list')).getAllByRole('listitem').map((line) => line.textContent)).toEqual([
+      'us, eu 2 changed, 1 pruned',
+      'asia not known: no answer for 5 s',
+    ]);
+    await user.click(dialog.getByRole('button', { name: 'Roll back to 7be2104' }));
 
     await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
     const sent = asked.filter(({ method }) => method === 'POST');
     expect(sent.map(({ path, body }) => [path, body])).toEqual([
-      ['/applications/shop/rollback', { to: BEFORE }],
+      ['/applications/shop/rollback/plan', { to: 'run-1' }],
+      ['/applications/shop/rollback', { to: 'run-1' }],
     ]);
+  });
+
+  it('says where it is not known what going back would change, and can be confirmed all the same', async () => {
+    const user = userEvent.setup();
+    openScreen('/applications/shop?tab=history', {
+      ...ANSWERS,
+      'POST /applications/shop/rollback/plan': new Refusal(400, 'the repository cannot be read now'),
+    });
+    await user.click(await screen.findByRole('button', { name: 'Roll back to 7be2104' }));
+
+    const dialog = within(screen.getByRole('dialog'));
+    expect(await dialog.findByText('What would change is not known: the repository cannot be read now')).toBeTruthy();
+    expect(dialog.getByRole('button', { name: 'Roll back to 7be2104' }).getAttribute('aria-disabled')).toBeNull();
+  });
+
+  it('goes on reading where the page before it ended, and reads again when something happens', async () => {
+    const user = userEvent.setup();
+    const { asked, send } = openScreen('/applications/shop?tab=history', {
+      ...ANSWERS,
+      'GET /applications/shop/history': ({ query }: Asked) =>
+        query.get('cursor') === 'next' ? { items: [older], cursor: '' } : { items: [historyEntry()], cursor: 'next' },
+    });
+    await user.click(await screen.findByRole('button', { name: 'Show older' }));
+
+    expect(await screen.findByRole('button', { name: 'Roll back to 7be2104' })).toBeTruthy();
+    expect(screen.queryByRole('button', { name: 'Show older' })).toBeNull();
+    const reads = () => asked.filter(({ path }) => path === '/applications/shop/history').length;
+    const before = reads();
+    await send('/events/stream', [{ id: 1, event: 'run-finished', data: { number: 1 } }]);
+    await waitFor(() => expect(reads()).toBe(before + 2), { timeout: 5_000 });
   });
 
   it('keeps a button that cannot be pressed, with the reason', async () => {
     openScreen('/applications/shop?tab=history', {
       ...ANSWERS,
-      'GET /applications/shop/actions': {
-        version: 1,
-        items: [action({ enabled: false, disabledReason: 'you may only look at shop' })],
+      'GET /applications/shop/history': {
+        items: [{ ...older, rollback: { ...BACK, enabled: false, disabledReason: 'you may only look at shop' } }],
+        cursor: '',
       },
     });
 
-    const button = await screen.findByRole('button', { name: 'Roll back to it: 7be2104' });
+    const button = await screen.findByRole('button', { name: 'Roll back to 7be2104' });
     expect(button.getAttribute('aria-disabled')).toBe('true');
   });
 

@@ -85,7 +85,7 @@ export function ApplicationPage() {
               title: <DriftTitle drift={drift.data} />,
               content: <DriftView drift={drift} actions={items} />,
             },
-            { name: 'history', title: 'History', content: <HistoryView application={known} actions={items} /> },
+            { name: 'history', title: 'History', content: <HistoryView application={known} /> },
             { name: 'placement', title: 'Placement', content: <PlacementView application={known} actions={items} /> },
             { name: 'windows', title: 'Windows', content: <WindowsView application={name} /> },
           ]}

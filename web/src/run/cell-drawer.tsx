@@ -78,11 +78,10 @@ export function CellDrawer({
           )}
         </div>
         {sentence && <p className="cell-reason">{sentence}</p>}
-        {mine.length > 0 && (
-          <div className="row wrap">
-            <ActionButtons actions={mine} />
-          </div>
-        )}
+        {/* Also without a button: a question that is open says what became of it. */}
+        <div className="row wrap cell-actions">
+          <ActionButtons actions={mine} all={actions} />
+        </div>
       </div>
       <Tabs
         label="Details of the cell"

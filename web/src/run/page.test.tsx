@@ -3,6 +3,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 
 import { violations } from '../../tests/axe';
 import { action, actions, analysis, bigRun, iso, smallRun, traffic } from '../../tests/fixtures/run';
+import type { Action } from '../api/types';
 import { Api, Refusal, show, type Asked } from '../../tests/screen';
 
 afterEach(() => void vi.unstubAllGlobals());
@@ -221,4 +222,67 @@ test('a run that there is not says so', async () => {
   show(RUN);
 
   expect((await screen.findByRole('alert')).textContent).toContain('there is no run');
+});
+
+const waitsFor = (stage: string, version: number) => ({ seen: { stage, group: '', version } });
+
+/** Opens the question about an approval, and shows what happens to it meanwhile. */
+async function asked(first: Action) {
+  let known: Action = first;
+  const sent: Asked[] = [];
+  const server = api({
+    [`${RUN}/actions`]: () => ({ version: 9, items: [known] }),
+    [`POST ${RUN}/approve`]: (each: Asked) => {
+      sent.push(each);
+      return { reason: '' };
+    },
+  });
+  show(RUN);
+  fireEvent.click(await screen.findByRole('button', { name: 'Approve' }));
+  const dialog = within(await screen.findByRole('dialog'));
+  let number = 40;
+  const becomes = (next: Action) => {
+    known = next;
+    number += 1;
+    act(() => server.send(`${RUN}/events/stream`, number, 'run-changed', { number, at: iso(60), status: 'waiting', reason: '' }));
+  };
+  await waitFor(() => expect(server.follows(`${RUN}/events/stream`)).toBe(true));
+  return { dialog, becomes, sent };
+}
+
+test('a question that means something else by now is asked anew, and what was typed stays', async () => {
+  const first = action('approve', { body: waitsFor('2-WAIT', 3), consequence: 'approval 1 of 2', reasonField: 'comment' });
+  const { dialog, becomes, sent } = await asked(first);
+  fireEvent.change(dialog.getByRole('textbox'), { target: { value: 'looks fine' } });
+
+  becomes({ ...first, body: waitsFor('4-WAIT', 5), consequence: 'approval 2 of 2, the last that is needed' });
+  expect((await dialog.findByRole('alert')).textContent).toBe(
+    'This has changed meanwhile: approval 2 of 2, the last that is needed',
+  );
+  expect(dialog.queryByRole('button', { name: 'Approve' })).toBeNull();
+  fireEvent.click(dialog.getByRole('button', { name: 'Go on with this' }));
+
+  expect(dialog.queryByRole('alert')).toBeNull();
+  expect(sent).toEqual([]);
+  fireEvent.click(dialog.getByRole('button', { name: 'Approve' }));
+  await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+  expect(sent.map((each) => each.body)).toEqual([{ ...waitsFor('4-WAIT', 5), comment: 'looks fine' }]);
+});
+
+test('a question that is over says why, sends nothing and keeps the focus in sight', async () => {
+  const first = action('approve', { body: waitsFor('2-WAIT', 3) });
+  const { dialog, becomes, sent } = await asked(first);
+  const button = dialog.getByRole('button', { name: 'Approve' });
+  button.focus();
+
+  becomes({ ...first, enabled: false, disabledReason: 'stage 2-WAIT was approved by ben' });
+  expect((await dialog.findByRole('alert')).textContent).toBe(
+    'This is not possible any more: stage 2-WAIT was approved by ben',
+  );
+  fireEvent.click(button);
+
+  expect(document.activeElement).toBe(button);
+  expect(sent).toEqual([]);
+  fireEvent.click(dialog.getByRole('button', { name: 'Close' }));
+  expect(screen.queryByRole('dialog')).toBeNull();
 });

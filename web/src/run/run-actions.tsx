@@ -4,6 +4,7 @@ import { useState } from 'react';
 import type { Action } from '../api/types';
 import { ActionButtons, ActionDialog } from '../app/actions';
 import { actionTitle } from '../app/action-words';
+import { sameWish } from '../app/followed-action';
 import { useShortcuts } from '../app/shortcuts';
 import { toast } from '../design/toasts';
 
@@ -44,7 +45,7 @@ export function RunActions({ actions, cluster }: { actions: readonly Action[]; c
   const first = shown.find((action) => action.enabled && FORWARD.has(action.verb));
   return (
     <div className="row wrap no-print">
-      <ActionButtons actions={shown} primary={first?.verb ?? ''} />
+      <ActionButtons actions={shown} all={actions} primary={first?.verb ?? ''} />
       {more.length > 0 && (
         <Menu.Root modal={false}>
           <Menu.Trigger className="button" aria-label="More actions">
@@ -70,7 +71,9 @@ export function RunActions({ actions, cluster }: { actions: readonly Action[]; c
           </Menu.Portal>
         </Menu.Root>
       )}
-      {asked && <ActionDialog action={asked} onClose={() => setAsked(null)} />}
+      {asked && (
+        <ActionDialog action={asked} now={sameWish(actions, asked)} onClose={() => setAsked(null)} />
+      )}
     </div>
   );
 }

@@ -34,6 +34,7 @@ export function useRun(id: string): Followed {
   const [events, setEvents] = useState<readonly RunEvent[]>([]);
   const timer = useRef<number | undefined>(undefined);
   const took = useRef(0);
+  const readAt = useRef(Number.NEGATIVE_INFINITY);
 
   const readAgain = useCallback(() => {
     timer.current ??= window.setTimeout(
@@ -41,12 +42,14 @@ export function useRun(id: string): Followed {
         // From here on what happens is news again.
         timer.current = undefined;
         const began = performance.now();
+        readAt.current = began;
         void client.invalidateQueries({ queryKey: [`${runPath(id)}/actions`] });
         void refetch().finally(() => {
           took.current = performance.now() - began;
         });
       },
-      Math.max(LEAST_MS, 10 * took.current),
+      // The first news at once: what somebody else decided is seen by whoever is about to.
+      Math.max(0, readAt.current + Math.max(LEAST_MS, 10 * took.current) - performance.now()),
     );
   }, [client, id, refetch]);
   useEffect(

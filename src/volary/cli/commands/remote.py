@@ -410,12 +410,17 @@ def rollback(
         str,
         typer.Option(metavar="REV", help="Commit or run. Default: what each cluster ran before."),
     ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what going to REV would change.")
+    ] = False,
     follow: options.Follow = False,
     server: options.Server = "",
 ) -> None:
     """Roll back the last change, the last wave first; or go to a commit."""
     from volary.cli.remote import commands
 
+    if dry_run:
+        options.ask(server, commands.plan_rollback, application, to)
     options.ask(server, commands.start_run, "rollback", application, {"to": to}, follow=follow)
 
 

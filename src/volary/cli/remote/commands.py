@@ -51,6 +51,19 @@ async def plan_rebalance(server: client.Client, application: str) -> int:
     return exit_codes.Exit.DONE
 
 
+async def plan_rollback(server: client.Client, application: str, to: str) -> int:
+    """Say what going back to a commit, or to that of a run, would change in each cluster.
+
+    Ends as a failure where a cluster could not be asked or would refuse.
+    """
+    planned = await server.post("applications", application, "rollback", "plan", body={"to": to})
+    console.write_text(f"{application} at {planned['commit'][:7]}: {planned['sentence']}")
+    for cluster in planned["clusters"]:
+        console.write_text(f"  {cluster['name']}: {cluster['sentence']}")
+    is_well = all(each["status"] not in ("refused", "unreachable") for each in planned["clusters"])
+    return exit_codes.Exit.DONE if is_well else exit_codes.Exit.FAILED
+
+
 async def _until_prepared(server: client.Client, application: str, run: str) -> None:
     """Wait until a requested run exists; planning it reads the clusters.
 

@@ -77,10 +77,10 @@ def of_summary(kept: records.RunSummary) -> representations.RunSummary:
     head = kept.head
     if kept.unreadable:
         head = replace(head, reason=f"what is stored of it cannot be read: {kept.unreadable}")
-    return _summary(head, kept.version, _origin(kept.origin))
+    return _summary(head, kept.version, origin_of(kept.origin))
 
 
-def _origin(document: json.JsonObject) -> run_origins.Origin:
+def origin_of(document: json.JsonObject) -> run_origins.Origin:
     """Return why a run exists; one that cannot be read hides neither its run nor the others."""
     try:
         return run_origins.from_document(document)
@@ -108,7 +108,7 @@ def of_run(
         approvals: Who agreed and who did not.
         known: Its application, for what waits for the run; None: nothing is said about that.
     """
-    run, origin = codec.read_run(stored), _origin(stored.origin)
+    run, origin = codec.read_run(stored), origin_of(stored.origin)
     undone = failures.undone(run)
     is_known = known is not None and not application_statuses.why_unreadable(known)
     application_status = (

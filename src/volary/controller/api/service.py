@@ -29,7 +29,12 @@ from volary.controller.api import (
 )
 from volary.controller.api.commands import command_client
 from volary.controller.api.insights import calendar_service, insight_service
-from volary.controller.api.screens import action_service, cluster_facts, overview_service
+from volary.controller.api.screens import (
+    action_service,
+    cluster_facts,
+    overview_service,
+    rollback_previews,
+)
 from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
 from volary.controller.runs import ready_runs, release_plans
@@ -363,6 +368,36 @@ class Service:
         clusters = (structs.replace(cluster, objects=()) for cluster in planned.clusters)
         return structs.replace(planned, clusters=tuple(clusters))
 
+    async def plan_rollback(
+        self, application: str, asker: representations.Actor, *, to: str
+    ) -> rollback_previews.RollbackPreview:
+        """Return what going back to a commit, or to that of a run, would change now.
+
+        It asks the clusters, and writes nothing but that somebody asked.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            errors.UserError: Nothing is named, or something has to be mended first.
+            errors.TemporaryError: The host of its repository cannot be asked now.
+        """
+        known = await self._application(application)
+        if not to:
+            raise errors.user_error(
+                "what is taken back is planned when it begins: say a commit or a run",
+                hint=f"`volary rollback {application} --to REV --dry-run`",
+            )
+        async with self.audit_trail.noting(
+            asker,
+            "application.rollback",
+            application=application,
+            document={"to": to, "dryRun": True},
+        ):
+            run = await self.store.runs.summary(to)
+            commit = run.head.commit if run and run.head.application == application else to
+            kind = run_requests.KindName.ROLLBACK_TO_COMMIT
+            planned = await self._plan(known, commit, run_plans.Strategy.QUICK_SYNC, kind)
+        return rollback_previews.of_plan(planned)
+
     async def fetch(self, application: str) -> representations.Fetched:
         """Ask the host of an application's repository now; what is new is looked at soon.
 
@@ -468,13 +503,17 @@ class Service:
         return run
 
     async def _plan(
-        self, known: records.ApplicationRecord, commit: str, strategy: run_plans.Strategy | None
+        self,
+        known: records.ApplicationRecord,
+        commit: str,
+        strategy: run_plans.Strategy | None,
+        kind: run_requests.KindName = run_requests.KindName.RELEASE,
     ) -> plan_representations.Plan:
         status = application_statuses.of_record(known)
         run_request = run_requests.RunRequest(
             id="plan",
             commit=commit or await self.dependencies.repositories.fetch_head(known.repository),
-            kind=run_requests.KindName.RELEASE,
+            kind=kind,
             reason="plan",
             at=self.dependencies.clock.now(),
             strategy=strategy,

@@ -11,6 +11,7 @@ from volary.controller.api import (
     representations,
     status_representations,
 )
+from volary.controller.api.screens import rollback_previews
 from volary.controller.status import application_statuses
 from volary.model import errors
 from volary.server import server_state
@@ -151,6 +152,19 @@ async def plan(
     """Say what a sync would do; asks the clusters, and changes nothing in them."""
     service, asker = server_state.of(request).service, commands.asker(request)
     return encoding.one(request, await service.plan(application, asker, **dict(body)))
+
+
+@router.post(
+    "/applications/{application}/rollback/plan",
+    responses=response_schemas.one(rollback_previews.RollbackPreview),
+)
+@access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.rollback")
+async def plan_rollback(
+    request: requests.Request, application: str, body: bodies.RollbackRequest
+) -> responses.Response:
+    """Say what going back to a commit would change; asks the clusters, and changes nothing."""
+    service, asker = server_state.of(request).service, commands.asker(request)
+    return encoding.one(request, await service.plan_rollback(application, asker, to=body.to))
 
 
 @router.post(

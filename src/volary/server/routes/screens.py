@@ -7,7 +7,6 @@ from starlette import requests, responses
 from volary.controller.api.screens import (
     action_representations,
     action_service,
-    history,
     overview,
     overview_representations,
 )
@@ -68,9 +67,12 @@ async def list_history(
     cursor: paging.Cursor = "",
     limit: paging.Limit = 50,
 ) -> responses.Response:
-    """List runs of an application, and commits that were refused before one began, newest first."""
-    store = server_state.of(request).service.store
-    page = await history.page(store, application, cursor=cursor, limit=limit)
+    """List runs of an application, and commits that were refused before one began, newest first.
+
+    Each run with what it left on its clusters, and with going back to it for whoever asks.
+    """
+    service = server_state.of(request).service.actions
+    page = await service.history(application, _permissions(request), cursor=cursor, limit=limit)
     return encoding.many(request, page.items, page.cursor)
 
 

@@ -4,7 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from volary.controller import refusals
-from volary.controller.api.screens import action_representations, actions
+from volary.controller.api.screens import (
+    action_representations,
+    actions,
+    history,
+    overview_representations,
+)
 from volary.controller.fleet import cluster_registry
 from volary.controller.runs import ready_runs, rollbacks
 from volary.controller.status import application_identity, application_statuses
@@ -62,12 +67,50 @@ class ActionService:
         facts = await self._facts(record)
         if facts.status is None:
             return []
-        running = facts.status.releases.running
-        back = actions.back_to(record.name, run, running, asker, facts.why_orphaned)
+        version = actions.Version(run.id, run.commit, run.status, run.targets)
+        # What took another run back brought no version of its own.
+        back = None if run.rollback_of else self._back_to(record, version, asker)
         if facts.status.run != run.id:
             return [back] if back is not None else []
         about = actions.of_application(facts, asker, self.dependencies.clock.now())
         return [action for action in about if action.verb in ("sync", "rollback")]
+
+    def _back_to(
+        self, record: records.ApplicationRecord, version: actions.Version, asker: actions.Asker
+    ) -> action_representations.Action | None:
+        status = None
+        if not application_statuses.why_unreadable(record):
+            status = application_statuses.from_document(record.document)
+        return actions.back_to(
+            record.name,
+            version,
+            asker,
+            running_commit=record.running_commit,
+            under_way=status.run if status and status.under_way else "",
+            why_orphaned=application_identity.why_orphaned(
+                self.dependencies.addresses, record.repository
+            ),
+        )
+
+    async def history(
+        self, name: str, who: Permissions, *, cursor: str = "", limit: int = 50
+    ) -> records.Page[overview_representations.HistoryEntry]:
+        """Return an application's runs and refused commits, each with the way back to it.
+
+        Raises:
+            errors.UserError: The cursor is none of this list.
+        """
+        known = await self.store.applications.get(name)
+        if known is None:
+            return await history.page(self.store, name, cursor=cursor, limit=limit)
+        asker = who.asker(known.labels, known.project)
+        return await history.page(
+            self.store,
+            name,
+            cursor=cursor,
+            limit=limit,
+            back_to=lambda version: self._back_to(known, version, asker),
+        )
 
     async def of_application(self, name: str, who: Permissions) -> action_representations.Actions:
         """Return what may be done about an application.

@@ -11,7 +11,7 @@ from datetime import datetime
 from urllib import parse
 
 from volary.controller.api.commands import request_events
-from volary.controller.api.screens import action_representations
+from volary.controller.api.screens import action_representations, approval_consequences
 from volary.controller.fleet import taint_commands
 from volary.controller.status import application_requests, application_statuses
 from volary.engine.runs import rollback, run_builder, state
@@ -269,13 +269,19 @@ _Consequence = Callable[[state.Run, machine.Step, _Wish], str]
 
 def _approved(run: state.Run, step: machine.Step, _: _Wish) -> str:
     group = deadlines.waiting_group(run)
-    after = deadlines.waiting_group(step.run)
     if group is None or group.rule is None:
         return ""
     given, count = len(group.approvals) + 1, group.rule.count
-    if after is not None and after.name == group.name and given < count:
-        return f"approval {given} of {count}; nothing begins until {count - given} more approved"
-    return f"approval {given} of {count}, the last that is needed; {_follows(run, step)}"
+    then = approval_consequences.goes_on(run, group)
+    if missing := approval_consequences.still_needed(group, given):
+        return f"approval {given} of {count}; {missing}; then {then}"
+    head = f"approval {given} of {count}, the last that is needed"
+    after = step.run
+    if after.is_final or after.ending is not None or after.rollback is not None:
+        return f"{head}; {_follows(run, step)}"
+    # Closed windows and a pause hold up also what was approved.
+    is_held_up = after.pause is not None or any(one.closed for one in after.current.groups)
+    return f"{head}; {then}; {after.reason}" if is_held_up else f"{head}; {then}"
 
 
 def _rejected(run: state.Run, step: machine.Step, _: _Wish) -> str:
@@ -549,32 +555,50 @@ def _rolled_back(
     return _action(wish, name, path, asker, refusal, said)
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a run brought that has ended."""
+
+    run: str
+    commit: str
+    status: statuses.RunStatus
+    clusters: tuple[str, ...]
+
+
 def back_to(
-    application: str, run: state.Run, running_commit: str, asker: Asker, why_orphaned: str = ""
+    application: str,
+    version: Version,
+    asker: Asker,
+    *,
+    running_commit: str,
+    under_way: str = "",
+    why_orphaned: str = "",
 ) -> action_representations.Action | None:
-    """Return going to the commit of a run that ended well; None: it is what runs, or no such run.
+    """Return going back to a version; None: it is what runs, or was not completed.
 
     Args:
         application: Its name.
-        run: A run of it that has ended.
-        running_commit: What it runs now.
+        version: What a run of it that has ended brought.
         asker: Whoever asks.
+        running_commit: What it runs now.
+        under_way: The run that has to end first; empty: none is under way.
         why_orphaned: Why its repository is not in the settings; empty: it is.
     """
-    if run.status not in statuses.GOOD_ENDS or run.commit == running_commit:
+    if version.status not in statuses.GOOD_ENDS or version.commit in ("", running_commit):
         return None
     wish = _Wish(
         "rollback",
         "application",
-        clusters=run.targets,
-        body={"to": run.id},
+        clusters=version.clusters,
+        body={"to": version.run},
         is_destructive=True,
-        options=f" --to {run.id}",
-        title=f"Roll back to {run.commit[:7]}",
+        options=f" --to {version.run}",
+        title=f"Roll back to {version.commit[:7]}",
     )
+    behind = f"; it begins when run {under_way} has ended" if under_way else ""
     said = (
-        f"applies commit {run.commit[:7]} again on all clusters that {application} is for, at once"
-        " and without the stages of its pipeline"
+        f"applies commit {version.commit[:7]} again on all clusters that {application} is for, at"
+        f" once and without the stages of its pipeline{behind}; Git stays as it is"
     )
     refusal = application_requests.why_nothing_starts(why_orphaned)
     return _action(wish, application, f"applications/{application}", asker, refusal, said)

@@ -3,19 +3,32 @@
 A commit that is refused before anything was planned is kept as a run that has failed, unless
 nothing was requested yet: its file cannot be used, or a newer commit came first. Whoever looks
 for it looks among the runs all the same.
+
+Each run says what it left on its clusters. For most the list of runs tells; one that went back, or
+on without some, is read whole.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from volary.controller.api import conversions
-from volary.controller.api.screens import overview_representations
-from volary.controller.status import application_statuses
+from volary.controller.api.screens import (
+    action_representations,
+    actions,
+    overview_representations,
+)
+from volary.controller.status import application_statuses, run_requests
+from volary.engine.persistence import codec
+from volary.engine.runs import rollback, state
+from volary.model import errors, statuses
 from volary.store import pagination, records, stores
 
 #: In a cursor: of this list there is nothing more.
 _OVER = "-"
 _NEVER = datetime.min.replace(tzinfo=UTC)
+#: Ends after which it is known what the clusters run.
+_TELLING = (*statuses.GOOD_ENDS, statuses.RunStatus.ROLLED_BACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +41,21 @@ class _Piece:
     is_last: bool
 
 
+#: Returns going back to a version; None: it is none to go back to.
+BackTo = Callable[[actions.Version], action_representations.Action | None]
+
+
+def _no_way(_: actions.Version) -> None:
+    return None
+
+
 async def page(
-    store: stores.Store, application: str, *, cursor: str = "", limit: int = 50
+    store: stores.Store,
+    application: str,
+    *,
+    cursor: str = "",
+    limit: int = 50,
+    back_to: BackTo = _no_way,
 ) -> records.Page[overview_representations.HistoryEntry]:
     """Return runs and refused commits, the newest first; a page may hold fewer than `limit`.
 
@@ -40,19 +66,19 @@ async def page(
     """
     first = await _unusable(store, application) if not cursor else None
     if first is None:
-        return await _page(store, application, cursor, limit)
+        return await _page(store, application, cursor, limit, back_to)
     # It is about the newest there is, and how it is now.
     if limit == 1:
         return records.Page((first,), pagination.write(("", "")))
-    rest = await _page(store, application, "", limit - 1)
+    rest = await _page(store, application, "", limit - 1, back_to)
     return records.Page((first, *rest.items), rest.cursor)
 
 
 async def _page(
-    store: stores.Store, application: str, cursor: str, limit: int
+    store: stores.Store, application: str, cursor: str, limit: int, back_to: BackTo
 ) -> records.Page[overview_representations.HistoryEntry]:
     of_runs, of_commits = pagination.by_pair(cursor) or ("", "")
-    runs = await _runs(store, application, of_runs, limit)
+    runs = await _runs(store, application, of_runs, limit, back_to)
     commits = await _commits(store, application, of_commits, limit)
     # Older ones of the other list may come between those that were not read.
     ends = [piece.entries[-1][0][0] for piece in (runs, commits) if not piece.is_last]
@@ -103,13 +129,50 @@ def _rest(piece: _Piece, cursor: str, until: tuple[datetime, str] | None) -> str
     return pagination.write(done[-1]) if done else cursor
 
 
-async def _runs(store: stores.Store, application: str, cursor: str, limit: int) -> _Piece:
+async def _runs(
+    store: stores.Store, application: str, cursor: str, limit: int, back_to: BackTo
+) -> _Piece:
     if cursor == _OVER:
         return _Piece((), is_last=True)
     wanted = records.RunFilter(frozenset({application}))
     read = await store.runs.list(wanted, cursor=cursor, limit=limit)
-    entries = tuple(((item.head.created, item.head.id), _of_run(item)) for item in read.items)
-    return _Piece(entries, is_last=not read.cursor)
+    shown = [_of_run(item, await _commits_after(store, item), back_to) for item in read.items]
+    keys = [(item.head.created, item.head.id) for item in read.items]
+    return _Piece(tuple(zip(keys, shown, strict=True)), is_last=not read.cursor)
+
+
+async def _commits_after(
+    store: stores.Store, kept: records.RunSummary
+) -> tuple[overview_representations.CommitOnClusters, ...]:
+    shown, origin = conversions.of_summary(kept), conversions.origin_of(kept.origin)
+    if kept.head.finished is None or origin.kind is run_requests.KindName.MOVE:
+        return ()
+    if kept.head.status is statuses.RunStatus.SUCCEEDED and not origin.kind.is_rollback:
+        return (overview_representations.CommitOnClusters(shown.commit, shown.targets),)
+    if kept.head.status not in _TELLING or (stored := await store.runs.load(shown.id)) is None:
+        return ()
+    try:
+        run = codec.read_run(stored)
+    except errors.PermanentError:
+        return ()
+    by_commit: dict[str, list[str]] = {}
+    for name, commit in commits_after(run).items():
+        by_commit.setdefault(commit, []).append(name)
+    return tuple(
+        overview_representations.CommitOnClusters(commit, tuple(names))
+        for commit, names in by_commit.items()
+    )
+
+
+def commits_after(run: state.Run) -> dict[str, str]:
+    """Return what each cluster of a run that has ended runs; none of those nobody knows it of."""
+    if run.rollback_of:
+        return rollback.commits_after(run)
+    holds = {name: run.commit for name in rollback.clusters_with_release(run)}
+    # Those that it never wrote to run what they ran, as those do that are back.
+    written = set(rollback.clusters_left(run))
+    before = (name for name in run.targets if name not in written)
+    return {name: run.running_commit_of(name) for name in before} | holds
 
 
 async def _commits(store: stores.Store, application: str, cursor: str, limit: int) -> _Piece:
@@ -129,8 +192,15 @@ def _with_key(
     return ((commit.seen, commit.commit), entry)
 
 
-def _of_run(kept: records.RunSummary) -> overview_representations.HistoryEntry:
-    shown = conversions.of_summary(kept)
+def _of_run(
+    kept: records.RunSummary,
+    after: tuple[overview_representations.CommitOnClusters, ...],
+    back_to: BackTo,
+) -> overview_representations.HistoryEntry:
+    shown, kind = conversions.of_summary(kept), conversions.origin_of(kept.origin).kind
+    # What took another run back brought no version of its own.
+    brings = kind.is_release and kind is not run_requests.KindName.ROLLBACK
+    version = actions.Version(shown.id, shown.commit, kept.head.status, shown.targets)
     return overview_representations.HistoryEntry(
         kind="run",
         at=shown.created,
@@ -145,6 +215,8 @@ def _of_run(kept: records.RunSummary) -> overview_representations.HistoryEntry:
         clusters=shown.targets,
         started=shown.started,
         finished=shown.finished,
+        commits_after=after,
+        rollback=back_to(version) if brings else None,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from volary.controller.api import representations
+from volary.controller.api.screens import action_representations
 
 
 class Attention(representations.Representation, frozen=True):
@@ -109,6 +110,14 @@ class Overview(representations.Representation, frozen=True):
     facets: Mapping[str, tuple[Facet, ...]]
 
 
+class CommitOnClusters(representations.Representation, frozen=True):
+    """A commit, and the clusters that run it."""
+
+    #: Empty: nothing of the application.
+    commit: str
+    clusters: tuple[str, ...]
+
+
 class HistoryEntry(representations.Representation, frozen=True):
     """A run of an application, or a commit that never became one."""
 
@@ -133,3 +142,8 @@ class HistoryEntry(representations.Representation, frozen=True):
     clusters: tuple[str, ...]
     started: datetime | None
     finished: datetime | None
+    #: What its clusters ran when it had ended, as far as it is proven; empty: it has not ended, or
+    #: says nothing about that, such as a run that failed.
+    commits_after: tuple[CommitOnClusters, ...] = ()
+    #: Going back to it; none: it is no version that was completed, or it is what runs.
+    rollback: action_representations.Action | None = None

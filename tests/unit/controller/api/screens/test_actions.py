@@ -214,10 +214,14 @@ def test_an_approval_says_whether_it_is_the_last_that_is_needed() -> None:
     )
     withdrawn = find(offered(one), "withdraw")
 
-    assert first.consequence == "approval 1 of 2; nothing begins until 1 more approved"
+    assert first.consequence == (
+        "approval 1 of 2; nothing begins until 1 more has approved (approvers: ana and bo);"
+        " then K8S_CANARY_ROLLOUT begins on us and eu; WAIT comes next"
+    )
     assert (again.enabled, again.disabled_reason) == (False, "ana has approved already")
     assert last.consequence == (
-        "approval 2 of 2, the last that is needed; K8S_CANARY_ROLLOUT begins on us and eu"
+        "approval 2 of 2, the last that is needed; K8S_CANARY_ROLLOUT begins on us and eu;"
+        " WAIT comes next"
     )
     assert stranger.disabled_reason == "eve is not one of the approvers: ana and bo"
     assert viewer.disabled_reason == "bo may not approve here"
