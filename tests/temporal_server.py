@@ -32,12 +32,12 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            self._port: int = free.getsockname()[1]
+            self.port: int = free.getsockname()[1]
 
     @property
     def address(self) -> str:
         """Where it listens."""
-        return f"127.0.0.1:{self._port}"
+        return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:
         """Start, or start again after `kill` with the same data; returns when it answers."""
@@ -45,7 +45,7 @@ class Server:
             self._process = subprocess.Popen(
                 [
                     *(self._program, "server", "start-dev", "--headless", "--log-level", "warn"),
-                    *("--ip", "127.0.0.1", "--port", str(self._port)),
+                    *("--ip", "127.0.0.1", "--port", str(self.port)),
                     *("--db-filename", str(self._directory / "temporal.db")),
                 ],
                 stdout=log,

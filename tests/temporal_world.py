@@ -3,15 +3,14 @@
 import contextlib
 import itertools
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
 
-import process_time
 from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.persistence import pieces
 from volary.engine.runs import state
-from volary.engine.temporal import desks, documents, engine_hosts, temporal_runner
+from volary.engine.temporal import desks, documents, engine_hosts, leases, temporal_runner
 from volary.model.runs import run_records
 
 _NUMBERS = itertools.count()
@@ -38,24 +37,30 @@ class MemoryKeeper:
 class TemporalWorld:
     """One process with an engine of its own, on queues of its own."""
 
-    def __init__(self, host: engine_hosts.EngineHost) -> None:
+    def __init__(self, host: engine_hosts.EngineHost, keeper: MemoryKeeper) -> None:
         self.host = host
-        self.keeper = MemoryKeeper()
+        self.keeper = keeper
 
     def runner(
         self,
         run: state.Run,
         performer: executor.StageExecutor,
         *observers: feed.Observer,
-        version: int = 1,
+        under: Callable[
+            [leases.Lease], contextlib.AbstractContextManager[None]
+        ] = desks.write_freely,
     ) -> temporal_runner.TemporalRunner:
-        """Return what has a run carried out."""
+        """Return what has a run carried out, from its first version on or as it was kept."""
+        stored = pieces.of_run(run, 1, WallClock().now())
+        for step in self.keeper.steps:
+            stored = pieces.after(stored, step)
         desk = desks.Desk(
-            pieces.of_run(run, version, WallClock().now()),
+            stored,
             performer,
             self.keeper,
             WallClock(),
             list(observers),
+            under,
         )
         return temporal_runner.TemporalRunner(desk, self.host)
 
@@ -68,25 +73,21 @@ def queues() -> documents.Queues:
 @contextlib.asynccontextmanager
 async def opened(
     address: str,
-    clusters: Sequence[str],
     *,
+    serves: bool = True,
     at: documents.Queues | None = None,
     heartbeat_seconds: float = 10.0,
     most_events: int = engine_hosts.MOST_EVENTS,
+    keeper: MemoryKeeper | None = None,
 ) -> AsyncIterator[TemporalWorld]:
-    """Open an engine with workers for these clusters."""
+    """Open an engine that carries tasks out itself, or not."""
     host = engine_hosts.EngineHost(
-        await engine_hosts.connect(address),
+        await engine_hosts.connect(engine_hosts.Connection(address)),
         time.monotonic,
         at or queues(),
         heartbeat_seconds,
         most_events,
+        is_central=lambda _: serves,
     )
-    async with host.working(clusters):
-        yield TemporalWorld(host)
-
-
-async def until(holds, what: str = "") -> None:
-    """Wait for something that no event tells of."""
-    del what
-    await process_time.until(holds)
+    async with host.working():
+        yield TemporalWorld(host, keeper or MemoryKeeper())

@@ -16,14 +16,14 @@ from volary.controller.api.commands import command_handler
 from volary.controller.applications import registry
 from volary.controller.drift import comparer, drift_loop, watched_objects
 from volary.controller.fleet import cluster_facts_reader, cluster_registry, health_probe
-from volary.controller.leadership import context, planner_slots
+from volary.controller.leadership import context, engines, planner_slots
 from volary.controller.persistence import change_signal, retry
 from volary.controller.placement import backfill_loop, failover_loop
 from volary.controller.projects import project_registry
 from volary.controller.runs import ready_runs
 from volary.controller.workspaces import workspace_keeper
 from volary.gitops import repository_state
-from volary.model import json
+from volary.model import json, server_settings
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
 from volary.store import stores
@@ -57,6 +57,8 @@ class ControlLoops:
     workspaces: workspace_keeper.WrittenWorkspaces = field(
         default_factory=workspace_keeper.WrittenWorkspaces
     )
+    #: Who carries runs out.
+    engine: server_settings.Engine = field(default_factory=server_settings.Engine)
     make_id: Callable[[], str] = new_id
     #: Why a repository could not be read last, by name; only of those.
     repository_errors: dict[str, str] = field(default_factory=dict, init=False)
@@ -67,7 +69,7 @@ class ControlLoops:
         Raises:
             ExceptionGroup: Of `fencing.LeaseLost` when another process is the leader now.
         """
-        async with asyncio.TaskGroup() as group:
+        async with engines.opened(self.engine) as engine, asyncio.TaskGroup() as group:
             leader = context.LeaderContext(
                 store=self.store,
                 fence=fence,
@@ -79,6 +81,7 @@ class ControlLoops:
                 notifier=self.notifier,
                 new_id=self.make_id,
                 register=self.known,
+                engine=engine,
             )
             application_registry = registry.ApplicationRegistry(leader, self.repository_errors)
             await retry.until_available(self.projects.load, "reading project files")

@@ -56,6 +56,40 @@ class Journal(Protocol):
         ...
 
 
+class AnyRunner(Protocol):
+    """Carries out one run, in this process or by means of others."""
+
+    @property
+    def run(self) -> state.Run:
+        """The run as it is now, so far as this process knows."""
+        ...
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """The clusters that did not answer and are tried again."""
+        ...
+
+    async def carry_out(self) -> state.Run:
+        """Carry the run out to its end and return it; call it once."""
+        ...
+
+    async def request(self, event: events.Event) -> str:
+        """Ask for something in somebody's name; return why it cannot be done, or nothing."""
+        ...
+
+    def submit(self, event: events.Event) -> None:
+        """Ask for something without waiting; observers are notified when it cannot be done."""
+        ...
+
+    def report_reachable(self, clusters: Collection[str]) -> None:
+        """Say that clusters answer, so that what waits for one of them is tried again at once."""
+        ...
+
+    def interrupt(self, by: str, *, rollback: bool = False) -> None:
+        """Cancel politely the first time, at once from the second time on (Ctrl-C)."""
+        ...
+
+
 _LOG = logging.getLogger(__name__)
 
 #: How long a sleep lasts at most, so that a clock that jumped is noticed.

@@ -10,15 +10,19 @@ from volary.model.runs import run_records
 
 def of_run(run: state.Run, version: int, now: datetime) -> run_records.StoredRun:
     """Return the pieces of a run that was kept with a version; not why it exists."""
-    made = transitions.first_transition(run, {}, now)
+    return of_transition(transitions.first_transition(run, {}, now), version)
+
+
+def of_transition(whole: run_records.Transition, version: int) -> run_records.StoredRun:
+    """Return the pieces of a run from a transition that has them all."""
     return run_records.StoredRun(
-        head=made.head,
+        head=whole.head,
         version=version,
         last_event=0,
-        document=made.document or {},
+        document=whole.document or {},
         origin={},
-        stages=made.stages,
-        tasks=made.tasks,
+        stages=whole.stages,
+        tasks=whole.tasks,
     )
 
 

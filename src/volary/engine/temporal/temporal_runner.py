@@ -77,6 +77,7 @@ class TemporalRunner:
             self._is_started.set()
 
     async def _carry_out(self) -> state.Run:
+        self._host.serve(self.run.targets)
         handle = await self._until_there(self._start)
         self._is_started.set()
         async with asyncio.TaskGroup() as group:

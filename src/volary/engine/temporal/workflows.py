@@ -7,6 +7,7 @@ here decides anything about the run, reads a clock or asks anybody: replayed, it
 
 import asyncio
 import contextlib
+import functools
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -293,7 +294,12 @@ class RunWorkflow:
             at = self._wake_at
             left = None if at is None else at - workflow.now()
             with contextlib.suppress(TimeoutError):
-                await workflow.wait_condition(lambda at=at: self._wake_at != at, timeout=left)
+                await workflow.wait_condition(
+                    functools.partial(self._is_set_anew, at), timeout=left
+                )
+
+    def _is_set_anew(self, at: datetime | None) -> bool:
+        return self._wake_at != at
 
     async def _may_begin_anew(self) -> bool:
         """Say whether the history is long, and nothing is under way that belongs to it.
