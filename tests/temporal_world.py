@@ -4,13 +4,15 @@ import contextlib
 import itertools
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.persistence import pieces
-from volary.engine.runs import state
+from volary.engine.runs import run_builder, state
 from volary.engine.temporal import desks, documents, engine_hosts, leases, temporal_runner
+from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_records
 
 _NUMBERS = itertools.count()
@@ -91,3 +93,14 @@ async def opened(
     )
     async with host.working():
         yield TemporalWorld(host, keeper or MemoryKeeper())
+
+
+def planned(*, concurrency: int = 0) -> state.Run:
+    """Return a planned run of two stages on us and eu."""
+    stages = tuple(
+        pipelines.Stage(kind.name, kind.options(), timeout=timedelta(minutes=10))
+        for kind in (rollout_stages.CANARY_ROLLOUT, rollout_stages.PRIMARY_ROLLOUT)
+    )
+    groups = run_builder.one_group(("us", "eu"), concurrency=concurrency)
+    made = run_builder.RunSpec("shop", "new", groups, stages, "old")
+    return run_builder.new_run("run-1", made, datetime(2026, 1, 1, tzinfo=UTC))
