@@ -24,9 +24,8 @@ from volary.model.runs import run_records
 
 #: Heartbeats in the time after which a worker counts as gone.
 _BEATS = 5
-#: Seconds; how far a task is costs its run's history some events, so it is told less often than
-#: to a run in this process. Observers are told at once all the same.
-_TICK = 5.0
+#: A task that takes long says less often how far it is: at such a share of its time.
+_TICK_SHARE = 0.02
 #: How often the last word of a task on how far it is is tried to be told.
 _TRIES = 3
 
@@ -123,6 +122,7 @@ class _Performance:
         self._workflow = _workflow()
         self._task: asyncio.Task[statuses.Outcome] | None = None
         self._is_broken_off = False
+        self._began = lease.elapsed()
         self._sentence = ""
         #: None: that was all.
         self._said: asyncio.Queue[events.TaskProgressed | None] = asyncio.Queue()
@@ -135,7 +135,7 @@ class _Performance:
             desk.clock,
             desk.tell,
             self._said.put_nowait,
-            tick=_TICK,
+            tick=given.tick_seconds,
         )
 
     async def perform(self) -> statuses.Outcome:
@@ -234,6 +234,8 @@ class _Performance:
     async def _tell(self, event: events.TaskProgressed) -> None:
         """Tell the run how far the task is; what cannot be told is told with the next word."""
         self._sentence = event.progress.sentence
+        taken = self._lease.elapsed() - self._began
+        self._reporter.tick = max(self._reporter.tick, taken * _TICK_SHARE)
         document = documents.write_event(event)
         document = documents.EventDocument(document.event, self._desk.clean(document.fields))
         for _ in range(_TRIES):

@@ -97,6 +97,8 @@ class TaskInput:
     #: How users call the stage that it is of, also where it takes it back.
     stage_name: str
     heartbeat_seconds: float
+    #: How often it may say how far it is, at first.
+    tick_seconds: float
     #: How it has to stop from the beginning on.
     stop: StopOrder = StopOrder()
 
@@ -140,7 +142,16 @@ def read_event(document: EventDocument) -> events.Event:
         LookupError: This version knows no such event.
         msgspec.ValidationError: It has not the fields of one.
     """
-    return msgspec.convert(document.fields, _EVENTS[document.event])
+    return msgspec.convert(document.fields, read_kind(document.event))
+
+
+def read_kind(name: str) -> type[events.Event]:
+    """Return the kind of event of that name.
+
+    Raises:
+        LookupError: This version knows no such event.
+    """
+    return _EVENTS[name]
 
 
 _STAGES = ("stage", "begun")

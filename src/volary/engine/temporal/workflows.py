@@ -33,6 +33,9 @@ _MOST_AT_ONCE = 200
 _KEEP_SECONDS = 60.0
 #: Tasks end by the machine's own limits, far before this.
 _LONGEST_TASK = timedelta(days=3660)
+#: Seconds; how far a task is costs its run's history some events, so it is told less often than
+#: to a run in this process, and all tasks of a stage together say one word a second.
+_TICK = 5.0
 #: How long it is waited before a task is begun again whose worker is gone.
 _AGAIN = backoffs.Backoff(timedelta(seconds=1), timedelta(minutes=1))
 
@@ -220,6 +223,7 @@ class RunWorkflow:
             documents.write_context(task_contexts.of_command(self._run, command)),
             task_contexts.stage_name(self._run, command),
             self._given.heartbeat_seconds,
+            max(_TICK, float(sum(1 for _ in self._run.current.tasks))),
         )
 
     async def _perform(self, key: _Key, given: documents.TaskInput) -> None:
