@@ -53,8 +53,10 @@ class Activities:
         if given.stop.how is not state.Stopping.NOT:
             context.stop.raise_flag(given.stop.reason)
         lease = leases.Lease(self._elapsed, given.heartbeat_seconds)
+        performance = _Performance(desk, context, lease, given)
         with _under(desk):
-            return await _Performance(desk, context, lease, given).perform()
+            async with asyncio.TaskGroup() as group:
+                return await _heedless(group.create_task(performance.perform()), desk)
 
 
 async def _keep(desk: desks.Desk, given: documents.StepInput) -> documents.StepAnswer:
@@ -100,6 +102,24 @@ def _under(desk: desks.Desk) -> Iterator[None]:
         yield
     finally:
         desk.tasks.discard(task)
+
+
+async def _heedless(work: asyncio.Task[statuses.Outcome], desk: desks.Desk) -> statuses.Outcome:
+    """Return what work comes to, also when the run wants it to stop: how, its heartbeats hear.
+
+    Only a process that lets go of the run, or ends, breaks it off here.
+    """
+    while True:
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            this = asyncio.current_task()
+            if work.done() or desk.is_closed or activity.is_worker_shutdown() or this is None:
+                raise
+            details = activity.cancellation_details()
+            if details is None or not details.cancel_requested:
+                raise
+            this.uncancel()
 
 
 class _Performance:
@@ -206,6 +226,8 @@ class _Performance:
             self._lease.end()
             raise leases.Overtaken(f"{' '.join(map(str, self._key))}: {error.message}") from error
         self._lease.extend(asked)
+        # The SDK counts as well, and breaks off what it hears nothing of.
+        activity.heartbeat(self._sentence)
         if has_to_stop:
             await self._heed_order()
         return True

@@ -67,6 +67,8 @@ class Desk:
     clean: Callable[[json.JsonObject], json.JsonObject] = as_it_is
     #: The activities of the run that this process is carrying out.
     tasks: set[asyncio.Task[object]] = field(default_factory=set)
+    #: This process lets go of the run.
+    is_closed: bool = False
     _number: int = 0
     _read: tuple[run_records.StoredRun, state.Run] | None = None
 
@@ -110,6 +112,7 @@ class Desks:
             yield
         finally:
             del self._by_run[run_id]
+            desk.is_closed = True
             for task in tuple(desk.tasks):
                 task.cancel()
 

@@ -82,19 +82,24 @@ class TemporalRunner:
         self._is_started.set()
         async with asyncio.TaskGroup() as group:
             sending = group.create_task(self._keep_sending())
-            try:
-                result = await self._until_there(handle.result)
-            except client.WorkflowFailureError as error:
-                raise runners.Interrupted(
-                    f"the workflow of run {self._id} ended: {error.cause}"
-                ) from error
-            finally:
-                sending.cancel()
+            result = await self._result(handle)
+            sending.cancel()
+        if isinstance(result, client.WorkflowFailureError):
+            why = f"the workflow of run {self._id} ended: {result.cause}"
+            raise runners.Interrupted(why) from result
         if self._desk.stored.version != result.version:
             self._desk.stored = await self._until_there(
                 lambda: handle.query(documents.STORED, result_type=run_records.StoredRun)
             )
         return self._desk.run
+
+    async def _result(
+        self, handle: client.WorkflowHandle[object, documents.RunResult]
+    ) -> documents.RunResult | client.WorkflowFailureError:
+        try:
+            return await self._until_there(handle.result)
+        except client.WorkflowFailureError as error:
+            return error
 
     async def request(self, event: events.Event) -> str:
         """Ask for something in somebody's name.

@@ -262,7 +262,10 @@ def test_every_problem_is_found_at_once_with_its_line() -> None:
             "engine: {temporal: {address: localhost:7233, heartbeat: 1s}}",
             "must be between 5 seconds and 10 minutes",
         ),
-        ("engine: {temporal: {address: 'localhost:1', apiKey: x}}", "secrets do not belong into this file"),
+        (
+            "engine: {temporal: {address: 'localhost:1', apiKey: x}}",
+            "secrets do not belong into this file",
+        ),
         ("webhooks: []", "unknown field webhooks"),
         ("authentication: off", "must be 'required' or 'none'"),
         (

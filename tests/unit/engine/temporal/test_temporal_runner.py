@@ -319,3 +319,48 @@ async def test_a_long_history_goes_on_in_a_new_one_between_two_stages(
     assert len(clusters.started) == 4  # nothing was begun twice
     versions = [step.expected_version for step in world.keeper.steps]
     assert versions == list(range(1, len(versions) + 1))
+
+
+async def test_a_task_that_takes_longer_than_a_heartbeat_comes_to_its_end(
+    temporal: Server, planned_run: Make
+) -> None:
+    run, clusters = planned_run(("us",)), Clusters()
+
+    async def slow(task: executor.TaskContext, report: executor.Reporter) -> statuses.Outcome:
+        # The SDK breaks off what it hears nothing of, five seconds after the service would.
+        await asyncio.sleep(3 * 4 + 5)
+        return await engine_clusters.quick(task, report)
+
+    clusters.behaviours["us"] = slow
+    async with temporal_world.opened(temporal.address, heartbeat_seconds=4) as world:
+        ended = await world.runner(replace(run, stages=run.stages[:1]), clusters).carry_out()
+
+    assert ended.status is RunStatus.SUCCEEDED
+
+
+async def test_a_run_whose_workflow_is_terminated_goes_on_from_what_was_kept(
+    temporal: Server, planned_run: Make
+) -> None:
+    run, clusters = planned_run(("us",)), Clusters(us=engine_clusters.deaf)
+
+    async with temporal_world.opened(temporal.address, heartbeat_seconds=5) as world:
+        async with asyncio.TaskGroup() as tasks:
+            carried = tasks.create_task(interrupted(world, run, clusters))
+            await clusters.until_started("us")
+            workflow_id = world.host.queues.workflow_id(run.id)
+            await world.host.connection.get_workflow_handle(workflow_id).terminate("a test")
+        clusters.behaviours.clear()
+        ended = await world.runner(run, clusters).carry_out()
+
+    assert "terminated" in str(carried.result())
+    assert ended.status is RunStatus.SUCCEEDED
+    versions = [step.expected_version for step in world.keeper.steps]
+    assert versions == list(range(1, len(versions) + 1))
+
+
+async def interrupted(
+    world: temporal_world.TemporalWorld, run: state.Run, clusters: Clusters
+) -> runners.Interrupted:
+    with pytest.raises(runners.Interrupted) as raised:
+        await world.runner(run, clusters).carry_out()
+    return raised.value
