@@ -95,14 +95,13 @@ class Both:
         return all(permit.is_valid for permit in self._permits)
 
     async def wait(self) -> None:
-        """Return when both are valid.
+        """Return when each has been valid; whether both still are is looked at before the write.
 
         Raises:
             errors.VolaryError: One of them will never be.
         """
-        while not self.is_valid:
-            for permit in self._permits:
-                await permit.wait()
+        for permit in self._permits:
+            await permit.wait()
 
 
 class CheckedRequest(aiohttp.ClientRequest):
