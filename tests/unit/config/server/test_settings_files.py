@@ -264,7 +264,7 @@ def test_every_problem_is_found_at_once_with_its_line() -> None:
         ),
         (
             "engine: {temporal: {address: 'localhost:1', apiKey: x}}",
-            "secrets do not belong into this file",
+            "apiKey does not belong here: secrets do not belong",
         ),
         ("webhooks: []", "unknown field webhooks"),
         ("authentication: off", "must be 'required' or 'none'"),
