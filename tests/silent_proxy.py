@@ -9,9 +9,9 @@ from pathlib import Path
 
 @dataclass
 class SilentProxy:
-    """Passes on what comes for a server at a socket in the file system."""
+    """Passes on what comes for a server at a socket in the file system, or at a port here."""
 
-    socket: Path
+    server: Path | int
     port: int = 0
     #: How often something was passed on, in either direction.
     passed: int = 0
@@ -32,7 +32,7 @@ class SilentProxy:
         assert task is not None
         self._connections.add(task)
         try:
-            there, back = await asyncio.open_unix_connection(self.socket)
+            there, back = await self._connect()
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._pass(reader, back))
                 group.create_task(self._pass(there, writer))
@@ -40,6 +40,11 @@ class SilentProxy:
             pass
         finally:
             self._connections.discard(task)
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if isinstance(self.server, int):
+            return await asyncio.open_connection("127.0.0.1", self.server)
+        return await asyncio.open_unix_connection(self.server)
 
     async def close(self) -> None:
         """Break off every connection."""
@@ -57,9 +62,9 @@ class SilentProxy:
 
 
 @contextlib.asynccontextmanager
-async def opened(socket: Path) -> AsyncIterator[SilentProxy]:
+async def opened(server: Path | int) -> AsyncIterator[SilentProxy]:
     """Listen at a port of its own for as long as the block lasts."""
-    proxy = SilentProxy(socket)
+    proxy = SilentProxy(server)
     proxy.go_on()
     listener = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     proxy.port = listener.sockets[0].getsockname()[1]

@@ -40,7 +40,8 @@ _LENGTH = struct.Struct("!I")
 _LIMIT = 1 << 22
 #: Nobody has more files open than that here.
 _FILES = 4096
-_SKIPPED = re.compile(r"\.__main__$|\.migrations\.|\.pytest_plugin$")
+# The last one needs an extra, and what it starts does not outlive a fork.
+_SKIPPED = re.compile(r"\.__main__$|\.migrations\.|\.pytest_plugin$|\.engine\.temporal\b")
 _SET_DEATH_SIGNAL = 1
 #: What commands import only when they need it.
 _LATE = (

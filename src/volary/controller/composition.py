@@ -30,7 +30,7 @@ from volary.controller.api import (
 from volary.controller.api.commands import command_client
 from volary.controller.drift import comparer
 from volary.controller.fleet import cluster_registry, project_clients, surveys
-from volary.controller.leadership import context, election, tenures
+from volary.controller.leadership import context, election, engines, tenures
 from volary.controller.persistence import change_signal, notification_outbox, redaction, retention
 from volary.controller.projects import project_registry
 from volary.controller.runs import ready_runs
@@ -174,6 +174,7 @@ class Controller:
             comparer=compares,
             watched=self.live,
             workspaces=self._workspaces,
+            engine=settings.engine,
         )
         asker = command_client.CommandClient(
             store,
@@ -317,6 +318,7 @@ async def open_controller(
         errors.UserError: The settings name something that is not there.
         errors.TemporaryError: The database cannot be reached now.
     """
+    engines.check(settings.engine)
     secrets = parts.secrets
     known = keys_of(settings, parts.written_beside)
     for value in (*parts.rules.secrets, *(each for one in known for each in one.secret_values())):

@@ -16,7 +16,7 @@ from volary.controller.api.commands import command_handler
 from volary.controller.applications import registry
 from volary.controller.drift import comparer, drift_loop
 from volary.controller.fleet import cluster_facts_reader, cluster_registry, health_probe
-from volary.controller.leadership import context, planner_slots
+from volary.controller.leadership import context, engines, planner_slots
 from volary.controller.persistence import change_signal, retry
 from volary.controller.placement import backfill_loop, failover_loop
 from volary.controller.projects import project_registry
@@ -25,7 +25,7 @@ from volary.controller.telemetry import run_metrics
 from volary.controller.workspaces import workspace_keeper
 from volary.gitops import repository_state
 from volary.livestate import live_objects
-from volary.model import json
+from volary.model import json, server_settings
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
 from volary.store import stores
@@ -59,6 +59,8 @@ class ControlLoops:
     workspaces: workspace_keeper.WrittenWorkspaces = field(
         default_factory=workspace_keeper.WrittenWorkspaces
     )
+    #: Who carries runs out.
+    engine: server_settings.Engine = field(default_factory=server_settings.Engine)
     make_id: Callable[[], str] = new_id
     #: Counts runs.
     measures: run_metrics.RunMetrics = field(default_factory=run_metrics.RunMetrics)
@@ -71,7 +73,7 @@ class ControlLoops:
         Raises:
             ExceptionGroup: Of `fencing.LeaseLost` when another process is the leader now.
         """
-        async with asyncio.TaskGroup() as group:
+        async with engines.opened(self.engine) as engine, asyncio.TaskGroup() as group:
             leader = context.LeaderContext(
                 store=self.store,
                 fence=fence,
@@ -84,6 +86,7 @@ class ControlLoops:
                 new_id=self.make_id,
                 register=self.known,
                 measures=self.measures,
+                engine=engine,
             )
             application_registry = registry.ApplicationRegistry(leader, self.repository_errors)
             await retry.until_available(self.projects.load, "reading project files")

@@ -466,6 +466,50 @@ class Tracing:
         100,
         least=0,
         most=100,
+
+class TemporalTls:
+    """How the connection to Temporal is secured; empty fields: as the machine believes."""
+
+    ca_file: options.File = options.option(
+        "Certificates that are believed, PEM; empty: those of the machine.", ""
+    )
+    certificate_file: options.File = options.option(
+        "This server's certificate, PEM, with `keyFile`.", ""
+    )
+    key_file: options.File = options.option("Its private key, PEM.", "")
+    server_name: str = options.option(
+        "The name that Temporal's certificate is for, where it is not that of the address.", ""
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Temporal:
+    """A Temporal service that carries runs out."""
+
+    misplaced: ClassVar[Mapping[str, str]] = {"apiKey": _SECRET}
+
+    address: Annotated[options.Text, options.Option("`host:port` of its frontend.")]
+    namespace: options.Text = options.option(
+        "A namespace that belongs to this installation alone.", "default"
+    )
+    tls: TemporalTls | None = options.option(
+        "Secure the connection. Left out: it is not, which only an address of loopback may.", None
+    )
+    api_key_file: options.File = options.option(
+        "A file with a key of its API, sent with each call; needs `tls`.", ""
+    )
+    heartbeat: timedelta = options.option(
+        "After how long without a word a task is begun again elsewhere.", timedelta(seconds=30)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Who carries runs out."""
+
+    temporal: Temporal | None = options.option(
+        "A Temporal service; needs the extra `temporal`. Left out: the leading server itself does.",
+        None,
     )
 
 
@@ -519,6 +563,7 @@ class Settings:
     cluster_health: fleet_cluster_health.HealthRules = options.option(
         "How clusters are watched.", fleet_cluster_health.HealthRules()
     )
+    engine: Engine = options.option("Who carries runs out.", Engine())
     retention: Retention = options.option("How much history is kept.", Retention())
     limits: Limits = options.option(
         "How much of the server those may take who connect to it.", Limits()

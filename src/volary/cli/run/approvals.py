@@ -52,11 +52,11 @@ class Approver:
     def __init__(self, name: str, clock: clocks.Clock) -> None:
         self._name = name
         self._clock = clock
-        self._runner: runners.Runner | None = None
+        self._runner: runners.AnyRunner | None = None
         #: What was approved last.
         self._seen: state.Sighting | None = None
 
-    def follow(self, runner: runners.Runner) -> None:
+    def follow(self, runner: runners.AnyRunner) -> None:
         """Answer a run that is about to begin, or to go on where it waits already."""
         self._runner = runner
         self._approve()

@@ -343,7 +343,7 @@ async def carry_out(
 
 
 @contextlib.contextmanager
-def _interruptible(runner: runners.Runner, messages: rich_console.Console) -> Iterator[None]:
+def _interruptible(runner: runners.AnyRunner, messages: rich_console.Console) -> Iterator[None]:
     """Turn Ctrl-C and SIGTERM into requests to the run while it lasts."""
     loop = asyncio.get_running_loop()
     asked = 0

@@ -185,7 +185,7 @@ class Transport:
     async def _write(self, request: requests.Request, refusal: Refusal) -> json.JsonObject:
         """Send once what changes something, when this process may write."""
         while True:
-            permit = self._permit()
+            permit = write_permits.Both(self._permit())
             await permit.wait()
             try:
                 with write_permits.required(permit):

@@ -69,6 +69,41 @@ def required(permit: WritePermit) -> Iterator[None]:
         _OF_REQUEST.reset(token)
 
 
+#: What who carries a task out is bound to, besides its process.
+_OF_TASK: ContextVar[WritePermit] = ContextVar("write permit of a task", default=UNCONDITIONAL)
+
+
+@contextlib.contextmanager
+def of_task(permit: WritePermit) -> Iterator[None]:
+    """Have all that is written in the block, and in tasks it starts, need this permit as well."""
+    token = _OF_TASK.set(permit)
+    try:
+        yield
+    finally:
+        _OF_TASK.reset(token)
+
+
+class Both:
+    """The permit of a process and of the task that it carries out at this moment."""
+
+    def __init__(self, process: WritePermit) -> None:
+        self._permits = (process, _OF_TASK.get())
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether both are valid."""
+        return all(permit.is_valid for permit in self._permits)
+
+    async def wait(self) -> None:
+        """Return when each has been valid; whether both still are is looked at before the write.
+
+        Raises:
+            errors.VolaryError: One of them will never be.
+        """
+        for permit in self._permits:
+            await permit.wait()
+
+
 class CheckedRequest(aiohttp.ClientRequest):
     """A request that looks at its permit when its connection is there."""
 

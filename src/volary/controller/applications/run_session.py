@@ -37,7 +37,7 @@ class RunSession:
     """A run under way."""
 
     origin: run_origins.Origin
-    runner: runners.Runner
+    runner: runners.AnyRunner
     log: batch_writers.LogWriter
     analyses: batch_writers.AnalysisWriter
     audit: batch_writers.AuditWriter
@@ -152,14 +152,11 @@ def open_session(
         kept=leader.change_signal.notify_all,
         notifier=notifications.of_run(leader.notifier, release, known),
     )
-    runner = runners.Runner(
-        release.run,
-        release.performer,
-        clock=leader.dependencies.clock,
-        keeper=keeper,
-        observers=(
-            redaction.RedactingObserver(release.masker, (log, analyses, audit, *observers)),
-        ),
+    runner = leader.engine.runner(
+        release,
+        keeper,
+        leader.dependencies.clock,
+        (redaction.RedactingObserver(release.masker, (log, analyses, audit, *observers)),),
     )
     release.performer.leave_out = lambda name, why: runner.submit(
         events.SkipCluster(

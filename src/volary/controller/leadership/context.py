@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from volary.controller import inputs
 from volary.controller.fleet import cluster_registry
-from volary.controller.leadership import planner_slots, project_runs
+from volary.controller.leadership import engines, planner_slots, project_runs
 from volary.controller.persistence import change_signal, redaction, retry
 from volary.controller.planning import opened_applications
 from volary.controller.runs import kind_registry, ready_runs, run_kinds
@@ -132,6 +132,8 @@ class LeaderContext:
     differences: ChangedPathsCache = field(default_factory=ChangedPathsCache)
     #: Applications that are read again and again.
     opened: ApplicationCache = field(default_factory=ApplicationCache)
+    #: Carries runs out.
+    engine: engines.Engine = field(default_factory=engines.LocalEngine)
 
     async def open(
         self, place: ready_runs.ApplicationSource, commit: str

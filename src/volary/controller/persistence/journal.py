@@ -5,11 +5,12 @@ the lease that this process holds. A store that is locked, full or gone is waite
 stands still meanwhile and loses nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from volary.controller.persistence import redaction, retry
 from volary.engine.execution import runners
+from volary.engine.observers import feed
 from volary.engine.persistence import transitions
 from volary.engine.runs import state
 from volary.manifests import redaction as manifest_redaction
@@ -34,6 +35,7 @@ class StoreJournal:
     kept: Callable[[], None] = lambda: None
     #: Notifies people of what happens: what it sends is kept with the step. None: nobody is.
     notifier: notifiers.RunNotifier | None = None
+    _last: run_records.Transition | None = None
 
     async def keep(self, record: runners.StepRecord) -> None:
         """Remember one transition; returns once it is safe.
@@ -46,12 +48,26 @@ class StoreJournal:
         made = transitions.step_transition(
             self.run, record.happened, record.run, record.told, self.version
         )
-        clean = redaction.clean_transition(self.masker, made)
-        step: notifiers.StepNotices | None = None
+        await self.keep_step(made, record.told)
+        self.run = record.run
+
+    async def keep_step(self, step: run_records.Transition, told: Sequence[feed.RunEvent]) -> None:
+        """Remember a step; the very same one twice is one.
+
+        Raises:
+            runners.AlreadyAnswered: The request was answered before; nothing is kept.
+            fencing.LeaseLost: Another process holds the leader lease now; this one must stop.
+            fencing.VersionConflict: Another process has advanced this run.
+        """
+        if self._last == step:
+            # People were notified of it already, so it would not be the very same one.
+            return
+        clean = redaction.clean_transition(self.masker, step)
+        notices: notifiers.StepNotices | None = None
         if self.notifier is not None:
-            told = [redaction.clean_event(self.masker, event) for event in record.told]
-            step = self.notifier.prepare(told, made.version)
-            clean = replace(clean, notifications=step.messages)
+            clean_events = [redaction.clean_event(self.masker, event) for event in told]
+            notices = self.notifier.prepare(clean_events, step.version)
+            clean = replace(clean, notifications=notices.messages)
 
         async def write() -> run_records.KeptTransition:
             return await self.store.keep_transition(clean, fence=self.fence)
@@ -60,7 +76,7 @@ class StoreJournal:
             kept = await retry.until_available(write, f"run {self.run.id}")
         except fencing.RequestAnswered as error:
             raise runners.AlreadyAnswered(str(error)) from error
-        self.run, self.version = record.run, kept.version
+        self._last, self.version = step, kept.version
         self.kept()
-        if self.notifier is not None and step is not None:
-            self.notifier.post(step)
+        if self.notifier is not None and notices is not None:
+            self.notifier.post(notices)

@@ -18,13 +18,16 @@ from typing import Protocol, assert_never
 from msgspec import structs
 
 from volary.engine import executor
-from volary.engine.execution import clock_jumps, task_reporter
+from volary.engine.execution import (
+    clock_jumps,
+    task_contexts,
+    task_outcomes,
+    task_reporter,
+)
 from volary.engine.observers import feed, observer_events
-from volary.engine.runs import run_builder, state, wave_gates
+from volary.engine.runs import state
 from volary.engine.state_machine import commands, events, machine
 from volary.model import clocks, errors, statuses
-from volary.model.pipeline import pipelines
-from volary.model.pipeline.stage_kinds import waiting_stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,40 @@ class Journal(Protocol):
         Raises:
             AlreadyAnswered: Somebody was told already what became of the request.
         """
+        ...
+
+
+class AnyRunner(Protocol):
+    """Carries out one run, in this process or by means of others."""
+
+    @property
+    def run(self) -> state.Run:
+        """The run as it is now, so far as this process knows."""
+        ...
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """The clusters that did not answer and are tried again."""
+        ...
+
+    async def carry_out(self) -> state.Run:
+        """Carry the run out to its end and return it; call it once."""
+        ...
+
+    async def request(self, event: events.Event) -> str:
+        """Ask for something in somebody's name; return why it cannot be done, or nothing."""
+        ...
+
+    def submit(self, event: events.Event) -> None:
+        """Ask for something without waiting; observers are notified when it cannot be done."""
+        ...
+
+    def report_reachable(self, clusters: Collection[str]) -> None:
+        """Say that clusters answer, so that what waits for one of them is tried again at once."""
+        ...
+
+    def interrupt(self, by: str, *, rollback: bool = False) -> None:
+        """Cancel politely the first time, at once from the second time on (Ctrl-C)."""
         ...
 
 
@@ -294,35 +331,12 @@ class Runner:
                     assert_never(command)
 
     def _start(self, group: asyncio.TaskGroup, command: commands.StartTask) -> None:
-        stage = self._run.stage(command.stage)
-        if stage is None:
-            raise AssertionError(f"the run has no stage {command.stage}")
         key = (command.stage, command.target, command.attempt)
-        context = executor.TaskContext(
-            run_id=self._run.id,
-            application=self._run.application,
-            commit=self._run.commit,
-            running_commit=self._run.running_commit_of(command.target),
-            stage_id=command.stage,
-            stage=run_builder.cluster_rollback(stage.stage)
-            if command.rolling_back
-            else stage.stage,
-            target=command.target,
-            attempt=command.attempt,
-            deadline=command.deadline,
-            begun=_begun(self._run, command),
-            is_last=_is_last(self._run, command),
-            succeeded=tuple(
-                task.target
-                for task in stage.tasks
-                if task.status is statuses.TaskStatus.SUCCEEDED and not command.rolling_back
-            ),
-            created=self._run.created,
-            not_updated=_not_updated(self._run, stage, command),
-        )
+        context = task_contexts.of_command(self._run, command)
+        name = task_contexts.stage_name(self._run, command)
         self._flags[key] = context.stop
         self._reporters[key] = task_reporter.TaskReporter(
-            self._run.id, stage.stage.name, command, self._clock, self._tell, self.submit
+            self._run.id, name, command, self._clock, self._tell, self.submit
         )
         self._tasks[key] = group.create_task(self._perform(key, context), name=" ".join(key[:2]))
 
@@ -353,17 +367,9 @@ class Runner:
         """Have the task carried out; whatever it raises becomes an outcome of its own."""
         if key in self._broken_off:
             return statuses.Outcome(statuses.TaskStatus.CANCELLED, "broken off before it began")
-        try:
-            return await self._performer.execute(context, reporter)
-        except asyncio.CancelledError:
-            if not self._was_broken_off(key):
-                raise
-            return statuses.Outcome(statuses.TaskStatus.CANCELLED, "broken off", touched=True)
-        except errors.VolaryError as error:
-            return state.lost_outcome(str(error))
-        except Exception as error:  # noqa: BLE001 (a bug in one stage must not harm the others)
-            _LOG.exception("stage %s failed on %s by a bug", context.stage_id, context.target)
-            return state.lost_outcome(f"internal error ({type(error).__name__}), see the log")
+        return await task_outcomes.outcome_of(
+            self._performer, context, reporter, lambda: self._was_broken_off(key)
+        )
 
     def _was_broken_off(self, key: _Key) -> bool:
         """Say whether a cancellation came from us alone, and then take it back."""
@@ -396,31 +402,6 @@ class Runner:
             if answer is not None and not answer.done():
                 final = self._run.is_final
                 answer.set_result(machine.advance(self._run, event).refusal if final else None)
-
-
-def _begun(run: state.Run, command: commands.StartTask) -> tuple[pipelines.Stage, ...]:
-    """Return the stages that were begun on the command's cluster, in order."""
-    tasks = ((stage, stage.task(command.target)) for stage in run.stages)
-    return tuple(
-        begun.stage
-        for begun, task in tasks
-        if task is not None and task.attempt and (begun.id != command.stage or command.rolling_back)
-    )
-
-
-def _not_updated(
-    run: state.Run, stage: state.StageState, command: commands.StartTask
-) -> tuple[str, ...]:
-    """Return the clusters that an analysis in a wave may compare with."""
-    if not stage.wave or command.rolling_back or stage.stage.kind is not waiting_stages.ANALYSIS:
-        return ()
-    return wave_gates.not_updated(run, command.target)
-
-
-def _is_last(run: state.Run, command: commands.StartTask) -> bool:
-    """Say whether no stage follows on the command's cluster."""
-    ids = [stage.id for stage in run.stages if stage.task(command.target) is not None]
-    return bool(ids) and command.stage == ids[-1]
 
 
 def _is_report(letter: _Message) -> bool:

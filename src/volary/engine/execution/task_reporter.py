@@ -13,7 +13,6 @@ from volary.engine.state_machine import commands, events
 from volary.model import clocks, json
 
 LONGEST_LINE = 4000
-#: Seconds; at such ticks all tasks hand their progress to their runs.
 _TICK = 0.2
 
 
@@ -33,7 +32,9 @@ class TaskReporter:
     #: Notifies the observers.
     tell: Callable[[feed.RunEvent], None]
     #: Puts an event into the run's inbox.
-    post: Callable[[events.Event], None]
+    post: Callable[[events.TaskProgressed], None]
+    #: Seconds; at such ticks all tasks hand their progress to their runs.
+    tick: float = _TICK
     _latest: state.Progress | None = None
     #: What said last how traffic is divided.
     _traffic: state.Progress | None = None
@@ -69,7 +70,7 @@ class TaskReporter:
         if not self._waiting:
             self._waiting = True
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(ticks.next_tick(loop.time(), _TICK), self._hand_over)
+            self._timer = loop.call_at(ticks.next_tick(loop.time(), self.tick), self._hand_over)
 
     def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
         """Tell the observers what was measured or concluded."""

@@ -114,18 +114,22 @@ def _stage(
     for task in tasks:
         columns = _columns(task, _OF_TASK) | {"status": task.status.value}
         members[task.document["group"]].append(_read(state.TaskState, task.document | columns))
-    described = document["stage"]
-    options = catalog.of(described["name"]).options
     return _build(
         state.StageState,
         document,
         **_columns(record, _OF_STAGE),
-        stage=_build(pipelines.Stage, described, options=_read(options, described["options"])),
+        stage=read_pipeline_stage(document["stage"]),
         groups=tuple(
             _build(state.GroupState, group, tasks=tuple(of_group))
             for group, of_group in zip(document["groups"], members, strict=True)
         ),
     )
+
+
+def read_pipeline_stage(document: json.JsonObject) -> pipelines.Stage:
+    """Return what a stage carries out, from its document as `msgspec.to_builtins` makes it."""
+    options = catalog.of(document["name"]).options
+    return _build(pipelines.Stage, document, options=_read(options, document["options"]))
 
 
 def _columns(piece: object, names: Iterable[str]) -> dict[str, Any]:

@@ -177,12 +177,16 @@ def conclude_begun(run: state.Run, name: str, *, wrote: bool) -> state.Run:
     return replace_cluster(run, replace(cluster, touched=wrote, provisional=False))
 
 
-def forget_begun(run: state.Run) -> state.Run:
-    """Return `run` when nobody is left who knows what its tasks under way have written."""
-    if not any(cluster.provisional for cluster in run.clusters):
+def forget_begun(run: state.Run, name: str = "") -> state.Run:
+    """Return `run` when nobody is left who knows what its tasks under way have written.
+
+    With a name those on that cluster alone.
+    """
+    lost = {each.name for each in run.clusters if each.provisional and name in ("", each.name)}
+    if not lost:
         return run
     clusters = (
-        replace(cluster, provisional=False) if cluster.provisional else cluster
+        replace(cluster, provisional=False) if cluster.name in lost else cluster
         for cluster in run.clusters
     )
     return replace(run, clusters=tuple(clusters))

@@ -33,6 +33,9 @@ class Start(Event):
 class TakenOver(Fact):
     """Somebody goes on with the run as it was stored; what had carried it out is no more."""
 
+    #: Only the task on this cluster is taken over; empty: all that are under way.
+    cluster: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskProgressed(Fact):

@@ -27,12 +27,12 @@ def start(run: state.Run, event: events.Start) -> state.Run:
     )
 
 
-def take_over(run: state.Run, _: events.TakenOver) -> state.Run:
+def take_over(run: state.Run, event: events.TakenOver) -> state.Run:
     """Keep for good what is touched for the sake of tasks under way: their process is no more.
 
     Whoever carries them out again can only say what they write from now on.
     """
-    return updates.forget_begun(run)
+    return updates.forget_begun(run, event.cluster)
 
 
 def follow_project(run: state.Run, event: events.ProjectChanged) -> state.Run:

@@ -245,6 +245,27 @@ def test_every_problem_is_found_at_once_with_its_line() -> None:
         ("auth: {oidc: {issuer: https://i, audience: a, algorithms: [HS256]}}", "must be 'RS256'"),
         ("limits: {proxies: [10.0.0.0/8, 10.0.0.1/8]}", "10.0.0.1/8 is no network"),
         ("limits: {connections: 0}", "must be 16 or more, not 0"),
+        ("engine: {temporal: {address: localhost}}", "must be a host and a port"),
+        (
+            "engine: {temporal: {address: temporal.example:7233}}",
+            "is missing, and the service is not of here",
+        ),
+        (
+            "engine: {temporal: {address: 127.0.0.1:7233, apiKeyFile: key}}",
+            "would be sent for everybody to read",
+        ),
+        (
+            "engine: {temporal: {address: t.example:7233, tls: {keyFile: key}}}",
+            "a certificate and its key belong together",
+        ),
+        (
+            "engine: {temporal: {address: localhost:7233, heartbeat: 1s}}",
+            "must be between 5 seconds and 10 minutes",
+        ),
+        (
+            "engine: {temporal: {address: 'localhost:1', apiKey: x}}",
+            "apiKey does not belong here: secrets do not belong",
+        ),
         ("webhooks: []", "unknown field webhooks"),
         ("authentication: off", "must be 'required' or 'none'"),
         (
@@ -300,6 +321,15 @@ def test_limits_that_are_not_written_follow_those_that_are(line: str, slow: obje
     limits = settings_files.parse(SHORTEST + line, file="c.yaml").require().failover
 
     assert (limits.slow_at_percent, limits.slow_moves_per_minute) == slow
+
+
+def test_the_files_of_an_engine_are_seen_from_the_settings() -> None:
+    text = f"{SHORTEST}engine: {{temporal: {{address: 't.example:7233', tls: {{caFile: ca.pem}}}}}}"
+
+    found = settings_files.parse(text, file="c.yaml", directory="/etc/volary").require()
+
+    tls = server_settings.TemporalTls(ca_file="/etc/volary/ca.pem")
+    assert found.engine.temporal == server_settings.Temporal("t.example:7233", tls=tls)
 
 
 def test_keys_are_seen_from_the_file() -> None:

@@ -1,7 +1,6 @@
 """Whatever happened to a run: what is stored of it is the run."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import msgspec
 from hypothesis import HealthCheck, settings
@@ -11,7 +10,7 @@ from hypothesis.stateful import invariant, precondition, rule
 import machine_invariants
 import machine_simulation
 from volary.engine.observers import observer_events
-from volary.engine.persistence import codec, transitions
+from volary.engine.persistence import codec, pieces, transitions
 from volary.engine.runs import state
 from volary.engine.state_machine import events, machine
 from volary.model.runs import run_records
@@ -29,18 +28,8 @@ class Pieces:
     def add(self, transition: run_records.Transition) -> None:
         plain = msgspec.json.encode(transition)
         transition = msgspec.json.decode(plain, type=run_records.Transition)
-        run = self.run
-        assert transition.expected_version == run.version
-        stages = {stage.id: stage for stage in (*run.stages, *transition.stages)}
-        tasks = {(task.stage, task.target): task for task in (*run.tasks, *transition.tasks)}
-        self.run = replace(
-            run,
-            head=transition.head,
-            version=transition.version,
-            document=run.document if transition.document is None else transition.document,
-            stages=tuple(sorted(stages.values(), key=lambda stage: stage.position)),
-            tasks=tuple(sorted(tasks.values(), key=lambda task: task.position)),
-        )
+        assert transition.expected_version == self.run.version
+        self.run = pieces.after(self.run, transition)
         self.approvals += transition.approvals
 
 

@@ -29,6 +29,14 @@ def test_a_cluster_is_touched_in_the_step_that_starts_its_task(begun: Make) -> N
     assert started == list(run.touched)
 
 
+def test_only_the_task_that_is_taken_over_loses_who_can_vouch_for_its_cluster(begun: Make) -> None:
+    taken, step = machine.advance_all(begun(), [events.TakenOver(BEGINNING, "us")])
+
+    assert len(taken) == 1
+    assert [cluster.provisional for cluster in step.run.clusters] == [False, True]
+    assert step.run.touched == ("us", "eu")
+
+
 def test_what_another_process_had_begun_is_rolled_back_whatever_it_finds(
     begun: Make, converse: Converse
 ) -> None:

@@ -1,0 +1,46 @@
+"""What is wrong with who is to carry runs out."""
+
+import ipaddress
+from datetime import timedelta
+
+from volary.config.decoding import readings
+from volary.config.text import yaml
+from volary.model import server_settings
+
+_TEMPORAL: yaml.Path = ("engine", "temporal")
+#: A heartbeat takes a moment, also to a service far away that is busy.
+_SHORTEST = timedelta(seconds=5)
+_LONGEST = timedelta(minutes=10)
+
+
+def check(reading: readings.Reading, engine: server_settings.Engine) -> None:
+    """Note what is wrong with the section `engine`."""
+    given = engine.temporal
+    if given is None:
+        return
+    host, colon, port = given.address.rpartition(":")
+    is_port = port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536
+    if not (host and colon and is_port):
+        hint = "write temporal.example.org:7233"
+        reading.error((*_TEMPORAL, "address"), "must be a host and a port", hint)
+    elif given.tls is None and not _is_loopback(host):
+        hint = "add tls: {}, with the files it needs"
+        reading.error((*_TEMPORAL, "tls"), "is missing, and the service is not of here", hint)
+    if given.api_key_file and given.tls is None:
+        hint = "add tls: {}, or leave the key out"
+        reading.error((*_TEMPORAL, "apiKeyFile"), "would be sent for everybody to read", hint)
+    if given.tls is not None and bool(given.tls.certificate_file) != bool(given.tls.key_file):
+        hint = "write both certificateFile and keyFile, or neither"
+        reading.error((*_TEMPORAL, "tls"), "a certificate and its key belong together", hint)
+    if not _SHORTEST <= given.heartbeat <= _LONGEST:
+        message = "must be between 5 seconds and 10 minutes"
+        reading.error((*_TEMPORAL, "heartbeat"), message, "write 30s")
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
+    except ValueError:
+        return False

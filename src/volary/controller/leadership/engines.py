@@ -1,0 +1,171 @@
+"""Who carries runs out: this process, or Temporal, as the settings say."""
+
+import contextlib
+import importlib.util
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from volary.clusters.transport import write_permits
+from volary.controller import inputs
+from volary.controller.persistence import journal, redaction
+from volary.controller.runs import ready_runs
+from volary.engine.execution import runners
+from volary.engine.observers import feed
+from volary.engine.persistence import pieces, transitions
+from volary.model import clocks, errors, server_settings
+from volary.model.runs import run_records
+from volary.store import fencing
+
+if TYPE_CHECKING:
+    from volary.engine.temporal import engine_hosts
+
+
+class Engine(Protocol):
+    """Makes what carries a run out."""
+
+    def runner(
+        self,
+        release: ready_runs.ReadyRun,
+        keeper: journal.StoreJournal,
+        clock: clocks.Clock,
+        observers: Sequence[feed.Observer],
+    ) -> runners.AnyRunner:
+        """Return what carries a release out, keeps its steps and tells observers."""
+        ...
+
+
+class LocalEngine:
+    """Runs are carried out in this process."""
+
+    def runner(
+        self,
+        release: ready_runs.ReadyRun,
+        keeper: journal.StoreJournal,
+        clock: clocks.Clock,
+        observers: Sequence[feed.Observer],
+    ) -> runners.AnyRunner:
+        """Return what carries a release out, keeps its steps and tells observers."""
+        return runners.Runner(
+            release.run, release.performer, clock=clock, keeper=keeper, observers=observers
+        )
+
+
+def check(engine: server_settings.Engine) -> None:
+    """See to it that what the settings ask for is installed.
+
+    Raises:
+        errors.UserError: It is not.
+    """
+    if engine.temporal is not None and importlib.util.find_spec("temporalio") is None:
+        raise errors.user_error(
+            "the package temporalio is not installed",
+            where=errors.Location(path="engine.temporal"),
+            hint="install volary[temporal], or leave engine out",
+        )
+
+
+@contextlib.asynccontextmanager
+async def opened(engine: server_settings.Engine) -> AsyncIterator[Engine]:
+    """Open the engine that the settings ask for, for as long as the block lasts.
+
+    Raises:
+        errors.UserError: A file that they name cannot be read.
+        errors.TemporaryError: Temporal does not answer now.
+    """
+    if engine.temporal is None:
+        yield LocalEngine()
+        return
+    async with _opened_temporal(engine.temporal) as host:
+        yield TemporalEngine(host)
+
+
+@contextlib.asynccontextmanager
+async def _opened_temporal(
+    given: server_settings.Temporal,
+) -> AsyncIterator["engine_hosts.EngineHost"]:
+    # Here alone: most installations do without it.
+    from volary.engine.temporal import engine_hosts
+
+    tls = given.tls
+    connection = engine_hosts.Connection(
+        given.address,
+        given.namespace,
+        None
+        if tls is None
+        else engine_hosts.tls_config(
+            _read(tls.ca_file), _read(tls.certificate_file), _read(tls.key_file), tls.server_name
+        ),
+        (_read(given.api_key_file) or b"").decode().strip(),
+    )
+    host = engine_hosts.EngineHost(
+        await engine_hosts.connect(connection),
+        inputs.elapsed,
+        heartbeat_seconds=given.heartbeat.total_seconds(),
+    )
+    async with host.working():
+        yield host
+
+
+def _read(path: str) -> bytes | None:
+    """Return what a file holds; None: none is named.
+
+    Raises:
+        errors.UserError: It cannot be read.
+    """
+    if not path:
+        return None
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise errors.user_error(
+            f"cannot be read: {error.strerror}",
+            where=errors.Location(path),
+            hint="name a file that this server may read, under engine.temporal",
+        ) from error
+
+
+class TemporalEngine:
+    """Runs are carried out by Temporal, with workers in this process."""
+
+    def __init__(self, host: "engine_hosts.EngineHost") -> None:
+        self._host = host
+
+    def runner(
+        self,
+        release: ready_runs.ReadyRun,
+        keeper: journal.StoreJournal,
+        clock: clocks.Clock,
+        observers: Sequence[feed.Observer],
+    ) -> runners.AnyRunner:
+        """Return what has a release carried out; no secret of it goes into histories."""
+        from volary.engine.temporal import desks, temporal_runner
+
+        masker = release.masker
+        whole = transitions.first_transition(release.run, {}, clock.now())
+        desk = desks.Desk(
+            pieces.of_transition(redaction.clean_transition(masker, whole), keeper.version),
+            release.performer,
+            _StepKeeper(keeper),
+            clock,
+            list(observers),
+            writing_under=write_permits.of_task,
+            clean=lambda document: redaction.clean_document(masker, document),
+        )
+        return temporal_runner.TemporalRunner(desk, self._host)
+
+
+@dataclass(frozen=True, slots=True)
+class _StepKeeper:
+    """Keeps steps that a workflow made."""
+
+    journal: journal.StoreJournal
+
+    async def keep_step(self, step: run_records.Transition, told: Sequence[feed.RunEvent]) -> None:
+        """Remember a step; see `desks.Keeper`."""
+        try:
+            await self.journal.keep_step(step, told)
+        except fencing.LeaseLost as error:
+            # The run goes on: whoever leads now keeps the step.
+            raise errors.TemporaryError(str(error)) from error

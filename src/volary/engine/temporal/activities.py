@@ -1,0 +1,268 @@
+"""What a run workflow has done for it: its steps kept, its tasks carried out.
+
+An activity knows nothing of the workflow's process: what it needs comes with it, or from the desk
+that its own process has put up for the run.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import msgspec
+from temporalio import activity, client, exceptions, service
+
+from volary.engine import executor
+from volary.engine.execution import runners, task_outcomes, task_reporter
+from volary.engine.observers import feed
+from volary.engine.persistence import pieces
+from volary.engine.runs import state
+from volary.engine.state_machine import commands, events
+from volary.engine.temporal import desks, documents, leases
+from volary.model import errors, statuses
+from volary.model.runs import run_records
+
+#: Heartbeats in the time after which a worker counts as gone.
+_BEATS = 5
+#: A task that takes long says less often how far it is: at such a share of its time.
+_TICK_SHARE = 0.02
+#: How often the last word of a task on how far it is is tried to be told.
+_TRIES = 3
+
+
+class Activities:
+    """The activities that this process carries out."""
+
+    def __init__(self, known: desks.Desks, elapsed: Callable[[], float]) -> None:
+        """Take the runs of `known`; `elapsed` are seconds that never stand still."""
+        self._desks = known
+        self._elapsed = elapsed
+
+    @activity.defn(name=documents.KEEP_STEP)
+    async def keep_step(self, given: documents.StepInput) -> documents.StepAnswer:
+        """Keep a step, and tell the observers of this process."""
+        desk = await self._desks.of(given.run_id)
+        with _under(desk):
+            return await _keep(desk, given)
+
+    @activity.defn(name=documents.PERFORM_TASK)
+    async def perform_task(self, given: documents.TaskInput) -> statuses.Outcome:
+        """Carry out one stage on one cluster."""
+        context = documents.read_context(given.context)
+        desk = await self._desks.of(context.run_id)
+        if given.stop.how is not state.Stopping.NOT:
+            context.stop.raise_flag(given.stop.reason)
+        lease = leases.Lease(self._elapsed, given.heartbeat_seconds)
+        performance = _Performance(desk, context, lease, given)
+        with _under(desk):
+            async with asyncio.TaskGroup() as group:
+                return await _heedless(group.create_task(performance.perform()), desk)
+
+
+async def _keep(desk: desks.Desk, given: documents.StepInput) -> documents.StepAnswer:
+    step = given.step
+    told = [msgspec.convert(event.document, feed.AnyEvent) for event in step.feed]
+    try:
+        await desk.keeper.keep_step(step, told)
+    except runners.AlreadyAnswered as error:
+        return documents.StepAnswer(str(error))
+    except errors.PermanentError as error:
+        raise exceptions.ApplicationError(str(error), non_retryable=True) from error
+    if desk.stored.version >= step.version:
+        return documents.StepAnswer()  # told before
+    if desk.stored.version < step.expected_version:
+        desk.stored = await _ask_stored()
+    desk.stored = pieces.after(desk.stored, step)
+    for event in told:
+        desk.tell(event)
+    return documents.StepAnswer()
+
+
+async def _ask_stored() -> run_records.StoredRun:
+    """Return the run before the step: other processes have kept some of its steps."""
+    stored: run_records.StoredRun = await _workflow().query(
+        documents.STORED, result_type=run_records.StoredRun
+    )
+    return stored
+
+
+def _workflow() -> client.WorkflowHandle[object, object]:
+    workflow_id = activity.info().workflow_id
+    assert workflow_id is not None
+    return activity.client().get_workflow_handle(workflow_id)
+
+
+@contextlib.contextmanager
+def _under(desk: desks.Desk) -> Iterator[None]:
+    """Be broken off with the desk."""
+    task = asyncio.current_task()
+    assert task is not None
+    desk.tasks.add(task)
+    try:
+        yield
+    finally:
+        desk.tasks.discard(task)
+
+
+async def _heedless(work: asyncio.Task[statuses.Outcome], desk: desks.Desk) -> statuses.Outcome:
+    """Return what work comes to, also when the run wants it to stop: how, its heartbeats hear.
+
+    Only a process that lets go of the run, or ends, breaks it off here.
+    """
+    while True:
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            this = asyncio.current_task()
+            if work.done() or desk.is_closed or activity.is_worker_shutdown() or this is None:
+                raise
+            details = activity.cancellation_details()
+            if details is None or not details.cancel_requested:
+                raise
+            this.uncancel()
+
+
+class _Performance:
+    """One task being carried out: the task itself, its heartbeats, what it says."""
+
+    def __init__(
+        self,
+        desk: desks.Desk,
+        context: executor.TaskContext,
+        lease: leases.Lease,
+        given: documents.TaskInput,
+    ) -> None:
+        self._desk = desk
+        self._context = context
+        self._lease = lease
+        self._pause = given.heartbeat_seconds / _BEATS
+        self._handle = activity.client().get_async_activity_handle(
+            task_token=activity.info().task_token
+        )
+        self._workflow = _workflow()
+        self._task: asyncio.Task[statuses.Outcome] | None = None
+        self._is_broken_off = False
+        self._began = lease.elapsed()
+        self._sentence = ""
+        #: None: that was all.
+        self._said: asyncio.Queue[events.TaskProgressed | None] = asyncio.Queue()
+        key = (context.stage_id, context.target, context.attempt)
+        self._key = key
+        self._reporter = task_reporter.TaskReporter(
+            context.run_id,
+            given.stage_name,
+            commands.StartTask(*key, context.deadline),
+            desk.clock,
+            desk.tell,
+            self._said.put_nowait,
+            tick=given.tick_seconds,
+        )
+
+    async def perform(self) -> statuses.Outcome:
+        """Carry it out while its lease holds.
+
+        Raises:
+            leases.Overtaken: It is not this activity's any more.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                await self._until_heard()
+                beating = group.create_task(self._keep_beating())
+                telling = group.create_task(self._keep_telling())
+                self._task = group.create_task(self._carry_out())
+                outcome = await self._task
+                self._reporter.close()
+                self._said.put_nowait(None)
+                await telling
+                beating.cancel()
+        except* leases.Overtaken as overtaken:
+            raise leases.Overtaken(str(overtaken.exceptions[0])) from None
+        document = self._desk.clean(msgspec.to_builtins(outcome))
+        return msgspec.convert(document, statuses.Outcome)
+
+    async def _carry_out(self) -> statuses.Outcome:
+        with self._desk.writing_under(self._lease):
+            return await task_outcomes.outcome_of(
+                self._desk.performer, self._context, self._reporter, self._was_broken_off
+            )
+
+    def _was_broken_off(self) -> bool:
+        """Say whether a cancellation came from the run's order alone, and then take it back."""
+        task = asyncio.current_task()
+        return self._is_broken_off and task is not None and task.uncancel() == 0
+
+    async def _until_heard(self) -> None:
+        """Return when the server knows the task to be here: nothing is begun before."""
+        while True:
+            if await self._beat():
+                return
+            await asyncio.sleep(self._pause)
+
+    async def _keep_beating(self) -> None:
+        while True:
+            await asyncio.sleep(self._pause)
+            await self._beat()
+
+    async def _beat(self) -> bool:
+        """Say that the task is being carried out, and hear how it has to go on.
+
+        Returns:
+            Whether the server answered.
+
+        Raises:
+            leases.Overtaken: The task is not this activity's any more.
+        """
+        asked = self._lease.elapsed()
+        has_to_stop = False
+        try:
+            await self._handle.heartbeat(
+                self._sentence, rpc_timeout=timedelta(seconds=max(self._pause, 1.0))
+            )
+        except client.AsyncActivityCancelledError as error:
+            has_to_stop = error.details is None or error.details.cancel_requested
+        except service.RPCError as error:
+            if error.status is not service.RPCStatusCode.NOT_FOUND:
+                return False
+            self._lease.end()
+            raise leases.Overtaken(f"{' '.join(map(str, self._key))}: {error.message}") from error
+        self._lease.extend(asked)
+        # The SDK counts as well, and breaks off what it hears nothing of.
+        activity.heartbeat(self._sentence)
+        if has_to_stop:
+            await self._heed_order()
+        return True
+
+    async def _heed_order(self) -> None:
+        """Ask the run how to stop; where it does not answer, the next heartbeat asks again."""
+        try:
+            order: documents.StopOrder = await self._workflow.query(
+                documents.STOP_ORDER,
+                args=self._key,
+                result_type=documents.StopOrder,
+                rpc_timeout=timedelta(seconds=max(self._pause, 1.0)),
+            )
+        except (service.RPCError, client.WorkflowQueryFailedError):
+            return
+        self._context.stop.raise_flag(order.reason)
+        if order.how is state.Stopping.NOW and not self._is_broken_off and self._task is not None:
+            self._is_broken_off = True
+            self._task.cancel()
+
+    async def _keep_telling(self) -> None:
+        """Tell the run how far the task is, until there is nothing more to say."""
+        while (said := await self._said.get()) is not None:
+            await self._tell(self._reporter.newest(said))
+
+    async def _tell(self, event: events.TaskProgressed) -> None:
+        """Tell the run how far the task is; what cannot be told is told with the next word."""
+        self._sentence = event.progress.sentence
+        taken = self._lease.elapsed() - self._began
+        self._reporter.tick = max(self._reporter.tick, taken * _TICK_SHARE)
+        document = documents.write_event(event)
+        document = documents.EventDocument(document.event, self._desk.clean(document.fields))
+        for _ in range(_TRIES):
+            try:
+                return await self._workflow.signal(documents.REPORT, document)
+            except service.RPCError:
+                await asyncio.sleep(self._pause)
+        return None

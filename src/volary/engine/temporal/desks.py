@@ -1,0 +1,131 @@
+"""What a process has of the runs whose activities it takes.
+
+Whoever opened a run here puts a desk up for it: who carries tasks out, who keeps steps, who is
+told. An activity of a run that has none yet waits for it a while; then it fails, and is begun
+again by whoever takes it.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from msgspec import structs
+
+from volary.engine import executor
+from volary.engine.observers import feed
+from volary.engine.persistence import codec
+from volary.engine.runs import state
+from volary.engine.temporal import leases
+from volary.model import clocks, errors, json
+from volary.model.runs import run_records
+
+_LOG = logging.getLogger(__name__)
+#: Seconds that an activity waits for its run to be opened.
+_PATIENCE = 60.0
+
+
+class Keeper(Protocol):
+    """Keeps steps; the very same one twice is one."""
+
+    async def keep_step(self, step: run_records.Transition, told: Sequence[feed.RunEvent]) -> None:
+        """Remember a step; returns once it is safe.
+
+        Raises:
+            runners.AlreadyAnswered: Somebody was told already what became of the request.
+            errors.PermanentError: Somebody else has advanced the run.
+        """
+        ...
+
+
+def write_freely(_: leases.Lease) -> AbstractContextManager[None]:
+    """Write also where the lease does not hold: for what has no clusters."""
+    return contextlib.nullcontext()
+
+
+def as_it_is(document: json.JsonObject) -> json.JsonObject:
+    """Return a document that holds no secrets."""
+    return document
+
+
+@dataclass(slots=True)
+class Desk:
+    """One run, as far as this process has it."""
+
+    #: As it was kept last, so far as this process knows.
+    stored: run_records.StoredRun
+    performer: executor.StageExecutor
+    keeper: Keeper
+    clock: clocks.Clock
+    observers: list[feed.Observer]
+    #: Has what is written in the block sent only while a lease holds.
+    writing_under: Callable[[leases.Lease], AbstractContextManager[None]] = write_freely
+    #: Takes secrets out of what goes into histories.
+    clean: Callable[[json.JsonObject], json.JsonObject] = as_it_is
+    #: The activities of the run that this process is carrying out.
+    tasks: set[asyncio.Task[object]] = field(default_factory=set)
+    #: This process lets go of the run.
+    is_closed: bool = False
+    _number: int = 0
+    _read: tuple[run_records.StoredRun, state.Run] | None = None
+
+    @property
+    def run(self) -> state.Run:
+        """The run as it was kept last, so far as this process knows."""
+        if self._read is None or self._read[0] is not self.stored:
+            self._read = self.stored, codec.read_run(self.stored)
+        return self._read[1]
+
+    def tell(self, event: feed.RunEvent) -> None:
+        """Tell the observers; one that raises is told nothing more."""
+        self._number += 1
+        numbered = structs.replace(event, number=self._number)
+        for observer in tuple(self.observers):
+            try:
+                observer.notify(numbered)
+            except Exception:  # noqa: BLE001 (a broken view must not harm the run)
+                _LOG.exception("an observer failed and gets no further events")
+                self.observers.remove(observer)
+
+
+class NotHere(errors.TemporaryError):
+    """This process has not opened the run."""
+
+
+class Desks:
+    """The runs that this process has opened."""
+
+    def __init__(self) -> None:
+        self._by_run: dict[str, Desk] = {}
+        self._changed = asyncio.Event()
+
+    @contextlib.contextmanager
+    def opened(self, run_id: str, desk: Desk) -> Iterator[None]:
+        """Take the activities of a run in the block; then let go of those under way."""
+        self._by_run[run_id] = desk
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+        try:
+            yield
+        finally:
+            del self._by_run[run_id]
+            desk.is_closed = True
+            for task in tuple(desk.tasks):
+                task.cancel()
+
+    async def of(self, run_id: str) -> Desk:
+        """Return the desk of a run, once there is one.
+
+        Raises:
+            NotHere: There was none for a while.
+        """
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while run_id not in self._by_run:
+                    await self._changed.wait()
+        except TimeoutError as error:
+            raise NotHere(f"run {run_id} is not open in this process") from error
+        return self._by_run[run_id]

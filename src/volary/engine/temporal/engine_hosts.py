@@ -1,0 +1,144 @@
+"""The engine in this process: its connection to Temporal, and the workers it holds."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent import futures
+from dataclasses import dataclass, field
+
+from temporalio import client, service, worker
+from temporalio.worker import workflow_sandbox
+
+from volary.engine.temporal import activities, desks, documents, payloads, workflows
+from volary.model import errors
+
+#: Workflows may import these as they are: they are pure, and need no copy in each run.
+PURE = (
+    "msgspec",
+    "volary.engine.execution",
+    "volary.engine.executor",
+    "volary.engine.observers",
+    "volary.engine.persistence",
+    "volary.engine.runs",
+    "volary.engine.state_machine",
+    "volary.engine.temporal.documents",
+    "volary.model",
+)
+#: Seconds without a heartbeat after which a task's worker counts as gone.
+HEARTBEAT_SECONDS = 30.0
+#: Temporal allows 51,200 events, and warns from 10,240 on.
+MOST_EVENTS = 4_000
+#: Tasks that a worker carries out at once on one cluster.
+_MOST_TASKS = 100
+
+
+@dataclass(slots=True)
+class EngineHost:
+    """What every run of this process shares."""
+
+    connection: client.Client
+    elapsed: Callable[[], float]
+    queues: documents.Queues = field(default_factory=documents.Queues)
+    heartbeat_seconds: float = HEARTBEAT_SECONDS
+    most_events: int = MOST_EVENTS
+    known: desks.Desks = field(default_factory=desks.Desks)
+
+    #: Whether the tasks on a cluster are carried out here; else somebody beside it does.
+    is_central: Callable[[str], bool] = lambda _: True
+    _working: dict[str, worker.Worker] = field(default_factory=dict)
+    _group: asyncio.TaskGroup | None = None
+
+    @contextlib.asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """Hold the worker of all runs in the block, and those of the clusters in `serve`."""
+        with futures.ThreadPoolExecutor(thread_name_prefix="run workflows") as threads:
+            async with asyncio.TaskGroup() as self._group:
+                self._begin(self.queues.runs, self._of_runs(threads))
+                try:
+                    yield
+                finally:
+                    for each in self._working.values():
+                        self._group.create_task(each.shutdown())
+                    self._working.clear()
+
+    def serve(self, clusters: Iterable[str]) -> None:
+        """Carry out the tasks on these clusters from now on."""
+        for name in clusters:
+            queue = self.queues.cluster(name)
+            if queue not in self._working and self.is_central(name):
+                self._begin(queue, self._of_cluster(name))
+
+    def _begin(self, queue: str, made: worker.Worker) -> None:
+        assert self._group is not None, "nothing is served outside of `working`"
+        self._working[queue] = made
+        self._group.create_task(made.run(), name=f"worker of {queue}")
+
+    def _of_runs(self, threads: futures.ThreadPoolExecutor) -> worker.Worker:
+        performing = activities.Activities(self.known, self.elapsed)
+        return worker.Worker(
+            self.connection,
+            task_queue=self.queues.runs,
+            workflows=[workflows.RunWorkflow],
+            activities=[performing.keep_step],
+            workflow_task_executor=threads,
+            workflow_runner=sandbox(),
+        )
+
+    def _of_cluster(self, name: str) -> worker.Worker:
+        performing = activities.Activities(self.known, self.elapsed)
+        return worker.Worker(
+            self.connection,
+            task_queue=self.queues.cluster(name),
+            activities=[performing.perform_task],
+            max_concurrent_activities=_MOST_TASKS,
+            max_concurrent_activity_task_polls=1,
+        )
+
+
+def sandbox() -> workflow_sandbox.SandboxedWorkflowRunner:
+    """Return what runs workflows without clock, randomness, input or output."""
+    restrictions = workflow_sandbox.SandboxRestrictions.default.with_passthrough_modules(*PURE)
+    return workflow_sandbox.SandboxedWorkflowRunner(restrictions=restrictions)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How Temporal is reached; certificates and keys as they are, PEM."""
+
+    address: str
+    namespace: str = "default"
+    #: None: the connection is not secured.
+    tls: service.TLSConfig | None = None
+    api_key: str = field(default="", repr=False)
+
+
+def tls_config(
+    ca: bytes | None, certificate: bytes | None, key: bytes | None, server_name: str
+) -> service.TLSConfig:
+    """Return how a connection is secured; what is None is as the machine has it, or not there."""
+    return service.TLSConfig(
+        server_root_ca_cert=ca,
+        domain=server_name or None,
+        client_cert=certificate,
+        client_private_key=key,
+    )
+
+
+async def connect(connection: Connection) -> client.Client:
+    """Return a client.
+
+    Raises:
+        errors.TemporaryError: Nobody answers there, or not as Temporal does.
+    """
+    try:
+        return await client.Client.connect(
+            connection.address,
+            namespace=connection.namespace,
+            data_converter=payloads.CONVERTER,
+            tls=connection.tls or False,
+            api_key=connection.api_key or None,
+        )
+    except RuntimeError as error:  # all that the SDK says about a connection
+        raise errors.TemporaryError(
+            f"Temporal does not answer at {connection.address}: {error}"
+        ) from error

@@ -1,0 +1,338 @@
+"""The run workflow: `machine.advance` inside Temporal.
+
+It does what `execution.runners` does in a process: takes events in order, has the step kept
+before anything of it is carried out, then starts tasks, stops them, and waits for its time. Nothing
+here decides anything about the run, reads a clock or asks anybody: replayed, it does the same.
+"""
+
+import asyncio
+import contextlib
+import functools
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from temporalio import common, exceptions, workflow
+
+with workflow.unsafe.imports_passed_through():
+    from volary.engine.execution import task_contexts
+    from volary.engine.observers import observer_events
+    from volary.engine.persistence import codec, pieces, transitions
+    from volary.engine.runs import state
+    from volary.engine.state_machine import commands, events, machine
+    from volary.engine.temporal import documents
+    from volary.model import backoffs, statuses
+    from volary.model.runs import run_records
+
+_Key = tuple[str, str, int]
+#: Reports that are taken in one step at most.
+_MOST_AT_ONCE = 200
+#: A step is kept by whoever can: the store takes the very same one twice.
+_KEEP_SECONDS = 60.0
+#: Tasks end by the machine's own limits, far before this.
+_LONGEST_TASK = timedelta(days=3660)
+#: Seconds; how far a task is costs its run's history some events, so it is told less often than
+#: to a run in this process, and all tasks of a stage together say one word a second.
+_TICK = 5.0
+#: How long it is waited before a task is begun again whose worker is gone.
+_AGAIN = backoffs.Backoff(timedelta(seconds=1), timedelta(minutes=1))
+
+
+_GOES_ON = documents.StopOrder()
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    event: events.Event
+    #: Set to why it was not taken, or to nothing; None: nobody waits for that.
+    answer: "asyncio.Future[str] | None" = None
+
+
+@dataclass(slots=True)
+class _Task:
+    """A task under way."""
+
+    order: documents.StopOrder = _GOES_ON
+    handle: "workflow.ActivityHandle[statuses.Outcome] | None" = None
+
+    def stop(self, order: documents.StopOrder) -> None:
+        """Have the activity asked to stop; how, it asks itself."""
+        is_first = self.order.how is state.Stopping.NOT
+        self.order = order
+        if is_first and self.handle is not None:
+            self.handle.cancel()
+
+
+@workflow.defn(name=documents.WORKFLOW)
+class RunWorkflow:
+    """Carries out one run."""
+
+    @workflow.init
+    def __init__(self, given: documents.RunInput) -> None:
+        self._given = given
+        self._stored = given.stored
+        self._run = codec.read_run(given.stored)
+        self._inbox: deque[_Message] = deque()
+        self._tasks: dict[_Key, _Task] = {}
+        self._wake_at: datetime | None = None
+        #: Goes on in a new history.
+        self._begins_anew = False
+
+    @workflow.run
+    async def carry_out(self, given: documents.RunInput) -> documents.RunResult:
+        """Carry the run out to its end."""
+        async with asyncio.TaskGroup() as group:
+            alarm = group.create_task(self._keep_time())
+            await self._begin(group)
+            while not (self._run.is_final or self._begins_anew):
+                await self._take(group, await self._next())
+            alarm.cancel()
+            # Only tasks that were counted as lost can be left; they are broken off again.
+            for task in self._tasks.values():
+                task.stop(documents.StopOrder(state.Stopping.NOW, "the run has ended"))
+            self._answer_the_rest()
+        self._answer_the_rest()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        if self._begins_anew:
+            workflow.continue_as_new(self._next_input())
+        return documents.RunResult(self._stored.version)
+
+    @workflow.update(name=documents.REQUEST)
+    async def request(self, document: documents.EventDocument) -> str:
+        """Take what somebody asks for; return why not, or nothing."""
+        event = documents.read_event(document)
+        if self._run.is_final:
+            return machine.advance(self._run, event).refusal
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._inbox.append(_Message(event, answer))
+        return await answer
+
+    @workflow.signal(name=documents.REPORT)
+    def report(self, document: documents.EventDocument) -> None:
+        """Take a fact."""
+        self._inbox.append(_Message(documents.read_event(document)))
+
+    @workflow.query(name=documents.STORED)
+    def stored(self) -> run_records.StoredRun:
+        """Return the run as it was kept last."""
+        return self._stored
+
+    @workflow.query(name=documents.STOP_ORDER)
+    def stop_order(self, stage: str, target: str, attempt: int) -> documents.StopOrder:
+        """Return how a task has to stop; one that is not under way, at once."""
+        task = self._tasks.get((stage, target, attempt))
+        return task.order if task else documents.StopOrder(state.Stopping.NOW, "not under way")
+
+    async def _begin(self, group: asyncio.TaskGroup) -> None:
+        if self._given.continues:
+            self._carry_out_commands(group, machine.outstanding(self._run))
+        elif self._run.status is statuses.RunStatus.PLANNED:
+            self._inbox.append(_Message(events.Start(workflow.now())))
+        else:
+            await self._record([events.TakenOver(workflow.now())])
+            self._carry_out_commands(group, machine.outstanding(self._run))
+
+    async def _next(self) -> list[_Message]:
+        """Return what is to be taken next: one event, or all reports that are waiting."""
+        await workflow.wait_condition(lambda: bool(self._inbox))
+        messages = [self._inbox.popleft()]
+        while (
+            self._inbox
+            and len(messages) < _MOST_AT_ONCE
+            and _is_report(messages[0])
+            and _is_report(self._inbox[0])
+        ):
+            messages.append(self._inbox.popleft())
+        return messages
+
+    async def _take(self, group: asyncio.TaskGroup, messages: Sequence[_Message]) -> None:
+        step, answered = await self._record([message.event for message in messages])
+        for message in messages:
+            if message.answer is not None:
+                message.answer.set_result(answered or step.refusal)
+        if answered:
+            return
+        if await self._may_begin_anew():
+            self._begins_anew = True
+            return
+        self._carry_out_commands(group, step.commands)
+
+    async def _record(self, happened: Sequence[events.Event]) -> tuple[machine.Step, str]:
+        """Take events and have the step kept; return it, and the answer that was given before."""
+        before = self._run
+        taken, step = self._advance(happened)
+        if step.run is before:
+            return step, ""
+        made = transitions.step_transition(
+            before,
+            taken,
+            step.run,
+            observer_events.between(before, step.run, happened[-1].at),
+            self._stored.version,
+        )
+        kept: documents.StepAnswer = await workflow.execute_activity(
+            documents.KEEP_STEP,
+            documents.StepInput(self._run.id, made),
+            result_type=documents.StepAnswer,
+            start_to_close_timeout=timedelta(seconds=_KEEP_SECONDS),
+            retry_policy=common.RetryPolicy(maximum_interval=timedelta(seconds=10)),
+        )
+        if not kept.answered:
+            self._run, self._stored = step.run, pieces.after(self._stored, made)
+        return step, kept.answered
+
+    def _advance(
+        self, happened: Sequence[events.Event]
+    ) -> tuple[tuple[events.Event, ...], machine.Step]:
+        """Return what is taken of events, and the step that follows from it.
+
+        A fact has to be taken; what a person asks for must not harm the run.
+        """
+        try:
+            return machine.advance_all(self._run, happened)
+        except Exception as error:
+            asked = happened[-1]
+            if not isinstance(asked, events.Request):
+                raise
+            workflow.logger.exception("run %s: %s is refused because of a bug", self._run.id, asked)
+            why = f"internal error ({type(error).__name__}), see the log; nothing was changed"
+            return (), machine.Step(self._run, refusal=why)
+
+    def _carry_out_commands(self, group: asyncio.TaskGroup, orders: machine.Commands) -> None:
+        for command in orders:
+            match command:
+                case commands.StartTask():
+                    key = (command.stage, command.target, command.attempt)
+                    self._tasks[key] = _Task()
+                    group.create_task(self._perform(key, self._input(command)))
+                case commands.StopTask():
+                    key = (command.stage, command.target, command.attempt)
+                    if key in self._tasks:
+                        self._tasks[key].stop(documents.StopOrder(command.how, command.reason))
+                case commands.WakeAt():
+                    self._wake_at = command.at
+                case commands.Release():
+                    workflow.logger.debug("run %s ended: %s", self._run.id, command.status)
+                case _:
+                    assert_never(command)
+
+    def _input(self, command: commands.StartTask) -> documents.TaskInput:
+        return documents.TaskInput(
+            documents.write_context(task_contexts.of_command(self._run, command)),
+            task_contexts.stage_name(self._run, command),
+            self._given.heartbeat_seconds,
+            max(_TICK, float(sum(1 for _ in self._run.current.tasks))),
+        )
+
+    async def _perform(self, key: _Key, given: documents.TaskInput) -> None:
+        outcome = await self._outcome(key, given)
+        del self._tasks[key]
+        self._inbox.append(_Message(events.TaskFinished(workflow.now(), *key, outcome)))
+
+    async def _outcome(self, key: _Key, given: documents.TaskInput) -> statuses.Outcome:
+        """Have a task carried out; begin it again, by the machine's rule, when its worker is gone.
+
+        Temporal itself retries nothing: that somebody else goes on with a task is a step of the
+        run, after which its cluster stays touched for good.
+        """
+        task, failures = self._tasks[key], 0
+        while task.order.how is not state.Stopping.NOW:
+            task.handle = self._start(key, documents.with_stop(given, task.order))
+            try:
+                return await task.handle
+            except exceptions.ActivityError as error:
+                never_began = isinstance(error.cause, exceptions.CancelledError)
+                if never_began and task.order.how is not state.Stopping.NOT:
+                    break
+                workflow.logger.warning("task %s %s %s is begun again: %s", *key, error.cause)
+            task.handle = None
+            await self._take_over(key[1])
+            failures += 1
+            await self._wait_before_again(task, failures)
+        return statuses.Outcome(statuses.TaskStatus.CANCELLED, "broken off before it began")
+
+    def _start(
+        self, key: _Key, given: documents.TaskInput
+    ) -> "workflow.ActivityHandle[statuses.Outcome]":
+        stage, target, attempt = key
+        return workflow.start_activity(
+            documents.PERFORM_TASK,
+            given,
+            result_type=statuses.Outcome,
+            task_queue=self._given.queues.cluster(target),
+            start_to_close_timeout=_LONGEST_TASK,
+            heartbeat_timeout=timedelta(seconds=self._given.heartbeat_seconds),
+            retry_policy=common.RetryPolicy(maximum_attempts=1),
+            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+            summary=f"{stage} on {target}, attempt {attempt}",
+        )
+
+    async def _take_over(self, target: str) -> None:
+        """Write down that nobody is left who knows what a task has written."""
+        if self._run.is_final:
+            return
+        kept: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._inbox.append(_Message(events.TakenOver(workflow.now(), target), kept))
+        await kept
+
+    async def _wait_before_again(self, task: _Task, failures: int) -> None:
+        try:
+            await workflow.wait_condition(
+                lambda: task.order.how is state.Stopping.NOW, timeout=_AGAIN.after(failures)
+            )
+        except TimeoutError:
+            return
+
+    async def _keep_time(self) -> None:
+        """Report each time that was set, when it has come."""
+        while True:
+            await self._until_time()
+            self._wake_at = None
+            self._inbox.append(_Message(events.TimePassed(workflow.now())))
+
+    async def _until_time(self) -> None:
+        """Return when the time has come that was set last."""
+        while self._wake_at is None or self._wake_at > workflow.now():
+            at = self._wake_at
+            left = None if at is None else at - workflow.now()
+            with contextlib.suppress(TimeoutError):
+                await workflow.wait_condition(
+                    functools.partial(self._is_set_anew, at), timeout=left
+                )
+
+    def _is_set_anew(self, at: datetime | None) -> bool:
+        return self._wake_at != at
+
+    async def _may_begin_anew(self) -> bool:
+        """Say whether the history is long, and nothing is under way that belongs to it.
+
+        Asked after a step was kept and before its commands are carried out: those that are
+        outstanding follow from the run. Stages go one after another, so each of them ends in
+        such a moment.
+        """
+        known = workflow.info()
+        is_long = known.is_continue_as_new_suggested() or (
+            known.get_current_history_length() >= self._given.most_events
+        )
+        if not is_long or self._tasks or self._run.is_final:
+            return False
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return not self._inbox
+
+    def _next_input(self) -> documents.RunInput:
+        return documents.continued(self._given, self._stored)
+
+    def _answer_the_rest(self) -> None:
+        """Answer those who asked after the end."""
+        while self._inbox:
+            message = self._inbox.popleft()
+            if message.answer is not None:
+                message.answer.set_result(machine.advance(self._run, message.event).refusal)
+
+
+def _is_report(message: _Message) -> bool:
+    return isinstance(message.event, events.Fact) and not isinstance(
+        message.event, events.TimePassed
+    )

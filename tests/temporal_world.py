@@ -1,0 +1,106 @@
+"""Runs on a real Temporal server, with clusters in memory."""
+
+import contextlib
+import itertools
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from volary.engine import executor
+from volary.engine.observers import feed
+from volary.engine.persistence import pieces
+from volary.engine.runs import run_builder, state
+from volary.engine.temporal import desks, documents, engine_hosts, leases, temporal_runner
+from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
+from volary.model.runs import run_records
+
+_NUMBERS = itertools.count()
+
+
+class WallClock:
+    """Shows the real time, as the server does."""
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(time.time(), UTC)
+
+
+class MemoryKeeper:
+    """Keeps every step, the very same one once."""
+
+    def __init__(self) -> None:
+        self.steps: list[run_records.Transition] = []
+
+    async def keep_step(self, step: run_records.Transition, _: Sequence[feed.RunEvent]) -> None:
+        if not (self.steps and self.steps[-1] == step):
+            self.steps.append(step)
+
+
+class TemporalWorld:
+    """One process with an engine of its own, on queues of its own."""
+
+    def __init__(self, host: engine_hosts.EngineHost, keeper: MemoryKeeper) -> None:
+        self.host = host
+        self.keeper = keeper
+
+    def runner(
+        self,
+        run: state.Run,
+        performer: executor.StageExecutor,
+        *observers: feed.Observer,
+        under: Callable[
+            [leases.Lease], contextlib.AbstractContextManager[None]
+        ] = desks.write_freely,
+    ) -> temporal_runner.TemporalRunner:
+        """Return what has a run carried out, from its first version on or as it was kept."""
+        stored = pieces.of_run(run, 1, WallClock().now())
+        for step in self.keeper.steps:
+            stored = pieces.after(stored, step)
+        desk = desks.Desk(
+            stored,
+            performer,
+            self.keeper,
+            WallClock(),
+            list(observers),
+            under,
+        )
+        return temporal_runner.TemporalRunner(desk, self.host)
+
+
+def queues() -> documents.Queues:
+    """Return task queues that nobody else uses."""
+    return documents.Queues(f"test-{next(_NUMBERS)}-{time.time_ns()}")
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    address: str,
+    *,
+    serves: bool = True,
+    at: documents.Queues | None = None,
+    heartbeat_seconds: float = 10.0,
+    most_events: int = engine_hosts.MOST_EVENTS,
+    keeper: MemoryKeeper | None = None,
+) -> AsyncIterator[TemporalWorld]:
+    """Open an engine that carries tasks out itself, or not."""
+    host = engine_hosts.EngineHost(
+        await engine_hosts.connect(engine_hosts.Connection(address)),
+        time.monotonic,
+        at or queues(),
+        heartbeat_seconds,
+        most_events,
+        is_central=lambda _: serves,
+    )
+    async with host.working():
+        yield TemporalWorld(host, keeper or MemoryKeeper())
+
+
+def planned(*, concurrency: int = 0) -> state.Run:
+    """Return a planned run of two stages on us and eu."""
+    stages = tuple(
+        pipelines.Stage(kind.name, kind.options(), timeout=timedelta(minutes=10))
+        for kind in (rollout_stages.CANARY_ROLLOUT, rollout_stages.PRIMARY_ROLLOUT)
+    )
+    groups = run_builder.one_group(("us", "eu"), concurrency=concurrency)
+    made = run_builder.RunSpec("shop", "new", groups, stages, "old")
+    return run_builder.new_run("run-1", made, datetime(2026, 1, 1, tzinfo=UTC))

